@@ -1,0 +1,41 @@
+"""A generated kernel as text, with what is needed to launch it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mugraph.ir.tensors import Tensor
+
+
+class Rejected(Exception):
+    """This candidate cannot be lowered; the message is one sentence saying why (a rule of lowering.md)."""
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """
+    name:       of the @triton.jit function
+    jit:        its text, decorator included, imports not
+    pointers:   tensor parameters in order (inputs, then outputs), each `<tensor.name>_ptr`
+    constexprs: compile-time parameters in order -> value
+    grid:       blocks along x, y, z
+    inputs, outputs: tensors in the order of `pointers`; outputs are allocated contiguous by the launcher
+    launcher:   text of `def launch_<name>(<inputs>) -> output | tuple of outputs` (torch.empty, then the launch)
+    """
+
+    name: str
+    jit: str
+    pointers: tuple[str, ...]
+    constexprs: Mapping[str, int | float]
+    grid: tuple[int, int, int]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    sizes: Mapping[str, int]
+    num_warps: int
+    num_stages: int
+    launcher: str
+
+    def standalone(self) -> str:
+        """A complete Python module holding the kernel and its launcher."""
+        return f"import torch\nimport triton\nimport triton.language as tl\n\n\n{self.jit}\n\n\n{self.launcher}\n"

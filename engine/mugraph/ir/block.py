@@ -1,0 +1,113 @@
+"""Block graphs and their schedules: what one thread block computes, and with which sizes.
+
+A *topology* is a BlockGraph; with a Schedule it is a *candidate*. imap, omap and fmap (Mirage §2) follow from the axis
+names: a tensor that has a grid axis is partitioned along it, one that has not is replicated; likewise for loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import ceil
+
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.tensors import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One loop of the tiling expression (MCFuser §3): its axis, and the loops inside it, in order."""
+
+    axis: str
+    body: tuple[Loop, ...] = ()
+
+
+@dataclass(frozen=True)
+class BlockGraph:
+    """A topology: operators at tile level, no sizes of tiles yet.
+
+    name:    of the kernel
+    sizes:   every axis -> its full size
+    tensors: inputs, then outputs (those a STORE names)
+    loops:   the tiling expression's loops, outermost first; () when nothing is looped
+    ops:     kinds LOAD .. ACCUM, STORE in dependency order. SUM and DOT over an axis reduce the part of it in the tile
+             (all of it when the axis is whole); ACCUM over a loop adds the iterations up. The full sum over a looped
+             axis is therefore ACCUM(SUM(x)), or SUM(ACCUM(x)) where the tile is kept until after the loop.
+             A value used after a loop is loop-invariant or passed an ACCUM of that loop.
+    """
+
+    name: str
+    sizes: Mapping[str, int]
+    tensors: tuple[Tensor, ...]
+    ops: tuple[Op, ...]
+    loops: tuple[Loop, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        stored = {op.tensor for op in self.ops if op.kind is Kind.STORE}
+        return tuple(tensor for tensor in self.tensors if tensor.name in stored)
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        stored = {op.tensor for op in self.ops if op.kind is Kind.STORE}
+        return tuple(tensor for tensor in self.tensors if tensor.name not in stored)
+
+    @property
+    def loop_axes(self) -> tuple[str, ...]:
+        """Axes of all loops, depth first."""
+
+        def walk(loops: tuple[Loop, ...]) -> tuple[str, ...]:
+            return tuple(axis for loop in loops for axis in (loop.axis, *walk(loop.body)))
+
+        return walk(self.loops)
+
+    @property
+    def block_ops(self) -> tuple[Op, ...]:
+        """Operators the papers count: everything but constants, loads (input iterators) and stores (output savers)."""
+        return tuple(op for op in self.ops if op.kind not in (Kind.CONST, Kind.LOAD, Kind.STORE))
+
+    def tensor(self, name: str) -> Tensor:
+        for tensor in self.tensors:
+            if tensor.name == name:
+                return tensor
+        raise KeyError(name)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Sizes and hardware choices for a topology.
+
+    grid:  (axis, tile) for every grid axis, the fastest-varying program id first. Any number: more than three are
+           flattened by codegen. Axes of an output that are neither grid nor loop are whole.
+    loops: loop axis -> tile
+    swap:  compute dots transposed (operand swap for few rows, lowering.md)
+    """
+
+    grid: tuple[tuple[str, int], ...]
+    loops: Mapping[str, int] = field(default_factory=dict[str, int])
+    swap: bool = False
+    num_warps: int = 4
+    num_stages: int = 3
+
+    def tile(self, axis: str, size: int) -> int:
+        """Elements of `axis` in one tile: the grid or loop tile, else all of it."""
+        for name, tile in self.grid:
+            if name == axis:
+                return tile
+        return self.loops.get(axis, size)
+
+    def blocks(self, sizes: Mapping[str, int]) -> int:
+        """Thread blocks launched."""
+        count = 1
+        for axis, tile in self.grid:
+            count *= ceil(sizes[axis] / tile)
+        return count
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A topology with a schedule, and the cost model's estimate of its time in microseconds (an estimate, always)."""
+
+    block: BlockGraph
+    schedule: Schedule
+    estimate_us: float = float("inf")

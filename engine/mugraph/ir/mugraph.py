@@ -1,0 +1,64 @@
+"""μGraphs: kernel graphs whose nodes are library kernels or graph-defined kernels (Mirage §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.ops import Op
+from mugraph.ir.tensors import Tensor
+
+
+@dataclass(frozen=True)
+class ThreadGraph:
+    """Element-wise operators of a block graph that run in registers as one (Mirage §4.4, rule-based fusion).
+
+    name:   of the value it leaves in the block graph (its last operator's)
+    inputs: values of the block graph it reads
+    ops:    in dependency order
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    ops: tuple[Op, ...]
+
+
+@dataclass(frozen=True)
+class GraphKernel:
+    """A graph-defined kernel: a block graph, its schedule, and the thread graphs inside it."""
+
+    name: str
+    block: BlockGraph
+    schedule: Schedule
+    threads: tuple[ThreadGraph, ...] = ()
+
+
+@dataclass(frozen=True)
+class LibraryKernel:
+    """A pre-defined kernel: one PyTorch call (cuBLAS, cuDNN, or an operator no rule covers).
+
+    call: the call as it is shown to a person, e.g. "torch.cat((a, b), dim=-1)"
+    """
+
+    name: str
+    call: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MuGraph:
+    """A kernel graph: the program of one region.
+
+    tensors: everything in device memory between and around the kernels
+    inputs, outputs: names of tensors
+    kernels: in the order they run
+    """
+
+    name: str
+    sizes: Mapping[str, int]
+    tensors: tuple[Tensor, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    kernels: tuple[GraphKernel | LibraryKernel, ...]

@@ -1,0 +1,56 @@
+"""Tensor programs: what the user's region computes (the reference of every proof and the input of every search)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.tensors import Tensor
+
+
+@dataclass(frozen=True)
+class TensorProgram:
+    """A DAG of operators over named axes (kinds LOAD, CONST, element-wise, SUM, DOT; no ACCUM, no STORE).
+
+    sizes:   every axis that occurs -> its size
+    tensors: the inputs, each loaded by exactly one LOAD
+    ops:     in an order in which inputs come before uses
+    outputs: value name -> the tensor it is written to (its dims say the memory order; contiguous)
+    """
+
+    name: str
+    sizes: Mapping[str, int]
+    tensors: tuple[Tensor, ...]
+    ops: tuple[Op, ...]
+    outputs: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
+
+    def op(self, name: str) -> Op:
+        for op in self.ops:
+            if op.name == name:
+                return op
+        raise KeyError(name)
+
+    def tensor(self, name: str) -> Tensor:
+        for tensor in (*self.tensors, *self.outputs.values()):
+            if tensor.name == name:
+                return tensor
+        raise KeyError(name)
+
+    @property
+    def compute_ops(self) -> tuple[Op, ...]:
+        """Operators other than loads and constants: what the papers count."""
+        return tuple(op for op in self.ops if op.kind not in (Kind.LOAD, Kind.CONST))
+
+    @property
+    def is_lax(self) -> bool:
+        """In the Lax fragment of Mirage §5 as it is: no unary function but silu, at most one exp on any path."""
+        exps: dict[str, int] = {}
+        for op in self.ops:
+            if op.kind is Kind.UNARY and op.fn != "silu":
+                return False
+            below = max((exps[i] for i in op.inputs), default=0)
+            exps[op.name] = below + (op.kind is Kind.EXP)
+            if exps[op.name] > 1:
+                return False
+        return True

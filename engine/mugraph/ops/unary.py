@@ -1,0 +1,42 @@
+"""Unary functions the algebra treats as opaque: equal arguments give equal results, nothing more is known.
+
+In the normal form each is an atom (function, argument); over finite fields a random oracle. A new function is one entry
+here. silu is the only one inside the Lax fragment (Mirage §5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class UnaryFunction:
+    """name: `Op.fn`. torch: the calls it stands for (targets of trace.region.Call). triton: expression over `{x}`, a
+    float32 value. reference: the torch function for float semantics, as a dotted name plus keyword arguments."""
+
+    name: str
+    torch: tuple[str, ...]
+    triton: str
+    reference: str
+    keywords: tuple[tuple[str, str], ...] = ()
+
+
+UNARY: dict[str, UnaryFunction] = {
+    u.name: u
+    for u in (
+        UnaryFunction("silu", ("torch.nn.functional.silu",), "{x} * tl.sigmoid({x})", "torch.nn.functional.silu"),
+        UnaryFunction(
+            "relu", ("torch.nn.functional.relu", "torch.relu", "Tensor.relu"), "tl.maximum({x}, 0.0)", "torch.relu"
+        ),
+        UnaryFunction("sigmoid", ("torch.sigmoid", "Tensor.sigmoid", "torch.nn.functional.sigmoid"), "tl.sigmoid({x})", "torch.sigmoid"),
+        UnaryFunction("tanh", ("torch.tanh", "Tensor.tanh", "torch.nn.functional.tanh"), "2.0 * tl.sigmoid(2.0 * {x}) - 1.0", "torch.tanh"),
+        UnaryFunction("gelu", ("torch.nn.functional.gelu",), "0.5 * {x} * (1.0 + tl.erf({x} * 0.7071067811865476))", "torch.nn.functional.gelu"),
+        UnaryFunction(
+            "gelu_tanh",
+            ("torch.nn.functional.gelu",),
+            "{x} * tl.sigmoid(1.5957691216057308 * ({x} + 0.044715 * {x} * {x} * {x}))",
+            "torch.nn.functional.gelu",
+            (("approximate", "tanh"),),
+        ),
+    )
+}  # fmt: skip

@@ -1,0 +1,147 @@
+"""What tracing finds in a source file: regions, each a DAG of recorded PyTorch calls with exact source ranges.
+
+This is the door between trace and everything after it; it imports neither torch nor the rest of the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mugraph.ir.program import TensorProgram
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """0-based line; character in UTF-16 code units (LSP)."""
+
+    line: int
+    character: int
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The value with this number, as an argument of a Call."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A constant that is no Python literal, by its dotted name: `torch.float32`, `torch.contiguous_format`."""
+
+    name: str
+
+
+Argument = None | bool | int | float | str | Ref | Symbol | tuple["Argument", ...] | slice
+
+
+@dataclass(frozen=True)
+class Call:
+    """One recorded user-level PyTorch call that can be emitted again.
+
+    target:  "torch.matmul", "torch.nn.functional.silu", "Tensor.view", "Tensor.__getitem__", ... Tensor methods take
+             self as their first argument; attribute reads are "Tensor.T.__get__".
+    outputs: value numbers, in order
+    range:   of the expression in the region's function body that led to it
+    """
+
+    target: str
+    args: tuple[Argument, ...]
+    kwargs: Mapping[str, Argument]
+    outputs: tuple[int, ...]
+    range: Range
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """What was seen of a value. dtype: "f16", "bf16", "f32", "f64", "i64", "i32", "bool", ... strides in elements."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A value crossing the region's border, by the expression that reads or the name that binds it in the source."""
+
+    expression: str
+    value: int
+
+
+Status = Literal["improved", "no-gain", "unsupported", "needs-shapes", "failed"]
+
+
+@dataclass(frozen=True)
+class Region:
+    """A replacement unit: a run of statements, or one expression, in one function body.
+
+    function:  qualified name ("RMSNormLinear.forward")
+    unit:      what `range` covers. For "expression" there is one live-out, whose expression is ""
+    text:      the source covered, exactly
+    live_ins:  read by the region: locals ("x") and attribute paths ("self.norm.weight"). Each a distinct value.
+    live_outs: bound by the region and read after it
+    calls:     in execution order; dead ones are gone
+    values:    every value number in calls and live_ins
+    guards:    Python expressions over the live-in names that must hold at run time beside the shape, dtype, stride and
+               device checks codegen makes itself ("not self.training", "self.eps == 1e-06"). May use `self`.
+    function_args: names the region's function takes (`self` included), so codegen knows what it may refer to
+    status:    None for a region to be searched; else why not ("needs-shapes", "unsupported", "failed") with reason
+    """
+
+    function: str
+    range: Range
+    unit: Literal["statements", "expression"]
+    text: str
+    live_ins: tuple[Named, ...] = ()
+    live_outs: tuple[Named, ...] = ()
+    calls: tuple[Call, ...] = ()
+    values: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
+    guards: tuple[str, ...] = ()
+    function_args: tuple[str, ...] = ()
+    status: Status | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """All that was found in one file. errors: one clear sentence each (import failed, timed out, raised in forward)."""
+
+    path: str
+    regions: tuple[Region, ...] = ()
+    errors: tuple[str, ...] = ()
+    operators: int = 0
+    barriers: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True)
+class LaxPiece:
+    """A search unit: part of a region's DAG as a tensor program. `inputs`/`outputs` tie its tensors to value numbers.
+
+    inputs:  tensor name -> value number (several names may share one)
+    outputs: program output's tensor name -> value number
+    """
+
+    program: TensorProgram
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, int]
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True)
+class PlainPiece:
+    """Calls emitted again as plain PyTorch."""
+
+    calls: tuple[Call, ...]
+
+
+Piece = LaxPiece | PlainPiece

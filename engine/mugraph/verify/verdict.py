@@ -1,0 +1,36 @@
+"""What verification found, with its evidence (stored with the result and shown to the user)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """
+    passed:        every step that was run agreed
+    reason:        why not, in one sentence; None when passed
+    lax:           both graphs are in the Lax fragment (else no bound is claimed)
+    repetitions:   independent random seeds tested over the finite fields
+    sizes:         axis sizes of the field tests
+    bound:         probability of accepting a wrong graph (Mirage Theorem 2), None where it was not earned
+    bound_note:    why there is none ("sqrt is outside the theorem")
+    max_rel_error: largest error of the compiled or interpreted kernel against float64; None until the float test ran
+    eager_rel_error: the same error of the eager program in its own precision
+    float_device:  where the float test ran: "interpreter" or the GPU's name
+    versions:      torch, triton, mugraph
+    """
+
+    passed: bool
+    reason: str | None = None
+    lax: bool = False
+    repetitions: int = 0
+    sizes: tuple[Mapping[str, int], ...] = ()
+    bound: float | None = None
+    bound_note: str | None = None
+    max_rel_error: float | None = None
+    eager_rel_error: float | None = None
+    float_sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    float_device: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
