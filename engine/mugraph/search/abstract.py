@@ -1,0 +1,295 @@
+"""Abstract expressions (Mirage §4.3) in a normal form, with an exact decision procedure for `subexpr`.
+
+The axioms A_eq and A_sub of Mirage's Table 2 are Horn clauses; their initial model has a normal form, so equivalence is
+equality of normal forms and the subexpression relation is decided by division, without a solver:
+
+    term = (k, atoms, F, S, D)   k >= 1; atoms: sorted multiset of inputs, constants and unary functions of normal forms;
+                                 F: normal form under exp; S: under sqrt; D: the one denominator; 0 where absent
+    NF   = multiset {term: count}
+
+Everything is hash-consed to integers, so equality is `==` and every operation is memoised. 0 is never a term or an NF.
+A *quotient* term may have no numerator (no atoms, no F, no S); such terms occur inside this module only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+
+NF = int
+"""A hash-consed normal form."""
+Term = tuple[int, tuple[int, ...], int, int, int]
+ABSENT = 0
+
+
+class Algebra:
+    """One universe of hash-consed normal forms. Numbers of one instance mean nothing to another."""
+
+    def __init__(self) -> None:
+        self._atoms: dict[Hashable, int] = {}
+        self._arguments: dict[int, NF] = {}  # atom of a unary function -> its argument
+        self._term_ids: dict[Term, int] = {}
+        self._terms: list[Term] = [(0, (), 0, 0, 0)]
+        self._nf_ids: dict[tuple[tuple[int, int], ...], NF] = {}
+        self._nfs: list[tuple[tuple[int, int], ...]] = [()]
+        self._binary: dict[tuple[str, int, int], int] = {}
+        self._quotients: dict[tuple[int, int], int | None] = {}
+        self._nquots: dict[tuple[int, int], int | None] = {}
+        self._subs: dict[tuple[NF, NF], bool] = {}
+
+    # ------------------------------------------------------------------ building
+
+    def atom(self, name: Hashable) -> NF:
+        """An input (by name) or a constant (by value): equal names are the same atom."""
+        return self._one((1, (self._atom(("leaf", name)),), ABSENT, ABSENT, ABSENT))
+
+    def unary(self, fn: str, argument: NF) -> NF:
+        """A function nothing is known of but that equal arguments give equal results (silu, relu, ...)."""
+        atom = self._atom((fn, argument))
+        self._arguments[atom] = argument
+        return self._one((1, (atom,), ABSENT, ABSENT, ABSENT))
+
+    def exp(self, argument: NF) -> NF:
+        return self._one((1, (), argument, ABSENT, ABSENT))
+
+    def sqrt(self, argument: NF) -> NF:
+        return self._one((1, (), ABSENT, argument, ABSENT))
+
+    def add(self, a: NF, b: NF) -> NF:
+        if not a or not b:
+            return a or b
+        key = ("+", a, b) if a <= b else ("+", b, a)
+        found = self._binary.get(key)
+        if found is None:
+            found = self._binary[key] = self._nf([*self._nfs[a], *self._nfs[b]])
+        return found
+
+    def mul(self, a: NF, b: NF) -> NF:
+        if not a or not b:
+            return a or b
+        key = ("*", a, b) if a <= b else ("*", b, a)
+        found = self._binary.get(key)
+        if found is None:
+            pairs = [(self._tmul(t, u), n * m) for t, n in self._nfs[a] for u, m in self._nfs[b]]
+            found = self._binary[key] = self._nf(pairs)
+        return found
+
+    def div(self, a: NF, b: NF) -> NF:
+        key = ("/", a, b)
+        found = self._binary.get(key)
+        if found is None:
+            pairs: list[tuple[int, int]] = []
+            for t, n in self._nfs[a]:
+                k, atoms, f, s, d = self._terms[t]
+                pairs.append((self._term((k, atoms, f, s, self.mul(d, b))), n))
+            found = self._binary[key] = self._nf(pairs)
+        return found
+
+    def sum(self, times: int, a: NF) -> NF:
+        """sum(times, a): a reduction over `times` elements, or over an axis part that stands for the prime `times`."""
+        if times == 1:
+            return a
+        key = ("sum", times, a)
+        found = self._binary.get(key)
+        if found is None:
+            pairs: list[tuple[int, int]] = []
+            for t, n in self._nfs[a]:
+                k, atoms, f, s, d = self._terms[t]
+                pairs.append((self._term((k * times, atoms, f, s, d)), n))
+            found = self._binary[key] = self._nf(pairs)
+        return found
+
+    def numerator(self, a: NF) -> NF:
+        """`a` with every denominator (also sqrt(x) / sqrt(y)'s) dropped: what linear operators can be moved over."""
+        pairs: list[tuple[int, int]] = []
+        for t, n in self._nfs[a]:
+            k, atoms, f, s, _ = self._terms[t]
+            pairs.append((self._term((k, atoms, f, s, ABSENT)), n))
+        return self._nf(pairs)
+
+    # ------------------------------------------------------------------ deciding
+
+    def sub(self, x: NF, e: NF) -> bool:
+        """Is `x` an abstract subexpression of `e`: A_eq and A_sub entail subexpr(x, e)?"""
+        if x == e:
+            return True
+        key = (x, e)
+        found = self._subs.get(key)
+        if found is None:
+            found = self._into(x, e) or any(self.sub(x, inner) for inner in self._inner(e))
+            self._subs[key] = found
+        return found
+
+    def text(self, a: NF) -> str:
+        """For people: the sum of terms, inputs by name."""
+        names = {number: key for key, number in self._atoms.items()}
+
+        def atom(number: int) -> str:
+            match names[number]:
+                case ("leaf", name):
+                    return str(name)
+                case (str() as fn, int() as argument):
+                    return f"{fn}({self.text(argument)})"
+                case other:
+                    return str(other)
+
+        parts: list[str] = []
+        for t, n in self._nfs[a]:
+            k, atoms, f, s, d = self._terms[t]
+            factors = [str(n)] * (n > 1) + [f"Σ{k}"] * (k > 1) + [atom(x) for x in atoms]
+            factors += [f"exp({self.text(f)})"] * bool(f) + [f"sqrt({self.text(s)})"] * bool(s)
+            parts.append("·".join(factors) + (f" / ({self.text(d)})" if d else ""))
+        return " + ".join(parts)
+
+    # ------------------------------------------------------------------ hash-consing
+
+    def _atom(self, key: Hashable) -> int:
+        return self._atoms.setdefault(key, len(self._atoms) + 1)
+
+    def _term(self, term: Term) -> int:
+        found = self._term_ids.get(term)
+        if found is None:
+            found = self._term_ids[term] = len(self._terms)
+            self._terms.append(term)
+        return found
+
+    def _one(self, term: Term) -> NF:
+        return self._nf([(self._term(term), 1)])
+
+    def _nf(self, pairs: Iterable[tuple[int, int]]) -> NF:
+        counts: dict[int, int] = {}
+        for term, count in pairs:
+            counts[term] = counts.get(term, 0) + count
+        key = tuple(sorted(counts.items()))
+        found = self._nf_ids.get(key)
+        if found is None:
+            found = self._nf_ids[key] = len(self._nfs)
+            self._nfs.append(key)
+        return found
+
+    def _tmul(self, t: int, u: int) -> int:
+        key = (".", t, u) if t <= u else (".", u, t)
+        found = self._binary.get(key)
+        if found is None:
+            k, atoms, f, s, d = self._terms[t]
+            k2, atoms2, f2, s2, d2 = self._terms[u]
+            product = (k * k2, tuple(sorted(atoms + atoms2)), self.add(f, f2), self.mul(s, s2), self.mul(d, d2))
+            found = self._binary[key] = self._term(product)
+        return found
+
+    # ------------------------------------------------------------------ dividing
+
+    def _tquot(self, e: int, x: int) -> int | None:
+        """The term q with q * x == e, or None. It is unique, and may have no numerator."""
+        key = (e, x)
+        if key in self._quotients:
+            return self._quotients[key]
+        result: int | None = None
+        k, atoms, f, s, d = self._terms[e]
+        k2, atoms2, f2, s2, d2 = self._terms[x]
+        if k % k2 == 0:
+            rest = _difference(atoms, atoms2)
+            f_rest = self._minus(f, f2)
+            if rest is not None and f_rest is not None:
+                s_rest = self._nquot(s, s2)
+                if s_rest is not None:
+                    d_rest = self._nquot(d, d2)
+                    if d_rest is not None:
+                        result = self._term((k // k2, rest, f_rest, s_rest, d_rest))
+        self._quotients[key] = result
+        return result
+
+    def _minus(self, e: NF, x: NF) -> NF | None:
+        """Multiset difference of exponents (exp(a) * exp(b) = exp(a + b)), ABSENT where nothing is left."""
+        if not x:
+            return e
+        if not e:
+            return None
+        left = dict(self._nfs[e])
+        for term, count in self._nfs[x]:
+            have = left.get(term, 0)
+            if have < count:
+                return None
+            left[term] = have - count
+        rest = [(term, count) for term, count in left.items() if count]
+        return self._nf(rest) if rest else ABSENT
+
+    def _nquot(self, e: NF, x: NF) -> NF | None:
+        """The normal form q with q * x == e: exact polynomial division with non-negative coefficients.
+
+        ABSENT where e == x (or both are absent), None where there is no such q.
+        """
+        if not x:
+            return e
+        if not e:
+            return None
+        if e == x:
+            return ABSENT
+        key = (e, x)
+        if key in self._nquots:
+            return self._nquots[key]
+        result = self._divide(Counter(dict(self._nfs[e])), x)
+        found = self._nquots[key] = None if result is None else self._nf(Counter(result).items())
+        return found
+
+    def _divide(self, left: Counter[int], x: NF) -> list[int] | None:
+        """Terms whose products with x make up the multiset `left`; backtracking over which term of x made the least."""
+        if not left:
+            return []
+        if sum(left.values()) % sum(count for _, count in self._nfs[x]):
+            return None
+        least = min(left)
+        for t, _ in self._nfs[x]:
+            q = self._tquot(least, t)
+            if q is None or not self._has_numerator(q):
+                continue
+            product = self._scaled(q, x)
+            if all(left[term] >= count for term, count in product.items()):
+                rest = self._divide(left - product, x)
+                if rest is not None:
+                    return [q, *rest]
+        return None
+
+    def _has_numerator(self, t: int) -> bool:
+        _, atoms, f, s, _ = self._terms[t]
+        return bool(atoms or f or s)
+
+    def _scaled(self, q: int, x: NF) -> Counter[int]:
+        """The multiset q * x."""
+        product: Counter[int] = Counter()
+        for t, n in self._nfs[x]:
+            product[self._tmul(q, t)] += n
+        return product
+
+    def _into(self, x: NF, e: NF) -> bool:
+        """Is e == x * q + r for a term q and a rest r? (x * (q1 + q2) + r is x * q1 + r' too, so one term suffices.)"""
+        whole = dict(self._nfs[e])
+        first = self._nfs[x][0][0]
+        for t in whole:
+            q = self._tquot(t, first)
+            if q is not None and all(whole.get(term, 0) >= n for term, n in self._scaled(q, x).items()):
+                return True
+        return False
+
+    def _inner(self, e: NF) -> list[NF]:
+        """Normal forms one level down: under exp, sqrt, the denominator, unary functions."""
+        inner: list[NF] = []
+        for t, _ in self._nfs[e]:
+            _, atoms, f, s, d = self._terms[t]
+            inner += [part for part in (f, s, d) if part]
+            inner += [self._arguments[atom] for atom in atoms if atom in self._arguments]
+        return inner
+
+
+def _difference(atoms: tuple[int, ...], minus: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Difference of sorted multisets, None where `minus` is not contained."""
+    if not minus:
+        return atoms
+    rest: list[int] = []
+    j = 0
+    for atom in atoms:
+        if j < len(minus) and atom == minus[j]:
+            j += 1
+        else:
+            rest.append(atom)
+    return tuple(rest) if j == len(minus) else None

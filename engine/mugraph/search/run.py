@@ -1,0 +1,180 @@
+"""The search: saturate each loop nest, report the first hit of each at once, then extract the rest."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.search.abstract import Algebra
+from mugraph.search.extract import Dag, dags, smallest
+from mugraph.search.frame import Frame, check
+from mugraph.search.limits import Found, Limits, Stats
+from mugraph.search.saturate import Saturation
+from mugraph.search.softmax import is_shift_invariant
+from mugraph.search.topology import Topologies
+
+_EXTRACTION_SHARE = 0.3
+"""Of the time, kept for reading topologies off when saturation does not end by itself."""
+
+
+def _never() -> bool:
+    return False
+
+
+class _Nest:
+    """One set of loops: its saturation and what was built of it."""
+
+    def __init__(self, program: TensorProgram, loops: tuple[str, ...], limits: Limits) -> None:
+        self.frame = Frame(program, loops, Algebra())
+        direct = len(program.compute_ops) + sum(bool(set(op.over) & set(loops)) for op in program.compute_ops)
+        cap = direct + limits.slack
+        if direct <= limits.max_block_ops:
+            cap = min(cap, limits.max_block_ops)
+        self.max_ops = cap
+        self.saturation = Saturation(self.frame, cap, limits.max_values)
+        self.steps = self.saturation.steps()
+        self.topologies = Topologies(self.frame, self.saturation)
+        self.built: set[frozenset[tuple[int, object]]] = set()
+        self.hit = False
+        self.exhausted = False
+
+
+class Search:
+    """All topologies of a program: single-kernel block graphs with at most `limits.max_loops` loops.
+
+    `run()` yields them as they are found, the first of each loop nest before anything else; `stats` says how it ended
+    (and, while it runs, how far it is). Raises NotSearchable for programs the search does not cover.
+    """
+
+    def __init__(
+        self, program: TensorProgram, limits: Limits | None = None, cancelled: Callable[[], bool] = _never
+    ) -> None:
+        check(program)
+        self.program, self.limits, self._cancelled = program, limits or Limits(), cancelled
+        self._began = time.monotonic()
+        self._count = 0
+        self._pruned: Counter[str] = Counter()
+        self._nests: list[_Nest] = []
+        self._ended_by = "running"
+        self._safe = is_shift_invariant(program.ops)
+
+    @property
+    def stats(self) -> Stats:
+        pruned = sum((nest.saturation.pruned for nest in self._nests), self._pruned)
+        values = sum(len(nest.saturation.values) for nest in self._nests)
+        complete = self._ended_by in ("space", "size") and self._within()
+        return Stats(self._count, values, complete, self._ended_by, dict(pruned), time.monotonic() - self._began)
+
+    def run(self) -> Iterator[Found]:
+        """Topologies, each once; ends when the space, the limits or the caller ends it."""
+        self._began = time.monotonic()
+        for loops in self._loop_sets():
+            if self._stop():
+                break
+            self._nests.append(_Nest(self.program, loops, self.limits))
+            yield from self._first(self._nests[-1])
+        for nest in self._nests:
+            yield from self._rest(nest)
+        self._ended_by = self._end()
+
+    # ------------------------------------------------------------------ phases
+
+    def _first(self, nest: _Nest) -> Iterator[Found]:
+        """Saturate until the nest's first hit, or for an equal share of a quarter of the time."""
+        share = self.limits.seconds / 4 / max(1, len(self._loop_sets()))
+        began = time.monotonic()
+        for added in nest.steps:
+            if added:
+                target = nest.saturation.targets[-1]
+                dag = smallest(nest.saturation, target)
+                found = self._build(nest, dag) if dag else None
+                if found:
+                    nest.hit = True
+                    yield found
+                    return
+            if time.monotonic() - began > share or self._stop():
+                return
+        nest.exhausted = True
+
+    def _rest(self, nest: _Nest) -> Iterator[Found]:
+        """Saturate to the end, then read off every topology, smallest first."""
+        unfinished = sum(not other.exhausted for other in self._nests) or 1
+        left = self.limits.seconds - (time.monotonic() - self._began)
+        deadline = time.monotonic() + left * (1 - _EXTRACTION_SHARE) / unfinished
+        for added in nest.steps:
+            if added and not nest.hit:
+                dag = smallest(nest.saturation, nest.saturation.targets[-1])
+                found = self._build(nest, dag) if dag else None
+                if found:
+                    nest.hit = True
+                    yield found
+            if time.monotonic() > deadline or self._stop():
+                break
+        nest.exhausted = nest.saturation.done
+        count = 0
+        for dag in dags(nest.saturation, nest.max_ops, self._stop):
+            found = self._build(nest, dag)
+            if found:
+                count += 1
+                yield found
+            if count >= self.limits.max_topologies:
+                self._ended_by = "topologies"
+                return
+
+    def _build(self, nest: _Nest, dag: Dag) -> Found | None:
+        key = frozenset(dag.items())
+        if key in nest.built:
+            return None
+        nest.built.add(key)
+        block = nest.topologies.build(dag)
+        if block is None:
+            self._pruned["nest"] += 1
+            return None
+        if not self._is_safe(block):
+            self._pruned["softmax"] += 1
+            return None
+        self._count += 1
+        return Found(block, time.monotonic() - self._began)
+
+    # ------------------------------------------------------------------ bounds
+
+    def _is_safe(self, block: BlockGraph) -> bool:
+        """A program that is a softmax must stay one; a plain exp has no safe form to lose."""
+        return not self._safe or is_shift_invariant(block.ops)
+
+    def _loop_sets(self) -> list[tuple[str, ...]]:
+        """Sets of axes to loop over: none, then every one the program reduces and does not return, then pairs."""
+        (output,) = self.program.outputs
+        free = set(self.program.op(output).axes)
+        reduced = sorted({axis for op in self.program.ops for axis in op.over if op.kind in (Kind.SUM, Kind.DOT)} - free)
+        return [s for n in range(self.limits.max_loops + 1) for s in itertools.combinations(reduced, n)]
+
+    def _within(self) -> bool:
+        return all(nest.saturation.done for nest in self._nests) and len(self._nests) == len(self._loop_sets())
+
+    def _stop(self) -> bool:
+        return self._cancelled() or time.monotonic() - self._began > self.limits.seconds
+
+    def _end(self) -> str:
+        if self._cancelled():
+            return "cancelled"
+        if time.monotonic() - self._began > self.limits.seconds:
+            return "time"
+        if self._ended_by == "topologies":
+            return "topologies"
+        if not self._within():
+            over = any(len(n.saturation.values) > self.limits.max_values for n in self._nests)
+            return "values" if over else "time"
+        return "size" if any(nest.saturation.pruned["size"] for nest in self._nests) else "space"
+
+
+def topologies(
+    program: TensorProgram, limits: Limits | None = None, cancelled: Callable[[], bool] = _never
+) -> Iterator[Found]:
+    """Block graphs equal to the program, as they are found. For how the search ended use `Search` itself."""
+    return Search(program, limits, cancelled).run()
