@@ -1,0 +1,104 @@
+"""Which GPU is here, if any, and the device model that fits it.
+
+Nothing here imports torch unless a driver is present, so that the command line starts fast on machines without a GPU.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from mugraph.ir.target import TARGETS, Target
+
+_DRIVER = Path("/proc/driver/nvidia/version")
+_CONTROL = Path("/dev/nvidiactl")
+
+
+class UnknownTarget(Exception):
+    """--target names no device model; the message is one sentence listing those there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What kernels will be made for and, when kind is "gpu", measured on.
+
+    name:       as the driver says it ("NVIDIA H200"); "no GPU" when there is none
+    target:     the model schedules are filtered and estimated by
+    driver:     version of the NVIDIA driver
+    capability: compute capability * 10; 0 without a GPU
+    note:       why a GPU that seems to be here cannot be used, in one sentence
+    """
+
+    name: str
+    kind: Literal["gpu", "none"]
+    target: Target
+    capability: int = 0
+    driver: str | None = None
+    note: str | None = None
+
+
+def driver_present() -> bool:
+    """An NVIDIA driver is loaded (says nothing of whether this process may use a device)."""
+    return _DRIVER.exists() or _CONTROL.exists()
+
+
+def driver_version() -> str | None:
+    try:
+        text = _DRIVER.read_text()
+    except OSError:
+        return None
+    found = re.search(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)", text)
+    return found.group(1) if found else None
+
+
+def match(name: str, capability: int) -> Target:
+    """The device model for a GPU of this name and compute capability * 10: by name where there is one, else the newest
+    model of an architecture that is not newer (its figures are then a stand-in)."""
+    for key in ("h200", "h100", "a100"):
+        if key in name.lower():
+            return TARGETS[key]
+    fitting = [t for t in TARGETS.values() if t.name.startswith("sm_") and t.capability <= capability]
+    if not fitting:
+        return replace(TARGETS["sm_80"], name=f"sm_{capability}", capability=capability)
+    return replace(max(fitting, key=lambda t: t.capability), name=f"sm_{capability}", capability=capability)
+
+
+def detect() -> Device:
+    """The current GPU (the first that CUDA_VISIBLE_DEVICES leaves), else a Device of kind "none"."""
+    nothing = Device("no GPU", "none", TARGETS["cpu"])
+    if not driver_present():
+        return nothing
+    driver = driver_version()
+    try:
+        import torch
+    except ImportError as error:
+        return replace(nothing, driver=driver, note=f"PyTorch cannot be imported: {error}")
+    if torch.version.cuda is None:
+        note = f"this PyTorch ({torch.__version__}) was built without CUDA; install a CUDA build to measure"
+        return replace(nothing, driver=driver, note=note)
+    if not torch.cuda.is_available():
+        return replace(nothing, driver=driver, note="a driver is loaded, but PyTorch sees no usable CUDA device")
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    name = str(properties.name)
+    capability = int(properties.major) * 10 + int(properties.minor)
+    target = match(name, capability)
+    # Figures the driver gives are better than those of a data sheet; a stand-in model needs them.
+    target = replace(
+        target,
+        processors=int(properties.multi_processor_count),
+        shared=int(getattr(properties, "shared_memory_per_block_optin", target.shared)),
+        l2=int(getattr(properties, "L2_cache_size", target.l2)),
+    )
+    return Device(name, "gpu", target, capability, driver)
+
+
+def resolve(request: str, device: Device) -> Target:
+    """The model `--target` asks for: "auto" is the device's own. Raises UnknownTarget."""
+    if request == "auto":
+        return device.target
+    target = TARGETS.get(request.lower())
+    if target is None:
+        raise UnknownTarget(f"unknown target {request!r}; choose auto or one of {', '.join(sorted(TARGETS))}")
+    return target

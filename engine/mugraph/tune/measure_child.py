@@ -1,0 +1,177 @@
+"""The measuring process: answers one request after another on standard input until it ends or its GPU fails.
+
+Run as `python -m mugraph.tune.measure_child`. Standard output carries frames only: file descriptor 1 is moved away
+first, so that nothing a kernel or a library prints can get between them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from mugraph.tune.messages import (
+    Agree,
+    Check,
+    Checked,
+    Drop,
+    Failure,
+    Hello,
+    Ok,
+    Prepare,
+    Replay,
+    Reply,
+    Request,
+    Timed,
+    Warm,
+    read_frame,
+    write_frame,
+)
+
+# What CUDA says when the context is gone, or may be: nothing measured in this process afterwards can be believed.
+_FATAL = ("cuda error", "illegal memory access", "misaligned address", "launch failure", "device-side assert")
+
+
+def main() -> int:
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    with tempfile.TemporaryDirectory(prefix="mugraph-subjects-") as folder:
+        try:
+            worker = _Worker(Path(folder))
+            write_frame(replies, worker.hello())
+        except Exception as error:
+            write_frame(replies, Failure(one_line(error), fatal=True))
+            return 1
+        while (request := read_frame(requests)) is not None:
+            reply = worker.answer(request)  # pyright: ignore[reportArgumentType] - only our own requests come here
+            write_frame(replies, reply)
+            if isinstance(reply, Failure) and reply.fatal:
+                return 1
+    return 0
+
+
+def one_line(error: BaseException) -> str:
+    """An exception as one sentence: its type and the first line of what it says."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__
+
+
+def is_fatal(error: BaseException) -> bool:
+    """Whether the CUDA context may be broken. Running out of memory or of shared memory leaves it whole."""
+    if type(error).__name__ in ("OutOfMemoryError", "OutOfResources", "CompilationError"):
+        return False
+    text = f"{type(error).__name__} {error}".lower()
+    return type(error).__name__ == "AcceleratorError" or any(mark in text for mark in _FATAL)
+
+
+class _Worker:
+    def __init__(self, folder: Path) -> None:
+        import torch
+
+        from mugraph.tune import timing
+
+        if not torch.cuda.is_available():
+            raise RuntimeError("PyTorch sees no CUDA device in the measuring process")
+        self._torch = torch
+        self._timing = timing
+        self._folder = folder
+        self._ready: dict[str, timing.Replayable] = {}
+        properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+        self._device = str(properties.name)
+        self._l2 = int(getattr(properties, "L2_cache_size", 50 << 20))
+
+    def hello(self) -> Hello:
+        import triton
+
+        versions = {
+            "torch": str(self._torch.__version__),
+            "triton": str(triton.__version__),
+            "cuda": str(self._torch.version.cuda),
+            "python": sys.version.split()[0],
+        }
+        return Hello(self._device, versions, self._l2)
+
+    def answer(self, request: Request) -> Reply:
+        try:
+            match request:
+                case Warm():
+                    return self._warm(request)
+                case Check():
+                    return self._check(request)
+                case Agree():
+                    return self._agree(request)
+                case Prepare():
+                    return self._prepare(request)
+                case Replay():
+                    return self._replay(request)
+                case Drop():
+                    return self._drop(request)
+        except Exception as error:
+            return Failure(one_line(error), is_fatal(error))
+
+    def _warm(self, request: Warm) -> Reply:
+        from mugraph.tune.subjects import load_module
+        from mugraph.tune.warmup import warm_up
+
+        begun = time.perf_counter()
+        warm_up(load_module(request.subject, self._folder), request.subject.function, request.inputs)
+        return Ok(time.perf_counter() - begun)
+
+    def _agree(self, request: Agree) -> Reply:
+        """Both in the program's precision: each rounds in its own places, so the limit is that of the precision."""
+        from mugraph.tune.subjects import load
+
+        torch, timing = self._torch, self._timing
+        generator = torch.Generator(device="cuda").manual_seed(1)
+        inputs = timing.make_inputs(request.inputs, generator)
+        mine = load(request.subject, self._folder)
+        reference = load(request.reference, self._folder)
+        with torch.no_grad():
+            truth = timing.tensors_of(reference(*inputs))
+            found = timing.tensors_of(mine(*inputs))
+        torch.cuda.synchronize()
+        if len(truth) != len(found):
+            return Failure(f"{len(found)} results where the original gives {len(truth)}")
+        errors = [timing.relative_error(a, b) for a, b in zip(found, truth, strict=True)]
+        # 8 units in the last place of the outputs' own type, against the largest value of the output.
+        limit = max((8 * torch.finfo(t.dtype).eps for t in truth if t.dtype.is_floating_point), default=0.0)
+        error = max(errors, default=0.0)
+        return Checked(error <= limit, error, limit)
+
+    def _prepare(self, request: Prepare) -> Reply:
+        from mugraph.tune.subjects import load
+
+        begun = time.perf_counter()
+        function = load(request.subject, self._folder)
+        self._ready[request.subject.name] = self._timing.Replayable(function, request.inputs, self._l2)
+        return Ok(time.perf_counter() - begun)
+
+    def _replay(self, request: Replay) -> Reply:
+        missing = [name for name in request.names if name not in self._ready]
+        if missing:
+            return Failure(f"not prepared: {', '.join(missing)}")
+        samples: dict[str, list[float]] = {name: [] for name in request.names}
+        for turn in range(request.rounds):
+            # Another goes first each time: a warm clock or a cool one must not favour one of them.
+            shift = turn % max(len(request.names), 1)
+            for name in (*request.names[shift:], *request.names[:shift]):
+                samples[name].append(self._ready[name].replay_us())
+        return Timed({name: tuple(values) for name, values in samples.items()})
+
+    def _drop(self, request: Drop) -> Reply:
+        for name in request.names:
+            self._ready.pop(name, None)
+        self._torch.cuda.empty_cache()
+        return Ok()
+
+    def _check(self, request: Check) -> Reply:
+        raise NotImplementedError
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""What the measuring process is asked, and what it answers: frozen values, pickled in length-prefixed frames.
+
+Both ends are this package, started by it, over a private pipe.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import BinaryIO, Literal
+
+from mugraph.ir.program import TensorProgram
+
+_LENGTH = struct.Struct("<Q")
+
+Compiler = Literal["none", "default", "max-autotune-no-cudagraphs"]
+
+
+@dataclass(frozen=True, slots=True)
+class InputSpec:
+    """One tensor argument. strides in elements; scale: standard deviation of its normally distributed values."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Something to run: a complete Python module and the function in it that takes the inputs in order.
+
+    name:     unique in a comparison ("eager", "torch.compile", "ours")
+    compiler: "none", or torch.compile's mode
+    """
+
+    name: str
+    source: str
+    function: str
+    compiler: Compiler = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """First answer of a new process. l2: bytes of second-level cache."""
+
+    device: str
+    versions: Mapping[str, str]
+    l2: int
+
+
+@dataclass(frozen=True, slots=True)
+class Warm:
+    """Compile the subject's kernels into the shared cache without running them."""
+
+    subject: Subject
+    inputs: tuple[InputSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Compare the subject on the device with the program evaluated in float64."""
+
+    subject: Subject
+    program: TensorProgram
+    names: tuple[str, ...]
+    """Of the program's tensors, in the order of the function's arguments."""
+    outputs: tuple[str, ...]
+    """Names of the tensors the function returns, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agree:
+    """Compare two subjects on the same inputs in the program's own precision."""
+
+    subject: Subject
+    reference: Subject
+    inputs: tuple[InputSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Compile, run and capture the subject; it stays ready under its name."""
+
+    subject: Subject
+    inputs: tuple[InputSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Time prepared subjects, one replay of each in turn, `rounds` times."""
+
+    names: tuple[str, ...]
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Forget prepared subjects and free their memory."""
+
+    names: tuple[str, ...]
+
+
+Request = Warm | Check | Agree | Prepare | Replay | Drop
+
+
+@dataclass(frozen=True, slots=True)
+class Ok:
+    """Done. compile_s: seconds Warm or Prepare took."""
+
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """error: largest relative error found; limit: what was allowed; eager: error of the same program in its own
+    precision by PyTorch's operators, None where it was not run."""
+
+    passed: bool
+    error: float
+    limit: float
+    eager: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Microseconds of one launch, one sample per replay."""
+
+    samples: Mapping[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """reason: one sentence. fatal: the process cannot be used again (a CUDA context once broken stays so)."""
+
+    reason: str
+    fatal: bool = False
+
+
+Reply = Hello | Ok | Checked | Timed | Failure
+
+
+def write_frame(stream: BinaryIO, value: Request | Reply) -> None:
+    data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.write(_LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+def read_frame(stream: BinaryIO) -> object | None:
+    """The next message; None at the end of the stream, or where it was cut off in the middle of one."""
+    head = _read_exactly(stream, _LENGTH.size)
+    if head is None:
+        return None
+    body = _read_exactly(stream, _LENGTH.unpack(head)[0])
+    return None if body is None else pickle.loads(body)
+
+
+def _read_exactly(stream: BinaryIO, count: int) -> bytes | None:
+    data = b""
+    while len(data) < count:
+        part = stream.read(count - len(data))
+        if not part:
+            return None
+        data += part
+    return data

@@ -1,0 +1,155 @@
+"""A long-lived process of our own that is asked one thing at a time, may hang or die, and is then replaced.
+
+One bad kernel poisons its whole CUDA context, so nothing that launches an unproven kernel runs in the caller's process.
+It is started as a fresh interpreter, not by fork and not by multiprocessing's spawn: the first breaks CUDA, the second
+runs the user's main module again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import BinaryIO, Self, cast
+
+from mugraph.tune.messages import Failure, Hello, Reply, Request, read_frame, write_frame
+
+CHILD = (sys.executable, "-m", "mugraph.tune.measure_child")
+
+
+class Unavailable(Exception):
+    """The measuring process cannot be started at all; one sentence."""
+
+
+class ChildProcess:
+    """Starts on the first question; `ask` never raises for what the child does, it answers with a Failure."""
+
+    def __init__(
+        self, command: Sequence[str] = CHILD, *, environment: dict[str, str] | None = None, start_timeout_s: float = 120
+    ) -> None:
+        self._command = tuple(command)
+        self._environment = {**os.environ, **(environment or {})}
+        self._start_timeout_s = start_timeout_s
+        self._process: subprocess.Popen[bytes] | None = None
+        self._replies: queue.Queue[object | None] = queue.Queue()
+        # Appended to by the child through a file of its own: a shared one would share its position with our reads.
+        self._log = tempfile.NamedTemporaryFile(prefix="mugraph-measure-", suffix=".log")
+        self.hello: Hello | None = None
+        self.restarts = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> Hello:
+        """Start if it is not running. Raises Unavailable."""
+        if self._process is not None and self._process.poll() is None and self.hello is not None:
+            return self.hello
+        self.kill()
+        self._log.seek(0)
+        self._log.truncate()
+        try:
+            with open(self._log.name, "ab") as log:
+                process = subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    env=self._environment,
+                    start_new_session=True,  # a Ctrl-C at the terminal is ours to handle; we kill the child ourselves
+                )
+        except OSError as error:
+            raise Unavailable(f"the measuring process cannot be started: {error}") from error
+        self._process = process
+        self._replies = queue.Queue()
+        reader = threading.Thread(
+            target=_pump, args=(cast(BinaryIO, process.stdout), self._replies), name="mugraph-measure", daemon=True
+        )
+        reader.start()
+        first = self._next(self._start_timeout_s)
+        if isinstance(first, Hello):
+            self.hello = first
+            return first
+        reason = first.reason if isinstance(first, Failure) else "it answered out of turn"
+        tail = self.log_tail()
+        self.kill()
+        raise Unavailable(f"the measuring process did not start: {reason}{f' ({tail})' if tail else ''}")
+
+    def ask(self, request: Request, timeout_s: float) -> Reply:
+        """The answer, or a Failure when the process hung, died or could not be started. After a fatal failure the next
+        question goes to a new process, which has nothing prepared."""
+        try:
+            self.start()
+        except Unavailable as error:
+            return Failure(str(error), fatal=True)
+        assert self._process is not None
+        try:
+            write_frame(cast(BinaryIO, self._process.stdin), request)
+            reply = self._next(timeout_s)
+        except OSError:
+            reply = Failure(self._death(), fatal=True)
+        if isinstance(reply, Failure) and reply.fatal:
+            self.kill()
+            self.restarts += 1
+        return reply
+
+    def _next(self, timeout_s: float) -> Reply:
+        try:
+            reply = self._replies.get(timeout=timeout_s)
+        except queue.Empty:
+            return Failure(f"no answer within {timeout_s:.0f} s", fatal=True)
+        if reply is None:
+            return Failure(self._death(), fatal=True)
+        return cast(Reply, reply)
+
+    def _death(self) -> str:
+        status = None
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = self._process.wait(timeout=5)
+        tail = self.log_tail()
+        return f"the measuring process ended with status {status}{f': {tail}' if tail else ''}"
+
+    def log_tail(self) -> str:
+        """The last line the process wrote to its standard error, which is mostly the error it died of."""
+        self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(0, self._log.tell() - 4096))
+        lines = [line.strip() for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
+        return lines[-1][:300] if lines else ""
+
+    def kill(self) -> None:
+        """End the process now, whatever it is doing."""
+        process, self._process, self.hello = self._process, None, None
+        if process is None:
+            return
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def close(self) -> None:
+        self.kill()
+        self._log.close()
+
+
+def _pump(stream: BinaryIO, replies: queue.Queue[object | None]) -> None:
+    """Move frames from the pipe to the queue; None at its end."""
+    try:
+        while (reply := read_frame(stream)) is not None:
+            replies.put(reply)
+    except Exception:  # a pipe closed under us, or a frame cut off by the process's death
+        pass
+    replies.put(None)

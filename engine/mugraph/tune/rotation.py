@@ -1,0 +1,33 @@
+"""How many copies of a kernel's inputs keep the second-level cache cold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+# Copies together hold this many times the cache, so that a copy is gone from it when its turn comes again.
+CACHE_TIMES = 4
+# A captured graph of more launches than this takes long to build and says nothing more.
+MOST_COPIES = 192
+# Below this the cost of one replay shows in the time of one launch.
+LEAST_LAUNCHES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """copies: sets of inputs. launches: in one captured graph, copy i % copies for launch i. flush: the copies do not
+    fill the cache, so it is overwritten before each replay, outside the time (every copy is then used once)."""
+
+    copies: int
+    launches: int
+    flush: bool
+
+
+def rotation(set_bytes: int, l2_bytes: int) -> Rotation:
+    """For inputs of `set_bytes` together on a device with `l2_bytes` of second-level cache."""
+    needed = CACHE_TIMES * l2_bytes // max(set_bytes, 1) + 1
+    if needed > MOST_COPIES:
+        return Rotation(MOST_COPIES, MOST_COPIES, True)
+    # One copy alone larger than the cache still alternates with another: a part of it would survive.
+    copies = max(needed, 2)
+    return Rotation(copies, copies * ceil(LEAST_LAUNCHES / copies), False)

@@ -1,0 +1,39 @@
+"""From a subject's source text to a callable. Child process only."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+import torch
+
+from mugraph.tune.messages import Subject
+
+
+def load_module(subject: Subject, folder: Path) -> ModuleType:
+    """Import the text as a module from a file (Triton reads kernels back from their file). Raises what the text does."""
+    digest = hashlib.sha256(subject.source.encode()).hexdigest()[:16]
+    path = folder / f"subject_{digest}.py"
+    if not path.exists():
+        path.write_text(subject.source)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def load(subject: Subject, folder: Path) -> Callable[..., object]:
+    """The function to run, compiled by torch.compile where the subject says so."""
+    function = cast(Callable[..., object], getattr(load_module(subject, folder), subject.function))
+    if subject.compiler == "none":
+        return function
+    # Whatever an earlier subject compiled must not count against this one's recompilation limit.
+    torch.compiler.reset()
+    mode = None if subject.compiler == "default" else subject.compiler
+    return cast(Callable[..., object], torch.compile(function, mode=mode, dynamic=False, fullgraph=True))

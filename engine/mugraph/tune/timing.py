@@ -1,0 +1,108 @@
+"""Times of one launch on the current GPU: CUDA-graph replay, cold second-level cache. Imports torch; child process only.
+
+The launches of one graph run back to back, so a sample is (time of the replay) / (launches): what the kernel costs in a
+program that is itself replayed, without the host's time to launch it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import torch
+
+from mugraph.tune.messages import InputSpec
+from mugraph.tune.rotation import CACHE_TIMES, rotation
+
+DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+Function = Callable[..., object]
+
+
+def storage_elements(spec: InputSpec) -> int:
+    """Elements of memory a tensor of this shape and these strides spans."""
+    if 0 in spec.shape:
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(spec.shape, spec.strides, strict=True))
+
+
+def make_input(spec: InputSpec, generator: torch.Generator) -> torch.Tensor:
+    """A tensor of exactly this layout with normally distributed values (non-negative inputs would hide cancellation)."""
+    count = storage_elements(spec)
+    values = torch.randn(count, generator=generator, device=generator.device, dtype=torch.float32)
+    storage = (values * spec.scale).to(DTYPES[spec.dtype])
+    return storage.as_strided(spec.shape, spec.strides)
+
+
+def make_inputs(specs: Sequence[InputSpec], generator: torch.Generator) -> list[torch.Tensor]:
+    return [make_input(spec, generator) for spec in specs]
+
+
+def set_bytes(specs: Sequence[InputSpec]) -> int:
+    """Bytes of memory one set of inputs takes."""
+    return sum(storage_elements(spec) * DTYPES[spec.dtype].itemsize for spec in specs)
+
+
+class Replayable:
+    """A function captured into one CUDA graph over rotating copies of its inputs."""
+
+    def __init__(self, function: Function, specs: Sequence[InputSpec], l2_bytes: int, seed: int = 0) -> None:
+        generator = torch.Generator(device="cuda").manual_seed(seed)
+        self._plan = rotation(set_bytes(specs), l2_bytes)
+        self._copies = [make_inputs(specs, generator) for _ in range(self._plan.copies)]
+        self._flush = (
+            torch.empty(CACHE_TIMES * l2_bytes, dtype=torch.int8, device="cuda") if self._plan.flush else None
+        )
+        self._warm_up(function)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.no_grad(), torch.cuda.graph(self._graph):
+            for launch in range(self._plan.launches):
+                # The result is dropped at once, so that its memory serves the next launch of the same graph.
+                function(*self._copies[launch % self._plan.copies])
+        self.replay_us()  # the first replay uploads the graph
+
+    def _warm_up(self, function: Function) -> None:
+        """Compile, and let libraries allocate their workspaces, on a stream that is not captured."""
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.no_grad(), torch.cuda.stream(stream):
+            for copy in range(3):
+                function(*self._copies[copy % self._plan.copies])
+        torch.cuda.current_stream().wait_stream(stream)
+        torch.cuda.synchronize()
+
+    def replay_us(self) -> float:
+        """Microseconds of one launch, over one replay."""
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        if self._flush is not None:
+            self._flush.zero_()
+        start.record()
+        self._graph.replay()
+        end.record()
+        end.synchronize()
+        return cast(float, start.elapsed_time(end)) * 1000 / self._plan.launches
+
+
+def tensors_of(result: object) -> tuple[torch.Tensor, ...]:
+    """What a launcher returned, as a tuple. Raises TypeError for anything but tensors."""
+    values = cast(Sequence[object], result) if isinstance(result, tuple | list) else (result,)
+    tensors = tuple(value for value in values if isinstance(value, torch.Tensor))
+    if len(tensors) != len(values):
+        raise TypeError("the function returned something that is not a tensor")
+    return tensors
+
+
+def relative_error(value: torch.Tensor, reference: torch.Tensor) -> float:
+    """Largest absolute difference over the reference's largest absolute value, in float64; inf where one is not finite
+    and the other is."""
+    if value.shape != reference.shape:
+        return math.inf
+    mine, truth = value.double(), reference.double()
+    finite = torch.isfinite(truth)
+    if not bool((torch.isfinite(mine) == finite).all()):
+        return math.inf
+    mine, truth = mine[finite], truth[finite]
+    if truth.numel() == 0:
+        return 0.0
+    scale = float(truth.abs().max())
+    return float((mine - truth).abs().max()) / (scale or 1.0)
