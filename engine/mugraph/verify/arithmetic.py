@@ -1,0 +1,125 @@
+"""What an evaluator needs to know of numbers: one interface for finite fields, float64 and symbolic counting.
+
+A value is held as an array (or several) of rank 1 + number of axes: position 0 runs over independent repetitions, the
+others over the graph's axes in one fixed order, with size 1 for the axes a value has not. Broadcasting by name is then
+numpy's broadcasting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Index = tuple[slice, ...]
+# A rearrangement of an array (slice, reshape, transpose, pad) that looks at no element: it must not care for the dtype.
+Rearrange = Callable[[NDArray[Any]], NDArray[Any]]
+
+V = TypeVar("V")
+
+
+class Arithmetic(Protocol[V]):
+    """Positions in `over` count from 0 = repetitions; reductions keep the position with size 1."""
+
+    def constant(self, value: float, rank: int) -> V: ...
+    def add(self, a: V, b: V) -> V: ...
+    def mul(self, a: V, b: V) -> V: ...
+    def div(self, a: V, b: V) -> V: ...
+    def sqrt(self, a: V) -> V: ...
+    def exp(self, a: V) -> V: ...
+    def unary(self, fn: str, a: V) -> V: ...
+    def sum(self, a: V, over: tuple[int, ...]) -> V: ...
+    def dot(self, a: V, b: V, over: tuple[int, ...]) -> V: ...
+    def shape(self, a: V) -> tuple[int, ...]: ...
+    def rearrange(self, a: V, how: Rearrange) -> V: ...
+
+    def assemble(self, shape: tuple[int, ...], pieces: Sequence[tuple[Index, V]]) -> V:
+        """An array of this shape made of the pieces; they cover it."""
+        ...
+
+
+def assemble_arrays(
+    shape: tuple[int, ...], pieces: Sequence[tuple[Index, NDArray[Any]]], dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    whole = np.empty(shape, dtype)
+    for index, piece in pieces:
+        whole[index] = piece
+    return whole
+
+
+def _float_unary(fn: str) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    from math import erf
+
+    def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return 0.5 * (1 + np.tanh(0.5 * x))
+
+    def gelu(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return 0.5 * x * (1 + np.vectorize(erf, otypes=[np.float64])(x / np.sqrt(2)))
+
+    table: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+        "silu": lambda x: x * sigmoid(x),
+        "relu": lambda x: np.maximum(x, 0.0),
+        "sigmoid": sigmoid,
+        "tanh": np.tanh,
+        "gelu": gelu,
+        "gelu_tanh": lambda x: x * sigmoid(1.5957691216057308 * (x + 0.044715 * x**3)),
+    }
+    if fn not in table:
+        raise NotImplementedError(f"no float64 meaning is known for the function {fn}")
+    return table[fn]
+
+
+class FloatArithmetic:
+    """float64; one repetition is usual. The functions follow ops/unary.py's definitions."""
+
+    def constant(self, value: float, rank: int) -> NDArray[np.float64]:
+        return np.full((1,) * (rank + 1), value, np.float64)
+
+    def add(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+        return a + b
+
+    def mul(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+        return a * b
+
+    def div(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+        return a / b
+
+    def sqrt(self, a: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.sqrt(a)
+
+    def exp(self, a: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.exp(a)
+
+    def unary(self, fn: str, a: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _float_unary(fn)(a)
+
+    def sum(self, a: NDArray[np.float64], over: tuple[int, ...]) -> NDArray[np.float64]:
+        return a.sum(over, keepdims=True)
+
+    def dot(self, a: NDArray[np.float64], b: NDArray[np.float64], over: tuple[int, ...]) -> NDArray[np.float64]:
+        letters = "abcdefghijklmnopqrstuvwxyz"[: a.ndim]
+        # einsum wants equal sizes where a letter occurs twice; size-1 positions of one operand are left out of it.
+        left = [i for i in range(a.ndim) if a.shape[i] > 1 or b.shape[i] == 1]
+        right = [i for i in range(a.ndim) if b.shape[i] > 1]
+        kept = [i for i in range(a.ndim) if i not in over]
+        names = ["".join(letters[i] for i in positions) for positions in (left, right, kept)]
+        flat = np.einsum(
+            f"{names[0]},{names[1]}->{names[2]}",
+            a.reshape([a.shape[i] for i in left]),
+            b.reshape([b.shape[i] for i in right]),
+            optimize=True,
+        )
+        return np.expand_dims(flat, over)
+
+    def shape(self, a: NDArray[np.float64]) -> tuple[int, ...]:
+        return a.shape
+
+    def rearrange(self, a: NDArray[np.float64], how: Rearrange) -> NDArray[np.float64]:
+        return how(a)
+
+    def assemble(
+        self, shape: tuple[int, ...], pieces: Sequence[tuple[Index, NDArray[np.float64]]]
+    ) -> NDArray[np.float64]:
+        return assemble_arrays(shape, pieces, np.dtype(np.float64))

@@ -1,0 +1,167 @@
+"""The meaning of operators over named axes, and of whole tensor programs, for any arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mugraph.ir.ops import ARITY, Kind, Op
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Tensor
+from mugraph.verify.arithmetic import Arithmetic
+
+V = TypeVar("V")
+
+
+class Malformed(Exception):
+    """The graph has no meaning; the message is one sentence saying why."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The fixed order of axes that all values of one evaluation share (position 0 is the repetition)."""
+
+    order: tuple[str, ...]
+    sizes: Mapping[str, int]
+
+    @classmethod
+    def of(cls, sizes: Mapping[str, int]) -> Frame:
+        return cls(tuple(sorted(sizes)), sizes)
+
+    @property
+    def rank(self) -> int:
+        return len(self.order)
+
+    def positions(self, axes: Collection[str]) -> tuple[int, ...]:
+        return tuple(1 + self.order.index(axis) for axis in sorted(axes))
+
+    def from_tensor(self, array: NDArray[Any], tensor: Tensor) -> NDArray[Any]:
+        """[repetitions, *tensor.shape] -> a value's layout."""
+        if array.shape[1:] != tensor.shape(self.sizes):
+            raise Malformed(f"{tensor.name} has shape {array.shape[1:]}, the graph says {tensor.shape(self.sizes)}")
+        split = array.reshape(array.shape[0], *(self.sizes[axis] for axis in tensor.axes))
+        present = [axis for axis in self.order if axis in tensor.axes]
+        ordered = split.transpose(0, *(1 + tensor.axes.index(axis) for axis in present))
+        full = (self.sizes[axis] if axis in tensor.axes else 1 for axis in self.order)
+        return ordered.reshape(array.shape[0], *full)
+
+    def to_tensor(self, array: NDArray[Any], tensor: Tensor) -> NDArray[Any]:
+        """A value's layout, with all of the tensor's axes and no others -> [repetitions, *tensor.shape]."""
+        present = [axis for axis in self.order if axis in tensor.axes]
+        dense = array.reshape(array.shape[0], *(self.sizes[axis] for axis in present))
+        ordered = dense.transpose(0, *(1 + present.index(axis) for axis in tensor.axes))
+        return ordered.reshape(array.shape[0], *tensor.shape(self.sizes))
+
+
+def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str, Tensor]) -> frozenset[str]:
+    """The axes of the operator's value, checked against what the operator itself says."""
+    if len(operands) != ARITY[op.kind]:
+        raise Malformed(f"{op.name}: {op.kind} takes {ARITY[op.kind]} operands, not {len(operands)}")
+    if op.kind is Kind.LOAD:
+        if op.tensor not in tensors:
+            raise Malformed(f"{op.name} loads {op.tensor}, which is no tensor of the graph")
+        axes = frozenset(tensors[op.tensor].axes)
+    else:
+        axes: frozenset[str] = frozenset[str]().union(*operands)
+    if op.kind in (Kind.SUM, Kind.DOT):
+        if not op.over or not axes.issuperset(op.over):
+            raise Malformed(f"{op.name} reduces {', '.join(op.over) or 'nothing'}, its operands have {sorted(axes)}")
+        axes = axes.difference(op.over)
+    if op.kind is not Kind.STORE and axes != frozenset(op.axes):
+        raise Malformed(f"{op.name} has axes {sorted(axes)}, the graph says {sorted(op.axes)}")
+    return axes
+
+
+def apply(op: Op, operands: Sequence[V], frame: Frame, arithmetic: Arithmetic[V]) -> V:
+    """The value of a constant, element-wise operator, sum or dot."""
+    match op.kind:
+        case Kind.CONST:
+            return arithmetic.constant(op.value, frame.rank)
+        case Kind.ADD:
+            return arithmetic.add(operands[0], operands[1])
+        case Kind.MUL:
+            return arithmetic.mul(operands[0], operands[1])
+        case Kind.DIV:
+            return arithmetic.div(operands[0], operands[1])
+        case Kind.SQRT:
+            return arithmetic.sqrt(operands[0])
+        case Kind.EXP:
+            return arithmetic.exp(operands[0])
+        case Kind.UNARY:
+            return arithmetic.unary(op.fn, operands[0])
+        case Kind.SUM:
+            return arithmetic.sum(operands[0], frame.positions(op.over))
+        case Kind.DOT:
+            return arithmetic.dot(operands[0], operands[1], frame.positions(op.over))
+        case _:
+            raise Malformed(f"{op.name}: {op.kind} has no meaning here")
+
+
+def ancestors(ops: Sequence[Op], names: Collection[str]) -> frozenset[str]:
+    """The values that these values are computed from, themselves included."""
+    needed = set(names)
+    for op in reversed(ops):
+        if op.name in needed:
+            needed.update(op.inputs)
+    return frozenset(needed)
+
+
+def evaluate_values(
+    program: TensorProgram, inputs: Mapping[str, V], arithmetic: Arithmetic[V], wanted: Collection[str]
+) -> dict[str, V]:
+    """Every value that `wanted` needs, in the layout of Frame.of(program.sizes).
+
+    inputs: tensor name -> [repetitions, *tensor.shape]
+    Raises Malformed.
+    """
+    frame = Frame.of(program.sizes)
+    tensors = {tensor.name: tensor for tensor in program.tensors}
+    needed = ancestors(program.ops, wanted)
+    values: dict[str, V] = {}
+    axes: dict[str, frozenset[str]] = {}
+    for op in program.ops:
+        if op.name not in needed:
+            continue
+        if op.name in values:
+            raise Malformed(f"two values are called {op.name}")
+        for name in op.inputs:
+            if name not in values:
+                raise Malformed(f"{op.name} uses {name} before it is defined")
+        axes[op.name] = result_axes(op, [axes[name] for name in op.inputs], tensors)
+        if op.kind is Kind.LOAD:
+            tensor = tensors[op.tensor]
+            if tensor.name not in inputs:
+                raise Malformed(f"no value is given for the input {tensor.name}")
+            values[op.name] = arithmetic.rearrange(
+                inputs[tensor.name], lambda array, tensor=tensor: frame.from_tensor(array, tensor)
+            )
+        else:
+            values[op.name] = apply(op, [values[name] for name in op.inputs], frame, arithmetic)
+    for name in wanted:
+        if name not in values:
+            raise Malformed(f"no operator computes {name}")
+    return values
+
+
+def evaluate_program(program: TensorProgram, inputs: Mapping[str, V], arithmetic: Arithmetic[V]) -> dict[str, V]:
+    """Output tensor name -> [repetitions, *tensor.shape]. Raises Malformed."""
+    frame = Frame.of(program.sizes)
+    values = evaluate_values(program, inputs, arithmetic, tuple(program.outputs))
+    results: dict[str, V] = {}
+    for name, tensor in program.outputs.items():
+        if frozenset(program.op(name).axes) != frozenset(tensor.axes):
+            raise Malformed(f"{tensor.name} has other axes than {name}, which is written to it")
+        results[tensor.name] = arithmetic.rearrange(
+            values[name],
+            lambda array, tensor=tensor: frame.to_tensor(_filled(array, frame, tensor), tensor),
+        )
+    return results
+
+
+def _filled(array: NDArray[Any], frame: Frame, tensor: Tensor) -> NDArray[Any]:
+    full = (frame.sizes[axis] if axis in tensor.axes else 1 for axis in frame.order)
+    return np.broadcast_to(array, (array.shape[0], *full))

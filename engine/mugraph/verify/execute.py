@@ -1,0 +1,224 @@
+"""Execution of a block graph under a schedule: every block of the grid, every iteration of the loops, tile by tile.
+
+Tiles are really cut out of the inputs (imap, fmap) and really put together into the outputs (omap). The last tile along
+an axis whose size is no multiple of the tile is cut short, which is what correct masking amounts to: lanes beyond the
+tensor contribute nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import ceil
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mugraph.ir.block import BlockGraph, Loop, Schedule
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.tensors import Tensor
+from mugraph.verify.arithmetic import Arithmetic, Index
+from mugraph.verify.evaluate import Frame, Malformed, apply, result_axes
+
+V = TypeVar("V")
+
+Coordinates = Mapping[str, int]
+"""Grid or loop axis -> number of the tile."""
+
+
+def execute_block(
+    block: BlockGraph, schedule: Schedule, inputs: Mapping[str, V], arithmetic: Arithmetic[V]
+) -> dict[str, V]:
+    """Output tensor name -> [repetitions, *tensor.shape].
+
+    inputs: tensor name -> [repetitions, *tensor.shape]
+    Raises Malformed where the graph has no meaning, where a block would need what another block computes, and where an
+    element of an output is not written exactly once.
+    """
+    return _Execution(block, schedule, inputs, arithmetic).run()
+
+
+class Structure:
+    """What can be said of a block graph under a schedule before any number is computed; raises Malformed.
+
+    tiles:  grid or loop axis -> elements in a tile
+    counts: grid or loop axis -> number of tiles
+    varies: value -> grid and loop axes whose tiles it differs between (an ACCUM removes its loop)
+    lanes:  value -> loop axes it still has after their loop: its elements are partial sums, one per place in the tile
+    axes:   value -> its axes
+    """
+
+    def __init__(self, block: BlockGraph, schedule: Schedule) -> None:
+        self.block = block
+        grid = dict(schedule.grid)
+        looped = set(block.loop_axes)
+        if len(grid) != len(schedule.grid) or set(grid) & looped:
+            raise Malformed("an axis of the grid is named twice or is looped as well")
+        if set(schedule.loops) != looped:
+            raise Malformed(f"the schedule loops over {sorted(schedule.loops)}, the graph over {sorted(looped)}")
+        self.tiles: dict[str, int] = {}
+        self.counts: dict[str, int] = {}
+        for axis, tile in (*schedule.grid, *schedule.loops.items()):
+            if axis not in block.sizes or tile < 1:
+                raise Malformed(f"{axis} is no axis of the graph or its tile {tile} is empty")
+            self.tiles[axis] = min(tile, block.sizes[axis])
+            self.counts[axis] = ceil(block.sizes[axis] / tile)
+        self.paths = _paths(block.loops)
+        self.varies: dict[str, frozenset[str]] = {}
+        self.lanes: dict[str, frozenset[str]] = {}
+        self.axes: dict[str, frozenset[str]] = {}
+        self.ops: dict[str, Op] = {}
+        self._tensors = {tensor.name: tensor for tensor in block.inputs}
+        for op in block.ops:
+            self._add(op)
+
+    def _add(self, op: Op) -> None:
+        if op.name in self.ops:
+            raise Malformed(f"two values are called {op.name}")
+        for name in op.inputs:
+            if name not in self.ops or self.ops[name].kind is Kind.STORE:
+                raise Malformed(f"{op.name} uses {name} before it is defined")
+        axes = result_axes(op, [self.axes[name] for name in op.inputs], self._tensors)
+        varies = frozenset[str]().union(*(self.varies[name] for name in op.inputs))
+        lanes = frozenset[str]().union(*(self.lanes[name] for name in op.inputs))
+        for name in op.inputs:
+            mixed = (lanes - self.lanes[name]) & self.axes[name]
+            if mixed:
+                raise Malformed(f"{op.name} mixes partial sums over {sorted(mixed)} with elements of it")
+        match op.kind:
+            case Kind.LOAD:
+                varies = axes & self.tiles.keys()
+            case Kind.SUM | Kind.DOT:
+                lanes = lanes.difference(op.over)
+            case Kind.ACCUM:
+                if len(op.over) != 1 or op.over[0] not in self.block.loop_axes:
+                    raise Malformed(f"{op.name} accumulates over {', '.join(op.over)}, which is not looped")
+                self._check_nest(op, varies | set(op.over))
+                lanes = lanes | (axes & set(op.over))
+                varies = varies.difference(op.over)
+            case Kind.STORE:
+                self._check_store(op, axes, lanes)
+            case _:
+                pass
+        self._check_nest(op, varies)
+        self.ops[op.name] = op
+        self.axes[op.name], self.varies[op.name], self.lanes[op.name] = axes, varies, lanes
+
+    def _check_nest(self, op: Op, varies: frozenset[str]) -> None:
+        loops = varies & set(self.block.loop_axes)
+        if loops and not any(loops <= path for path in self.paths):
+            raise Malformed(f"{op.name} varies along {sorted(loops)}, which are not loops of one nest")
+
+    def _check_store(self, op: Op, axes: frozenset[str], lanes: frozenset[str]) -> None:
+        tensor = self.block.tensor(op.tensor)
+        if axes != frozenset(tensor.axes):
+            raise Malformed(f"{op.name} stores axes {sorted(axes)} to {tensor.name} with {sorted(tensor.axes)}")
+        if lanes:
+            raise Malformed(f"{op.name} stores partial sums over {sorted(lanes)}")
+
+
+def _paths(loops: Sequence[Loop], above: frozenset[str] = frozenset()) -> list[frozenset[str]]:
+    """The axes of each way from the root of the tiling expression to a leaf."""
+    paths: list[frozenset[str]] = []
+    for loop in loops:
+        here = above | {loop.axis}
+        paths.extend(_paths(loop.body, here) if loop.body else [here])
+    return paths
+
+
+class _Execution(Generic[V]):
+    """One run. A tile's value is computed once for all blocks and iterations that agree in what it varies with."""
+
+    def __init__(
+        self, block: BlockGraph, schedule: Schedule, inputs: Mapping[str, V], arithmetic: Arithmetic[V]
+    ) -> None:
+        self._structure = Structure(block, schedule)
+        self._frame = Frame.of(block.sizes)
+        self._arithmetic = arithmetic
+        self._inputs: dict[str, V] = {}
+        for tensor in block.inputs:
+            if tensor.name not in inputs:
+                raise Malformed(f"the graph reads {tensor.name}, which is no input")
+            self._inputs[tensor.name] = arithmetic.rearrange(
+                inputs[tensor.name], lambda array, tensor=tensor: self._frame.from_tensor(array, tensor)
+            )
+        self._memo: dict[tuple[str, tuple[int, ...]], V] = {}
+
+    def run(self) -> dict[str, V]:
+        stores = [op for op in self._structure.ops.values() if op.kind is Kind.STORE]
+        if len({op.tensor for op in stores}) != len(stores):
+            raise Malformed("an output is stored by two operators")
+        return {op.tensor: self._store(op) for op in stores}
+
+    def _store(self, op: Op) -> V:
+        """All tiles of one output, put together. Blocks that differ only in axes the value does not vary with hold the
+        same tile; the first of them stores it."""
+        tensor = self._structure.block.tensor(op.tensor)
+        varies = sorted(self._structure.varies[op.name])
+        counts = [self._structure.counts[axis] for axis in varies]
+        written = np.zeros([self._frame.sizes[a] if a in tensor.axes else 1 for a in self._frame.order], np.int64)
+        pieces: list[tuple[Index, V]] = []
+        for place in product(*(range(count) for count in counts)):
+            coordinates = dict(zip(varies, place, strict=True))
+            index = self._slices(tensor, coordinates)
+            written[index[1:]] += 1
+            pieces.append((index, self._value(op.inputs[0], coordinates)))
+        if not (written == 1).all():
+            most = int(written.max())
+            raise Malformed(f"an element of {tensor.name} is written {most if most != 1 else 0} times")
+        repetitions = self._arithmetic.shape(pieces[0][1])[0]
+        whole = self._arithmetic.assemble((repetitions, *written.shape), pieces)
+        return self._arithmetic.rearrange(whole, lambda array: self._frame.to_tensor(array, tensor))
+
+    def _value(self, name: str, coordinates: Coordinates) -> V:
+        """The tile of a value at these coordinates (which say at least what the value varies with)."""
+        structure = self._structure
+        key = (name, tuple(coordinates[axis] for axis in sorted(structure.varies[name])))
+        if key not in self._memo:
+            op = structure.ops[name]
+            if op.kind is Kind.LOAD:
+                index = self._slices(structure.block.tensor(op.tensor), coordinates)
+                value = self._arithmetic.rearrange(self._inputs[op.tensor], lambda array: array[index])
+            elif op.kind is Kind.ACCUM:
+                value = self._accumulate(op, coordinates)
+            else:
+                operands = [self._value(operand, coordinates) for operand in op.inputs]
+                value = apply(op, operands, self._frame, self._arithmetic)
+            self._memo[key] = value
+        return self._memo[key]
+
+    def _accumulate(self, op: Op, coordinates: Coordinates) -> V:
+        axis = op.over[0]
+        source = op.inputs[0]
+        position = self._frame.positions(op.over)[0]
+        # A last tile cut short is filled up with zeros only where its places are kept for a sum after the loop.
+        fill = axis in self._structure.axes[source] and axis not in self._structure.lanes[source]
+        total: V | None = None
+        for iteration in range(self._structure.counts[axis]):
+            part = self._value(source, {**coordinates, axis: iteration})
+            if fill:
+                part = self._arithmetic.rearrange(
+                    part, lambda array: _fill(array, position, self._structure.tiles[axis])
+                )
+            total = part if total is None else self._arithmetic.add(total, part)
+        assert total is not None
+        return total
+
+    def _slices(self, tensor: Tensor, coordinates: Coordinates) -> Index:
+        index = [slice(None)]
+        for axis in self._frame.order:
+            if axis in tensor.axes and axis in self._structure.tiles and axis in coordinates:
+                start = coordinates[axis] * self._structure.tiles[axis]
+                index.append(slice(start, start + self._structure.tiles[axis]))
+            else:
+                index.append(slice(None))
+        return tuple(index)
+
+
+def _fill(array: NDArray[Any], position: int, length: int) -> NDArray[Any]:
+    if array.shape[position] == length:
+        return array
+    widths = [(0, 0)] * array.ndim
+    widths[position] = (0, length - array.shape[position])
+    return np.pad(array, widths)

@@ -1,0 +1,182 @@
+"""Arithmetic over the pair of fields (Z_p, Z_q) of Mirage §5.2, many random seeds at once.
+
+p = 2q + 1, both prime and both 3 mod 4. A value is a pair (x_p, x_q); exp takes x_q to omega^(x_q) in Z_p, where omega
+is a q-th root of unity, and leaves no Z_q component. Everything random (omega, constants, oracles) differs from seed to
+seed: position 0 of every array runs over the seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mugraph.verify import modular
+from mugraph.verify.arithmetic import Index, Rearrange, assemble_arrays
+from mugraph.verify.modular import Residues
+
+P = 2_147_481_143
+Q = 1_073_740_571
+_Q_BITS = 30
+_EXACT = 1024  # integers of at most this magnitude stand for themselves
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValue:
+    """p: residues mod P. q: residues mod Q of the same shape, absent after an exp."""
+
+    p: Residues
+    q: Residues | None
+
+
+class FieldArithmetic:
+    """The operators of Mirage's Table 3, and random oracles for other functions.
+
+    repetitions: independent seeds
+    with_q:      give constants (and oracles) a Z_q component; without exp nothing reads it
+    valid:       [repetitions] False for the seeds that met a zero denominator: their results mean nothing
+    second_exp:  an exp was taken of a value that already passed one: outside the Lax fragment
+    """
+
+    def __init__(self, rng: np.random.Generator, repetitions: int, with_q: bool = True) -> None:
+        self.repetitions = repetitions
+        self.with_q = with_q
+        self.valid: NDArray[np.bool_] = np.ones(repetitions, np.bool_)
+        self.second_exp = False
+        # The squares are the q-th roots of unity, because p - 1 = 2q.
+        root = rng.integers(1, P, repetitions, dtype=np.int64)
+        self._omega = root * root % P
+        self._keys = rng.integers(0, 1 << 64, repetitions, dtype=np.uint64, endpoint=False)
+        self._tables: Residues | None = None
+        # Few seeds: two tables of 2^15 entries; many: five of 2^6, which cost more products but little to fill.
+        self._window = 15 if repetitions <= 2 else 6
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FieldValue:
+        """Uniform values of shape [repetitions, *shape]."""
+        whole = (self.repetitions, *shape)
+        q = rng.integers(0, Q, whole, dtype=np.int64) if self.with_q else None
+        return FieldValue(rng.integers(0, P, whole, dtype=np.int64), q)
+
+    def constant(self, value: float, rank: int) -> FieldValue:
+        """A small integer is itself. Any other value is a random square of its own in each seed (the same value the
+        same element, and the negative of -value), so an identity is shown for every constant; a square, so that
+        sqrt(c)^2 = c holds."""
+        shape = (self.repetitions,) + (1,) * rank
+        if float(value).is_integer() and abs(value) <= _EXACT:
+            p, q = (np.full(shape, int(value) % prime, np.int64) for prime in (P, Q))
+        else:
+            bits = np.array([abs(value)], np.float64).view(np.uint64)
+            seeds = np.broadcast_to(bits, (self.repetitions,)).reshape(shape)
+            p, q = self._oracle("constant", seeds)
+            p, q = p * p % P, q * q % Q
+            if value < 0:
+                p, q = -p % P, -q % Q
+        return FieldValue(p, q if self.with_q else None)
+
+    def add(self, a: FieldValue, b: FieldValue) -> FieldValue:
+        return FieldValue((a.p + b.p) % P, None if a.q is None or b.q is None else (a.q + b.q) % Q)
+
+    def mul(self, a: FieldValue, b: FieldValue) -> FieldValue:
+        return FieldValue(a.p * b.p % P, None if a.q is None or b.q is None else a.q * b.q % Q)
+
+    def div(self, a: FieldValue, b: FieldValue) -> FieldValue:
+        self._reject(b.p == 0)
+        if a.q is None or b.q is None:
+            return FieldValue(a.p * modular.inverse(b.p, P) % P, None)
+        self._reject(b.q == 0)
+        return FieldValue(a.p * modular.inverse(b.p, P) % P, a.q * modular.inverse(b.q, Q) % Q)
+
+    def sqrt(self, a: FieldValue) -> FieldValue:
+        return FieldValue(modular.square_root(a.p, P), None if a.q is None else modular.square_root(a.q, Q))
+
+    def exp(self, a: FieldValue) -> FieldValue:
+        if a.q is None:
+            self.second_exp = True
+            _, exponent = self._oracle("exp", a.p.astype(np.uint64))
+        else:
+            exponent = a.q
+        return FieldValue(self._omega_to(exponent), None)
+
+    def unary(self, fn: str, a: FieldValue) -> FieldValue:
+        """A random function of the value: equal arguments agree, and nothing else is known of it."""
+        argument = a.p.astype(np.uint64)
+        if a.q is not None:
+            argument = argument | (a.q.astype(np.uint64) << np.uint64(31))
+        p, q = self._oracle(fn if a.q is not None else f"{fn} of p", argument)
+        # Absence goes on: a later exp of this value is a second one on the path.
+        return FieldValue(p, None if a.q is None else q)
+
+    def sum(self, a: FieldValue, over: tuple[int, ...]) -> FieldValue:
+        q = None if a.q is None else a.q.sum(over, keepdims=True) % Q
+        return FieldValue(a.p.sum(over, keepdims=True) % P, q)
+
+    def dot(self, a: FieldValue, b: FieldValue, over: tuple[int, ...]) -> FieldValue:
+        q = None if a.q is None or b.q is None else modular.dot(a.q, b.q, over, Q)
+        return FieldValue(modular.dot(a.p, b.p, over, P), q)
+
+    def shape(self, a: FieldValue) -> tuple[int, ...]:
+        return a.p.shape
+
+    def rearrange(self, a: FieldValue, how: Rearrange) -> FieldValue:
+        return FieldValue(how(a.p), None if a.q is None else how(a.q))
+
+    def assemble(self, shape: tuple[int, ...], pieces: Sequence[tuple[Index, FieldValue]]) -> FieldValue:
+        dtype: np.dtype[Any] = np.dtype(np.int64)
+        p = assemble_arrays(shape, [(index, piece.p) for index, piece in pieces], dtype)
+        parts = [(index, piece.q) for index, piece in pieces if piece.q is not None]
+        return FieldValue(p, assemble_arrays(shape, parts, dtype) if len(parts) == len(pieces) else None)
+
+    def differs(self, a: FieldValue, b: FieldValue) -> NDArray[np.bool_]:
+        """[repetitions] whether any element differs, of tensors of equal shape. Z_q counts where both have it."""
+        wrong = a.p != b.p
+        if a.q is not None and b.q is not None:
+            wrong = wrong | (a.q != b.q)
+        return wrong.reshape(self.repetitions, -1).any(1)
+
+    def _reject(self, zero: NDArray[np.bool_]) -> None:
+        self.valid &= ~zero.reshape(zero.shape[0], -1).any(1)
+
+    def _omega_to(self, exponent: Residues) -> Residues:
+        """omega^exponent, each seed with its own omega, by windows of the exponent's bits."""
+        if self._tables is None:
+            self._tables = _power_tables(self._omega, self._window)
+        seed = np.arange(self.repetitions).reshape((-1,) + (1,) * (exponent.ndim - 1))
+        low = (1 << self._window) - 1
+        result = self._tables[seed, 0, exponent & low]
+        for window in range(1, self._tables.shape[1]):
+            result = result * self._tables[seed, window, (exponent >> (window * self._window)) & low] % P
+        return result
+
+    def _oracle(self, name: str, argument: NDArray[np.uint64]) -> tuple[Residues, Residues]:
+        """Residues (mod P, mod Q) that look random and depend on the seed, the name and the argument's 64 bits."""
+        tag = np.frombuffer(blake2b(name.encode(), digest_size=16).digest(), np.uint64)
+        keys = self._keys.reshape((-1,) + (1,) * (argument.ndim - 1))
+        mixed = _mix(_mix(argument ^ keys) ^ tag[0])
+        p = (_mix(mixed) % np.uint64(P)).astype(np.int64)
+        return p, (_mix(mixed ^ tag[1]) % np.uint64(Q)).astype(np.int64)
+
+
+def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A bijection of 64-bit words (the finaliser of splitmix64); additions and products wrap."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _power_tables(omega: Residues, window: int) -> Residues:
+    """[seeds, windows, 2^window]: omega^(digit * 2^(window * i)), filled by doubling."""
+    count = ceil(_Q_BITS / window)
+    tables = np.ones((omega.size, count, 1 << window), np.int64)
+    base = omega
+    for i in range(count):
+        for bit in range(window):
+            half = 1 << bit
+            tables[:, i, half : 2 * half] = tables[:, i, :half] * base[:, None] % P
+            base = base * base % P
+    return tables

@@ -1,0 +1,218 @@
+"""How many exponential terms a graph's outputs have, and of what degree: what Theorem 2 asks of a program.
+
+An arithmetic whose elements are fractions in Theorem 2's form, sum of f_i exp(g_i) over a product of such sums, of
+which only the exponents g_i and the degrees are kept. Exponents are told apart by their value modulo q at random
+inputs; bound.py accounts for the chance that two different ones agree.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import count
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mugraph.verify.arithmetic import Index, Rearrange, assemble_arrays
+from mugraph.verify.field import Q
+
+_MOST_TERMS = 512
+
+Terms = frozenset[int]
+"""The exponents that occur, as residues mod Q; {0} for a polynomial."""
+
+
+class Unbounded(Exception):
+    """Theorem 2 does not cover the graph, or says nothing usable; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A sum of exponential terms that something was divided by; `number` is its identity."""
+
+    number: int
+    terms: Terms
+    degree: int
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """terms, degree: of the numerator. divisors: factors of the denominator. value: mod Q, None after an exp."""
+
+    terms: Terms
+    degree: int
+    divisors: tuple[tuple[Factor, int], ...]
+    value: int | None
+
+
+Elements = NDArray[Any]  # of Form
+
+
+class FormArithmetic:
+    """argument_degree: the largest degree of a numerator or denominator of an exponent.
+    atoms: arguments of opaque functions, (function, value); atom_degree: the largest degree of one, as one fraction."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._key = rng.bytes(16)
+        self._numbers = count()
+        self._factors: dict[int, Factor] = {}
+        self._kept: list[Form] = []  # divided-by forms stay alive, so that their ids stay theirs
+        self._one = Form(frozenset({0}), 0, (), 1)
+        self.argument_degree = 0
+        self.atoms: set[tuple[str, int]] = set()
+        self.atom_degree = 0
+
+    def variables(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Elements:
+        """[1, *shape] input elements with random values."""
+
+        def variable(value: int) -> Form:
+            return Form(frozenset({0}), 1, (), int(value))
+
+        return _each(variable, 1)(rng.integers(0, Q, (1, *shape), dtype=np.int64))
+
+    def constant(self, value: float, rank: int) -> Elements:
+        # Like a variable: the field gives a random element to it (small integers are of lower degree, never higher).
+        residue = int(value) if float(value).is_integer() else self._hash("constant", np.float64(value).tobytes())
+        return np.full((1,) * (rank + 1), Form(frozenset({0}), 1, (), residue % Q), object)
+
+    def add(self, a: Elements, b: Elements) -> Elements:
+        return _each(self._add, 2)(a, b)
+
+    def mul(self, a: Elements, b: Elements) -> Elements:
+        return _each(self._mul, 2)(a, b)
+
+    def div(self, a: Elements, b: Elements) -> Elements:
+        return _each(self._mul, 2)(a, _each(self._reciprocal, 1)(b))
+
+    def sqrt(self, a: Elements) -> Elements:
+        raise Unbounded("sqrt is outside Theorem 2")
+
+    def exp(self, a: Elements) -> Elements:
+        return _each(self._exp, 1)(a)
+
+    def unary(self, fn: str, a: Elements) -> Elements:
+        def opaque(form: Form) -> Form:
+            return self._opaque(fn, form)
+
+        return _each(opaque, 1)(a)
+
+    def sum(self, a: Elements, over: tuple[int, ...]) -> Elements:
+        total = a
+        for position in over:
+            parts = [np.take(total, [i], position) for i in range(total.shape[position])]
+            total = parts[0]
+            for part in parts[1:]:
+                total = self.add(total, part)
+        return total
+
+    def dot(self, a: Elements, b: Elements, over: tuple[int, ...]) -> Elements:
+        return self.sum(self.mul(a, b), over)
+
+    def shape(self, a: Elements) -> tuple[int, ...]:
+        return a.shape
+
+    def rearrange(self, a: Elements, how: Rearrange) -> Elements:
+        def form(element: Form | int) -> Form:
+            # Padding writes the number 0 into arrays of objects.
+            return element if isinstance(element, Form) else Form(frozenset(), 0, (), 0)
+
+        return _each(form, 1)(how(a))
+
+    def assemble(self, shape: tuple[int, ...], pieces: Sequence[tuple[Index, Elements]]) -> Elements:
+        return assemble_arrays(shape, pieces, np.dtype(object))
+
+    def _add(self, a: Form, b: Form) -> Form:
+        if not a.terms or not b.terms:
+            return b if not a.terms else a
+        common = Counter(dict(a.divisors)) | Counter(dict(b.divisors))
+        left = _times(a, common - Counter(dict(a.divisors)))
+        right = _times(b, common - Counter(dict(b.divisors)))
+        value = None if a.value is None or b.value is None else (a.value + b.value) % Q
+        return Form(_capped(left[0] | right[0]), max(left[1], right[1]), _divisors(common), value)
+
+    def _mul(self, a: Form, b: Form) -> Form:
+        value = None if a.value is None or b.value is None else a.value * b.value % Q
+        divisors = Counter(dict(a.divisors)) + Counter(dict(b.divisors))
+        return Form(_product(a.terms, b.terms), a.degree + b.degree, _divisors(divisors), value)
+
+    def _reciprocal(self, a: Form) -> Form:
+        # One Form object is one value: dividing twice by it gives the same factor.
+        factor = self._factors.get(id(a))
+        if factor is None:
+            factor = self._factors[id(a)] = Factor(next(self._numbers), a.terms, a.degree)
+            self._kept.append(a)
+        above = _times(self._one, Counter(dict(a.divisors)))
+        value = None if a.value is None else pow(a.value, Q - 2, Q)
+        return Form(above[0], above[1], ((factor, 1),), value)
+
+    def _exp(self, a: Form) -> Form:
+        if a.value is None:
+            raise Unbounded("two exponentials on one path are outside Theorem 2")
+        self.argument_degree = max(self.argument_degree, a.degree, _denominator(a)[1])
+        return Form(frozenset({a.value}), 0, (), None)
+
+    def _opaque(self, fn: str, a: Form) -> Form:
+        if a.value is None:
+            raise Unbounded(f"{fn} of an exponential is outside Theorem 2")
+        self.atoms.add((fn, a.value))
+        self.atom_degree = max(self.atom_degree, a.degree + _denominator(a)[1])
+        return Form(frozenset({0}), 1, (), self._hash(fn, a.value.to_bytes(8, "little")))
+
+    def _hash(self, name: str, argument: bytes) -> int:
+        digest = blake2b(argument, key=self._key, person=name.encode()[:16], digest_size=8).digest()
+        return int.from_bytes(digest, "little") % Q
+
+
+def difference(reference: Mapping[str, Elements], other: Mapping[str, Elements]) -> tuple[int, int]:
+    """(k, d) of the cross-multiplied difference of two graphs' outputs: the most terms and the highest degree of any
+    element. Raises Unbounded."""
+    most, degree = 1, 1
+    for name, elements in reference.items():
+        for a, b in zip(_forms(elements), _forms(other[name]), strict=True):
+            left = _times(a, Counter(dict(b.divisors)))
+            right = _times(b, Counter(dict(a.divisors)))
+            most = max(most, len(left[0] | right[0]))
+            degree = max(degree, left[1], right[1])
+    return most, degree
+
+
+def _forms(elements: Elements) -> list[Form]:
+    return cast(list[Form], elements.reshape(-1).tolist())
+
+
+def _each(function: Callable[..., Form], operands: int) -> Callable[..., Elements]:
+    return cast(Callable[..., Elements], np.frompyfunc(function, operands, 1))
+
+
+def _product(a: Terms, b: Terms) -> Terms:
+    if len(a) == 1 and len(b) == 1 and 0 in a:
+        return b
+    return _capped(frozenset((x + y) % Q for x in a for y in b))
+
+
+def _capped(terms: Terms) -> Terms:
+    if len(terms) > _MOST_TERMS:
+        raise Unbounded(f"an output has over {_MOST_TERMS} exponential terms at the tested sizes")
+    return terms
+
+
+def _times(form: Form, factors: Counter[Factor]) -> tuple[Terms, int]:
+    """The numerator (terms, degree) multiplied by these factors."""
+    terms, degree = form.terms, form.degree
+    for factor, power in factors.items():
+        for _ in range(power):
+            terms = _product(terms, factor.terms)
+        degree += power * factor.degree
+    return terms, degree
+
+
+def _denominator(form: Form) -> tuple[Terms, int]:
+    return _times(Form(frozenset({0}), 0, (), None), Counter(dict(form.divisors)))
+
+
+def _divisors(factors: Counter[Factor]) -> tuple[tuple[Factor, int], ...]:
+    return tuple(sorted(factors.items(), key=lambda item: item[0].number))

@@ -1,0 +1,101 @@
+"""Arithmetic modulo a prime below 2^31, on int64 arrays of residues (0 <= x < prime).
+
+Products of two residues fit in int64, so every function here is exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Residues = NDArray[np.int64]
+
+_LIMB = 11
+_LIMBS = 3  # 3 * 11 bits hold a residue
+_TERMS = 1 << 11  # a residue times a limb is below 2^42: so many of them add up exactly in float64 (2^53)
+_TREE_LEAF = 32  # below this many elements, Fermat's power is cheaper than another level of the product tree
+_DIRECT = 1 << 18  # dots of at most so many products are multiplied out, larger ones go to the limb matmul
+
+
+def power(x: Residues, exponent: int, prime: int) -> Residues:
+    """x ** exponent for exponent >= 1, by squaring: about 60 passes over x."""
+    result = x
+    for bit in bin(exponent)[3:]:
+        result = result * result % prime
+        if bit == "1":
+            result = result * x % prime
+    return result
+
+
+def inverse(x: Residues, prime: int) -> Residues:
+    """1 / x, and 0 where x is 0. A tree of products shares one power among all elements: 3 products an element."""
+    flat = x.reshape(-1)
+    safe = np.where(flat == 0, 1, flat)
+    return np.where(flat == 0, 0, _invert(safe, prime)).reshape(x.shape)
+
+
+def _invert(x: Residues, prime: int) -> Residues:
+    if x.size <= _TREE_LEAF:
+        return power(x, prime - 2, prime)
+    if x.size % 2:
+        return _invert(np.append(x, 1), prime)[:-1]
+    low, high = np.split(x, 2)
+    both = _invert(low * high % prime, prime)
+    return np.concatenate((both * high % prime, both * low % prime))
+
+
+def is_square(x: Residues, prime: int) -> NDArray[np.bool_]:
+    """Whether x is a quadratic residue or 0 (Euler's criterion)."""
+    return power(x, (prime - 1) // 2, prime) <= 1
+
+
+def square_root(x: Residues, prime: int) -> Residues:
+    """x^((prime+1)/4) for a prime that is 3 mod 4: multiplicative; a root of x where x is a square, else one of -x."""
+    return power(x, (prime + 1) // 4, prime)
+
+
+def matmul(a: Residues, b: Residues, prime: int) -> Residues:
+    """[..., M, K] @ [..., K, N] modulo prime: b in 11-bit limbs, one float64 product each."""
+    total = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), np.int64)
+    for start in range(0, a.shape[-1], _TERMS):
+        left = a[..., start : start + _TERMS].astype(np.float64)
+        right = b[..., start : start + _TERMS, :]
+        part = np.zeros_like(total)
+        for limb in reversed(range(_LIMBS)):
+            digits = (right >> (limb * _LIMB)) & ((1 << _LIMB) - 1)
+            product = np.matmul(left, digits.astype(np.float64)).astype(np.int64)
+            part = ((part << _LIMB) + product) % prime
+        total = (total + part) % prime
+    return total
+
+
+def dot(a: Residues, b: Residues, over: tuple[int, ...], prime: int) -> Residues:
+    """Sum over the positions `over` of a * b, kept as dimensions of size 1. a and b have equal rank and broadcast."""
+    for position in over:
+        if a.shape[position] == 1 and b.shape[position] > 1:
+            b = b.sum(position, keepdims=True) % prime
+        elif b.shape[position] == 1 and a.shape[position] > 1:
+            a = a.sum(position, keepdims=True) % prime
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    if np.prod(shape, dtype=np.float64) <= _DIRECT:
+        return (a * b % prime).sum(over, keepdims=True) % prime
+    return _contract(a, b, over, shape, prime)
+
+
+def _contract(a: Residues, b: Residues, over: tuple[int, ...], shape: tuple[int, ...], prime: int) -> Residues:
+    """dot as a batched matmul: positions sorted into batch, rows (a only), columns (b only) and the reduced ones."""
+    kept = [i for i in range(a.ndim) if i not in over]
+    rows = [i for i in kept if a.shape[i] > 1 and b.shape[i] == 1]
+    columns = [i for i in kept if b.shape[i] > 1 and a.shape[i] == 1]
+    batch = [i for i in kept if i not in rows and i not in columns]
+
+    def count(positions: list[int] | tuple[int, ...]) -> int:
+        return int(np.prod([shape[i] for i in positions], dtype=np.int64))
+
+    # Batch positions of size 1 in one operand only cannot occur: they would be rows or columns.
+    left = a.transpose(*batch, *rows, *over, *columns).reshape(count(batch), count(rows), count(over))
+    right = b.transpose(*batch, *over, *columns, *rows).reshape(count(batch), count(over), count(columns))
+    product = matmul(left, right, prime)
+    order = [*batch, *rows, *columns, *over]
+    sizes = [1 if i in over else shape[i] for i in order]
+    return product.reshape(sizes).transpose(*(order.index(i) for i in range(a.ndim)))

@@ -1,0 +1,176 @@
+"""Sizes small enough to test a graph at, and programs and graphs at other sizes.
+
+Every part of an axis (tile, number of tiles) is at least 2 (size 1 lets wrong graphs through), and the two assignments
+differ in every part, so that no number of iterations passes for a constant of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil, prod
+
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Dims, Sizes, Tensor
+from mugraph.verify.evaluate import Malformed
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """sizes: every axis of the program and of all block graphs. tiles: grid or loop axis -> elements in a tile."""
+
+    sizes: Mapping[str, int]
+    tiles: Mapping[str, int]
+
+    def schedule(self, block: BlockGraph, grid: Sequence[str]) -> Schedule:
+        return Schedule(
+            grid=tuple((axis, self.tiles[axis]) for axis in grid),
+            loops={axis: self.tiles[axis] for axis in block.loop_axes},
+        )
+
+
+def grid_axes(block: BlockGraph) -> tuple[str, ...]:
+    """Axes a topology can be parallel over: in every output, neither looped nor reduced (Mirage's omap must be able to
+    put the blocks' tiles together)."""
+    reduced = {axis for op in block.ops if op.kind in (Kind.SUM, Kind.DOT) for axis in op.over}
+    common = [set(tensor.axes) for tensor in block.outputs]
+    if not common:
+        return ()
+    free = set[str].intersection(*common) - reduced - set(block.loop_axes)
+    return tuple(axis for axis in block.outputs[0].axes if axis in free)
+
+
+def assignments(
+    program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Sequence[str]]]
+) -> tuple[Assignment, Assignment]:
+    """Two small assignments for a program and the block graphs (each with its grid axes) that compute it.
+
+    Raises Malformed when a tensor's dimensions are cut into axes in two ways that no assignment fits.
+    """
+    full = dict(program.sizes)
+    for block, _ in kernels:
+        for axis, size in block.sizes.items():
+            if full.setdefault(axis, size) != size:
+                raise Malformed(f"axis {axis} has size {full[axis]} and {size}")
+    equal, products = _relations(program, [block for block, _ in kernels])
+    parted = {equal.get(a, a) for block, grid in kernels for a in (*grid, *block.loop_axes)}
+    free = sorted({equal.get(axis, axis) for axis in full} - products.keys())
+    small: dict[str, tuple[int, int]] = {}
+    large: dict[str, tuple[int, int]] = {}
+    for number, axis in enumerate(free):
+        if axis in parted:
+            # (tile, size): 2 + 2, and three or four tiles of 3 with the last one cut short.
+            small[axis], large[axis] = (2, 4), (3, 8 if number % 2 else 10)
+        else:
+            small[axis], large[axis] = ((2, 2), (5, 5)) if number % 2 else ((3, 3), (4, 4))
+    first, second = (_complete(full, chosen, equal, products) for chosen in (small, large))
+    return first, second
+
+
+def _complete(
+    full: Sizes,
+    chosen: Mapping[str, tuple[int, int]],
+    equal: Mapping[str, str],
+    products: Mapping[str, tuple[str, ...]],
+) -> Assignment:
+    sizes = {axis: size for axis, (_, size) in chosen.items()}
+    waiting = dict(products)
+    while waiting:
+        ready = [axis for axis, parts in waiting.items() if all(equal.get(p, p) in sizes for p in parts)]
+        if not ready:
+            raise Malformed(f"the sizes of {sorted(waiting)} depend on each other")
+        for axis in ready:
+            sizes[axis] = prod(sizes[equal.get(part, part)] for part in waiting.pop(axis))
+    tiles = {axis: chosen[axis][0] if axis in chosen else ceil(size / 2) for axis, size in sizes.items()}
+    return Assignment(
+        {axis: sizes[equal.get(axis, axis)] for axis in full}, {axis: tiles[equal.get(axis, axis)] for axis in full}
+    )
+
+
+def _relations(
+    program: TensorProgram, blocks: Sequence[BlockGraph]
+) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
+    """What must hold between sizes of axes: equal ones (axis -> representative) and products (axis -> its parts).
+
+    They come from one tensor seen with two sets of axes: by the program and by a kernel, or as two tensors with one
+    source (x[i, k] and x[j, k]).
+    """
+    equal: dict[str, str] = {}
+    products: dict[str, tuple[str, ...]] = {}
+
+    def find(axis: str) -> str:
+        while axis in equal:
+            axis = equal[axis]
+        return axis
+
+    def relate(one: Dims, other: Dims, name: str) -> None:
+        if len(one) != len(other):
+            raise Malformed(f"{name} has {len(one)} dimensions and {len(other)} elsewhere")
+        for left, right in zip(one, other, strict=True):
+            a, b = [list(side) for side in (left, right)]
+            while a and b and find(a[0]) == find(b[0]):
+                a, b = a[1:], b[1:]
+            while a and b and find(a[-1]) == find(b[-1]):
+                a, b = a[:-1], b[:-1]
+            if len(a) == len(b) == 1:
+                equal[find(a[0])] = find(b[0])
+            elif len(a) == 1 and len(b) > 1:
+                products[a[0]] = tuple(b)
+            elif len(b) == 1 and len(a) > 1:
+                products[b[0]] = tuple(a)
+            elif a or b:
+                raise Malformed(f"{name} is cut into axes {left} and {right}, which share no finer cut")
+
+    seen: dict[str, Tensor] = {}
+    by_source: dict[str, Tensor] = {}
+    graphs = [program.tensors, tuple(program.outputs.values()), *(block.tensors for block in blocks)]
+    for tensor in (tensor for tensors in graphs for tensor in tensors):
+        relate(seen.setdefault(tensor.name, tensor).dims, tensor.dims, tensor.name)
+    for tensor in program.tensors:
+        if tensor.source:
+            other = by_source.setdefault(tensor.source, tensor)
+            if [len(dim) for dim in other.dims] == [len(dim) for dim in tensor.dims]:
+                relate(other.dims, tensor.dims, tensor.source)
+    final = {axis: find(axis) for axis in equal}
+    return final, {final.get(axis, axis): parts for axis, parts in products.items()}
+
+
+def resize(program: TensorProgram, sizes: Sizes) -> TensorProgram:
+    """The program at other sizes. Strides keep their order and their gaps; outputs stay contiguous."""
+    return replace(
+        program,
+        sizes={axis: sizes[axis] for axis in program.sizes},
+        tensors=tuple(resize_tensor(tensor, program.sizes, sizes) for tensor in program.tensors),
+        outputs={name: resize_tensor(tensor, program.sizes, sizes) for name, tensor in program.outputs.items()},
+    )
+
+
+def resize_block(block: BlockGraph, sizes: Sizes) -> BlockGraph:
+    """The topology at other sizes."""
+    return replace(
+        block,
+        sizes={axis: sizes[axis] for axis in block.sizes},
+        tensors=tuple(resize_tensor(tensor, block.sizes, sizes) for tensor in block.tensors),
+    )
+
+
+def resize_tensor(tensor: Tensor, old: Sizes, new: Sizes) -> Tensor:
+    """The tensor with the same layout at other sizes: dimensions in the same order in memory, a dimension whose stride
+    left a gap leaves one in proportion, an expanded one (stride 0) stays expanded."""
+    old_shape, new_shape = tensor.shape(old), tensor.shape(new)
+    strides = [0] * len(old_shape)
+    old_dense, new_dense = 1, 1
+    # Innermost first; of equal strides the later dimension is the inner one.
+    for i in sorted(range(len(strides)), key=lambda i: (tensor.strides[i], -i)):
+        if tensor.strides[i] == 0:
+            continue
+        if old_shape[i] > 1:
+            strides[i] = max(new_dense, ceil(Fraction(tensor.strides[i], old_dense) * new_dense))
+            old_dense = tensor.strides[i] * old_shape[i]
+        else:
+            strides[i] = new_dense  # of a dimension of size 1 the stride says nothing
+        new_dense = strides[i] * new_shape[i]
+    return replace(tensor, strides=tuple(strides))

@@ -1,0 +1,175 @@
+"""Is a block graph the same function as the program? Random tests over finite fields (Mirage §5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.program import TensorProgram
+from mugraph.verify.bound import earned_bound
+from mugraph.verify.evaluate import Malformed, evaluate_program
+from mugraph.verify.execute import execute_block
+from mugraph.verify.field import FieldArithmetic, FieldValue
+from mugraph.verify.forms import Unbounded
+from mugraph.verify.inputs import draw_inputs
+from mugraph.verify.sizes import Assignment, assignments, grid_axes, resize, resize_block
+from mugraph.verify.verdict import Verdict
+
+REPETITIONS = 4
+"""Seeds at each of the two sizes where Theorem 2 gives no bound to reach."""
+TARGET = 1e-9
+"""The probability of accepting a wrong graph that is aimed at where Theorem 2 applies."""
+
+_DRAWS = 8
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """Why the graph is not the program."""
+
+    reason: str
+
+
+def verify_topology(
+    program: TensorProgram, block: BlockGraph, seed: int | None = None, grid: Sequence[str] | None = None
+) -> Verdict:
+    """Compare a topology with the program at two scaled-down sizes, tile by tile.
+
+    seed: for tests; None takes fresh randomness from the operating system
+    grid: axes to cut into blocks; None takes all that can be (sizes.grid_axes)
+    Never raises for a wrong or malformed graph: the verdict says what is wrong.
+    """
+    # The operating system's entropy: numpy's SeedSequence() reads it by the `secrets` module.
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    axes = grid_axes(block) if grid is None else tuple(grid)
+    lax, unlax_reason = laxness(program.ops, block.ops)
+    tested: list[Mapping[str, int]] = []
+    total = 0
+    try:
+        _check_borders(program, block)
+        small, large = assignments(program, [(block, axes)])
+        for assignment in (small, large):
+            tested.append(_named_sizes(program, block, assignment))
+            case = _Case(program, block, axes, assignment)
+            total += REPETITIONS
+            rejected = case.test(rng, REPETITIONS)
+            if rejected is not None:
+                return Verdict(False, rejected.reason, lax, repetitions=total, sizes=tuple(tested))
+        if not lax:
+            note = f"{unlax_reason}; the tests say equal, but no theorem bounds their error"
+            return Verdict(True, None, lax, total, tuple(tested), bound_note=note)
+        return _until_bound(_Case(program, block, axes, small), rng, total, tuple(tested))
+    except Malformed as error:
+        return Verdict(False, str(error), lax, repetitions=total, sizes=tuple(tested))
+
+
+def verify_schedule(program: TensorProgram, block: BlockGraph, schedule: Schedule, seed: int | None = None) -> Verdict:
+    """One random test at the sizes the program has, executing the schedule's own tiles (protocol, step 3). Its cost is
+    that of the program in int64; the caller chooses the sizes."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    lax, _ = laxness(program.ops, block.ops)
+    try:
+        _check_borders(program, block)
+        rejected = compare(program, block, schedule, rng, 1)
+    except Malformed as error:
+        rejected = Rejected(str(error))
+    note = "one test of the indexing at these sizes, no bound"
+    sizes = (dict(program.sizes),)
+    return Verdict(
+        rejected is None, rejected.reason if rejected else None, lax, repetitions=1, sizes=sizes, bound_note=note
+    )
+
+
+def laxness(*graphs: Sequence[Op]) -> tuple[bool, str | None]:
+    """Whether all graphs are in the Lax fragment, and if not, why."""
+    for ops in graphs:
+        exps: dict[str, int] = {}
+        for op in ops:
+            if op.kind is Kind.UNARY and op.fn != "silu":
+                return False, f"{op.fn} is outside the Lax fragment"
+            exps[op.name] = max((exps.get(name, 0) for name in op.inputs), default=0) + (op.kind is Kind.EXP)
+            if exps[op.name] > 1:
+                return False, f"{op.name} is a second exponential on its path"
+    return True, None
+
+
+def compare(
+    program: TensorProgram, block: BlockGraph, schedule: Schedule, rng: np.random.Generator, repetitions: int
+) -> Rejected | None:
+    """Test with this many random seeds; those that divide by zero are replaced by others. Raises Malformed."""
+    with_q = any(op.kind is Kind.EXP for op in (*program.ops, *block.ops))
+    left = repetitions
+    for _ in range(_DRAWS):
+        field = FieldArithmetic(rng, left, with_q)
+        inputs = draw_inputs(program, field, rng)
+        reference = evaluate_program(program, inputs, field)
+        # What divides by zero in the reference rejects the seed; in the candidate alone, it is a difference in kind
+        # only if it happens every time, which the number of draws bounds.
+        rejected = _differences(reference, execute_block(block, schedule, inputs, field), field)
+        if rejected is not None:
+            return rejected
+        left -= int(field.valid.sum())
+        if left <= 0:
+            return None
+    return Rejected("it divides by zero at random inputs, again and again")
+
+
+def _differences(
+    reference: Mapping[str, FieldValue], candidate: Mapping[str, FieldValue], field: FieldArithmetic
+) -> Rejected | None:
+    for name, value in reference.items():
+        wrong = field.differs(value, candidate[name]) & field.valid
+        if wrong.any():
+            count = f"{int(wrong.sum())} of {int(field.valid.sum())}"
+            return Rejected(f"{name} differs from the program's in {count} random tests")
+    return None
+
+
+class _Case:
+    """The program and the block graph at one assignment of sizes."""
+
+    def __init__(self, program: TensorProgram, block: BlockGraph, grid: Sequence[str], assignment: Assignment) -> None:
+        self.program = resize(program, assignment.sizes)
+        self.block = resize_block(block, assignment.sizes)
+        self.schedule = assignment.schedule(block, grid)
+
+    def test(self, rng: np.random.Generator, repetitions: int) -> Rejected | None:
+        return compare(self.program, self.block, self.schedule, rng, repetitions)
+
+
+def _until_bound(case: _Case, rng: np.random.Generator, done: int, sizes: tuple[Mapping[str, int], ...]) -> Verdict:
+    """Repeat at the smaller sizes until Theorem 2's bound is met, if it can be."""
+    try:
+        bound = earned_bound(case.program, case.block, case.schedule, rng)
+        needed = bound.repetitions(TARGET)
+    except Unbounded as reason:
+        return Verdict(True, None, True, done, sizes, bound_note=str(reason))
+    missing = needed - REPETITIONS
+    rejected = case.test(rng, missing) if missing > 0 else None
+    done += max(0, missing)
+    if rejected is not None:
+        return Verdict(False, rejected.reason, True, done, sizes)
+    note = f"for the first of the sizes (k = {bound.terms}, d = {bound.degree}, {max(needed, REPETITIONS)} seeds)"
+    opaque = any(op.kind is Kind.UNARY for op in case.program.ops)
+    if opaque:
+        note += "; silu taken as a random function"
+    return Verdict(True, None, True, done, sizes, bound.after(max(needed, REPETITIONS)), note)
+
+
+def _check_borders(program: TensorProgram, block: BlockGraph) -> None:
+    wanted = {tensor.name for tensor in program.outputs.values()}
+    stored = {tensor.name for tensor in block.outputs}
+    if wanted != stored:
+        raise Malformed(f"the program's outputs are {sorted(wanted)}, the graph stores {sorted(stored)}")
+    known = {tensor.name for tensor in program.tensors}
+    for tensor in block.inputs:
+        if tensor.name not in known:
+            raise Malformed(f"the graph reads {tensor.name}, which is no input of the program")
+
+
+def _named_sizes(program: TensorProgram, block: BlockGraph, assignment: Assignment) -> dict[str, int]:
+    return {axis: assignment.sizes[axis] for axis in sorted({*program.sizes, *block.sizes})}
