@@ -24,13 +24,36 @@ class UnaryFunction:
 UNARY: dict[str, UnaryFunction] = {
     u.name: u
     for u in (
-        UnaryFunction("silu", ("torch.nn.functional.silu",), "{x} * tl.sigmoid({x})", "torch.nn.functional.silu"),
         UnaryFunction(
-            "relu", ("torch.nn.functional.relu", "torch.relu", "Tensor.relu"), "tl.maximum({x}, 0.0)", "torch.relu"
+            "silu",
+            ("torch.nn.functional.silu", "torch.nn.functional.silu_"),
+            "{x} * tl.sigmoid({x})",
+            "torch.nn.functional.silu",
         ),
-        UnaryFunction("sigmoid", ("torch.sigmoid", "Tensor.sigmoid", "torch.nn.functional.sigmoid"), "tl.sigmoid({x})", "torch.sigmoid"),
-        UnaryFunction("tanh", ("torch.tanh", "Tensor.tanh", "torch.nn.functional.tanh"), "2.0 * tl.sigmoid(2.0 * {x}) - 1.0", "torch.tanh"),
-        UnaryFunction("gelu", ("torch.nn.functional.gelu",), "0.5 * {x} * (1.0 + tl.erf({x} * 0.7071067811865476))", "torch.nn.functional.gelu"),
+        UnaryFunction(
+            "relu",
+            ("torch.nn.functional.relu", "torch.nn.functional.relu_", "torch.relu", "Tensor.relu", "Tensor.relu_"),
+            "tl.maximum({x}, 0.0)",
+            "torch.relu",
+        ),
+        UnaryFunction(
+            "sigmoid",
+            ("torch.sigmoid", "Tensor.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit"),
+            "tl.sigmoid({x})",
+            "torch.sigmoid",
+        ),
+        UnaryFunction(
+            "tanh",
+            ("torch.tanh", "Tensor.tanh", "torch.nn.functional.tanh"),
+            "2.0 * tl.sigmoid(2.0 * {x}) - 1.0",
+            "torch.tanh",
+        ),
+        UnaryFunction(
+            "gelu",
+            ("torch.nn.functional.gelu",),
+            "0.5 * {x} * (1.0 + tl.erf({x} * 0.7071067811865476))",
+            "torch.nn.functional.gelu",
+        ),
         UnaryFunction(
             "gelu_tanh",
             ("torch.nn.functional.gelu",),
@@ -39,4 +62,4 @@ UNARY: dict[str, UnaryFunction] = {
             (("approximate", "tanh"),),
         ),
     )
-}  # fmt: skip
+}

@@ -1,0 +1,64 @@
+"""A recorded PyTorch call and what it works on, as plain data: what operators (`mugraph.ops`) give a meaning to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """0-based line; character in UTF-16 code units (LSP)."""
+
+    line: int
+    character: int
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The value with this number, as an argument of a Call."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A constant that is no Python literal, by its dotted name: `torch.float32`, `torch.contiguous_format`."""
+
+    name: str
+
+
+Argument = None | bool | int | float | str | Ref | Symbol | tuple["Argument", ...] | slice
+
+
+@dataclass(frozen=True)
+class Call:
+    """One recorded user-level PyTorch call that can be emitted again.
+
+    target:  "torch.matmul", "torch.nn.functional.silu", "Tensor.view", "Tensor.__getitem__", ... Tensor methods take
+             self as their first argument; attribute reads are "Tensor.T.__get__".
+    outputs: value numbers, in order
+    range:   of the expression in the region's function body that led to it
+    """
+
+    target: str
+    args: tuple[Argument, ...]
+    kwargs: Mapping[str, Argument]
+    outputs: tuple[int, ...]
+    range: Range
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """What was seen of a value. dtype: "f16", "bf16", "f32", "f64", "i64", "i32", "bool", ... strides in elements."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    device: str = "cpu"

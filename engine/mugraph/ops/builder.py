@@ -1,0 +1,226 @@
+"""The builder: values of recorded calls at given axes, as a graph of operators, with the algebra's canonical forms.
+
+Lowering is driven by demand. An output is asked for at fresh axes, its rule asks for the operands at the axes it needs,
+and so on down to the loads: `(x @ x.T)[i, j]` asks for `x[i, k]` and `x[j, k]`, so no operator can ever see one axis
+twice, and a broadcast simply forgets an axis. Which of these axes are the same after all is `unify.py`'s question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import exp, sqrt
+
+from mugraph.ir.calls import Argument, Call, Ref, TensorInfo
+from mugraph.ir.ops import Kind
+from mugraph.ops.arguments import Arguments
+from mugraph.ops.axes import AtomDim, AtomDims, Atoms
+from mugraph.ops.registry import NotLowerable, entry_for
+
+FLOATS = ("f16", "bf16", "f32")
+_MOST_NODES = 3000
+"""Nested hand-written norms ask for their argument twice each; a region that grows beyond this is no search unit."""
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """An operator at given axes. LOAD: `source` is the value number, `dims` its axes. hint: a name it would like."""
+
+    kind: Kind
+    inputs: tuple[Node, ...] = ()
+    over: tuple[int, ...] = ()
+    source: int = -1
+    dims: AtomDims = ()
+    value: float = 0.0
+    fn: str = ""
+    f32: bool = False
+    hint: str = ""
+
+
+@dataclass(eq=False)
+class Builder:
+    """
+    calls:  what may be lowered, in execution order; every other value is loaded
+    values: what is known of each value number
+    nodes:  in an order in which inputs come before uses
+    demands: value number -> the axes it was asked for -> the answer
+    """
+
+    calls: Sequence[Call]
+    values: Mapping[int, TensorInfo]
+    atoms: Atoms = field(default_factory=Atoms)
+    nodes: list[Node] = field(default_factory=list[Node])
+    demands: dict[int, dict[AtomDims, Node]] = field(default_factory=dict[int, dict[AtomDims, Node]])
+    _f32: bool = False
+
+    def __post_init__(self) -> None:
+        # `x.float()` of a float32 tensor gives x itself: a call does not produce what it was given
+        self.producers = {
+            output: call for call in self.calls for output in call.outputs if output not in operands(call)
+        }
+        self._mixed = any(info.dtype in ("f16", "bf16") for info in self.values.values())
+
+    # --- asking -------------------------------------------------------------------------------------------------
+
+    def shape(self, operand: Argument) -> tuple[int, ...]:
+        """Of a tensor argument; () of a number."""
+        return self.values[operand.value].shape if isinstance(operand, Ref) else ()
+
+    def fresh(self, size: int, hint: str = "", weight: int = 1) -> AtomDim:
+        return self.atoms.fresh(size, hint, weight)
+
+    def at(self, operand: Argument, dims: Sequence[AtomDim]) -> Node:
+        """The operand at these axes, one entry for each of its dimensions. A number is a constant."""
+        if isinstance(operand, (int, float)):
+            return self.const(float(operand))
+        if not isinstance(operand, Ref):
+            raise NotLowerable(f"{operand!r} is no tensor")
+        found = self.atoms.resolve_dims(dims)
+        info = self.values[operand.value]
+        if tuple(self.atoms.elements(dim) for dim in found) != info.shape:
+            raise NotLowerable(f"a value of shape {info.shape} was asked for at other sizes")
+        known = self.demands.setdefault(operand.value, {})
+        if found not in known:
+            call = self.producers.get(operand.value)
+            known[found] = self._load(operand.value, found) if call is None else self._apply(call, found)
+        return known[found]
+
+    def broadcast(self, operand: Argument, dims: Sequence[AtomDim]) -> Node:
+        """The operand at the axes of a result it is broadcast to (PyTorch's rule: aligned at the right)."""
+        shape = self.shape(operand)
+        return self.at(operand, self.trim(shape, dims))
+
+    def trim(self, shape: Sequence[int], dims: Sequence[AtomDim]) -> AtomDims:
+        """`dims` of a result, as an operand of this shape has them: without the axes it is broadcast along."""
+        if len(shape) > len(dims):
+            raise NotLowerable("an operand has more dimensions than its result")
+        kept = tuple(dims)[len(dims) - len(shape) :]
+        return tuple(() if size == 1 else dim for size, dim in zip(shape, kept, strict=True))
+
+    def _load(self, value: int, dims: AtomDims) -> Node:
+        info = self.values[value]
+        if info.dtype not in FLOATS:
+            raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
+        return self._add(Node(Kind.LOAD, source=value, dims=dims))
+
+    def _apply(self, call: Call, dims: AtomDims) -> Node:
+        entry = entry_for(call.target)
+        if entry is None:
+            raise NotLowerable(f"{call.target} has no rule")
+        if len(call.outputs) != 1:
+            raise NotLowerable(f"{call.target} has {len(call.outputs)} results; rules give one")
+        info = self.values[call.outputs[0]]
+        if info.dtype not in FLOATS:
+            raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
+        first = call.args[0] if call.args else None
+        writes = is_inplace(call)
+        if writes and not (isinstance(first, Ref) and first.value in self.producers):
+            raise NotLowerable(f"{call.target} writes to a value made outside the piece")
+        outer, self._f32 = self._f32, self._mixed and info.dtype == "f32"
+        node = entry.rule(self, Arguments(call, entry.parameters), dims)
+        self._f32 = outer
+        if not node.hint and node.kind not in (Kind.LOAD, Kind.CONST):
+            node.hint = call.target.rsplit(".", 1)[-1].strip("_")
+        return node
+
+    # --- primitives, each giving its canonical form ------------------------------------------------------------------
+
+    def _add(self, node: Node) -> Node:
+        if len(self.nodes) >= _MOST_NODES:
+            raise NotLowerable("the program is too large for one search unit")
+        node.f32 = self._f32 and node.kind not in (Kind.LOAD, Kind.CONST)
+        self.nodes.append(node)
+        return node
+
+    def const(self, value: float) -> Node:
+        if value != value or value in (float("inf"), float("-inf")):
+            raise NotLowerable("an infinite constant is outside the fragment")
+        return self._add(Node(Kind.CONST, value=value))
+
+    def add(self, a: Node, b: Node) -> Node:
+        if a.kind is Kind.CONST and b.kind is Kind.CONST:
+            return self.const(a.value + b.value)
+        if a.kind is Kind.CONST:
+            a, b = b, a
+        if b.kind is Kind.CONST and b.value == 0.0:
+            return a
+        return self._add(Node(Kind.ADD, (a, b)))
+
+    def mul(self, a: Node, b: Node) -> Node:
+        if a.kind is Kind.CONST and b.kind is Kind.CONST:
+            return self.const(a.value * b.value)
+        if b.kind is Kind.CONST:
+            a, b = b, a
+        if a.kind is Kind.CONST:
+            return self._scale(a.value, b)
+        for one, other in ((a, b), (b, a)):
+            if other.kind is Kind.DIV and other.inputs[0].kind is Kind.CONST:
+                return self.div(self.mul(other.inputs[0], one), other.inputs[1])
+            if other.kind is Kind.UNARY and other.fn == "sigmoid" and other.inputs[0] is one:
+                return self.unary("silu", one)
+        return self._add(Node(Kind.MUL, (a, b)))
+
+    def _scale(self, factor: float, x: Node) -> Node:
+        if factor == 1.0:
+            return x
+        if x.kind is Kind.MUL and x.inputs[0].kind is Kind.CONST:
+            return self._scale(factor * x.inputs[0].value, x.inputs[1])
+        if x.kind is Kind.DIV and x.inputs[0].kind is Kind.CONST:
+            return self.div(self.const(factor * x.inputs[0].value), x.inputs[1])
+        return self._add(Node(Kind.MUL, (self.const(factor), x)))
+
+    def sub(self, a: Node, b: Node) -> Node:
+        return self.add(a, self.mul(self.const(-1.0), b))
+
+    def div(self, a: Node, b: Node) -> Node:
+        if b.kind is Kind.CONST:
+            if b.value == 0.0:
+                raise NotLowerable("a division by the constant zero")
+            return self.mul(self.const(1.0 / b.value), a)
+        if b.kind is Kind.DIV and b.inputs[0].kind is Kind.CONST:
+            return self.div(self.mul(a, b.inputs[1]), b.inputs[0])
+        return self._add(Node(Kind.DIV, (a, b)))
+
+    def sqrt(self, a: Node) -> Node:
+        if a.kind is Kind.CONST and a.value >= 0.0:
+            return self.const(sqrt(a.value))
+        return self._add(Node(Kind.SQRT, (a,)))
+
+    def exp(self, a: Node) -> Node:
+        return self.const(exp(a.value)) if a.kind is Kind.CONST else self._add(Node(Kind.EXP, (a,)))
+
+    def unary(self, fn: str, a: Node) -> Node:
+        return self._add(Node(Kind.UNARY, (a,), fn=fn))
+
+    def sum(self, a: Node, over: Sequence[int]) -> Node:
+        """Sum of `a` over the atoms; an axis `a` does not have counts as so many equal terms."""
+        return self._add(Node(Kind.SUM, (a,), over=tuple(over))) if over else a
+
+    def dot(self, a: Node, b: Node, over: Sequence[int]) -> Node:
+        """Sum over the atoms of the product."""
+        return self._add(Node(Kind.DOT, (a, b), over=tuple(over))) if over else self.mul(a, b)
+
+
+def operands(call: Call) -> tuple[int, ...]:
+    """Value numbers the call reads, in order, each once."""
+
+    def walk(argument: Argument) -> list[int]:
+        if isinstance(argument, Ref):
+            return [argument.value]
+        if isinstance(argument, tuple):
+            return [value for item in argument for value in walk(item)]
+        if isinstance(argument, slice):
+            bounds: tuple[Argument, ...] = (argument.start, argument.stop, argument.step)
+            return [value for item in bounds for value in walk(item)]
+        return []
+
+    found = [value for argument in (*call.args, *call.kwargs.values()) for value in walk(argument)]
+    return tuple(dict.fromkeys(found))
+
+
+def is_inplace(call: Call) -> bool:
+    """Does the call write to its first argument?"""
+    name = call.target.rsplit(".", 1)[-1]
+    if name.startswith("__") and name.endswith("__"):
+        return name.startswith("__i") and name != "__invert__"
+    return name.endswith("_") or call.kwargs.get("inplace") is True

@@ -1,0 +1,263 @@
+"""From a built graph to a tensor program: equal operators shared, adjacent axes joined, everything named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Dims, DType, Tensor, contiguous_strides
+from mugraph.ops.axes import AtomDims
+from mugraph.ops.builder import Builder, Node
+from mugraph.ops.names import Names, identifier
+from mugraph.ops.registry import Duplicated, NotLowerable
+from mugraph.ops.unify import reachable, unify
+
+_COMMUTATIVE = (Kind.ADD, Kind.MUL, Kind.DOT)
+_Key = tuple[Kind, tuple[int, ...], tuple[int, ...], int, AtomDims, float, str]
+
+
+@dataclass(frozen=True)
+class Output:
+    """value: its number. name: of its tensor. dims: the axes it was asked for at."""
+
+    value: int
+    name: str
+    dims: AtomDims
+    node: Node
+
+
+@dataclass
+class _Flat:
+    """An operator of the shared graph; inputs are positions in it."""
+
+    kind: Kind
+    inputs: tuple[int, ...]
+    over: tuple[int, ...]
+    axes: frozenset[int]
+    source: int
+    dims: AtomDims
+    value: float
+    fn: str
+    f32: bool
+    hint: str
+
+
+class _Joined:
+    """Atoms after joining those that stand side by side everywhere: a view cut them, nothing else did."""
+
+    def __init__(self, builder: Builder, nodes: Sequence[Node], outputs: Sequence[Output]) -> None:
+        self._atoms = builder.atoms
+        self.sizes: dict[int, int] = {}
+        self._gone: set[int] = set()
+        lists = [dim for node in nodes for dim in node.dims] + [dim for output in outputs for dim in output.dims]
+        lists = [list(builder.atoms.resolve(dim)) for dim in lists]
+        overs = [set(builder.atoms.resolve(node.over)) for node in nodes if node.over]
+        for atom in (atom for dim in lists for atom in dim):
+            self.sizes[atom] = builder.atoms.size[atom]
+        for over in overs:
+            self.sizes.update((atom, builder.atoms.size[atom]) for atom in over)
+        while pair := self._adjacent(lists, overs):
+            a, b = pair
+            self.sizes[a] *= self.sizes.pop(b)
+            self._gone.add(b)
+            lists = [[atom for atom in dim if atom != b] for dim in lists]
+            overs = [over - {b} for over in overs]
+
+    @staticmethod
+    def _adjacent(lists: Sequence[Sequence[int]], overs: Sequence[set[int]]) -> tuple[int, int] | None:
+        after: dict[int, set[int]] = {}
+        before: dict[int, set[int]] = {}
+        for dim in lists:
+            for a, b in zip((-1, *dim), (*dim, -1), strict=True):
+                after.setdefault(a, set()).add(b)
+                before.setdefault(b, set()).add(a)
+        for a, nexts in after.items():
+            if a < 0 or len(nexts) != 1:
+                continue
+            (b,) = nexts
+            if b >= 0 and before[b] == {a} and all((a in over) == (b in over) for over in overs):
+                return a, b
+        return None
+
+    def dim(self, atoms: Sequence[int]) -> tuple[int, ...]:
+        return tuple(atom for atom in self._atoms.resolve(atoms) if atom not in self._gone)
+
+    def dims(self, dims: AtomDims) -> AtomDims:
+        return tuple(self.dim(dim) for dim in dims)
+
+
+class _Shared:
+    """The graph with equal operators shared (alpha-equal ones are equal by now)."""
+
+    def __init__(self, joined: _Joined) -> None:
+        self.flat: list[_Flat] = []
+        self._known: dict[_Key, int] = {}
+        self._joined = joined
+
+    def place(self, node: Node, inputs: tuple[int, ...]) -> int:
+        """The node's position. Reductions over axes an operand lacks become products with their size."""
+        over = self._joined.dim(node.over)
+        if node.kind is Kind.SUM:
+            return self._sum(inputs[0], over, node)
+        if node.kind is Kind.DOT:
+            a, b = (self.flat[i].axes for i in inputs)
+            left = self._sum(inputs[0], tuple(x for x in over if x in a and x not in b), node)
+            right = self._sum(inputs[1], tuple(x for x in over if x in b and x not in a), node)
+            both = tuple(x for x in over if x in a and x in b)
+            missing = tuple(x for x in over if x not in a and x not in b)
+            made = self._op(node, Kind.DOT if both else Kind.MUL, (left, right), both)
+            return self._repeat(made, missing, node)
+        return self._op(node, node.kind, inputs, ())
+
+    def _sum(self, i: int, over: tuple[int, ...], node: Node) -> int:
+        present = tuple(x for x in over if x in self.flat[i].axes)
+        missing = tuple(x for x in over if x not in self.flat[i].axes)
+        return self._repeat(self._op(node, Kind.SUM, (i,), present) if present else i, missing, node)
+
+    def _repeat(self, i: int, missing: tuple[int, ...], node: Node) -> int:
+        if not missing:
+            return i
+        count = 1.0
+        for axis in missing:
+            count *= self._joined.sizes[axis]
+        constant = self._put(_Flat(Kind.CONST, (), (), frozenset(), -1, (), count, "", False, ""))
+        return self._op(node, Kind.MUL, (constant, i), ())
+
+    def _op(self, node: Node, kind: Kind, inputs: tuple[int, ...], over: tuple[int, ...]) -> int:
+        dims = self._joined.dims(node.dims)
+        axes = frozenset(x for dim in dims for x in dim).union(*(self.flat[i].axes for i in inputs)) - set(over)
+        over = tuple(sorted(over))
+        return self._put(_Flat(kind, inputs, over, axes, node.source, dims, node.value, node.fn, node.f32, node.hint))
+
+    def _put(self, flat: _Flat) -> int:
+        inputs = tuple(sorted(flat.inputs)) if flat.kind in _COMMUTATIVE else flat.inputs
+        key = (flat.kind, inputs, flat.over, flat.source, flat.dims, flat.value, flat.fn)
+        if key not in self._known:
+            self._known[key] = len(self.flat)
+            self.flat.append(flat)
+        found = self.flat[self._known[key]]
+        found.f32 |= flat.f32
+        found.hint = found.hint or flat.hint
+        return self._known[key]
+
+
+def finish(
+    builder: Builder, outputs: Sequence[Output], sources: Mapping[int, str], name: str
+) -> tuple[TensorProgram, dict[str, int]]:
+    """The program, and which value number each of its input tensors holds.
+
+    sources: value number -> what the user's code calls it
+    Raises Duplicated where a value would be computed twice, NotLowerable where an output is a broadcast.
+    """
+    unify(builder, [(output.dims, output.node) for output in outputs])
+    nodes = reachable(builder, [output.node for output in outputs])
+    joined = _Joined(builder, nodes, outputs)
+    shared = _Shared(joined)
+    place: dict[Node, int] = {}
+    for node in nodes:
+        place[node] = shared.place(node, tuple(place[i] for i in node.inputs))
+    flat = shared.flat
+    live = {place[output.node] for output in outputs}
+    for i in reversed(range(len(flat))):
+        if i in live:
+            live.update(flat[i].inputs)
+    _refuse_duplicates(builder, place, live, flat)
+    for output in outputs:
+        if flat[place[output.node]].axes != frozenset(x for dim in joined.dims(output.dims) for x in dim):
+            raise NotLowerable("an output repeats its numbers along an axis")
+        if flat[place[output.node]].kind in (Kind.LOAD, Kind.CONST):
+            raise NotLowerable("an output is an input as it is")
+    return _named(builder, outputs, sources, name, joined, flat, sorted(live), place)
+
+
+def _refuse_duplicates(builder: Builder, place: Mapping[Node, int], live: set[int], flat: Sequence[_Flat]) -> None:
+    order = [output for call in builder.calls for output in call.outputs]
+    for value in reversed(order):
+        roles = {place[node] for node in builder.demands.get(value, {}).values() if node in place}
+        computed = [i for i in roles if i in live and flat[i].kind not in (Kind.LOAD, Kind.CONST)]
+        if len(computed) > 1:
+            raise Duplicated(value)
+
+
+def _axis_names(
+    builder: Builder, joined: _Joined, outputs: Sequence[Output], flat: Sequence[_Flat], live: Sequence[int]
+) -> dict[int, str]:
+    """Axes of the outputs first, then in the order they are met; each by its strongest hint that is still free."""
+    met = [x for output in outputs for dim in joined.dims(output.dims) for x in dim]
+    met += [x for i in live for x in (*(x for dim in flat[i].dims for x in dim), *flat[i].over)]
+    axes = list(dict.fromkeys(met))
+    axes.sort(key=lambda axis: -max(builder.atoms.hints[axis].values(), default=0))
+    names = Names()
+    named: dict[int, str] = {}
+    for axis in axes:
+        hints = builder.atoms.hints[axis]
+        named[axis] = names.first(sorted(hints, key=lambda hint: -hints[hint]))
+    return named
+
+
+def _named(
+    builder: Builder, outputs: Sequence[Output], sources: Mapping[int, str], name: str, joined: _Joined,
+    flat: Sequence[_Flat], live: Sequence[int], place: Mapping[Node, int],
+) -> tuple[TensorProgram, dict[str, int]]:  # fmt: skip
+    axis = _axis_names(builder, joined, outputs, flat, live)
+    used = {x for i in live for x in (*flat[i].axes, *flat[i].over)}
+    sizes = {axis[x]: joined.sizes[x] for x in axis if x in used}
+
+    def spell(dims: AtomDims) -> Dims:
+        return tuple(tuple(axis[x] for x in dim) for dim in dims)
+
+    names = Names()
+    tensors: list[Tensor] = []
+    inputs: dict[str, int] = {}
+    title: dict[int, str] = {}
+    for i in live:
+        op = flat[i]
+        if op.kind is Kind.LOAD:
+            info, source = builder.values[op.source], sources.get(op.source, f"v{op.source}")
+            title[i] = names.take(identifier(source))
+            inputs[title[i]] = op.source
+            tensors.append(Tensor(title[i], spell(op.dims), info.strides, _dtype(info.dtype), source))
+    written: dict[str, Tensor] = {}
+    stored = {place[output.node] for output in outputs}
+    results = [names.take(identifier(output.name)) for output in outputs]
+    ops: list[Op] = []
+    for i in live:
+        op = flat[i]
+        if i not in title:
+            title[i] = names.take(_title(op, i in stored))
+        ops.append(
+            Op(
+                title[i], op.kind, tuple(title[x] for x in op.inputs), tuple(sorted(axis[x] for x in op.axes)),
+                tuple(sorted(axis[x] for x in op.over)), title[i] if op.kind is Kind.LOAD else "", op.value, op.fn,
+                op.f32,
+            )
+        )  # fmt: skip
+    for output, result in zip(outputs, results, strict=True):
+        value = title[place[output.node]]
+        if value in written:
+            raise NotLowerable("two outputs are one value")
+        dims = spell(joined.dims(output.dims))
+        info = builder.values[output.value]
+        written[value] = Tensor(result, dims, contiguous_strides(dims, sizes), _dtype(info.dtype), output.name)
+    return TensorProgram(name, sizes, tuple(tensors), tuple(ops), written), inputs
+
+
+def _title(op: _Flat, stored: bool) -> str:
+    """A value's name: that of the call it ends, else of what it does."""
+    if op.kind is Kind.CONST:
+        return "c"
+    if op.hint and not stored:
+        return identifier(op.hint)
+    return identifier(op.fn or op.hint or op.kind.value)
+
+
+def _dtype(dtype: str) -> DType:
+    if dtype == "f16":
+        return "f16"
+    if dtype == "bf16":
+        return "bf16"
+    if dtype == "f32":
+        return "f32"
+    raise NotLowerable(f"a tensor of type {dtype} is outside the fragment")

@@ -1,0 +1,39 @@
+"""Short, readable, unique names for axes, values and tensors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from keyword import iskeyword
+
+_RESERVED = frozenset({"tl", "triton", "torch"})
+_POOL = "nmkbhdstecrpquvwij"
+
+
+class Names:
+    """Hands out identifiers that were not used before."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+
+    def take(self, wish: str) -> str:
+        """`wish` itself, or with a number behind it."""
+        name, count = wish, 1
+        while name in self._used:
+            count += 1
+            name = f"{wish}_{count}"
+        self._used.add(name)
+        return name
+
+    def first(self, wishes: Iterable[str]) -> str:
+        """The first wish that is free; else a letter that is."""
+        tried = [*wishes, *_POOL]
+        name = next((wish for wish in tried if wish not in self._used), None)
+        return self.take(name or "a")
+
+
+def identifier(expression: str) -> str:
+    """A Python identifier for what the user calls something: `self.norm.weight` -> `norm_weight`."""
+    text = re.sub(r"\W+", "_", expression.removeprefix("self.")).strip("_")
+    text = re.sub(r"^(?=\d)", "v", text) or "value"
+    return f"{text}_" if iskeyword(text) or text in _RESERVED else text

@@ -1,0 +1,92 @@
+"""Which PyTorch calls have a meaning here: every family file registers its rules by target when it is imported.
+
+A rule answers one question: *what is this call's result at these axes?* It asks the builder for its operands at the
+axes it needs them (`Builder.at`) and combines them with the builder's primitives. Views, transposes and broadcasts are
+rules that only pass the question on. A new operator is one new entry, or one new file in this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mugraph.ops.arguments import Arguments
+    from mugraph.ops.axes import AtomDims
+    from mugraph.ops.builder import Builder, Node
+
+    Rule = Callable[[Builder, Arguments, AtomDims], Node]
+
+
+class NotLowerable(Exception):
+    """These calls have no tensor program; the message is one sentence saying why."""
+
+
+class Duplicated(NotLowerable):
+    """One program would have to compute `value` twice, under two sets of axes: it should be loaded instead."""
+
+    def __init__(self, value: int) -> None:
+        super().__init__(f"value {value} would be computed twice, once for each of its roles; it must be loaded")
+        self.value = value
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """rule: its meaning. parameters: names of the call's parameters in order; a last one with a star takes the rest.
+    shape_only: the result holds the operand's numbers, moved or repeated, so that it costs nothing by itself."""
+
+    rule: Rule
+    parameters: tuple[str, ...]
+    shape_only: bool = False
+
+
+_ENTRIES: dict[str, Entry] = {}
+_PREFIXES = (
+    ("torch._C.TensorBase.", "Tensor."), ("torch._tensor.Tensor.", "Tensor."), ("torch.Tensor.", "Tensor."),
+    ("torch._C._nn.", "torch.nn.functional."), ("torch._C._VariableFunctions.", "torch."),
+    ("torch.functional.", "torch."),
+)  # fmt: skip
+
+
+def canonical(target: str) -> str:
+    """One spelling for the several places PyTorch keeps the same function in."""
+    for prefix, short in _PREFIXES:
+        if target.startswith(prefix):
+            return short + target.removeprefix(prefix)
+    return target
+
+
+def lowers(*targets: str, parameters: str = "input", shape_only: bool = False) -> Callable[[Rule], Rule]:
+    """Register the decorated rule for `targets`; `parameters` names the call's parameters, separated by blanks."""
+
+    def register(rule: Rule) -> Rule:
+        for target in targets:
+            if target in _ENTRIES:
+                raise ValueError(f"two rules for {target}")
+            _ENTRIES[target] = Entry(rule, tuple(parameters.split()), shape_only)
+        return rule
+
+    return register
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """Every rule, by canonical target."""
+    import mugraph.ops as package
+
+    for module in iter_modules(package.__path__):
+        import_module(f"{package.__name__}.{module.name}")
+    return _ENTRIES
+
+
+def entry_for(target: str) -> Entry | None:
+    return entries().get(canonical(target))
+
+
+def known_targets() -> tuple[str, ...]:
+    """All calls that can be lowered, sorted."""
+    return tuple(sorted(entries()))

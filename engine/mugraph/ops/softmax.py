@@ -1,0 +1,62 @@
+"""Softmax and attention: exp, sum and division. Keeping the numbers in range is the code generator's duty."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from mugraph.ops.arguments import Arguments
+from mugraph.ops.axes import AtomDims
+from mugraph.ops.builder import Builder, Node
+from mugraph.ops.registry import NotLowerable, lowers
+
+
+def normalized_exp(b: Builder, logits: Node, over: tuple[int, ...]) -> Node:
+    """exp(logits) over its sum along the atoms."""
+    e = b.exp(logits)
+    return b.div(e, b.sum(e, over))
+
+
+@lowers("torch.softmax", "torch.special.softmax", "Tensor.softmax", parameters="input dim dtype")
+def softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    dim = args.integer("dim", -1)
+    return normalized_exp(b, b.at(args.ref("input"), dims), dims[dim])
+
+
+@lowers("torch.nn.functional.softmax", parameters="input dim _stacklevel dtype")
+def functional_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return softmax(b, args, dims)
+
+
+@lowers(
+    "torch.nn.functional.scaled_dot_product_attention",
+    parameters="query key value attn_mask dropout_p is_causal scale enable_gqa",
+)
+def attention(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """softmax(query @ key.T * scale) @ value; query [.., heads, s, d], key and value [.., heads or fewer, t, d]."""
+    q, k, v = args.ref("query"), args.ref("key"), args.ref("value")
+    if args.has("attn_mask") or args.flag("is_causal"):
+        raise NotLowerable("attention with a mask is outside the fragment")
+    if args.number("dropout_p", 0.0) != 0.0:
+        raise NotLowerable("attention with dropout draws random numbers")
+    batch, (s, e) = dims[:-2], dims[-2:]
+    shape, keys, values = b.shape(q), b.shape(k), b.shape(v)
+    d, t = b.fresh(shape[-1], "d", 4), b.fresh(keys[-2], "t", 4)
+    for dim, hint in ((s, "s"), (e, "e")):
+        b.atoms.suggest(dim, hint, 4)
+    for dim, hint in zip(reversed(batch), ("h", "b"), strict=False):
+        b.atoms.suggest(dim, hint, 4)
+
+    def shared(heads: tuple[int, ...]) -> AtomDims:
+        """The batch axes of keys or values: with grouped queries, the outer part of the query heads."""
+        if args.flag("enable_gqa") and heads and heads[-1] != shape[-3]:
+            groups = shape[-3] // heads[-1]
+            outer, inner = b.atoms.regroup(batch[-1], (heads[-1], groups))
+            b.atoms.suggest(outer, "h", 4)
+            b.atoms.suggest(inner, "g", 5)
+            return (*b.trim(heads[:-1], batch[:-1]), outer)
+        return b.trim(heads, batch)
+
+    logits = b.dot(b.at(q, (*b.trim(shape[:-2], batch), s, d)), b.at(k, (*shared(keys[:-2]), t, d)), d)
+    scale = args.number("scale", 1.0 / sqrt(shape[-1]))
+    weights = normalized_exp(b, b.mul(b.const(scale), logits), t)
+    return b.dot(weights, b.at(v, (*shared(values[:-2]), t, e)), t)

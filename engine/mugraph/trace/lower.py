@@ -1,0 +1,53 @@
+"""Recorded calls -> a tensor program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mugraph.ir.program import TensorProgram
+from mugraph.ops.builder import Builder
+from mugraph.ops.finish import Output, finish
+from mugraph.ops.registry import Duplicated, NotLowerable
+from mugraph.trace.region import Call, Named, Ref, TensorInfo
+
+__all__ = ["Duplicated", "Lowered", "NotLowerable", "lower"]
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """
+    inputs:  name of an input tensor -> value number; several names may share one
+    outputs: name of an output tensor -> value number
+    """
+
+    program: TensorProgram
+    inputs: Mapping[str, int] = field(default_factory=dict[str, int])
+    outputs: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+def lower(
+    calls: Sequence[Call],
+    values: Mapping[int, TensorInfo],
+    live_ins: Sequence[Named],
+    outputs: Sequence[int],
+    name: str,
+    result_names: Mapping[int, str] | None = None,
+) -> Lowered:
+    """The tensor program that computes `outputs` from the values no call produces.
+
+    live_ins: what the user's code calls some of those values; the others are called `v<number>`
+    result_names: what it calls some of the outputs; the others are called `out`
+    Raises NotLowerable with one sentence saying why, Duplicated when a value should be loaded instead of computed.
+    """
+    builder = Builder(calls, values)
+    wanted: list[Output] = []
+    for value in outputs:
+        shape = values[value].shape
+        letters = ("", "n", "mn", "bmn", "bcmn", "bcdmn")[len(shape)] if len(shape) < 6 else "n" * len(shape)
+        dims = tuple(builder.fresh(size, letter, 1) for size, letter in zip(shape, letters, strict=True))
+        wanted.append(Output(value, (result_names or {}).get(value) or "out", dims, builder.at(Ref(value), dims)))
+    program, inputs = finish(builder, wanted, {live.value: live.expression for live in live_ins}, name)
+    # Two outputs never share a value (finish refuses), so tensors and wanted outputs come in one order.
+    names = [tensor.name for tensor in program.outputs.values()]
+    return Lowered(program, inputs, dict(zip(names, outputs, strict=True)))

@@ -1,0 +1,203 @@
+"""Records torch code as Calls, and evaluates tensor programs in float64 over named axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import torch
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Tensor
+from mugraph.ops.unary import UNARY
+from mugraph.trace.lower import Lowered, lower
+from mugraph.trace.region import Argument, Call, Named, Position, Range, Ref, Region, Symbol, TensorInfo
+from torch.overrides import TorchFunctionMode, resolve_name
+
+NOWHERE = Range(Position(0, 0), Position(0, 0))
+DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "bool",
+          torch.int64: "i64"}  # fmt: skip
+
+
+class Recorder(TorchFunctionMode):
+    """One Call per torch call of the code under test."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[Call] = []
+        self.values: dict[int, TensorInfo] = {}
+        self.numbers: dict[int, int] = {}
+        self.kept: list[torch.Tensor] = []
+
+    def number(self, tensor: torch.Tensor) -> int:
+        if id(tensor) not in self.numbers:
+            self.kept.append(tensor)
+            self.numbers[id(tensor)] = len(self.numbers)
+            with torch._C.DisableTorchFunction():
+                info = TensorInfo(tuple(tensor.shape), tuple(tensor.stride()), DTYPES[tensor.dtype])
+            self.values[self.numbers[id(tensor)]] = info
+        return self.numbers[id(tensor)]
+
+    def encode(self, value: Any) -> Argument:
+        if isinstance(value, torch.Tensor):
+            return Ref(self.number(value))
+        if isinstance(value, torch.dtype):
+            return Symbol(str(value))
+        if value is Ellipsis:
+            return Symbol("...")
+        if isinstance(value, (tuple, list)):
+            return tuple(self.encode(item) for item in value)
+        return value
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        result = func(*args, **kwargs)
+        if name == "__get__":
+            target = f"Tensor.{func.__self__.__name__}.__get__"
+            if func.__self__.__name__ not in ("T", "mT"):
+                return result
+        else:
+            target = resolve_name(func)
+            target = target.removeprefix("torch.") if target.startswith("torch.Tensor.") else target
+        if not isinstance(result, torch.Tensor):
+            if not (isinstance(result, (tuple, list)) and all(isinstance(item, torch.Tensor) for item in result)):
+                return result
+            outputs = tuple(self.number(item) for item in result)
+        else:
+            outputs = (self.number(result),)
+        arguments = tuple(self.encode(item) for item in args)
+        self.calls.append(Call(target, arguments, {k: self.encode(v) for k, v in kwargs.items()}, outputs, NOWHERE))
+        return result
+
+
+def record(fn: Callable[..., torch.Tensor | tuple[torch.Tensor, ...]], inputs: Mapping[str, torch.Tensor]) -> Region:
+    """The region that `fn` is."""
+    recorder = Recorder()
+    live_ins = tuple(Named(name, recorder.number(tensor)) for name, tensor in inputs.items())
+    with recorder:
+        result = fn(**inputs)
+    outs = result if isinstance(result, tuple) else (result,)
+    names = ["out"] if len(outs) == 1 else [f"out{i}" for i in range(len(outs))]
+    live_outs = tuple(Named(name, recorder.number(out)) for name, out in zip(names, outs, strict=True))
+    return Region(fn.__name__, NOWHERE, "statements", "", live_ins, live_outs, tuple(recorder.calls), recorder.values)
+
+
+def lower_region(region: Region) -> Lowered:
+    outputs = [live.value for live in region.live_outs]
+    return lower(region.calls, region.values, region.live_ins, outputs, "test")
+
+
+def load(tensor: torch.Tensor, layout: Tensor, sizes: Mapping[str, int]) -> torch.Tensor:
+    """The tensor with one dimension per axis, in the order of `layout.axes`."""
+    assert layout.shape(sizes) == tuple(tensor.shape)
+    return tensor.reshape([sizes[axis] for axis in layout.axes])
+
+
+def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Output tensors by name. inputs: tensors by name, in the shapes of the user's code."""
+    letter = {axis: chr(ord("a") + i) for i, axis in enumerate(program.sizes)}
+    values: dict[str, tuple[str, torch.Tensor]] = {}  # letters of the dimensions, numbers
+
+    def einsum(operands: Sequence[str], axes: Sequence[str]) -> tuple[str, torch.Tensor]:
+        out = "".join(letter[axis] for axis in axes)
+        spec = ",".join(values[name][0] for name in operands) + "->" + out
+        return out, torch.einsum(spec, *(values[name][1] for name in operands))
+
+    def spread(name: str, axes: Sequence[str]) -> torch.Tensor:
+        have, tensor = values[name]
+        order = [letter[axis] for axis in axes if letter[axis] in have]
+        tensor = tensor.permute([have.index(x) for x in order])
+        return tensor.reshape([program.sizes[a] if letter[a] in have else 1 for a in axes])
+
+    for op in program.ops:
+        if op.kind is Kind.LOAD:
+            layout = program.tensor(op.tensor)
+            assert tuple(sorted(layout.axes)) == op.axes
+            values[op.name] = ("".join(letter[a] for a in layout.axes), load(inputs[op.tensor], layout, program.sizes))
+            continue
+        if op.kind is Kind.CONST:
+            values[op.name] = ("", torch.tensor(op.value, dtype=torch.float64))
+            continue
+        have = {axis for name in op.inputs for axis in program.op(name).axes}
+        assert op.axes == tuple(sorted(have - set(op.over))), op
+        assert set(op.over) <= set.intersection(*(set(program.op(name).axes) for name in op.inputs)) or not op.over, op
+        if op.kind in (Kind.SUM, Kind.DOT):
+            assert op.over
+            values[op.name] = einsum(op.inputs, op.axes)
+            continue
+        assert not op.over
+        args = [spread(name, op.axes) for name in op.inputs]
+        match op.kind:
+            case Kind.ADD:
+                result = args[0] + args[1]
+            case Kind.MUL:
+                result = args[0] * args[1]
+            case Kind.DIV:
+                result = args[0] / args[1]
+            case Kind.SQRT:
+                result = args[0].sqrt()
+            case Kind.EXP:
+                result = args[0].exp()
+            case Kind.UNARY:
+                function = UNARY[op.fn]
+                call: Any = torch
+                for part in function.reference.split(".")[1:]:
+                    call = getattr(call, part)
+                result = call(args[0], **dict(function.keywords))
+            case _:
+                raise AssertionError(op.kind)
+        shape = [program.sizes[a] for a in op.axes]
+        values[op.name] = ("".join(letter[a] for a in op.axes), result.expand(shape))
+    results: dict[str, torch.Tensor] = {}
+    for name, tensor in program.outputs.items():
+        have, value = values[name]
+        assert set(have) == {letter[a] for a in tensor.axes}
+        ordered = value.permute([have.index(letter[a]) for a in tensor.axes])
+        results[tensor.name] = ordered.reshape(tensor.shape(program.sizes))
+    return results
+
+
+def well_formed(lowered: Lowered) -> None:
+    """What every consumer relies on."""
+    program = lowered.program
+    seen: set[str] = set()
+    for op in program.ops:
+        assert all(name in seen for name in op.inputs), op
+        assert op.name not in seen
+        assert op.name.isidentifier()
+        seen.add(op.name)
+    assert {t.name for t in program.tensors} == {op.tensor for op in program.ops if op.kind is Kind.LOAD}
+    assert {t.name for t in program.tensors} == set(lowered.inputs)
+    used = {name for op in program.ops for name in op.inputs} | set(program.outputs)
+    assert used == seen, "dead operators"
+    for tensor in (*program.tensors, *program.outputs.values()):
+        assert len(set(tensor.axes)) == len(tensor.axes)
+    mentioned = {axis for op in program.ops for axis in (*op.axes, *op.over)}
+    assert mentioned == set(program.sizes)
+    assert all(size > 1 for size in program.sizes.values())
+    keys = [(op.kind, tuple(sorted(op.inputs)) if op.kind in (Kind.ADD, Kind.MUL) else op.inputs, op.over, op.value,
+             op.fn, op.tensor) for op in program.ops]  # fmt: skip
+    assert len(set(keys)) == len(keys), "operators that should be shared"
+    assert prod(1 for _ in program.outputs) == 1
+
+
+def check(fn: Callable[..., Any], inputs: Mapping[str, torch.Tensor]) -> Lowered:
+    """Lower `fn` as recorded on `inputs`, evaluate in float64, compare with torch in float64."""
+    region = record(fn, inputs)
+    lowered = lower_region(region)
+    well_formed(lowered)
+    by_value = {live.value: inputs[live.expression].double() for live in region.live_ins}
+    got = evaluate(lowered.program, {name: by_value[value] for name, value in lowered.inputs.items()})
+    want = fn(**{name: tensor.double() for name, tensor in inputs.items()})
+    wants = want if isinstance(want, tuple) else (want,)
+    for (name, value), expected in zip(lowered.outputs.items(), wants, strict=True):
+        assert region.values[value].shape == tuple(got[name].shape)
+        torch.testing.assert_close(got[name], expected, rtol=1e-5, atol=1e-6, check_dtype=False)
+    return lowered
+
+
+def randn(*shape: int, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed + sum(n * 7**i for i, n in enumerate(shape)))
+    return torch.randn(*shape, generator=generator)
