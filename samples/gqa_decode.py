@@ -1,5 +1,5 @@
 """One decoding step of grouped-query attention over a long cache: few query rows, many keys (FlashDecoding's case)."""
-# ruff: noqa: F722, F821
+# ruff: noqa: F722
 
 import torch
 import torch.nn.functional as F

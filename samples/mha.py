@@ -1,5 +1,5 @@
 """Multi-head attention: 32 heads, each with its own keys and values."""
-# ruff: noqa: F722, F821
+# ruff: noqa: F722
 
 import torch
 import torch.nn.functional as F

@@ -1,7 +1,8 @@
 """Tensors in device memory, their dimensions made of named axes.
 
 A *dimension* is what PyTorch sees (`shape[i]`); an *axis* is what the algebra sees. One dimension may hold several
-axes, outermost first: a query weight of shape [heads * head_dim, hidden] has dims `(("heads", "head_dim"), ("hidden",))`.
+axes, outermost first: a query weight of shape [heads * head_dim, hidden] has dims
+`(("heads", "head_dim"), ("hidden",))`.
 A dimension of size 1 that no axis runs over is the empty tuple. Names of axes are unique in one tensor.
 """
 

@@ -1,0 +1,90 @@
+"""Rules of kernel graphs: what kernels read and write, and the thread graphs inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mugraph.ir.mugraph import GraphKernel, MuGraph, ThreadGraph
+from mugraph.ir.ops import ELEMENTWISE, Kind
+from mugraph.ir.spec_ops import tensor_violations
+
+
+def mugraph_violations(mugraph: MuGraph) -> Iterator[str]:
+    yield from tensor_violations(mugraph.tensors, mugraph.sizes)
+    names = {tensor.name for tensor in mugraph.tensors}
+    for name in (*mugraph.inputs, *mugraph.outputs):
+        if name not in names:
+            yield f"there is no tensor {name}"
+    kernels = [kernel.name for kernel in mugraph.kernels]
+    for name in sorted({name for name in kernels if kernels.count(name) > 1}):
+        yield f"there are two kernels {name}"
+    written = set(mugraph.inputs)
+    for kernel in mugraph.kernels:
+        is_graph = isinstance(kernel, GraphKernel)
+        reads = tuple(tensor.name for tensor in kernel.block.inputs) if is_graph else kernel.inputs
+        writes = tuple(tensor.name for tensor in kernel.block.outputs) if is_graph else kernel.outputs
+        for name in (*reads, *writes):
+            if name not in names:
+                yield f"kernel {kernel.name}: there is no tensor {name} in the kernel graph"
+        for name in reads:
+            if name in names and not any(_same_memory(mugraph, name, other) for other in written):
+                yield f"kernel {kernel.name} reads {name} before anything has written it"
+        for name in writes:
+            if name in written:
+                yield f"kernel {kernel.name} writes {name}, which is an input or already written"
+        written.update(writes)
+        if is_graph:
+            yield from _border_violations(mugraph, kernel)
+            for thread in kernel.threads:
+                yield from _thread_violations(kernel, thread)
+    for name in mugraph.outputs:
+        if name in names and name not in written:
+            yield f"nothing writes output {name}"
+
+
+def _same_memory(mugraph: MuGraph, one: str, other: str) -> bool:
+    """One tensor, or one piece of memory under two sets of axis names (tensors.py)."""
+    sources = {tensor.name: tensor.source for tensor in mugraph.tensors}
+    return one == other or (bool(sources.get(one)) and sources.get(one) == sources.get(other))
+
+
+def _border_violations(mugraph: MuGraph, kernel: GraphKernel) -> Iterator[str]:
+    """A kernel may name axes in its own way; the memory behind a tensor is the kernel graph's."""
+    known = {tensor.name: tensor for tensor in mugraph.tensors}
+    for inner in kernel.block.tensors:
+        outer = known.get(inner.name)
+        if outer is None or not (set(inner.axes) <= set(kernel.block.sizes) and set(outer.axes) <= set(mugraph.sizes)):
+            continue
+        seen = (inner.dtype, inner.shape(kernel.block.sizes), inner.strides)
+        real = (outer.dtype, outer.shape(mugraph.sizes), outer.strides)
+        if seen != real:
+            yield f"kernel {kernel.name} takes {inner.name} to be {_shown(*seen)}; it is {_shown(*real)}"
+
+
+def _shown(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> str:
+    return f"{dtype}{list(shape)} with strides {list(strides)}"
+
+
+def _thread_violations(kernel: GraphKernel, thread: ThreadGraph) -> Iterator[str]:
+    where = f"kernel {kernel.name}: thread graph {thread.name}"
+    ops = kernel.block.ops
+    if not thread.ops:
+        yield f"{where} is empty"
+        return
+    if thread.name != thread.ops[-1].name:
+        yield f"{where} is not named after its last operator, {thread.ops[-1].name}"
+    for op in thread.ops:
+        if op not in ops:
+            yield f"{where}: {op.name} is no operator of the block graph"
+        if op.kind not in ELEMENTWISE:
+            yield f"{where}: {op.name} is {op.kind}, which is not element-wise"
+    inside = {op.name for op in thread.ops}
+    constants = {op.name for op in ops if op.kind is Kind.CONST}
+    reads = {name for op in thread.ops for name in op.inputs} - inside
+    if reads - constants != set(thread.inputs) - constants:
+        yield f"{where} reads {sorted(reads - constants)}, not {sorted(set(thread.inputs) - constants)}"
+    for op in ops:
+        if op.name in inside:
+            continue
+        for name in (name for name in op.inputs if name in inside and name != thread.name):
+            yield f"{where}: {op.name} outside it uses {name}, which stays in registers"

@@ -1,0 +1,109 @@
+"""Rules that tensor programs and block graphs share: tensors, names, order, arities, axes of results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from keyword import iskeyword
+
+from mugraph.ir.ops import ARITY, ELEMENTWISE, Kind, Op
+from mugraph.ir.tensors import ITEMSIZE, Sizes, Tensor
+
+REDUCING = frozenset({Kind.SUM, Kind.DOT})
+FIELDS = {
+    "over": frozenset({Kind.SUM, Kind.DOT, Kind.ACCUM}),
+    "tensor": frozenset({Kind.LOAD, Kind.STORE}),
+    "fn": frozenset({Kind.UNARY}),
+}
+"""Field of an operator -> the kinds that must have it; all others must leave it empty."""
+
+
+def tensor_violations(tensors: tuple[Tensor, ...], sizes: Sizes) -> Iterator[str]:
+    for axis, size in sizes.items():
+        if size < 1:
+            yield f"axis {axis} has size {size}"
+    names: set[str] = set()
+    for tensor in tensors:
+        if tensor.name in names:
+            yield f"there are two tensors {tensor.name}"
+        names.add(tensor.name)
+        if not _is_name(tensor.name):
+            yield f"tensor name {tensor.name!r} is no Python identifier"
+        if tensor.dtype not in ITEMSIZE:
+            yield f"tensor {tensor.name} has element type {tensor.dtype}"
+        if len(tensor.strides) != len(tensor.dims):
+            yield f"tensor {tensor.name} has {len(tensor.dims)} dimensions and {len(tensor.strides)} strides"
+        if len(set(tensor.axes)) != len(tensor.axes):
+            yield f"tensor {tensor.name} has an axis twice: {list(tensor.axes)}"
+        for axis in tensor.axes:
+            if axis not in sizes:
+                yield f"axis {axis} of tensor {tensor.name} has no size"
+
+
+def op_violations(
+    ops: tuple[Op, ...], sizes: Sizes, tensors: tuple[Tensor, ...], kinds: frozenset[Kind]
+) -> Iterator[str]:
+    """Violations of single operators. An operator whose operands are wrong is not looked at further."""
+    values: dict[str, Op] = {}
+    by_name = {tensor.name: tensor for tensor in tensors}
+    for op in ops:
+        if op.name in values:
+            yield f"there are two values {op.name}"
+        if not _is_name(op.name):
+            yield f"value name {op.name!r} is no Python identifier"
+        if op.kind not in kinds:
+            yield f"{op.name}: {op.kind} does not occur in a tensor program"
+        yield from _field_violations(op)
+        broken = list(_operand_violations(op, values, by_name))
+        yield from broken or _axes_violations(op, values, by_name, sizes)
+        values[op.name] = op
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier() and not iskeyword(text)
+
+
+def _field_violations(op: Op) -> Iterator[str]:
+    for field, kinds in FIELDS.items():
+        if bool(getattr(op, field)) != (op.kind in kinds):
+            yield f"{op.name}: {op.kind} {'needs' if op.kind in kinds else 'has no'} `{field}`"
+    if op.value and op.kind is not Kind.CONST:
+        yield f"{op.name}: {op.kind} has no `value`"
+
+
+def _operand_violations(op: Op, values: Mapping[str, Op], tensors: Mapping[str, Tensor]) -> Iterator[str]:
+    if len(op.inputs) != ARITY[op.kind]:
+        yield f"{op.name}: {op.kind} takes {ARITY[op.kind]} values, not {len(op.inputs)}"
+    for name in op.inputs:
+        if name not in values:
+            yield f"{op.name} uses {name}, which is not defined before it"
+        elif values[name].kind is Kind.STORE:
+            yield f"{op.name} uses {name}, which was stored and is no value any more"
+    if op.tensor and op.tensor not in tensors:
+        yield f"{op.name}: there is no tensor {op.tensor}"
+
+
+def _axes_violations(op: Op, values: Mapping[str, Op], tensors: Mapping[str, Tensor], sizes: Sizes) -> Iterator[str]:
+    operands = [frozenset(values[name].axes) for name in op.inputs]
+    union = frozenset[str]().union(*operands)
+    over = frozenset(op.over)
+    if op.kind is Kind.LOAD:
+        expected = frozenset(tensors[op.tensor].axes) if op.tensor else frozenset[str]()
+    elif op.kind in ELEMENTWISE or op.kind in (Kind.ACCUM, Kind.STORE):
+        expected = union
+    else:
+        expected = union - over
+    if op.axes != tuple(sorted(expected)):
+        yield f"{op.name}: {op.kind} of {_shown(operands)} has axes {sorted(expected)}, not {list(op.axes)}"
+    if op.over != tuple(sorted(over)):
+        yield f"{op.name}: `over` is not sorted or has an axis twice: {list(op.over)}"
+    if op.kind in REDUCING:
+        for axis in sorted(over):
+            if not all(axis in operand for operand in operands):
+                yield f"{op.name}: {op.kind} over {axis}, which an operand does not have"
+    for axis in (*op.axes, *op.over):
+        if axis not in sizes:
+            yield f"{op.name}: axis {axis} has no size"
+
+
+def _shown(operands: list[frozenset[str]]) -> str:
+    return " and ".join(str(sorted(operand)) for operand in operands) or "nothing"

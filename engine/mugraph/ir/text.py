@@ -1,0 +1,37 @@
+"""The text form of tensor programs, block graphs and μGraphs, which prints and parses back.
+
+    mugraph rmsnorm_matmul(x, w) -> y
+      axes b=16, h=1024, n=4096
+      tensor x f16[b, h]
+      tensor w f16[h, n] from "self.weight"
+      tensor y f16[b, n]
+
+      kernel rmsnorm_matmul(x, w, y)
+        grid n/64, b/16
+        loops h/256
+        launch warps=4 stages=3
+        for h/256:
+          X[b, h] = load(x)  imap {x: φ, y: b} fmap {h: h}
+          ...
+        Y[b, n] = store(Z, y)  omap {x: n, y: b}
+
+A dimension of several axes is `head*dim`, one of none is `1`; strides are shown where they are not row-major; `: f32`
+marks a value the user's program computes in float32. Operators keep their order: a loop body that is interrupted is
+opened again. The maps and the loops around an operator are derived from the axis names, shown for the reader and
+checked when parsed.
+"""
+
+from mugraph.ir.text_parser import TextError, parse_block, parse_mugraph, parse_program
+from mugraph.ir.text_printer import format_block, format_mugraph, format_op, format_program, format_tensor
+
+__all__ = [
+    "TextError",
+    "format_block",
+    "format_mugraph",
+    "format_op",
+    "format_program",
+    "format_tensor",
+    "parse_block",
+    "parse_mugraph",
+    "parse_program",
+]

@@ -1,0 +1,159 @@
+"""Prints the text form that text.py describes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+
+from mugraph.ir.block import BlockGraph, Loop, Schedule
+from mugraph.ir.maps import fmap, format_map, imap, omap
+from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.placement import placement
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
+
+
+def format_mugraph(mugraph: MuGraph) -> str:
+    """The whole μGraph; `parse_mugraph` gives an equal one back if it is valid (ir/spec.py)."""
+    return "\n".join(_mugraph(mugraph)) + "\n"
+
+
+def format_program(program: TensorProgram) -> str:
+    """`parse_program` gives an equal one back."""
+    return "\n".join(_program(program)) + "\n"
+
+
+def format_block(block: BlockGraph) -> str:
+    """A topology: no tiles, no maps. `parse_block` gives an equal one back."""
+    return "\n".join(_block(block)) + "\n"
+
+
+def format_op(op: Op) -> str:
+    """One line: `z[b, n] = dot(x, w, over=h)`."""
+    return f"{op.name}[{', '.join(op.axes)}]{': f32' if op.f32 else ''} = {_expression(op)}"
+
+
+def format_tensor(tensor: Tensor, sizes: Sizes) -> str:
+    """`w f16[h, n] strides [1, 1024] from "self.weight"`."""
+    dims = ", ".join("*".join(dim) or "1" for dim in tensor.dims)
+    strides = "" if tensor.strides == contiguous_strides(tensor.dims, sizes) else f" strides {list(tensor.strides)}"
+    source = f" from {json.dumps(tensor.source, ensure_ascii=False)}" if tensor.source else ""
+    return f"{tensor.name} {tensor.dtype}[{dims}]{strides}{source}"
+
+
+def format_loops(loops: Iterable[Loop], tiles: Mapping[str, int]) -> str:
+    """`n/64(k/32, h/64)`: a loop's body in parentheses; the tile where there is one."""
+    return ", ".join(
+        _tiled(loop.axis, tiles) + (f"({format_loops(loop.body, tiles)})" if loop.body else "") for loop in loops
+    )
+
+
+def _expression(op: Op) -> str:
+    arguments = list(op.inputs)
+    match op.kind:
+        case Kind.LOAD | Kind.STORE:
+            arguments.append(op.tensor)
+        case Kind.CONST:
+            arguments.append(repr(op.value))
+        case Kind.SUM | Kind.DOT | Kind.ACCUM:
+            arguments.append("over=" + "*".join(op.over))
+        case _:
+            pass
+    return f"{f'unary.{op.fn}' if op.kind is Kind.UNARY else op.kind}({', '.join(arguments)})"
+
+
+def _tiled(axis: str, tiles: Mapping[str, int]) -> str:
+    return f"{axis}/{tiles[axis]}" if axis in tiles else axis
+
+
+def _axes(sizes: Sizes) -> Iterator[str]:
+    yield "  axes " + ", ".join(f"{axis}={size}" for axis, size in sizes.items())
+
+
+def _program(program: TensorProgram) -> Iterator[str]:
+    yield f"program {program.name}"
+    yield from _axes(program.sizes)
+    for tensor in program.tensors:
+        yield f"  tensor {format_tensor(tensor, program.sizes)}"
+    for op in program.ops:
+        yield f"  {format_op(op)}"
+    for value, tensor in program.outputs.items():
+        yield f"  output {value} -> {format_tensor(tensor, program.sizes)}"
+
+
+def _block(block: BlockGraph) -> Iterator[str]:
+    yield f"block {block.name}"
+    yield from _axes(block.sizes)
+    for tensor in block.tensors:
+        yield f"  tensor {format_tensor(tensor, block.sizes)}"
+    if block.loops:
+        yield f"  loops {format_loops(block.loops, {})}"
+    yield from _operators(block, None, "  ")
+
+
+def _mugraph(mugraph: MuGraph) -> Iterator[str]:
+    yield f"mugraph {mugraph.name}({', '.join(mugraph.inputs)}) -> {', '.join(mugraph.outputs)}"
+    yield from _axes(mugraph.sizes)
+    for tensor in mugraph.tensors:
+        yield f"  tensor {format_tensor(tensor, mugraph.sizes)}"
+    for kernel in mugraph.kernels:
+        yield ""
+        if isinstance(kernel, LibraryKernel):
+            call = json.dumps(kernel.call, ensure_ascii=False)
+            yield f"  library {kernel.name}({', '.join(kernel.inputs)}) -> {', '.join(kernel.outputs)} = {call}"
+        else:
+            yield from _kernel(kernel, mugraph)
+
+
+def _kernel(kernel: GraphKernel, mugraph: MuGraph) -> Iterator[str]:
+    block, schedule = kernel.block, kernel.schedule
+    called = "" if block.name == kernel.name else f" block {block.name}"
+    yield f"  kernel {kernel.name}({', '.join(tensor.name for tensor in block.tensors)}){called}"
+    # Names of axes belong to a kernel; they are shown where they differ from the kernel graph's.
+    if block.sizes != mugraph.sizes:
+        yield from ("  " + line for line in _axes(block.sizes))
+    known = {tensor.name: format_tensor(tensor, mugraph.sizes) for tensor in mugraph.tensors}
+    for tensor in block.tensors:
+        if known.get(tensor.name) != (line := format_tensor(tensor, block.sizes)):
+            yield f"    tensor {line}"
+    if schedule.grid:
+        yield "    grid " + ", ".join(f"{axis}/{tile}" for axis, tile in schedule.grid)
+    if block.loops:
+        yield f"    loops {format_loops(block.loops, schedule.loops)}"
+    yield f"    launch warps={schedule.num_warps} stages={schedule.num_stages}{' swap' if schedule.swap else ''}"
+    yield from _operators(block, schedule, "    ")
+    for thread in kernel.threads:
+        ops = ", ".join(op.name for op in thread.ops)
+        yield f"    thread {thread.name}({', '.join(thread.inputs)}) = {ops}"
+
+
+def _operators(block: BlockGraph, schedule: Schedule | None, indent: str) -> Iterator[str]:
+    tiles = schedule.loops if schedule else dict[str, int]()
+    placed = placement(block)
+    tensors = {tensor.name: tensor for tensor in block.tensors}
+    current: tuple[str, ...] = ()
+    for op in block.ops:
+        around = placed[op.name]
+        shared = 0
+        while shared < min(len(current), len(around)) and current[shared] == around[shared]:
+            shared += 1
+        for depth in range(shared, len(around)):
+            yield f"{indent}{'  ' * depth}for {_tiled(around[depth], tiles)}:"
+        current = around
+        yield f"{indent}{'  ' * len(around)}{format_op(op)}{maps(op, tensors, schedule, around)}"
+
+
+def maps(op: Op, tensors: Mapping[str, Tensor], schedule: Schedule | None, around: tuple[str, ...]) -> str:
+    """The derived part of a load's or store's line, "" for other operators and where there is no schedule."""
+    if schedule is None or op.tensor not in tensors:
+        return ""
+    tensor = tensors[op.tensor]
+    shown: list[str] = []
+    if schedule.grid:
+        is_load = op.kind is Kind.LOAD
+        mapping = imap(tensor, schedule) if is_load else omap(tensor, schedule)
+        shown.append(f"{'imap' if is_load else 'omap'} {format_map(mapping)}")
+    if around:
+        shown.append(f"fmap {format_map(fmap(tensor, around))}")
+    return "  " + " ".join(shown) if shown else ""
