@@ -1,0 +1,85 @@
+"""Whether one kernel may hold a program, and whether it would be a good one.
+
+Estimates, for cutting only: the cost model of `tune` decides what is offered.
+"""
+
+from __future__ import annotations
+
+from math import ceil, prod
+
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import ITEMSIZE
+
+_TILE = 256
+"""Elements of an output axis that one thread block can hold beside the axes of an earlier product."""
+_FLOPS = 4e8
+"""Tensor-core operations per microsecond: about half of what an H100 is good for."""
+_BANDWIDTH = 3e6
+"""Device memory, bytes per microsecond."""
+_CACHE = 6e6
+"""Second-level cache, bytes per microsecond."""
+_LAUNCH_US = 2.4
+"""A kernel's least time, and so what leaving one away saves."""
+
+
+def fits(program: TensorProgram) -> bool:
+    """At most one exp on any path (Mirage's Lax fragment; other unary functions are opaque and may stand anywhere)."""
+    depth: dict[str, int] = {}
+    for op in program.ops:
+        depth[op.name] = max((depth[i] for i in op.inputs), default=0) + (op.kind is Kind.EXP)
+        if depth[op.name] > 1:
+            return False
+    return True
+
+
+def joins_well(program: TensorProgram) -> bool:
+    """Is no product computed again so often that storing it would be cheaper?
+
+    A block that computes a product for a later one computes it for all tiles of those axes of the later one which it
+    lacks: LoRA's x @ a for every tile of b's columns, a projection of the keys for every tile of queries.
+    """
+    return all(_pays(program, op) for op in program.ops if op.kind is Kind.DOT)
+
+
+def _pays(program: TensorProgram, product: Op) -> bool:
+    others = _foreign_axes(program, product)
+    repeats = max((ceil(program.sizes[axis] / _TILE) for axis in others), default=1)
+    repeats = max(repeats, ceil(prod(program.sizes[axis] for axis in _tiled(program, others)) / _TILE))
+    if repeats <= 1:
+        return True
+    elements = prod(program.sizes[axis] for axis in product.axes)
+    flops = 2 * elements * prod(program.sizes[axis] for axis in product.over)
+    extra = (repeats - 1) * (flops / _FLOPS + _loaded_bytes(program, product) / _CACHE)
+    return extra <= _LAUNCH_US + 2 * 2 * elements / _BANDWIDTH
+
+
+def _tiled(program: TensorProgram, axes: frozenset[str]) -> frozenset[str]:
+    """Foreign axes of the program's outputs: what a grid runs over."""
+    written = {axis for tensor in program.outputs.values() for axis in tensor.axes}
+    return axes & written
+
+
+def _foreign_axes(program: TensorProgram, product: Op) -> frozenset[str]:
+    """Axes that later products on the way to an output have and this one lacks."""
+    below = {product.name}
+    foreign: set[str] = set()
+    for op in program.ops:
+        if any(i in below for i in op.inputs):
+            below.add(op.name)
+            if op.kind is Kind.DOT:
+                foreign.update(axis for axis in op.axes if axis not in product.axes)
+    return frozenset(foreign - set(product.over))
+
+
+def _loaded_bytes(program: TensorProgram, product: Op) -> int:
+    """Bytes of the tensors the product is computed from."""
+    above = {product.name}
+    for op in reversed(program.ops):
+        if op.name in above:
+            above.update(op.inputs)
+    total = 0
+    for tensor in program.tensors:
+        if any(op.kind is Kind.LOAD and op.tensor == tensor.name and op.name in above for op in program.ops):
+            total += prod(program.sizes[axis] for axis in tensor.axes) * ITEMSIZE[tensor.dtype]
+    return total

@@ -1,0 +1,376 @@
+"""A region's calls, cut into search units and plain PyTorch (tracing.md, "two units").
+
+A search unit (LaxPiece) has one output, at most one exp on any path, a reduction or product to be worth searching, and
+about `max_ops` operators at most. It grows from its output backwards: a producer joins when nobody else needs what it
+computes, when the calls together still have a tensor program, and when one kernel would not pay for the join by
+computing a product again for every tile of a later one. A norm that feeds several units is computed in each of them
+where that moves fewer bytes than storing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.ops.builder import is_inplace, operands
+from mugraph.ops.registry import entry_for
+from mugraph.trace.fusion import fits, joins_well
+from mugraph.trace.lower import Lowered, NotLowerable, lower
+from mugraph.trace.region import Call, LaxPiece, Piece, PlainPiece, Region, TensorInfo
+
+_ITEMSIZE = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "bool": 1, "i8": 1, "u8": 1}
+_VIEWS = frozenset({"Tensor.view"})
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A search unit under construction. calls: positions in the region. output: of its only result."""
+
+    calls: frozenset[int]
+    output: int
+    lowered: Lowered
+
+    @property
+    def last(self) -> int:
+        return max(self.calls)
+
+
+class _Graph:
+    """Who computes and who uses which value of the region."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self.calls = region.calls
+        self.returned = frozenset(live.value for live in region.live_outs)
+        self.producer: dict[int, int] = {}
+        self.users: dict[int, set[int]] = {}
+        for i, call in enumerate(self.calls):
+            for value in operands(call):
+                self.users.setdefault(value, set()).add(i)
+            for value in call.outputs:
+                if value not in operands(call):
+                    self.producer.setdefault(value, i)
+        writes = [is_inplace(call) and not self._local(call) for call in self.calls]
+        # A call must not move across a write to memory that others see: units stay between two of them.
+        self.segment = [sum(writes[:i]) for i in range(len(writes))]
+        self.barrier = frozenset(i for i, write in enumerate(writes) if write)
+
+    def _local(self, call: Call) -> bool:
+        """Does an in-place call write only what its own region computed for it alone?"""
+        first = operands(call)[:1]
+        if not first or first[0] not in self.producer or first[0] in self.returned:
+            return False
+        source = self.calls[self.producer[first[0]]]
+        entry = entry_for(source.target)
+        later = self.users.get(first[0], set())
+        return entry is not None and not entry.shape_only and len(later) == 1
+
+    def lowerable(self, i: int) -> bool:
+        return i not in self.barrier and len(self.calls[i].outputs) == 1 and entry_for(self.calls[i].target) is not None
+
+    def shape_only(self, i: int) -> bool:
+        entry = entry_for(self.calls[i].target)
+        return entry is not None and entry.shape_only
+
+    def inputs(self, calls: frozenset[int]) -> tuple[int, ...]:
+        """Values the calls read and do not compute, in order."""
+        made = {value for i in calls for value in self.calls[i].outputs if self.producer.get(value) == i}
+        read = [value for i in sorted(calls) for value in operands(self.calls[i])]
+        return tuple(dict.fromkeys(value for value in read if value not in made))
+
+    def private(self, value: int, calls: frozenset[int]) -> bool:
+        """Is the value needed by these calls alone, nowhere by a view of it that others see?"""
+        if value in self.returned:
+            return False
+        users = self.users.get(value, set())
+        if not users <= calls:
+            return False
+        return all(not self.shape_only(i) or i not in calls or self._private_outputs(i, calls) for i in users)
+
+    def _private_outputs(self, i: int, calls: frozenset[int]) -> bool:
+        """A view at the root of the unit is its output; any other has to be private itself."""
+        users = {user for value in self.calls[i].outputs for user in self.users.get(value, set())}
+        return i == max(calls) or (users <= calls and all(self.private(v, calls) for v in self.calls[i].outputs))
+
+
+def pieces(region: Region, *, max_ops: int = 12, max_ops_with_exp: int = 20) -> tuple[Piece, ...]:
+    """The region's pieces in an order in which they can run. Calls that no live-out needs are left out.
+
+    max_ops: operators of a search unit; max_ops_with_exp: of one that holds an attention, which has no smaller parts,
+    and of a region that is one unit as a whole
+    """
+    graph = _Graph(region)
+    cutter = _Cutter(graph, max_ops, max_ops_with_exp)
+    return cutter.cut()
+
+
+class _Cutter:
+    def __init__(self, graph: _Graph, max_ops: int, most: int) -> None:
+        self._graph = graph
+        self._max_ops = max_ops
+        self._most = most
+        self._tried: dict[tuple[frozenset[int], int], Lowered | None] = {}
+
+    def cut(self) -> tuple[Piece, ...]:
+        units, plain = self._collect()
+        units = self._merge_shared(units)
+        return self._ordered(units, self._still_needed(units, plain))
+
+    # --- units ---------------------------------------------------------------------------------------------------
+
+    def _lower(self, calls: frozenset[int], output: int, limit: int) -> Lowered | None:
+        """The program of these calls when it is within the limits of a unit."""
+        key = (calls, output)
+        if key not in self._tried:
+            self._tried[key] = self._lowered(calls, output)
+        lowered = self._tried[key]
+        if lowered is None:
+            return None
+        holds_exp = any(op.kind is Kind.EXP for op in lowered.program.ops)
+        most = max(limit, self._most) if holds_exp else limit
+        return lowered if len(lowered.program.compute_ops) <= most else None
+
+    def _lowered(self, calls: frozenset[int], output: int) -> Lowered | None:
+        region = self._graph.region
+        names = {live.value: live.expression for live in region.live_outs}
+        try:
+            lowered = lower(
+                [region.calls[i] for i in sorted(calls)],
+                region.values,
+                region.live_ins,
+                [output],
+                identifier_of(region),
+                {output: names.get(output, "")},
+            )
+        except NotLowerable:
+            return None
+        return lowered if fits(lowered.program) else None
+
+    def _whole(self) -> _Unit | None:
+        """The region as one unit."""
+        graph = self._graph
+        returned = {live.value for live in graph.region.live_outs}
+        if len(returned) != 1:
+            return None
+        (output,) = returned
+        calls = self._cone(output)
+        if not calls or not all(graph.lowerable(i) for i in calls) or len({graph.segment[i] for i in calls}) > 1:
+            return None
+        lowered = self._lower(calls, output, self._most)
+        if lowered is None or not worthwhile(lowered.program) or not joins_well(lowered.program):
+            return None
+        return _Unit(calls, output, lowered)
+
+    def _cone(self, output: int) -> frozenset[int]:
+        """All calls the value depends on."""
+        found: set[int] = set()
+        todo = [output]
+        while todo:
+            i = self._graph.producer.get(todo.pop())
+            if i is not None and i not in found:
+                found.add(i)
+                todo.extend(operands(self._graph.calls[i]))
+        return frozenset(found)
+
+    def _grow(self, root: int) -> _Unit | None:
+        """The largest unit that ends with call `root`, its nearest producers first."""
+        graph = self._graph
+        (output,) = graph.calls[root].outputs
+        calls = frozenset({root})
+        lowered = self._lower(calls, output, self._max_ops)
+        refused: set[int] = set()
+        while True:
+            near = {graph.producer.get(value, -1) for value in graph.inputs(calls)} - {-1} - refused
+            if not near:
+                break
+            nearest = max(near)
+            joined = self._joined(calls, nearest, output)
+            if joined is None:
+                refused.add(nearest)
+                continue
+            calls, lowered = joined
+            refused.clear()  # a value can become private when a later user of it joins
+        if lowered is None or not worthwhile(lowered.program):
+            return None
+        return self._trimmed(_Unit(calls, output, lowered))
+
+    def _joined(self, calls: frozenset[int], i: int, output: int) -> tuple[frozenset[int], Lowered] | None:
+        graph = self._graph
+        if not graph.lowerable(i) or graph.segment[i] != graph.segment[max(calls)]:
+            return None
+        larger = calls | {i}
+        if not graph.shape_only(i) and not all(graph.private(value, larger) for value in graph.calls[i].outputs):
+            return None
+        lowered = self._lower(larger, output, self._max_ops)
+        if lowered is None or not joins_well(lowered.program):
+            return None
+        return larger, lowered
+
+    def _trimmed(self, unit: _Unit) -> _Unit:
+        """Without views of inputs: a strided load reads a view as well, but a cut dimension is one more axis."""
+        graph = self._graph
+        calls = unit.calls
+        for i in sorted(unit.calls):
+            reads = operands(graph.calls[i])
+            inside = any(graph.producer.get(value) in calls for value in reads)
+            if inside or not graph.shape_only(i) or any(value not in graph.producer for value in reads):
+                continue
+            # A view of another piece's output costs nothing either way; it stays where the program is smaller.
+            fewer = calls - {i}
+            lowered = self._lower(fewer, unit.output, self._most) if fewer else None
+            if lowered is not None and len(lowered.program.sizes) < len(unit.lowered.program.sizes):
+                calls, unit = fewer, _Unit(fewer, unit.output, lowered)
+        return unit
+
+    def _collect(self) -> tuple[list[_Unit], set[int]]:
+        """Units and plain calls that the live-outs need, from the last call to the first."""
+        graph = self._graph
+        whole = self._whole()
+        if whole is not None and not graph.barrier:
+            return [whole], set()
+        units: list[_Unit] = []
+        plain: set[int] = set()
+        needed = set(graph.returned)
+        for i in reversed(range(len(graph.calls))):
+            call = graph.calls[i]
+            if i not in graph.barrier and not needed.intersection(call.outputs):
+                continue
+            starts = graph.lowerable(i) and self._contiguous(i)
+            unit = self._grow(i) if starts else None
+            if unit is not None:
+                units.append(unit)
+                needed.update(graph.inputs(unit.calls))
+            else:
+                plain.add(i)
+                needed.update(operands(call))
+        return units, plain
+
+    def _contiguous(self, i: int) -> bool:
+        """Not a view with strides of its own: a unit writes its output row by row, and a later `view` in plain PyTorch
+        may rely on the strides."""
+        info = self._graph.region.values[self._graph.calls[i].outputs[0]]
+        return not self._graph.shape_only(i) or is_contiguous(info)
+
+    # --- shared producers ----------------------------------------------------------------------------------------
+
+    def _merge_shared(self, units: list[_Unit]) -> list[_Unit]:
+        """Units without a product that feed several others, computed inside each of those where it moves less."""
+        merged = sorted(units, key=lambda unit: unit.last)
+        for small in [unit for unit in merged if self._can_repeat(unit)]:
+            users = [unit for unit in merged if small.output in self._graph.inputs(unit.calls)]
+            readers = self._graph.users.get(small.output, set())
+            if len(users) < 2 or not all(any(i in unit.calls for unit in users) for i in readers):
+                continue
+            larger = [self._with(unit, small) for unit in users]
+            if any(unit is None for unit in larger):
+                continue
+            own = sum(self._bytes(value) for value in self._graph.inputs(small.calls))
+            apart = own + (1 + len(users)) * self._bytes(small.output)
+            if len(users) * own > apart:
+                continue
+            replaced = dict(zip((unit.output for unit in users), larger, strict=True))
+            merged = [replaced.get(unit.output) or unit for unit in merged if unit is not small]
+        return merged
+
+    def _can_repeat(self, unit: _Unit) -> bool:
+        kinds = {op.kind for op in unit.lowered.program.ops}
+        return not kinds & {Kind.DOT, Kind.EXP} and unit.output not in self._graph.returned
+
+    def _with(self, unit: _Unit, small: _Unit) -> _Unit | None:
+        calls = unit.calls | small.calls
+        if len({self._graph.segment[i] for i in calls}) > 1:
+            return None
+        lowered = self._lower(calls, unit.output, self._max_ops)
+        return None if lowered is None or not joins_well(lowered.program) else _Unit(calls, unit.output, lowered)
+
+    def _bytes(self, value: int) -> int:
+        info = self._graph.region.values[value]
+        return prod(info.shape) * _ITEMSIZE.get(info.dtype, 4)
+
+    # --- the order -----------------------------------------------------------------------------------------------
+
+    def _still_needed(self, units: Sequence[_Unit], plain: set[int]) -> set[int]:
+        """Plain calls whose results something reads; merging may have left some without a reader."""
+        graph = self._graph
+        needed = set(graph.returned).union(*(graph.inputs(unit.calls) for unit in units))
+        kept: set[int] = set()
+        for i in sorted(plain, reverse=True):
+            if i in graph.barrier or needed.intersection(graph.calls[i].outputs):
+                kept.add(i)
+                needed.update(operands(graph.calls[i]))
+        return kept
+
+    def _ordered(self, units: Sequence[_Unit], plain: set[int]) -> tuple[Piece, ...]:
+        """By last call: whatever a piece reads was computed by an earlier call of the region."""
+        graph = self._graph
+        by_last = {unit.last: unit for unit in units}
+        written = {unit.output for unit in units}
+        result: list[Piece] = []
+        run: list[Call] = []
+        for i, call in enumerate(graph.calls):
+            if i in plain:
+                run.append(self._free_of_strides(call, written))
+            if i in by_last:
+                if run:
+                    result.append(PlainPiece(tuple(run)))
+                    run = []
+                unit = by_last[i]
+                calls = tuple(graph.calls[n] for n in sorted(unit.calls))
+                lowered = unit.lowered
+                result.append(LaxPiece(lowered.program, lowered.inputs, lowered.outputs, calls))
+        if run:
+            result.append(PlainPiece(tuple(run)))
+        return tuple(result)
+
+    def _free_of_strides(self, call: Call, written: set[int]) -> Call:
+        """A `view` of what a unit wrote works on other strides than it was recorded with: let PyTorch copy if it must.
+
+        Only where nothing is written in place, for there a copy would not be the same memory.
+        """
+        if self._graph.barrier or call.target not in _VIEWS or any(isinstance(a, str) for a in call.args):
+            return call
+        sources = self._roots(operands(call)[0])
+        return replace(call, target="Tensor.reshape") if sources & written else call
+
+    def _roots(self, value: int) -> set[int]:
+        """The value and those it is a view of."""
+        found = {value}
+        i = self._graph.producer.get(value)
+        while i is not None and self._graph.shape_only(i):
+            value = operands(self._graph.calls[i])[0]
+            found.add(value)
+            i = self._graph.producer.get(value)
+        return found
+
+
+def is_contiguous(info: TensorInfo) -> bool:
+    """Row by row in memory, leaving dimensions of size 1 aside."""
+    step = 1
+    for size, stride in zip(reversed(info.shape), reversed(info.strides), strict=True):
+        if size != 1 and stride != step:
+            return False
+        step *= size
+    return True
+
+
+def worthwhile(program: TensorProgram) -> bool:
+    """Has the program a sum or a product to gain from?"""
+    return any(op.kind in (Kind.SUM, Kind.DOT) for op in program.ops)
+
+
+def identifier_of(region: Region) -> str:
+    """A program's name: the region's function, as an identifier."""
+    return "_".join(part for part in region.function.split(".") if part.isidentifier()) or "region"
+
+
+def traffic(values: Mapping[int, TensorInfo], pieces: Sequence[Piece]) -> int:
+    """Bytes the pieces' kernels read and write at least, each input and output once; plain views count nothing."""
+    total = 0
+    for piece in pieces:
+        if isinstance(piece, LaxPiece):
+            for value in {*piece.inputs.values(), *piece.outputs.values()}:
+                total += prod(values[value].shape) * _ITEMSIZE.get(values[value].dtype, 4)
+    return total

@@ -1,0 +1,92 @@
+"""Recorded calls run again on real tensors: the reference a generated kernel is held against."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import cast
+
+import torch
+
+from mugraph.trace.region import Argument, Call, Ref, Symbol
+
+
+class NotReplayable(Exception):
+    """A call names something PyTorch does not have, or works on a value nobody computed; one sentence says which."""
+
+
+def replay(calls: Sequence[Call], env: Mapping[int, torch.Tensor]) -> dict[int, torch.Tensor]:
+    """Every value number -> its tensor, after running the calls in order on the tensors of `env`.
+
+    Raises NotReplayable for an unknown target or a missing value; what PyTorch itself raises goes through.
+    """
+    values = dict(env)
+    for call in calls:
+        args = [_decode(argument, values) for argument in call.args]
+        kwargs = {name: _decode(argument, values) for name, argument in call.kwargs.items()}
+        result = function_of(call.target)(*args, **kwargs)
+        values.update(zip(call.outputs, _results(call, result), strict=True))
+    return values
+
+
+def _results(call: Call, result: object) -> list[torch.Tensor]:
+    """The tensors of a call's result, in order; one for each of its outputs."""
+    found = list(_tensors(result))
+    if len(found) != len(call.outputs):
+        raise NotReplayable(f"{call.target} gave {len(found)} tensors; {len(call.outputs)} were recorded")
+    return found
+
+
+def _tensors(result: object) -> Iterable[torch.Tensor]:
+    if isinstance(result, torch.Tensor):
+        yield result
+    elif isinstance(result, (tuple, list)):
+        for item in cast("Sequence[object]", result):
+            yield from _tensors(item)
+
+
+def _decode(argument: Argument, values: Mapping[int, torch.Tensor]) -> object:
+    if isinstance(argument, Ref):
+        if argument.value not in values:
+            raise NotReplayable(f"value {argument.value} is needed before it is computed")
+        return values[argument.value]
+    if isinstance(argument, Symbol):
+        return symbol(argument.name)
+    if isinstance(argument, tuple):
+        return tuple(_decode(item, values) for item in argument)
+    if isinstance(argument, slice):
+        bounds: tuple[Argument, ...] = (argument.start, argument.stop, argument.step)
+        return slice(*(_decode(item, values) for item in bounds))
+    return argument
+
+
+def symbol(name: str) -> object:
+    """The constant a Symbol stands for: `torch.float32`, `...`, `math.inf`."""
+    if name in ("...", "Ellipsis"):
+        return ...
+    module, _, rest = name.partition(".")
+    root = {"torch": torch, "math": math}.get(module)
+    if root is None or not rest:
+        raise NotReplayable(f"{name} is no constant of torch or math")
+    return _attribute(root, rest, name)
+
+
+def _attribute(root: object, path: str, name: str) -> object:
+    for part in path.split("."):
+        if not hasattr(root, part):
+            raise NotReplayable(f"this PyTorch has no {name}")
+        root = getattr(root, part)
+    return root
+
+
+@functools.cache
+def function_of(target: str) -> Callable[..., object]:
+    """The callable of a Call's target. Tensor methods take self first; getters are "Tensor.T.__get__"."""
+    root, _, path = target.partition(".")
+    if root not in ("torch", "Tensor") or not path:
+        raise NotReplayable(f"{target} is no call of PyTorch")
+    found = _attribute(torch if root == "torch" else torch.Tensor, path, target)
+    if not callable(found):
+        raise NotReplayable(f"{target} is no function")
+    return found
