@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 from mugraph.ir.target import TARGETS, Target
 
@@ -80,7 +80,7 @@ def detect() -> Device:
         return replace(nothing, driver=driver, note=note)
     if not torch.cuda.is_available():
         return replace(nothing, driver=driver, note="a driver is loaded, but PyTorch sees no usable CUDA device")
-    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    properties: Any = cast(Any, torch.cuda).get_device_properties(torch.cuda.current_device())
     name = str(properties.name)
     capability = int(properties.major) * 10 + int(properties.minor)
     target = match(name, capability)

@@ -10,7 +10,9 @@ import os
 import sys
 import tempfile
 import time
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any, cast
 
 from mugraph.tune.messages import (
     Agree,
@@ -81,16 +83,14 @@ class _Worker:
         self._timing = timing
         self._folder = folder
         self._ready: dict[str, timing.Replayable] = {}
-        properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+        properties: Any = cast(Any, torch.cuda).get_device_properties(torch.cuda.current_device())
         self._device = str(properties.name)
         self._l2 = int(getattr(properties, "L2_cache_size", 50 << 20))
 
     def hello(self) -> Hello:
-        import triton
-
         versions = {
             "torch": str(self._torch.__version__),
-            "triton": str(triton.__version__),
+            "triton": version("triton"),
             "cuda": str(self._torch.version.cuda),
             "python": sys.version.split()[0],
         }

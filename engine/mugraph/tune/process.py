@@ -39,7 +39,7 @@ class ChildProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._replies: queue.Queue[object | None] = queue.Queue()
         # Appended to by the child through a file of its own: a shared one would share its position with our reads.
-        self._log = tempfile.NamedTemporaryFile(prefix="mugraph-measure-", suffix=".log")
+        self._log = tempfile.NamedTemporaryFile(prefix="mugraph-measure-", suffix=".log")  # noqa: SIM115 - closed by close()
         self.hello: Hello | None = None
         self.restarts = 0
 

@@ -7,24 +7,29 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import cast
+from typing import Any, cast
 
 import torch
 
 from mugraph.tune.messages import Subject
 
+_modules: dict[str, ModuleType] = {}
+
 
 def load_module(subject: Subject, folder: Path) -> ModuleType:
-    """Import the text as a module from a file (Triton reads kernels back from their file). Raises what the text does."""
+    """Import the text as a module from a file (Triton reads kernels back from their file), once: a kernel module
+    registers operators, which cannot be done twice. Raises what the text does."""
     digest = hashlib.sha256(subject.source.encode()).hexdigest()[:16]
+    if digest in _modules:
+        return _modules[digest]
     path = folder / f"subject_{digest}.py"
-    if not path.exists():
-        path.write_text(subject.source)
+    path.write_text(subject.source)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    _modules[digest] = module
     return module
 
 
@@ -36,4 +41,4 @@ def load(subject: Subject, folder: Path) -> Callable[..., object]:
     # Whatever an earlier subject compiled must not count against this one's recompilation limit.
     torch.compiler.reset()
     mode = None if subject.compiler == "default" else subject.compiler
-    return cast(Callable[..., object], torch.compile(function, mode=mode, dynamic=False, fullgraph=True))
+    return cast(Any, torch).compile(function, mode=mode, dynamic=False, fullgraph=True)

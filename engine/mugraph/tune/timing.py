@@ -1,4 +1,4 @@
-"""Times of one launch on the current GPU: CUDA-graph replay, cold second-level cache. Imports torch; child process only.
+"""Times of one launch on the current GPU: CUDA-graph replay, cold second-level cache. Child process only.
 
 The launches of one graph run back to back, so a sample is (time of the replay) / (launches): what the kernel costs in a
 program that is itself replayed, without the host's time to launch it.
@@ -27,7 +27,7 @@ def storage_elements(spec: InputSpec) -> int:
 
 
 def make_input(spec: InputSpec, generator: torch.Generator) -> torch.Tensor:
-    """A tensor of exactly this layout with normally distributed values (non-negative inputs would hide cancellation)."""
+    """A tensor of exactly this layout, values normally distributed (non-negative ones would hide cancellation)."""
     count = storage_elements(spec)
     values = torch.randn(count, generator=generator, device=generator.device, dtype=torch.float32)
     storage = (values * spec.scale).to(DTYPES[spec.dtype])
@@ -50,9 +50,7 @@ class Replayable:
         generator = torch.Generator(device="cuda").manual_seed(seed)
         self._plan = rotation(set_bytes(specs), l2_bytes)
         self._copies = [make_inputs(specs, generator) for _ in range(self._plan.copies)]
-        self._flush = (
-            torch.empty(CACHE_TIMES * l2_bytes, dtype=torch.int8, device="cuda") if self._plan.flush else None
-        )
+        self._flush = torch.empty(CACHE_TIMES * l2_bytes, dtype=torch.int8, device="cuda") if self._plan.flush else None
         self._warm_up(function)
         self._graph = torch.cuda.CUDAGraph()
         with torch.no_grad(), torch.cuda.graph(self._graph):
@@ -80,7 +78,7 @@ class Replayable:
         self._graph.replay()
         end.record()
         end.synchronize()
-        return cast(float, start.elapsed_time(end)) * 1000 / self._plan.launches
+        return start.elapsed_time(end) * 1000 / self._plan.launches
 
 
 def tensors_of(result: object) -> tuple[torch.Tensor, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 import torch
 from triton.runtime.jit import JITFunction
@@ -21,12 +21,12 @@ Launch = Callable[..., object]
 class _Compiles:
     """Stands in for a @triton.jit function: a launch compiles for the same arguments, so the cache key is the same."""
 
-    def __init__(self, kernel: JITFunction[Any]) -> None:
+    def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
 
     def __getitem__(self, grid: object) -> Launch:
         def launch(*args: object, **keywords: object) -> object:
-            return cast(Any, self._kernel).warmup(*args, grid=grid, **keywords)
+            return self._kernel.warmup(*args, grid=grid, **keywords)
 
         return launch
 
@@ -36,11 +36,11 @@ def warm_up(module: ModuleType, function: str, specs: Sequence[InputSpec]) -> No
 
     A meta tensor's address is 0, so Triton takes it as aligned to 16 bytes, as every tensor measured here is.
     """
-    kernels = {name: value for name, value in vars(module).items() if isinstance(value, JITFunction)}
+    kernels: dict[str, Any] = {name: value for name, value in vars(module).items() if isinstance(value, JITFunction)}
     inputs = [torch.empty_strided(s.shape, s.strides, dtype=DTYPES[s.dtype], device="meta") for s in specs]
     try:
         for name, kernel in kernels.items():
-            setattr(module, name, _Compiles(cast("JITFunction[Any]", kernel)))
+            setattr(module, name, _Compiles(kernel))
         getattr(module, function)(*inputs)
     finally:
         for name, kernel in kernels.items():

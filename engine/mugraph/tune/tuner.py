@@ -1,0 +1,185 @@
+"""Which candidate is fastest here: measure the best few dozen by the cost model's rank, then the finalists together.
+
+Compiled kernels are checked against float64 on the device before their time counts: compilers err.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mugraph.codegen.kernel import KernelSource
+from mugraph.ir.block import Candidate
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.tune.compile_pool import CompilePool
+from mugraph.tune.measure import METHOD, KernelTime, Measurer, Refused
+from mugraph.tune.messages import Checked, Compiler, InputSpec, Subject
+from mugraph.tune.statistics import Summary, speedup
+
+MEASURED = 36
+"""How many candidates are measured: MCFuser's eight are few where the model is wrong, hundreds take minutes."""
+FINALISTS = 3
+PEERS: Mapping[str, Compiler] = {
+    "eager": "none",
+    "torch.compile": "default",
+    "max-autotune": "max-autotune-no-cudagraphs",
+}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A candidate with its source."""
+
+    candidate: Candidate
+    kernel: KernelSource
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(self.kernel.name, self.kernel.standalone(), f"launch_{self.kernel.name}")
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """times: what was measured, fastest first. refused: why others have no time."""
+
+    times: tuple[tuple[Variant, KernelTime], ...]
+    refused: tuple[tuple[Variant, str], ...]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A region's time on a device against what PyTorch offers for the same code, all from one interleaved run.
+
+    us:       the generated code; None when it could not be run, or gave another result (reason says which)
+    peers:    microseconds by name; refused: why a peer has no time
+    speedup:  best peer / ours; exactly 1.0 when the improvement is within the noise
+    """
+
+    us: float | None
+    device: str
+    method: str = METHOD
+    peers: Mapping[str, float] = field(default_factory=dict[str, float])
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
+    best_peer: str | None = None
+    speedup: float = 1.0
+    error: float | None = None
+    reason: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def input_specs(program: TensorProgram, names: Sequence[str]) -> tuple[InputSpec, ...]:
+    """Inputs at the program's shapes. Values are scaled so that each contraction keeps its result near 1: sums of
+    thousands of products of standard normal values overflow half precision in a chain of products."""
+    contracted = {axis for op in program.ops if op.kind is Kind.DOT for axis in op.over}
+    specs: list[InputSpec] = []
+    for name in names:
+        tensor = program.tensor(name)
+        scale = 1.0
+        for axis in contracted & set(tensor.axes):
+            scale *= program.sizes[axis] ** -0.25
+        specs.append(InputSpec(tensor.shape(program.sizes), tensor.strides, tensor.dtype, scale))
+    return tuple(specs)
+
+
+def tune(
+    program: TensorProgram,
+    variants: Sequence[Variant],
+    measurer: Measurer,
+    pool: CompilePool | None = None,
+    *,
+    limit: int = MEASURED,
+    progress: Callable[[int, int], None] | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Tuned:
+    """Measure the first `limit` variants (ranked best first) of one program and return them by time.
+
+    pool:     compiles ahead of the measuring, in parallel
+    progress: called with (measured, of how many)
+    """
+    chosen = list(variants[:limit])
+    refused: list[tuple[Variant, str]] = []
+    if pool is not None and chosen:
+        work = [(v.subject, input_specs(program, [t.name for t in v.kernel.inputs])) for v in chosen]
+        reasons = pool.compile(work)
+        refused += [(v, f"does not compile: {r}") for v, r in zip(chosen, reasons, strict=True) if r is not None]
+        chosen = [v for v, r in zip(chosen, reasons, strict=True) if r is None]
+    times: list[tuple[Variant, KernelTime]] = []
+    for count, variant in enumerate(chosen):
+        if cancelled():
+            break
+        if progress is not None:
+            progress(count, len(chosen))
+        names = [tensor.name for tensor in variant.kernel.inputs]
+        outputs = [tensor.name for tensor in variant.kernel.outputs]
+        result = measurer.measure_kernel(
+            variant.subject, program, names, outputs, input_specs(program, names), rounds=12
+        )
+        if isinstance(result, Refused):
+            refused.append((variant, result.reason))
+        else:
+            times.append((variant, result))
+    times.sort(key=lambda pair: pair[1].time.median_us)
+    return Tuned(tuple(_again(program, times, measurer)), tuple(refused))
+
+
+def _again(
+    program: TensorProgram, times: list[tuple[Variant, KernelTime]], measurer: Measurer
+) -> list[tuple[Variant, KernelTime]]:
+    """The finalists measured once more in one interleaved run: the first of dozens of noisy times is partly luck."""
+    finalists, rest = times[:FINALISTS], times[FINALISTS:]
+    orders = {tuple(t.name for t in variant.kernel.inputs) for variant, _ in finalists}
+    if len(finalists) < 2 or len(orders) > 1:  # one run has one list of inputs
+        return times
+    subjects = [
+        Subject(f"finalist {number}", variant.subject.source, variant.subject.function)
+        for number, (variant, _) in enumerate(finalists)
+    ]
+    summaries = measurer.compare(subjects, input_specs(program, next(iter(orders))))
+    again: list[tuple[Variant, KernelTime]] = []
+    for subject, (variant, first) in zip(subjects, finalists, strict=True):
+        summary = summaries.get(subject.name)
+        if isinstance(summary, Summary):
+            again.append((variant, KernelTime(summary, first.error, first.eager_error)))
+    again.sort(key=lambda pair: pair[1].time.median_us)
+    return again + rest
+
+
+def against_peers(
+    ours: Subject,
+    eager: Subject,
+    inputs: Sequence[InputSpec],
+    measurer: Measurer,
+    *,
+    progress: Callable[[str], None] | None = None,
+) -> Measurement:
+    """A region's generated code against eager PyTorch, torch.compile and max-autotune of the same calls."""
+    hello = measurer.hello()
+    agreed = measurer.agree(ours, eager, inputs)
+    reason = None
+    error = None
+    if isinstance(agreed, Checked):
+        error = agreed.error
+        if not agreed.passed:
+            reason = f"differs from the original by {agreed.error:.2e}, more than {agreed.limit:.2e}"
+    else:
+        reason = agreed.reason
+    peers = [Subject(name, eager.source, eager.function, compiler) for name, compiler in PEERS.items()]
+    subjects = [*peers, ours] if reason is None else peers
+    results = measurer.compare(subjects, inputs, progress=progress)
+    times = {name: s for name, s in results.items() if isinstance(s, Summary) and name in PEERS}
+    refused = {name: s.reason for name, s in results.items() if isinstance(s, Refused)}
+    mine = results.get(ours.name)
+    best = min(times, key=lambda name: times[name].median_us, default=None)
+    gain = speedup(times[best], mine) if best is not None and isinstance(mine, Summary) else 1.0
+    return Measurement(
+        us=mine.median_us if isinstance(mine, Summary) else None,
+        device=hello.device,
+        peers={name: summary.median_us for name, summary in times.items()},
+        refused=refused,
+        best_peer=best,
+        speedup=gain,
+        error=error,
+        reason=reason if reason is not None or isinstance(mine, Summary) else refused.get(ours.name),
+        versions=hello.versions,
+    )
