@@ -3,7 +3,7 @@
 The axioms A_eq and A_sub of Mirage's Table 2 are Horn clauses; their initial model has a normal form, so equivalence is
 equality of normal forms and the subexpression relation is decided by division, without a solver:
 
-    term = (k, atoms, F, S, D)   k >= 1; atoms: sorted multiset of inputs, constants and unary functions of normal forms;
+    term = (k, atoms, F, S, D)   k >= 1; atoms: sorted multiset of inputs, constants, unary functions of NFs;
                                  F: normal form under exp; S: under sqrt; D: the one denominator; 0 where absent
     NF   = multiset {term: count}
 
@@ -26,7 +26,7 @@ class Algebra:
     """One universe of hash-consed normal forms. Numbers of one instance mean nothing to another."""
 
     def __init__(self) -> None:
-        self._atoms: dict[Hashable, int] = {}
+        self._atoms: dict[tuple[str, Hashable], int] = {}
         self._arguments: dict[int, NF] = {}  # atom of a unary function -> its argument
         self._term_ids: dict[Term, int] = {}
         self._terms: list[Term] = [(0, (), 0, 0, 0)]
@@ -125,13 +125,9 @@ class Algebra:
         names = {number: key for key, number in self._atoms.items()}
 
         def atom(number: int) -> str:
-            match names[number]:
-                case ("leaf", name):
-                    return str(name)
-                case (str() as fn, int() as argument):
-                    return f"{fn}({self.text(argument)})"
-                case other:
-                    return str(other)
+            fn, name = names[number]
+            argument = self._arguments.get(number)
+            return str(name) if argument is None else f"{fn}({self.text(argument)})"
 
         parts: list[str] = []
         for t, n in self._nfs[a]:
@@ -143,7 +139,7 @@ class Algebra:
 
     # ------------------------------------------------------------------ hash-consing
 
-    def _atom(self, key: Hashable) -> int:
+    def _atom(self, key: tuple[str, Hashable]) -> int:
         return self._atoms.setdefault(key, len(self._atoms) + 1)
 
     def _term(self, term: Term) -> int:

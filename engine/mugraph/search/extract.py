@@ -1,7 +1,8 @@
 """Backward extraction: the DAGs of a saturation that compute its targets, smallest first.
 
 A DAG chooses one edge for every value it needs. Values are decided deepest first, so that what is shared is counted
-once; the bound is on decided and undecided values together.
+once. Two lower bounds cut the choice: the values that *every* DAG of an undecided value computes, and the length of the
+chain below the deepest one.
 """
 
 from __future__ import annotations
@@ -22,60 +23,70 @@ def smallest(saturation: Saturation, target: int) -> Dag | None:
         index = todo.pop()
         if index in chosen or index in saturation.leaves:
             continue
-        edges = saturation.edges[index]
-        edge = min(edges, key=lambda edge: sum(saturation.size(i) for i in edge.inputs))
+        edge = min(saturation.edges[index], key=lambda edge: sum(saturation.size(i) for i in edge.inputs))
         chosen[index] = edge
         todo.extend(edge.inputs)
-    return chosen if all(not _reaches(chosen, i, v) for v, edge in chosen.items() for i in edge.inputs) else None
+    circular = any(_reaches(chosen, i, index) for index, edge in chosen.items() for i in edge.inputs)
+    return None if circular else chosen
 
 
-def dags(saturation: Saturation, max_ops: int, cancelled: Callable[[], bool]) -> Iterator[Dag]:
-    """Every DAG of every target with at most `max_ops` operators, in order of size, until cancelled."""
-    heights = _heights(saturation)
-    for size in range(1, max_ops + 1):
-        for target in saturation.targets:
-            yield from _exactly(saturation, heights, target, size, cancelled)
-        if cancelled():
-            return
+class Extraction:
+    """Reads the DAGs of one saturation off. `cut` says whether larger ones than asked for were passed over."""
 
+    def __init__(self, saturation: Saturation, max_ops: int, cancelled: Callable[[], bool]) -> None:
+        self.saturation, self.max_ops = saturation, max_ops
+        self.cut = False
+        self._cancelled = cancelled
+        self._stopped = False
+        self._steps = 0
+        self._heights = _heights(saturation)
+        self._needs = _needs(saturation)
 
-def _exactly(
-    saturation: Saturation, heights: list[int], target: int, size: int, cancelled: Callable[[], bool]
-) -> Iterator[Dag]:
-    """DAGs of `target` with exactly `size` operators."""
-    if heights[target] > size:
-        return
-    chosen: Dag = {}
-    edges, leaves = saturation.edges, saturation.leaves
-    steps = 0
+    def dags(self) -> Iterator[Dag]:
+        """Every DAG of every target with at most `max_ops` operators, in order of size, until cancelled."""
+        for size in range(1, self.max_ops + 1):
+            self.cut = False  # only what the last, largest size passes over is lost
+            for target in self.saturation.targets:
+                need = self._needs[target]
+                if need.bit_count() > size:
+                    self.cut = True
+                    continue
+                yield from self._decide({}, frozenset({target}), need, size)
+            if self._stopped:
+                return
 
-    def decide(todo: frozenset[int]) -> Iterator[Dag]:
-        nonlocal steps
-        steps += 1
-        if not steps % 256 and cancelled():
+    def _decide(self, chosen: Dag, todo: frozenset[int], need: int, size: int) -> Iterator[Dag]:
+        """DAGs with exactly `size` operators. need: all values known to be in them, as bits."""
+        self._steps += 1
+        if not self._steps % 256 and self._cancelled():
+            self._stopped = True
+        if self._stopped:
             return
         if not todo:
             if len(chosen) == size:
                 yield dict(chosen)
             return
+        heights, leaves = self._heights, self.saturation.leaves
         index = max(todo, key=lambda i: (heights[i], i))
         height = heights[index]
         # Below `index` lies a chain of one value per height; only values already decided can be shared with it.
         if len(chosen) + height - sum(heights[i] < height for i in chosen) > size:
+            self.cut = True
             return
         rest = todo - {index}
-        for edge in edges[index]:
-            fresh = frozenset(i for i in edge.inputs if i not in leaves and i not in chosen)
-            after = rest | fresh
-            if len(chosen) + 1 + len(after) > size:
+        for edge in self.saturation.edges[index]:
+            more = need
+            for i in edge.inputs:
+                more |= self._needs[i]
+            if more.bit_count() > size:
+                self.cut = True
                 continue
             if any(i in chosen and _reaches(chosen, i, index) for i in edge.inputs):
                 continue
+            fresh = frozenset(i for i in edge.inputs if i not in leaves and i not in chosen)
             chosen[index] = edge
-            yield from decide(after)
+            yield from self._decide(chosen, rest | fresh, more, size)
             del chosen[index]
-
-    yield from decide(frozenset({target}))
 
 
 def _reaches(chosen: Dag, start: int, goal: int) -> bool:
@@ -91,6 +102,42 @@ def _reaches(chosen: Dag, start: int, goal: int) -> bool:
                 seen.add(i)
                 stack.append(i)
     return False
+
+
+def _relevant(saturation: Saturation) -> list[int]:
+    """Values some DAG of a target may compute."""
+    seen = set(saturation.targets)
+    stack = list(seen)
+    while stack:
+        for edge in saturation.edges[stack.pop()]:
+            for i in edge.inputs:
+                if i not in seen:
+                    seen.add(i)
+                    stack.append(i)
+    return sorted(seen)
+
+
+def _needs(saturation: Saturation) -> dict[int, int]:
+    """Of each relevant value, the values that all of its DAGs compute, as bits (the greatest fixed point)."""
+    relevant = _relevant(saturation)
+    leaves = saturation.leaves
+    bit = {index: 1 << n for n, index in enumerate(i for i in relevant if i not in leaves)}
+    everything = (1 << len(bit)) - 1
+    needs = {index: 0 if index in leaves else everything for index in relevant}
+    changed = True
+    while changed:
+        changed = False
+        for index, own in bit.items():
+            shared = everything
+            for edge in saturation.edges[index]:
+                union = 0
+                for i in edge.inputs:
+                    union |= needs[i]
+                shared &= union
+            if shared | own != needs[index]:
+                needs[index] = shared | own
+                changed = True
+    return needs
 
 
 def _heights(saturation: Saturation) -> list[int]:

@@ -34,7 +34,7 @@ class Value:
     mask:   slots it varies over
     after:  loops it has passed an accumulator of (their iteration slots)
     nf:     its abstract expression
-    p, q:   its residues, one array axis per slot (size 1 where it does not vary); q is computed where an exp asks for it
+    p, q:   its residues, one array axis per slot (size 1 where it does not vary); q only where an exp asks for it
     is_leaf: a load or a constant, counted as no operator
     """
 
@@ -237,7 +237,9 @@ def check(program: TensorProgram) -> None:
         raise NotSearchable(f"'{program.name}' returns '{output}' as it is: there is nothing to search.")
 
 
-def _apply(kind: Kind, fn: str, slots: tuple[int, ...], a: Residues, b: Residues | None, modulus: int) -> Residues | None:
+def _apply(
+    kind: Kind, fn: str, slots: tuple[int, ...], a: Residues, b: Residues | None, modulus: int
+) -> Residues | None:
     match kind:
         case Kind.SUM | Kind.ACCUM:
             return a.sum(axis=slots, keepdims=True) % modulus
@@ -268,5 +270,3 @@ def _salt(fn: str) -> int:
 def _primes() -> Iterator[int]:
     """2, 3, 5, ..."""
     return (n for n in itertools.count(2) if all(n % d for d in range(2, n)))
-
-

@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.search.abstract import Algebra
-from mugraph.search.extract import Dag, dags, smallest
+from mugraph.search.extract import Dag, Extraction, smallest
 from mugraph.search.frame import Frame, check
 from mugraph.search.limits import Found, Limits, Stats
 from mugraph.search.saturate import Saturation
@@ -61,6 +60,7 @@ class Search:
         self._pruned: Counter[str] = Counter()
         self._nests: list[_Nest] = []
         self._ended_by = "running"
+        self._cut = False
         self._safe = is_shift_invariant(program.ops)
 
     @property
@@ -117,7 +117,8 @@ class Search:
                 break
         nest.exhausted = nest.saturation.done
         count = 0
-        for dag in dags(nest.saturation, nest.max_ops, self._stop):
+        extraction = Extraction(nest.saturation, nest.max_ops, self._stop)
+        for dag in extraction.dags():
             found = self._build(nest, dag)
             if found:
                 count += 1
@@ -125,6 +126,7 @@ class Search:
             if count >= self.limits.max_topologies:
                 self._ended_by = "topologies"
                 return
+        self._cut = self._cut or extraction.cut
 
     def _build(self, nest: _Nest, dag: Dag) -> Found | None:
         key = frozenset(dag.items())
@@ -151,7 +153,7 @@ class Search:
         """Sets of axes to loop over: none, then every one the program reduces and does not return, then pairs."""
         (output,) = self.program.outputs
         free = set(self.program.op(output).axes)
-        reduced = sorted({axis for op in self.program.ops for axis in op.over if op.kind in (Kind.SUM, Kind.DOT)} - free)
+        reduced = sorted({axis for op in self.program.ops for axis in op.over} - free)
         return [s for n in range(self.limits.max_loops + 1) for s in itertools.combinations(reduced, n)]
 
     def _within(self) -> bool:
@@ -170,7 +172,8 @@ class Search:
         if not self._within():
             over = any(len(n.saturation.values) > self.limits.max_values for n in self._nests)
             return "values" if over else "time"
-        return "size" if any(nest.saturation.pruned["size"] for nest in self._nests) else "space"
+        bounded = self._cut or any(nest.saturation.pruned["size"] for nest in self._nests)
+        return "size" if bounded else "space"
 
 
 def topologies(

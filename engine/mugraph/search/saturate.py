@@ -15,21 +15,17 @@ from dataclasses import dataclass
 
 from mugraph.ir.ops import Kind
 from mugraph.search.abstract import NF
-from mugraph.search.field import Residues
 from mugraph.search.frame import Frame, Reduction, Value
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One way to compute a value: an operator on values, by number. over: axes SUM and DOT reduce, the loop of ACCUM."""
+    """One way to compute a value: an operator on values, by number. over: axes reduced, or the loop of an ACCUM."""
 
     kind: Kind
     inputs: tuple[int, ...]
     over: tuple[str, ...] = ()
     fn: str = ""
-
-
-
 
 
 class Saturation:
@@ -141,7 +137,7 @@ class Saturation:
                     continue
                 inputs = (index, other) if index <= other else (other, index)
                 tile, tile_a, tile_b = mask & tiles, a.mask & tiles, b.mask & tiles
-                if tile == tile_a or tile == tile_b or tile in self._axis_sets:
+                if tile in (tile_a, tile_b) or tile in self._axis_sets:
                     if total:
                         self._try(Kind.ADD, inputs, mask, after, total, dag)
                     if product:
@@ -204,7 +200,8 @@ class Saturation:
         edge = Edge(kind, inputs, over, fn)
         index = self._known.get((mask, after, nf, p.tobytes()))
         if index is None:
-            self._insert(self._value(kind, fn, slots, operands, mask, after, nf, p), edge, dag)
+            has_exp = kind is Kind.EXP or any(i.has_exp for i in operands)
+            self._insert(Value(kind, fn, slots, operands, mask, after, nf, p, None, has_exp), edge, dag)
             return
         self.pruned["duplicate"] += 1
         if index in inputs:  # x / sqrt(x) == sqrt(x): by cancellation, no way to compute it
@@ -215,12 +212,6 @@ class Saturation:
             self._dags[index] = better
             if not self._reached[index]:
                 heapq.heappush(self._heap, (nf not in self._landmarks, better.bit_count(), index))
-
-    def _value(
-        self, kind: Kind, fn: str, slots: tuple[int, ...], inputs: tuple[Value, ...], mask: int, after: int, nf: NF, p: Residues
-    ) -> Value:
-        has_exp = kind is Kind.EXP or any(i.has_exp for i in inputs)
-        return Value(kind, fn, slots, inputs, mask, after, nf, p, None, has_exp)
 
     def _insert(self, value: Value, edge: Edge | None, dag: int) -> int:
         index = len(self.values)

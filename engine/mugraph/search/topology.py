@@ -6,11 +6,11 @@ from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Tensor
 from mugraph.search.extract import Dag
-from mugraph.search.frame import Frame, Value
-from mugraph.search.saturate import Saturation
+from mugraph.search.frame import Frame
+from mugraph.search.saturate import Edge, Saturation
 
 _PREFIX = {
-    Kind.ADD: "sum", Kind.MUL: "product", Kind.DIV: "quotient", Kind.SQRT: "root", Kind.EXP: "power",
+    Kind.ADD: "added", Kind.MUL: "product", Kind.DIV: "quotient", Kind.SQRT: "root", Kind.EXP: "power",
     Kind.SUM: "total", Kind.DOT: "dot", Kind.ACCUM: "acc",
 }  # fmt: skip
 
@@ -47,9 +47,10 @@ class Topologies:
         owners = self._owners(order)
         for index in order:
             edge, value = dag[index], values[index]
-            inputs = tuple(names[i] for i in edge.inputs)
+            operands = self._operands(edge)
+            inputs = tuple(names[i] for i in operands)
             known = owners.get(index)
-            name = known.name if known else _fresh(self._stem(edge.kind, edge.fn, value, inputs), counts, taken)
+            name = known.name if known else _fresh(self._stem(index, edge, inputs, dag, owners), counts, taken)
             names[index] = name
             f32[name] = known.f32 if known else any(f32[i] for i in inputs)
             axes = self.frame.axes_of(value.mask)
@@ -70,13 +71,27 @@ class Topologies:
                 owners[key] = (index, self._named[key])
         return dict(owners.values())
 
-    def _stem(self, kind: Kind, fn: str, value: Value, inputs: tuple[str, ...]) -> str:
+    def _operands(self, edge: Edge) -> tuple[int, ...]:
+        """A product's operands with the one of the output's outer axes, its rows, on the left."""
+        if edge.kind is not Kind.DOT:
+            return edge.inputs
+        (output,) = self.frame.program.outputs.values()
+        order = {axis: i for i, axis in enumerate(output.axes)}
+        a, b = (set(self.frame.axes_of(self.saturation.values[i].mask)) for i in edge.inputs)
+        own_a = min((order[axis] for axis in a - b if axis in order), default=len(order))
+        own_b = min((order[axis] for axis in b - a if axis in order), default=len(order))
+        return edge.inputs if own_a <= own_b else edge.inputs[::-1]
+
+    def _stem(self, index: int, edge: Edge, inputs: tuple[str, ...], dag: Dag, owners: dict[int, Op]) -> str:
         """What to call a value the program has no name for."""
-        if kind is Kind.UNARY:
-            return f"{fn}_{inputs[0]}"
-        if kind is Kind.MUL and all(i in self._taken for i in inputs):
+        for user, other in dag.items():
+            if other.kind is Kind.ACCUM and other.inputs == (index,) and user in owners:
+                return f"{owners[user].name}_part"
+        if edge.kind is Kind.UNARY:
+            return f"{edge.fn}_{inputs[0]}"
+        if edge.kind is Kind.MUL and all(i in self._taken for i in inputs):
             return "_".join(inputs)
-        return _PREFIX[kind]
+        return _PREFIX[edge.kind]
 
     def _tensors(self, ops: list[Op], output: Tensor) -> tuple[Tensor, ...]:
         loaded = {op.tensor for op in ops if op.kind is Kind.LOAD}
@@ -88,17 +103,20 @@ class Topologies:
         frame, values = self.frame, self.saturation.values
         inside: dict[str, set[str]] = {axis: set() for axis in frame.loops}
         first: dict[str, set[str]] = {axis: set() for axis in frame.loops}
-        closed: set[str] = set()
+        outside: dict[str, list[set[str]]] = {axis: [] for axis in frame.loops}  # per accumulator of a loop
         for edge in dag.values():
             varies = {axis for i in edge.inputs for axis in frame.loops_of(values[i].mask)}
             passed = {axis for i in edge.inputs for axis in frame.loops_of(values[i].after)}
             if edge.kind is Kind.ACCUM:
                 (axis,) = edge.over
-                closed.add(axis)
+                outside[axis].append(varies - {axis})
                 inside[axis] |= varies - {axis}
             for axis in varies:
                 first[axis] |= passed
-        if closed != set(frame.loops):
+        if not all(outside.values()):
+            return None
+        # An accumulator that could leave the outer loop belongs to a loop beside it: another topology runs it there.
+        if any(part != inside[axis] for axis, parts in outside.items() for part in parts):
             return None
         remaining = list(frame.loops)
         if len(remaining) < 2:

@@ -49,7 +49,8 @@ class Builder:
         return self.elementwise(Kind.UNARY, name, a, fn=fn)
 
     def sum(self, name: str, a: str, *over: str) -> str:
-        return self._op(name, Kind.SUM, (a,), tuple(x for x in self._axes[a] if x not in over), over=tuple(sorted(over)))
+        axes = tuple(axis for axis in self._axes[a] if axis not in over)
+        return self._op(name, Kind.SUM, (a,), axes, over=tuple(sorted(over)))
 
     def dot(self, name: str, a: str, b: str, *over: str) -> str:
         axes = tuple(sorted((set(self._axes[a]) | set(self._axes[b])) - set(over)))
