@@ -1,0 +1,230 @@
+"""The functions of one region in the kernel module: the original as a reference, the test, and the replacement."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from mugraph.codegen.kernel import KernelSource, Rejected
+from mugraph.codegen.names import Scope, parameter_name
+from mugraph.codegen.plan import KernelStep, RegionPlan
+from mugraph.codegen.wrapper_operator import call, function, returns, torch_type, tuple_text
+from mugraph.ir.tensors import Tensor, contiguous_strides
+from mugraph.trace.emit_call import call_text
+from mugraph.trace.region import Call, Region, TensorInfo
+from mugraph.trace.replay import NotReplayable
+
+
+_TUPLES = frozenset({"split", "split_with_sizes", "tensor_split", "chunk", "unbind", "hsplit", "vsplit", "dsplit"})
+"""Calls that return a tuple even when it holds one tensor."""
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """Text of a region's three functions.
+
+    parameters: one per live-in, in the region's order
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    reference: str
+    fits: str
+    replacement: str
+
+    @property
+    def text(self) -> str:
+        return "\n\n\n".join((self.reference, self.fits, self.replacement))
+
+
+def wrapper(plan: RegionPlan, kernels: Mapping[str, KernelSource], module_names: frozenset[str]) -> Wrapper:
+    """The functions of `plan`. module_names: the module's own globals, which no local name may hide.
+
+    Raises Rejected when the plan's steps do not produce what the region must.
+    """
+    region = plan.region
+    scope = Scope(module_names)
+    parameters = tuple(scope.unique(parameter_name(live_in.expression)) for live_in in region.live_ins)
+    names = {live_in.value: name for live_in, name in zip(region.live_ins, parameters, strict=True)}
+    _name_values(plan, names, scope)
+    return Wrapper(
+        plan.name,
+        parameters,
+        _reference(plan, parameters, names),
+        _fits(plan, parameters),
+        _replacement(plan, kernels, parameters, names),
+    )
+
+
+def _name_values(plan: RegionPlan, names: dict[int, str], scope: Scope) -> None:
+    """Adds a name for every value the region defines: what the user calls it, else the tensor program's name."""
+    wanted: dict[int, str] = {}
+    for step in plan.steps:
+        if isinstance(step, KernelStep):
+            for tensor, value in (*step.piece.outputs.items(), *step.piece.inputs.items()):
+                wanted.setdefault(value, tensor)
+    for live_out in plan.region.live_outs:
+        if live_out.expression.isidentifier() and live_out.expression != "return":
+            wanted[live_out.value] = live_out.expression
+    for live_out in plan.region.live_outs:
+        wanted.setdefault(live_out.value, "result")
+    defined = [value for made in plan.region.calls for value in made.outputs]
+    for step in plan.steps:
+        if isinstance(step, KernelStep):
+            defined += step.piece.outputs.values()
+        else:
+            defined += [value for made in step.calls for value in made.outputs]
+    for value in dict.fromkeys(defined):
+        if value not in names:
+            names[value] = scope.unique(wanted.get(value, f"t{value}"))
+
+
+def statement(made: Call, names: Mapping[int, str]) -> list[str]:
+    """Lines of Python that run a recorded call and bind what it returns (several tensors: unpacked)."""
+    try:
+        text = call_text(made, names)
+    except NotReplayable as error:
+        raise Rejected(str(error)) from None
+    parsed = ast.parse(text).body
+    if len(parsed) == 1 and isinstance(parsed[0], ast.Expr):
+        targets = ", ".join(names[value] for value in made.outputs)
+        if len(made.outputs) == 1 and made.target.rpartition(".")[2] in _TUPLES:
+            targets = f"({targets},)"
+        text = f"{targets} = {text}" if targets else text
+    return text.splitlines()
+
+
+def _outputs(region: Region, names: Mapping[int, str]) -> str:
+    missing = [out.expression or "the result" for out in region.live_outs if out.value not in names]
+    if missing or not region.live_outs:
+        raise Rejected(f"the region's steps never compute {', '.join(missing) or 'anything that is read after it'}")
+    return ", ".join(names[out.value] for out in region.live_outs)
+
+
+def _reference(plan: RegionPlan, parameters: tuple[str, ...], names: Mapping[int, str]) -> str:
+    region = plan.region
+    lines = [f'"""What {region.function} computed here, in PyTorch, for the sizes the kernel was made for."""']
+    for made in region.calls:
+        lines += statement(made, names)
+    lines.append(f"return {_outputs(region, names)}")
+    return function(f"_{plan.name}_reference", parameters, returns(len(region.live_outs)), lines)
+
+
+def _fits(plan: RegionPlan, parameters: tuple[str, ...]) -> str:
+    """Nothing but comparisons of Python values, so that torch.compile turns it into guards."""
+    if not parameters:
+        raise Rejected("the region reads no tensor")
+    checks = call("", "_runs_here", parameters, width=90)
+    for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True):
+        info = plan.region.values[live_in.value]
+        checks.append(f"and {parameter}.dtype is {torch_type(info.dtype)}")
+        checks.append(f"and {parameter}.shape == {tuple_text(info.shape)}")
+        checks += [f"and {check}" for check in _stride_checks(parameter, info)]
+    body = [
+        f'"""Whether {plan.name} may run on these: what it was made and tested for, and no gradient is wanted."""',
+        "return (",
+        *(f"    {check}" for check in checks),
+        ")",
+    ]
+    return function(f"{plan.name}_fits", parameters, "bool", body)
+
+
+def _stride_checks(parameter: str, info: TensorInfo) -> list[str]:
+    """The stride of a dimension of size 1 says nothing and is not compared."""
+    if all(size != 1 for size in info.shape):
+        return [f"{parameter}.stride() == {tuple_text(info.strides)}"] if info.shape else []
+    return [
+        f"{parameter}.stride({dimension}) == {stride}"
+        for dimension, (size, stride) in enumerate(zip(info.shape, info.strides, strict=True))
+        if size != 1
+    ]
+
+
+def _same_strides(shape: tuple[int, ...], first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+    return all(size == 1 or a == b for size, a, b in zip(shape, first, second, strict=True))
+
+
+def _replacement(
+    plan: RegionPlan, kernels: Mapping[str, KernelSource], parameters: tuple[str, ...], names: Mapping[int, str]
+) -> str:
+    region = plan.region
+    lines = [f'"""{region.function}, for tensors of which {plan.name}_fits says yes (it checks nothing itself)."""']
+    known = {live_in.value for live_in in region.live_ins}
+    checked = set(known)  # values whose strides are those that were recorded
+    for step in plan.steps:
+        if isinstance(step, KernelStep):
+            lines += _kernel_call(plan, step, kernels[step.kernel.name], names, known, checked)
+            known |= set(step.piece.outputs.values())
+            continue
+        for made in step.calls:
+            lines += statement(made, names)
+            known |= set(made.outputs)
+    if lacking := [out.expression or "the result" for out in region.live_outs if out.value not in known]:
+        raise Rejected(f"no step of {plan.name} computes {', '.join(lacking)}")
+    lines.append(f"return {_outputs(region, names)}")
+    return function(plan.name, parameters, returns(len(region.live_outs)), lines)
+
+
+def _kernel_call(
+    plan: RegionPlan,
+    step: KernelStep,
+    kernel: KernelSource,
+    names: Mapping[int, str],
+    known: set[int],
+    checked: set[int],
+) -> list[str]:
+    """Lines that call a kernel's operator and leave its outputs as the user's program has them (shape, strides, type).
+
+    Kernels address their inputs by fixed strides. Those of live-ins are compared by the test; a value made in between
+    is brought to the strides the kernel was made for if the device's library chose others.
+    """
+    values, lines, arguments = plan.region.values, list[str](), list[str]()
+    for tensor in kernel.inputs:
+        value = step.piece.inputs[tensor.name]
+        if value not in known:
+            raise Rejected(f"{kernel.name} reads {tensor.name}, which no earlier step of {plan.name} computes")
+        if not _addresses_alike(tensor, kernel, values[value]):
+            raise Rejected(f"{kernel.name} reads {tensor.name} by other strides than the program's")
+        if value in checked:
+            arguments.append(names[value])
+        else:
+            arguments.append(f"_laid_out({names[value]}, {tuple_text(values[value].strides)})")
+    outputs = [step.piece.outputs[tensor.name] for tensor in kernel.outputs]
+    lines += call(", ".join(names[value] for value in outputs) + " = ", f"_{kernel.name}", arguments, width=110)
+    for tensor, value in zip(kernel.outputs, outputs, strict=True):
+        lines += _as_recorded(tensor, kernel, values[value], names[value])
+        checked.add(value)
+    return lines
+
+
+def _addresses_alike(tensor: Tensor, kernel: KernelSource, info: TensorInfo) -> bool:
+    """Whether the kernel's view of an input puts every element where a tensor like `info` has it.
+
+    Only strides of equal shapes are compared: a kernel that sees other dimensions (an axis split off by a view inside
+    the piece) has been given strides that chain, by construction of its program.
+    """
+    shape = tensor.shape(kernel.sizes)
+    return shape != info.shape or _same_strides(shape, tensor.strides, info.strides)
+
+
+def _as_recorded(tensor: Tensor, kernel: KernelSource, info: TensorInfo, name: str) -> list[str]:
+    """Lines that turn a kernel's contiguous output into the tensor the program had: later code may view it."""
+    lines: list[str] = []
+    shape = tensor.shape(kernel.sizes)
+    if prod(shape) != prod(info.shape) or any(s == 0 and d > 1 for d, s in zip(info.shape, info.strides, strict=True)):
+        raise Rejected(f"{kernel.name} stores {tensor.name} in another shape than the program's")
+    if tensor.dtype != info.dtype:
+        lines.append(f"{name} = {name}.to({torch_type(info.dtype)})")
+    strides = contiguous_strides(tensor.dims, kernel.sizes)
+    if shape != info.shape:
+        lines.append(f"{name} = {name}.view({tuple_text(info.shape)})")
+        strides = contiguous_strides(tuple((str(d),) for d in range(len(info.shape))), _sizes(info.shape))
+    if not _same_strides(info.shape, strides, info.strides):
+        lines.append(f"{name} = _laid_out({name}, {tuple_text(info.strides)})")
+    return lines
+
+
+def _sizes(shape: tuple[int, ...]) -> dict[str, int]:
+    return {str(dimension): size for dimension, size in enumerate(shape)}
