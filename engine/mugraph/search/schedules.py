@@ -1,0 +1,144 @@
+"""Sizes for a topology: grid tiles, loop tiles, operand swap, warps and stages, filtered by the device and ranked.
+
+MCFuser §4.2: tiles are powers of two with little padding (rule 3), and fit in shared memory by an estimate (rule 4).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from mugraph.ir.block import BlockGraph, Candidate, Schedule
+from mugraph.ir.target import Target
+from mugraph.search.cost import MAX_REGISTERS, estimate_us, usage
+from mugraph.search.tiles import MIN_DOT, Product, Shape, next_power
+
+MAX_TILE_ELEMENTS = 1 << 20
+MAX_GRID_TILE = 256
+MAX_ROW_TILE = 1024
+LOOP_TILES = (16, 32, 64, 128, 256, 512)
+MAX_PADDING = 0.05
+"""MCFuser rule 3: share of a padded axis that is padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleLimits:
+    """Bounds of the schedules of one topology.
+
+    max_candidates: kept, the best by estimate
+    num_warps, num_stages: choices
+    shared_slack:   estimates up to this many times the device's shared memory pass (MCFuser rule 4 has 1.2; Triton
+                    refuses what does not fit, so nothing is gained above 1)
+    """
+
+    max_candidates: int = 64
+    num_warps: tuple[int, ...] = (4, 8)
+    num_stages: tuple[int, ...] = (2, 3, 4, 5)
+    shared_slack: float = 1.0
+
+
+def schedules(block: BlockGraph, target: Target, limits: ScheduleLimits | None = None) -> list[Candidate]:
+    """Schedules of a topology that the device can hold, fastest by estimate first; empty where none fits."""
+    limits = limits or ScheduleLimits()
+    shape = Shape(block)
+    found: list[Candidate] = []
+    for schedule in enumerate_schedules(shape, limits):
+        if fits(shape, schedule, target, limits):
+            found.append(Candidate(block, schedule, estimate_us(shape, schedule, target)))
+    found.sort(key=lambda candidate: candidate.estimate_us)
+    return found[: limits.max_candidates]
+
+
+def candidates(
+    blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits | None = None, most: int = 256
+) -> list[Candidate]:
+    """The best candidates of many topologies: a coarse look at each, then all schedules of those that promise most."""
+    limits = limits or ScheduleLimits()
+    coarse = ScheduleLimits(1, limits.num_warps[:1], limits.num_stages[-2:-1] or limits.num_stages, limits.shared_slack)
+    looks: list[tuple[float, BlockGraph]] = []
+    for block in blocks:
+        best = schedules(block, target, coarse)
+        if best:
+            looks.append((best[0].estimate_us, block))
+    looks.sort(key=lambda look: look[0])
+    found: list[Candidate] = []
+    for estimate, block in looks[:16]:
+        if estimate > 4 * looks[0][0]:
+            break
+        found += schedules(block, target, limits)
+    found.sort(key=lambda candidate: candidate.estimate_us)
+    return found[:most]
+
+
+def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedule]:
+    """All schedules of the space, whether they fit or not."""
+    axes = shape.grid_axes
+    grids = [_grid_tiles(shape, axis) for axis in axes]
+    loops = [_loop_tiles(shape, axis) for axis in shape.loop_axes]
+    for tiles in itertools.product(*grids, *loops):
+        tile = dict(zip((*axes, *shape.loop_axes), tiles, strict=True))
+        if not all(_is_product(shape, product, tile) for product in shape.products):
+            continue
+        # The axis with most blocks varies fastest.
+        grid = sorted(((axis, tile[axis]) for axis in axes), key=lambda pair: -(shape.sizes[pair[0]] / pair[1]))
+        loop = {axis: tile[axis] for axis in shape.loop_axes}
+        for swap in _swaps(shape, tile):
+            for warps in limits.num_warps:
+                for stages in limits.num_stages if shape.loop_axes else (2,):
+                    yield Schedule(tuple(grid), loop, swap, warps, stages)
+
+
+def fits(shape: Shape, schedule: Schedule, target: Target, limits: ScheduleLimits) -> bool:
+    """Would the device run it: tiles, shared memory and registers within bounds, by estimate?"""
+    tiles = {axis: shape.tile(schedule, axis) for axis in shape.sizes}
+    if any(shape.elements(tiles, op) > MAX_TILE_ELEMENTS for op in shape.block.ops):
+        return False
+    used = usage(shape, schedule, target)
+    return used.shared <= target.shared * limits.shared_slack and used.registers <= MAX_REGISTERS and used.blocks > 0
+
+
+def _grid_tiles(shape: Shape, axis: str) -> list[int]:
+    size = shape.sizes[axis]
+    if axis in shape.batch_axes or size == 1:
+        return [1]
+    if axis in shape.dot_axes:
+        several = any(len(side) > 1 and axis in side for product in shape.products for side in product.sides)
+        return ([1] if several else []) + _tiles(size, MIN_DOT, MAX_GRID_TILE)
+    return _tiles(size, 1, MAX_ROW_TILE)
+
+
+def _loop_tiles(shape: Shape, axis: str) -> list[int]:
+    """Shorter than the axis, so that there is a loop."""
+    size = shape.sizes[axis]
+    return [tile for tile in LOOP_TILES if tile < size and _padding(size, tile) < MAX_PADDING] or [MIN_DOT]
+
+
+def _tiles(size: int, least: int, most: int) -> list[int]:
+    """Powers of two from `least` with little padding; the least one that covers an axis too short for any."""
+    powers = [1 << n for n in range(least.bit_length() - 1, most.bit_length())]
+    good = [tile for tile in powers if tile <= next_power(size) and _padding(size, tile) < MAX_PADDING]
+    return good or [max(least, min(next_power(size), most))]
+
+
+def _padding(size: int, tile: int) -> float:
+    """Share of the padded axis that is padding."""
+    padded = -(-size // tile) * tile
+    return (padded - size) / padded
+
+
+def _is_product(shape: Shape, product: Product, tile: Mapping[str, int]) -> bool:
+    """Batch axes of tile 1, and one wide axis a side."""
+    if any(tile.get(axis, shape.sizes[axis]) != 1 for axis in product.batch):
+        return False
+    return all(sum(tile.get(axis, shape.sizes[axis]) > 1 for axis in side) <= 1 for side in product.sides)
+
+
+def _swaps(shape: Shape, tile: Mapping[str, int]) -> tuple[bool, ...]:
+    """Transposed products are worth it where a product has few rows and many columns (a tensor core's 64 rows)."""
+    for product in shape.products:
+        rows = max((tile.get(axis, shape.sizes[axis]) for axis in product.rows), default=1)
+        columns = max((tile.get(axis, shape.sizes[axis]) for axis in product.columns), default=1)
+        if 1 < rows <= MIN_DOT * 2 and columns >= 64:
+            return (False, True)
+    return (False,)

@@ -1,0 +1,121 @@
+"""What a topology looks like once its axes have tiles: the roles of its axes, and how often each statement runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, prod
+
+from mugraph.ir.block import BlockGraph, Loop, Schedule
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.tensors import ITEMSIZE
+
+MIN_DOT = 16
+"""The least side of a tensor-core product; smaller tiles are padded and masked."""
+
+
+def next_power(n: int) -> int:
+    """The least power of two that is at least n."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A DOT: its operator, the axes of its left rows, right columns, reduction and batch, and whether its operands are
+    loads as they are (computed ones pass through registers or shared memory first)."""
+
+    op: Op
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    depth: tuple[str, ...]
+    batch: tuple[str, ...]
+    left_is_load: bool
+    right_is_load: bool
+
+    @property
+    def sides(self) -> tuple[tuple[str, ...], ...]:
+        return self.rows, self.columns, self.depth
+
+
+class Shape:
+    """A topology's structure, computed once and read for each of its schedules."""
+
+    def __init__(self, block: BlockGraph) -> None:
+        self.block = block
+        self.sizes = block.sizes
+        self.ops = {op.name: op for op in block.ops}
+        self.stores = [op for op in block.ops if op.kind is Kind.STORE]
+        self.itemsize = {t.name: ITEMSIZE[t.dtype] for t in block.tensors}
+        self.ancestors = dict(_ancestors(block.loops, ()))
+        self.varies = self._varies()
+        self.products = [self._product(op) for op in block.ops if op.kind is Kind.DOT]
+        self.dot_axes = {axis for p in self.products for side in p.sides for axis in side}
+        self.batch_axes = {axis for p in self.products for axis in p.batch}
+        reduced = {axis for op in block.ops for axis in op.over}
+        # An axis that is reduced and returned (a norm over the output's own rows) stays whole in a block.
+        self.grid_axes = tuple(axis for axis in self.stores[0].axes if axis not in reduced)
+        self.loop_axes = block.loop_axes
+        self.feeds_dot = self._feeding()
+
+    def tile(self, schedule: Schedule, axis: str) -> int:
+        """Lanes of an axis in a tile: padded to a power of two, and to 16 at the side of a product."""
+        lanes = next_power(schedule.tile(axis, self.sizes[axis]))
+        return max(MIN_DOT, lanes) if axis in self.dot_axes and lanes > 1 and axis not in self.batch_axes else lanes
+
+    def elements(self, tiles: Mapping[str, int], op: Op) -> int:
+        """Of one tile of a value."""
+        return prod(tiles[axis] for axis in op.axes)
+
+    def trips(self, schedule: Schedule, op: Op) -> int:
+        """How often a statement runs in a block: it sits in the outermost place that binds all it depends on."""
+        around: set[str] = set()
+        for axis in self.varies[op.name]:
+            around |= {axis, *self.ancestors[axis]}
+        return prod(ceil(self.sizes[axis] / schedule.loops[axis]) for axis in around)
+
+    def _varies(self) -> dict[str, frozenset[str]]:
+        """Loops whose iterations a value differs in. An ACCUM runs inside its loop."""
+        varies: dict[str, frozenset[str]] = {}
+        loops = set(self.block.loop_axes)
+        closed: dict[str, frozenset[str]] = {}
+        for op in self.block.ops:
+            here = {axis for i in op.inputs for axis in closed[i]}
+            if op.kind is Kind.LOAD:
+                here = loops & set(op.axes)
+            varies[op.name] = frozenset(here)
+            closed[op.name] = frozenset(here - set(op.over)) if op.kind is Kind.ACCUM else frozenset(here)
+        return varies
+
+    def _product(self, op: Op) -> Product:
+        left, right = (self.ops[i] for i in op.inputs)
+        a, b, over = set(left.axes), set(right.axes), set(op.over)
+        return Product(
+            op,
+            tuple(sorted(a - b)),
+            tuple(sorted(b - a)),
+            tuple(sorted(over)),
+            tuple(sorted((a & b) - over)),
+            left.kind is Kind.LOAD,
+            right.kind is Kind.LOAD,
+        )
+
+    def _feeding(self) -> frozenset[str]:
+        """Loads that reach a product, at once or through element-wise operators: those a loop prefetches."""
+        reached: set[str] = set()
+        stack = [i for p in self.products for i in p.op.inputs]
+        while stack:
+            op = self.ops[stack.pop()]
+            if op.name not in reached:
+                reached.add(op.name)
+                if op.kind not in (Kind.DOT, Kind.SUM, Kind.ACCUM):
+                    stack.extend(op.inputs)
+        return frozenset(name for name in reached if self.ops[name].kind is Kind.LOAD)
+
+
+def _ancestors(loops: tuple[Loop, ...], above: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
+    """Each loop with the loops around it."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for loop in loops:
+        found.append((loop.axis, above))
+        found += _ancestors(loop.body, (*above, loop.axis))
+    return found
