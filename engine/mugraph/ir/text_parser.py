@@ -253,7 +253,7 @@ def _check_derived(block: BlockGraph, schedule: Schedule | None, body: list[_Pla
         op, line = placed.op, placed.line
         if op.tensor and op.tensor not in tensors:
             line.fail(f"there is no tensor {op.tensor} in kernel {block.name}")
-        if placed.around != where[op.name]:
+        if op.kind is not Kind.CONST and placed.around != where[op.name]:
             line.fail(f"{op.name} runs {_loops_named(where[op.name])}, not {_loops_named(placed.around)}")
         if placed.tiles != tuple(str(tiles.get(axis, "")) for axis in placed.around):
             line.fail(f"the loops around {op.name} show tiles that are not those of `loops`")

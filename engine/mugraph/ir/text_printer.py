@@ -134,7 +134,8 @@ def _operators(block: BlockGraph, schedule: Schedule | None, indent: str) -> Ite
     tensors = {tensor.name: tensor for tensor in block.tensors}
     current: tuple[str, ...] = ()
     for op in block.ops:
-        around = placed[op.name]
+        # A constant has no place: it is shown where it stands, so that it does not interrupt a loop body.
+        around = current if op.kind is Kind.CONST else placed[op.name]
         shared = 0
         while shared < min(len(current), len(around)) and current[shared] == around[shared]:
             shared += 1
