@@ -1,4 +1,4 @@
-"""Measure kernels on the current GPU, in a process that may die."""
+"""Measure code on the current GPU, in a process that may die."""
 
 from __future__ import annotations
 
@@ -7,26 +7,12 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from mugraph.ir.program import TensorProgram
-from mugraph.tune.messages import (
-    Agree,
-    Check,
-    Checked,
-    Drop,
-    Failure,
-    Hello,
-    InputSpec,
-    Prepare,
-    Replay,
-    Reply,
-    Subject,
-    Timed,
-)
+from mugraph.tune.messages import Agree, Agreed, Drop, Failure, Hello, InputSpec, Prepare, Replay, Reply, Subject, Timed
 from mugraph.tune.process import ChildProcess
 from mugraph.tune.statistics import Summary, summarise
 
 # Seconds. A kernel that has not finished by then hangs; torch.compile's max-autotune compiles for minutes.
-CHECK_S = 60.0
+AGREE_S = 60.0
 PREPARE_S = {"none": 60.0, "default": 180.0, "max-autotune-no-cudagraphs": 420.0}
 REPLAY_S = 60.0
 METHOD = "CUDA graph replay, cold L2 (inputs rotated over 4x the cache), median"
@@ -37,16 +23,6 @@ class Refused:
     """A subject without a time, and why (one sentence)."""
 
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class KernelTime:
-    """A checked kernel's time, with the largest relative error against float64 that was found on the device and the
-    same error of PyTorch's operators in the program's precision."""
-
-    time: Summary
-    error: float
-    eager_error: float | None
 
 
 class Measurer:
@@ -67,37 +43,15 @@ class Measurer:
         """Device and versions. Raises process.Unavailable."""
         return self._child.start()
 
-    def measure_kernel(
-        self,
-        subject: Subject,
-        program: TensorProgram,
-        names: Sequence[str],
-        outputs: Sequence[str],
-        inputs: Sequence[InputSpec],
-        rounds: int = 20,
-    ) -> KernelTime | Refused:
-        """Check the kernel against float64 on the device, then time it.
+    def measure_kernel(self, subject: Subject, inputs: Sequence[InputSpec], rounds: int = 20) -> Summary | Refused:
+        """Microseconds of one launch. Says nothing of whether the results are right: the caller checks that (in
+        another process) before it lets the time count."""
+        return self.compare([subject], inputs, rounds)[subject.name]
 
-        names, outputs: the program's tensors in the order the launcher takes and returns them
-        """
-        checked = self._child.ask(Check(subject, program, tuple(names), tuple(outputs)), CHECK_S)
-        if not isinstance(checked, Checked):
-            return _refused(checked)
-        if not checked.passed:
-            return Refused(f"wrong on the device: error {checked.error:.2e}, allowed {checked.limit:.2e}")
-        prepared = self._child.ask(Prepare(subject, tuple(inputs)), PREPARE_S[subject.compiler])
-        if isinstance(prepared, Failure):
-            return _refused(prepared)
-        timed = self._child.ask(Replay((subject.name,), rounds), REPLAY_S)
-        self._child.ask(Drop((subject.name,)), REPLAY_S)
-        if not isinstance(timed, Timed):
-            return _refused(timed)
-        return KernelTime(summarise(timed.samples[subject.name]), checked.error, checked.eager)
-
-    def agree(self, subject: Subject, reference: Subject, inputs: Sequence[InputSpec]) -> Checked | Refused:
+    def agree(self, subject: Subject, reference: Subject, inputs: Sequence[InputSpec]) -> Agreed | Refused:
         """Whether two subjects give the same on the same inputs, in the precision of their outputs."""
-        reply = self._child.ask(Agree(subject, reference, tuple(inputs)), CHECK_S)
-        return reply if isinstance(reply, Checked) else _refused(reply)
+        reply = self._child.ask(Agree(subject, reference, tuple(inputs)), AGREE_S)
+        return reply if isinstance(reply, Agreed) else _refused(reply)
 
     def compare(
         self,
@@ -112,7 +66,7 @@ class Measurer:
         for subject in subjects:
             if progress is not None:
                 progress(subject.name)
-            reply = self._prepare(subject, ready, inputs)
+            reply = self._prepare(subject, ready, inputs, results)
             if isinstance(reply, Failure):
                 results[subject.name] = _refused(reply)
             else:
@@ -125,7 +79,13 @@ class Measurer:
             self._child.ask(Drop(names), REPLAY_S)
         return results
 
-    def _prepare(self, subject: Subject, ready: list[Subject], inputs: Sequence[InputSpec]) -> Reply:
+    def _prepare(
+        self,
+        subject: Subject,
+        ready: list[Subject],
+        inputs: Sequence[InputSpec],
+        results: dict[str, Summary | Refused],
+    ) -> Reply:
         """Prepare one more; when that costs the process, prepare the others again in the new one."""
         reply = self._child.ask(Prepare(subject, tuple(inputs)), PREPARE_S[subject.compiler])
         if isinstance(reply, Failure) and reply.fatal:
@@ -133,6 +93,7 @@ class Measurer:
                 again = self._child.ask(Prepare(earlier, tuple(inputs)), PREPARE_S[earlier.compiler])
                 if isinstance(again, Failure):
                     ready.remove(earlier)
+                    results[earlier.name] = _refused(again)
         return reply
 
 

@@ -16,8 +16,7 @@ from typing import Any, cast
 
 from mugraph.tune.messages import (
     Agree,
-    Check,
-    Checked,
+    Agreed,
     Drop,
     Failure,
     Hello,
@@ -101,8 +100,6 @@ class _Worker:
             match request:
                 case Warm():
                     return self._warm(request)
-                case Check():
-                    return self._check(request)
                 case Agree():
                     return self._agree(request)
                 case Prepare():
@@ -141,7 +138,7 @@ class _Worker:
         # 8 units in the last place of the outputs' own type, against the largest value of the output.
         limit = max((8 * torch.finfo(t.dtype).eps for t in truth if t.dtype.is_floating_point), default=0.0)
         error = max(errors, default=0.0)
-        return Checked(error <= limit, error, limit)
+        return Agreed(error <= limit, error, limit)
 
     def _prepare(self, request: Prepare) -> Reply:
         from mugraph.tune.subjects import load
@@ -168,9 +165,6 @@ class _Worker:
             self._ready.pop(name, None)
         self._torch.cuda.empty_cache()
         return Ok()
-
-    def _check(self, request: Check) -> Reply:
-        raise NotImplementedError
 
 
 if __name__ == "__main__":

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
-from mugraph.ir.program import TensorProgram
-
 _LENGTH = struct.Struct("<Q")
 
 Compiler = Literal["none", "default", "max-autotune-no-cudagraphs"]
@@ -60,18 +58,6 @@ class Warm:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """Compare the subject on the device with the program evaluated in float64."""
-
-    subject: Subject
-    program: TensorProgram
-    names: tuple[str, ...]
-    """Of the program's tensors, in the order of the function's arguments."""
-    outputs: tuple[str, ...]
-    """Names of the tensors the function returns, in order."""
-
-
-@dataclass(frozen=True, slots=True)
 class Agree:
     """Compare two subjects on the same inputs in the program's own precision."""
 
@@ -103,25 +89,23 @@ class Drop:
     names: tuple[str, ...]
 
 
-Request = Warm | Check | Agree | Prepare | Replay | Drop
+Request = Warm | Agree | Prepare | Replay | Drop
 
 
 @dataclass(frozen=True, slots=True)
 class Ok:
-    """Done. compile_s: seconds Warm or Prepare took."""
+    """Done. seconds: that Warm or Prepare took."""
 
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """error: largest relative error found; limit: what was allowed; eager: error of the same program in its own
-    precision by PyTorch's operators, None where it was not run."""
+class Agreed:
+    """error: largest difference over the reference's largest value; limit: what was allowed."""
 
     passed: bool
     error: float
     limit: float
-    eager: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +123,7 @@ class Failure:
     fatal: bool = False
 
 
-Reply = Hello | Ok | Checked | Timed | Failure
+Reply = Hello | Ok | Agreed | Timed | Failure
 
 
 def write_frame(stream: BinaryIO, value: Request | Reply) -> None:

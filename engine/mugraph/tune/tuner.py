@@ -1,6 +1,6 @@
 """Which candidate is fastest here: measure the best few dozen by the cost model's rank, then the finalists together.
 
-Compiled kernels are checked against float64 on the device before their time counts: compilers err.
+Compiled kernels are compared with float64 on the device before their time counts: compilers err.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from mugraph.ir.block import Candidate
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.tune.compile_pool import CompilePool
-from mugraph.tune.measure import METHOD, KernelTime, Measurer, Refused
-from mugraph.tune.messages import Checked, Compiler, InputSpec, Subject
+from mugraph.tune.measure import METHOD, Measurer, Refused
+from mugraph.tune.messages import Agreed, Compiler, InputSpec, Subject
 from mugraph.tune.statistics import Summary, speedup
+from mugraph.verify.float_test import FloatResult, FloatTester
 
 MEASURED = 36
 """How many candidates are measured: MCFuser's eight are few where the model is wrong, hundreds take minutes."""
@@ -41,10 +42,12 @@ class Variant:
 
 @dataclass(frozen=True)
 class Tuned:
-    """times: what was measured, fastest first. refused: why others have no time."""
+    """times: candidates that are right on the device, fastest first, with what the float test found there.
+    refused: why others have no time that counts. measured: how many were timed."""
 
-    times: tuple[tuple[Variant, KernelTime], ...]
+    times: tuple[tuple[Variant, Summary, FloatResult], ...]
     refused: tuple[tuple[Variant, str], ...]
+    measured: int
 
 
 @dataclass(frozen=True)
@@ -86,63 +89,75 @@ def tune(
     program: TensorProgram,
     variants: Sequence[Variant],
     measurer: Measurer,
+    tester: FloatTester,
     pool: CompilePool | None = None,
     *,
     limit: int = MEASURED,
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Tuned:
-    """Measure the first `limit` variants (ranked best first) of one program and return them by time.
+    """Measure the first `limit` variants (ranked best first) of one program, and return the fastest that are right.
 
+    A time counts once the kernel agreed with float64 on the device. Kernels are checked from the fastest on until
+    enough are right: the check takes seconds, a time milliseconds, and a slow kernel's time decides nothing.
+
+    tester:   of this device
     pool:     compiles ahead of the measuring, in parallel
     progress: called with (measured, of how many)
     """
     chosen = list(variants[:limit])
     refused: list[tuple[Variant, str]] = []
     if pool is not None and chosen:
-        work = [(v.subject, input_specs(program, [t.name for t in v.kernel.inputs])) for v in chosen]
+        work = [(v.subject, _specs(program, v)) for v in chosen]
         reasons = pool.compile(work)
         refused += [(v, f"does not compile: {r}") for v, r in zip(chosen, reasons, strict=True) if r is not None]
         chosen = [v for v, r in zip(chosen, reasons, strict=True) if r is None]
-    times: list[tuple[Variant, KernelTime]] = []
+    times: list[tuple[Variant, Summary]] = []
     for count, variant in enumerate(chosen):
         if cancelled():
             break
         if progress is not None:
             progress(count, len(chosen))
-        names = [tensor.name for tensor in variant.kernel.inputs]
-        outputs = [tensor.name for tensor in variant.kernel.outputs]
-        result = measurer.measure_kernel(
-            variant.subject, program, names, outputs, input_specs(program, names), rounds=12
-        )
+        result = measurer.measure_kernel(variant.subject, _specs(program, variant), rounds=12)
         if isinstance(result, Refused):
             refused.append((variant, result.reason))
         else:
             times.append((variant, result))
-    times.sort(key=lambda pair: pair[1].time.median_us)
-    return Tuned(tuple(_again(program, times, measurer)), tuple(refused))
+    times.sort(key=lambda pair: pair[1].median_us)
+    right: list[tuple[Variant, Summary, FloatResult]] = []
+    for variant, summary in times:
+        if len(right) == FINALISTS or cancelled():
+            break
+        found = tester.test_kernel(variant.kernel, program)
+        if found.passed:
+            right.append((variant, summary, found))
+        else:
+            refused.append((variant, found.reason or "wrong on the device"))
+    return Tuned(tuple(_again(program, right, measurer)), tuple(refused), len(times))
+
+
+def _specs(program: TensorProgram, variant: Variant) -> tuple[InputSpec, ...]:
+    return input_specs(program, [tensor.name for tensor in variant.kernel.inputs])
 
 
 def _again(
-    program: TensorProgram, times: list[tuple[Variant, KernelTime]], measurer: Measurer
-) -> list[tuple[Variant, KernelTime]]:
+    program: TensorProgram, finalists: list[tuple[Variant, Summary, FloatResult]], measurer: Measurer
+) -> list[tuple[Variant, Summary, FloatResult]]:
     """The finalists measured once more in one interleaved run: the first of dozens of noisy times is partly luck."""
-    finalists, rest = times[:FINALISTS], times[FINALISTS:]
-    orders = {tuple(t.name for t in variant.kernel.inputs) for variant, _ in finalists}
+    orders = {tuple(t.name for t in variant.kernel.inputs) for variant, _, _ in finalists}
     if len(finalists) < 2 or len(orders) > 1:  # one run has one list of inputs
-        return times
+        return finalists
     subjects = [
         Subject(f"finalist {number}", variant.subject.source, variant.subject.function)
-        for number, (variant, _) in enumerate(finalists)
+        for number, (variant, _, _) in enumerate(finalists)
     ]
     summaries = measurer.compare(subjects, input_specs(program, next(iter(orders))))
-    again: list[tuple[Variant, KernelTime]] = []
-    for subject, (variant, first) in zip(subjects, finalists, strict=True):
-        summary = summaries.get(subject.name)
+    again: list[tuple[Variant, Summary, FloatResult]] = []
+    for subject, (variant, _, found) in zip(subjects, finalists, strict=True):
+        summary = summaries[subject.name]
         if isinstance(summary, Summary):
-            again.append((variant, KernelTime(summary, first.error, first.eager_error)))
-    again.sort(key=lambda pair: pair[1].time.median_us)
-    return again + rest
+            again.append((variant, summary, found))
+    return sorted(again, key=lambda one: one[1].median_us)
 
 
 def against_peers(
@@ -158,7 +173,7 @@ def against_peers(
     agreed = measurer.agree(ours, eager, inputs)
     reason = None
     error = None
-    if isinstance(agreed, Checked):
+    if isinstance(agreed, Agreed):
         error = agreed.error
         if not agreed.passed:
             reason = f"differs from the original by {agreed.error:.2e}, more than {agreed.limit:.2e}"
