@@ -88,7 +88,7 @@ def _rows_to_draw(
     load = max(loads, key=lambda op: len(axes.intersection(op.axes)))
     tensor = program.tensor(load.tensor)
     lost = frame.positions(axes.difference(load.axes))
-    rows: NDArray[np.bool_] = bad.any(lost, keepdims=True) if lost else bad
+    rows = np.logical_or.reduce(bad, axis=lost, keepdims=True) if lost else bad
     full = [bad.shape[0], *(frame.sizes[axis] if axis in tensor.axes else 1 for axis in frame.order)]
     return tensor, frame.to_tensor(np.broadcast_to(rows, full), tensor)
 
