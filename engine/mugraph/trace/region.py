@@ -34,14 +34,16 @@ class Region:
     """A replacement unit: a run of statements, or one expression, in one function body.
 
     function:  qualified name ("RMSNormLinear.forward")
-    unit:      what `range` covers. For "expression" there is one live-out, whose expression is ""
+    unit:      what `range` covers. For "expression" there is one live-out, whose expression is "". If the last of the
+               "statements" is a return, what it returns is the live-out named "return"
     text:      the source covered, exactly
     live_ins:  read by the region: locals ("x") and attribute paths ("self.norm.weight"). Each a distinct value.
     live_outs: bound by the region and read after it
     calls:     in execution order; dead ones are gone
     values:    every value number in calls and live_ins
     guards:    Python expressions over the live-in names that must hold at run time beside the shape, dtype, stride and
-               device checks codegen makes itself ("not self.training", "self.eps == 1e-06"). May use `self`.
+               device checks codegen makes itself ("self.drop.training is False", "self.eps == 1e-06"). Their names are
+               those that the function has before the region: arguments (`self` too), other locals, globals
     function_args: names the region's function takes (`self` included), so codegen knows what it may refer to
     status:    None for a region to be searched; else why not ("needs-shapes", "unsupported", "failed") with reason
     """

@@ -1,0 +1,46 @@
+"""The process that runs the user's code: `python -m mugraph.trace.child REQUEST RESULT`.
+
+It reads a request (JSON), traces the file, and writes the trace to RESULT. What the user's code prints goes to
+standard error; what it raises becomes a sentence in the trace.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+
+class Request(msgspec.Struct, frozen=True):
+    """source: the text to trace if it is not what the file holds. check: run on real tensors and replay each region."""
+
+    path: str
+    source: str | None = None
+    qualname: str | None = None
+    recorded: dict[str, dict[str, str]] | None = None
+    check: bool = False
+
+
+def main(arguments: list[str]) -> None:
+    request = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Request)
+    os.dup2(2, 1)  # whatever the user's code prints, from Python or C
+    os.environ["TORCH_COMPILE_DISABLE"] = "1"
+    os.environ["PYTORCH_JIT"] = "0"
+    sys.setrecursionlimit(10_000)
+    from mugraph.trace.codec import trace_to_json
+    from mugraph.trace.session import trace_request
+
+    data = trace_to_json(trace_request(request))
+    result = Path(arguments[1])
+    unfinished = result.with_suffix(".part")
+    unfinished.write_bytes(data)
+    unfinished.rename(result)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # threads and exit handlers of the user's code have had their time
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,277 @@
+"""Where tracing starts: the functions and classes of a file whose arguments are described, and those that lack it.
+
+The first description that applies counts: a `# mugraph:` comment above, jaxtyping annotations, KernelBench's
+`Model`, `get_init_inputs`, `get_inputs`, and shapes recorded from a run of the user's program.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from mugraph.trace.instrument import Function, own_nodes
+from mugraph.trace.region import Range
+from mugraph.trace.shapes import (
+    BadShapes,
+    Description,
+    Spec,
+    TensorSpec,
+    annotated,
+    comment_text,
+    parse_description,
+    parse_spec,
+)
+from mugraph.trace.source import Source
+
+RecordedShapes = Mapping[str, Mapping[str, str]]
+"""Qualified name -> argument's name -> what was seen, as in a comment: "f16[16, 4096]"."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing to run.
+
+    kind:      "function": call it; "module": build the class `owner` and call it (or its `method`);
+               "kernelbench": the file says itself how
+    function:  of the definition that runs: what the user calls it ("Block.forward")
+    init:      constructor arguments, None for the defaults
+    """
+
+    kind: Literal["function", "module", "kernelbench"]
+    function: str
+    owner: str | None
+    method: str
+    arguments: Mapping[str, Spec]
+    init: Mapping[str, Spec] | None
+    range: Range
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Tensor code without (usable) shapes. range: of its first line's name."""
+
+    function: str
+    range: Range
+    text: str
+    reason: str
+    args: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Definitions:
+    entries: tuple[Entry, ...]
+    missing: tuple[Missing, ...]
+    names: frozenset[str]
+
+
+def _whole_line_comments(source: Source) -> Mapping[int, str]:
+    """By line (1-based)."""
+    comments: dict[int, str] = {}
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
+            if token.type == tokenize.COMMENT and not token.line[: token.start[1]].strip():
+                comments[token.start[0]] = token.string
+    except (tokenize.TokenError, SyntaxError):
+        pass  # the tree was parsed, so what was read up to here is what there is
+    return comments
+
+
+def _above(node: Function | ast.ClassDef, comments: Mapping[int, str]) -> list[str]:
+    """What the `# mugraph:` comments directly above a definition (and above its decorators) say."""
+    line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
+    texts: list[str] = []
+    while line in comments:
+        text = comment_text(comments[line])
+        if text is not None:
+            texts.append(text)
+        line -= 1
+    return texts[::-1]
+
+
+def _definitions(
+    body: list[ast.stmt], prefix: str, owner: ast.ClassDef | None
+) -> Iterator[tuple[str, Function | ast.ClassDef, ast.ClassDef | None]]:
+    """Functions and classes at module and class level, under `if` and `try` too, with their qualified names."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield prefix + node.name, node, owner
+        elif isinstance(node, ast.ClassDef):
+            yield prefix + node.name, node, owner
+            yield from _definitions(node.body, f"{prefix}{node.name}.", node)
+        else:
+            for name in ("body", "orelse", "finalbody"):
+                yield from _definitions(getattr(node, name, []), prefix, owner)
+            for handler in getattr(node, "handlers", []):
+                yield from _definitions(handler.body, prefix, owner)
+
+
+def _method(node: ast.ClassDef, name: str) -> Function | None:
+    found = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == name]
+    return found[-1] if found else None
+
+
+def _parameters(function: Function) -> list[ast.arg]:
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def _is_static(function: Function) -> bool:
+    names = {node.id for node in function.decorator_list if isinstance(node, ast.Name)}
+    return bool(names & {"staticmethod", "classmethod", "property"})
+
+
+def _annotated_arguments(function: Function, sizes: Mapping[str, int]) -> dict[str, Spec]:
+    found: dict[str, Spec] = {}
+    for parameter in _parameters(function):
+        spec = annotated(parameter.annotation, sizes) if parameter.annotation is not None else None
+        if spec is not None:
+            found[parameter.arg] = spec
+    return found
+
+
+def _is_module_class(node: ast.ClassDef) -> bool:
+    bases = {base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases}
+    return any(base.endswith("Module") for base in bases) and _method(node, "forward") is not None
+
+
+def _is_tensor_code(function: Function) -> bool:
+    """Whether a function without shapes looks like something to search: it multiplies matrices or calls torch."""
+    aliases = {"torch", "F", "functional"}
+    for node in own_nodes(function):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            base: ast.expr = node.func.value
+            while isinstance(base, ast.Attribute):
+                base = base.value
+            if isinstance(base, ast.Name) and base.id in aliases and _takes_tensors(function):
+                return True
+    return False
+
+
+def _takes_tensors(function: Function) -> bool:
+    """Constructors of inputs and scripts call torch too, but take no tensor themselves."""
+    plain = {"int", "float", "str", "bool", "None", "Path"}
+    parameters = [p for p in _parameters(function) if p.arg not in ("self", "cls")]
+    return any(p.annotation is None or ast.unparse(p.annotation) not in plain for p in parameters)
+
+
+def name_range(source: Source, node: Function | ast.ClassDef) -> tuple[Range, str]:
+    """From `def` or `class` to the end of the name."""
+    line = source.lines[node.lineno - 1]
+    column = node.col_offset
+    text = line.encode("utf-8")[column:].decode("utf-8", errors="ignore")
+    head = text[: text.find(node.name) + len(node.name)] if node.name in text else text.rstrip()
+    start = source.position(node.lineno, column)
+    return Range(start, source.position(node.lineno, column + len(head.encode("utf-8")))), head
+
+
+class _Finder:
+    def __init__(self, source: Source, recorded: RecordedShapes) -> None:
+        self.source = source
+        self.recorded = recorded
+        self.comments = _whole_line_comments(source)
+        self.entries: dict[str, Entry] = {}
+        self.missing: dict[str, Missing] = {}
+        self.nodes = {name: (node, owner) for name, node, owner in _definitions(source.tree.body, "", None)}
+        self.is_kernelbench = "Model" in self.nodes and "get_inputs" in self.nodes
+
+    def find(self) -> Definitions:
+        for name, (node, owner) in self.nodes.items():
+            try:
+                self.one(name, node, owner)
+            except BadShapes as error:
+                self.lacks(name, node, str(error))
+        missing = [found for name, found in self.missing.items() if name not in self.entries]
+        return Definitions(tuple(self.entries.values()), tuple(missing), frozenset(self.nodes))
+
+    def one(self, name: str, node: Function | ast.ClassDef, owner: ast.ClassDef | None) -> None:
+        texts = _above(node, self.comments)
+        said = parse_description(texts) if texts else Description({}, None, {})
+        if isinstance(node, ast.ClassDef):
+            self.of_class(name, node, said)
+        elif owner is None:
+            self.of_function(name, node, said)
+        elif not _is_static(node) and node.name != "__init__":
+            self.of_method(name, node, said)
+
+    def of_class(self, name: str, node: ast.ClassDef, said: Description) -> None:
+        forward = _method(node, "forward")
+        if forward is None:
+            return
+        full = f"{name}.forward"
+        arguments = self.described(full, name, forward, said)
+        if arguments is not None:
+            self.add(Entry("module", full, name, "__call__", arguments, said.init, self.place(node)))
+        elif self.is_kernelbench and name == "Model":
+            self.add(Entry("kernelbench", full, name, "__call__", {}, None, self.place(node)))
+        elif _is_module_class(node) and not _above(forward, self.comments):
+            self.lacks(full, node, _hint(forward))
+
+    def of_function(self, name: str, node: Function, said: Description) -> None:
+        arguments = self.described(name, name, node, said)
+        if arguments is not None:
+            self.add(Entry("function", name, None, name, arguments, None, self.place(node)))
+        elif _is_tensor_code(node) and not (self.is_kernelbench and name.startswith("get_")):
+            self.lacks(name, node, _hint(node))
+
+    def of_method(self, name: str, node: Function, said: Description) -> None:
+        if name in self.entries:
+            return  # described with its class
+        class_name = name.rpartition(".")[0]
+        owner_node = self.nodes[class_name][0]
+        above_class = _above(owner_node, self.comments)
+        if above_class:
+            of_class = parse_description(above_class)
+            said = Description(said.arguments, said.init or of_class.init, {**of_class.sizes, **said.sizes})
+        if said.arguments or node.name != "forward":
+            arguments = self.described(name, name, node, said) if said.arguments else None
+            if arguments is not None:
+                method = "__call__" if node.name == "forward" else node.name
+                self.add(Entry("module", name, class_name, method, arguments, said.init, self.place(node)))
+
+    def described(self, full: str, name: str, function: Function, said: Description) -> dict[str, Spec] | None:
+        """The arguments by the first description that says anything about a tensor."""
+        parameters = {parameter.arg for parameter in _parameters(function)}
+        unknown = [key for key in said.arguments if key not in parameters and key not in said.sizes]
+        if unknown and function.args.kwarg is None:
+            names = ", ".join(sorted(parameters - {"self"})) or "no arguments"
+            raise BadShapes(f"{full} has no argument “{unknown[0]}”; it takes {names}")
+        typed = _annotated_arguments(function, said.sizes) if not any(map(_has_tensor, said.arguments.values())) else {}
+        given = {key: spec for key, spec in said.arguments.items() if key in parameters or key not in said.sizes}
+        arguments = {**typed, **given}
+        if any(_has_tensor(spec) for spec in arguments.values()):
+            return arguments
+        seen = self.recorded.get(full) or self.recorded.get(name)
+        return {key: parse_spec(text) for key, text in seen.items()} if seen else None
+
+    def add(self, entry: Entry) -> None:
+        self.entries[entry.function] = entry
+
+    def place(self, node: Function | ast.ClassDef) -> Range:
+        return name_range(self.source, node)[0]
+
+    def lacks(self, name: str, node: Function | ast.ClassDef, reason: str) -> None:
+        where, text = name_range(self.source, node)
+        forward = _method(node, "forward") if isinstance(node, ast.ClassDef) else node
+        full = f"{name}.forward" if isinstance(node, ast.ClassDef) and not name.endswith(".forward") else name
+        args = tuple(parameter.arg for parameter in _parameters(forward)) if forward is not None else ()
+        self.missing[full] = Missing(full, where, text, reason, args)
+
+
+def _has_tensor(spec: Spec) -> bool:
+    return isinstance(spec, TensorSpec) or (isinstance(spec, tuple) and any(_has_tensor(item) for item in spec))
+
+
+def _hint(function: Function) -> str:
+    tensors = [p.arg for p in _parameters(function) if p.arg not in ("self", "cls")]
+    example = ", ".join(f"{name}=f16[...]" for name in tensors[:2]) or "x=f16[...]"
+    return f"no shapes are known; describe the arguments in a comment above, like “# mugraph: {example}”"
+
+
+def find_definitions(source: Source, recorded: RecordedShapes | None = None) -> Definitions:
+    """Entries and the tensor code that lacks shapes. Raises SyntaxError if the source does not parse."""
+    return _Finder(source, recorded or {}).find()

@@ -1,0 +1,29 @@
+"""What can be said of a file without running it."""
+
+from __future__ import annotations
+
+from mugraph.trace.entries import Definitions, Missing
+from mugraph.trace.region import Region, Trace
+
+
+def selected(function: str, qualname: str | None) -> bool:
+    """Whether a function is the one asked for, or belongs to the class asked for."""
+    return qualname is None or function == qualname or function.startswith(f"{qualname}.")
+
+
+def needs_shapes(lack: Missing) -> Region:
+    return Region(
+        function=lack.function,
+        range=lack.range,
+        unit="statements",
+        text=lack.text,
+        function_args=lack.args,
+        status="needs-shapes",
+        reason=lack.reason,
+    )
+
+
+def without_running(path: str, definitions: Definitions, qualname: str | None) -> Trace:
+    """The trace of a file in which nothing has shapes."""
+    regions = (needs_shapes(lack) for lack in definitions.missing if selected(lack.function, qualname))
+    return Trace(path, tuple(sorted(regions, key=lambda region: region.range.start)))

@@ -1,0 +1,185 @@
+"""One traced file, inside the process that may run the user's code: load, build, run, partition."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from mugraph.trace.assemble import Scope
+from mugraph.trace.build import Builder, CannotBuild, Ready
+from mugraph.trace.callables import Judge
+from mugraph.trace.check import check_found
+from mugraph.trace.child import Request
+from mugraph.trace.entries import Entry, find_definitions
+from mugraph.trace.loader import Workspace, WorkspaceFinder
+from mugraph.trace.partition import Partition
+from mugraph.trace.recorder import Recorder, TraceTooLong
+from mugraph.trace.region import Region, Trace
+from mugraph.trace.report import needs_shapes, selected
+from mugraph.trace.source import Source, read_source
+from mugraph.trace.tape import Happening, Record, Tape
+from mugraph.trace.values import Values
+
+
+def package_of(path: Path) -> tuple[Path, str, str | None]:
+    """The folder that imports start from, the module's dotted name, and its package (None at the top)."""
+    folder, names = path.parent, [path.stem]
+    while (folder / "__init__.py").exists() and folder.name.isidentifier():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    if path.stem == "__init__":
+        names.pop()
+        return folder, ".".join(names), ".".join(names) or None
+    return folder, ".".join(names), ".".join(names[:-1]) or None
+
+
+def sentence(error: BaseException, source: Source) -> str:
+    """One line: what was raised, and where in the file."""
+    message = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    said = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == source.path]
+    return f"{said} (line {lines[-1]})" if lines else said
+
+
+def is_about_fake_tensors(error: BaseException) -> bool:
+    """Whether it is the lack of numbers that failed, so that a run with real ones may work."""
+    chain: BaseException | None = error
+    while chain is not None:
+        if type(chain).__module__.startswith("torch._subclasses") or "fake" in str(chain).lower():
+            return True
+        chain = chain.__cause__ or chain.__context__
+    return False
+
+
+MAX_REAL_ELEMENTS = 1 << 26  # what a second run on real tensors may take
+
+
+@dataclass
+class Session:
+    request: Request
+    source: Source
+    recorder: Recorder
+    workspace: Workspace
+    namespace: dict[str, object] = field(default_factory=dict[str, object])
+    errors: list[str] = field(default_factory=list[str])
+    failed: list[Region] = field(default_factory=list[Region])
+    barriers: Counter[str] = field(default_factory=Counter[str])
+    operators: int = 0
+    ran: set[str] = field(default_factory=set[str])
+
+    def load(self) -> bool:
+        path = Path(self.source.path)
+        top, name, package = package_of(path)
+        for folder in (str(top),):
+            if folder not in sys.path:
+                sys.path.insert(0, folder)
+        sys.meta_path.insert(0, WorkspaceFinder(self.workspace))
+        sys.argv = [self.source.path]
+        try:
+            if package is not None and path.stem != "__init__":
+                importlib.import_module(package)
+            self.namespace = self.workspace.run(self.source, name, package)
+        except BaseException as error:
+            self.errors.append(f"{path.name} cannot be imported: {sentence(error, self.source)}")
+            return False
+        return True
+
+    def trace(self, entry: Entry, partition: Partition) -> None:
+        try:
+            ready = self.run(entry)
+        except CannotBuild as error:
+            self.fail(entry, str(error), "needs-shapes" if error.needs_init else "failed")
+            return
+        except TraceTooLong as error:
+            self.fail(entry, str(error), "unsupported")
+            return
+        except BaseException as error:
+            self.fail(entry, f"{entry.function} raises {sentence(error, self.source)}", "failed")
+            return
+        del ready
+        tape, values = self.recorder.tape, self.recorder.values
+        here = next(file for file in self.workspace.files if file.source is self.source)
+        scope = Scope(tape, values, here, self.workspace.files)
+        partition.add_all(scope)
+        self.count(tape, scope)
+
+    def run(self, entry: Entry) -> Ready:
+        """Leaves the tape of one run in the recorder. Raises what the user's code raises, or CannotBuild."""
+        if self.request.check:
+            return self.run_in(entry, None)
+        try:
+            return self.run_in(entry, FakeTensorMode(allow_non_fake_inputs=True))
+        except Exception as error:
+            if not is_about_fake_tensors(error) or self.elements() > MAX_REAL_ELEMENTS:
+                raise
+        return self.run_in(entry, None)
+
+    def elements(self) -> int:
+        values = self.recorder.values
+        return sum(values.tensor(number).numel() for number in values.infos)
+
+    def run_in(self, entry: Entry, mode: FakeTensorMode | None) -> Ready:
+        self.recorder.tape, self.recorder.values = Tape(), Values(keep_copies=self.request.check)
+        torch.manual_seed(0)
+        builder = Builder(self.namespace, mode)
+        with torch.no_grad():
+            ready = builder.ready(entry)
+            with builder.within(), self.recorder.recording():
+                ready.function(*ready.args, **ready.kwargs)
+        return ready
+
+    def fail(self, entry: Entry, reason: str, status: str) -> None:
+        text = self.source.lines[entry.range.start.line][: 0] or entry.function
+        kind = "needs-shapes" if status == "needs-shapes" else "unsupported" if status == "unsupported" else "failed"
+        self.failed.append(
+            Region(function=entry.function, range=entry.range, unit="statements", text=text, status=kind, reason=reason)
+        )
+
+    def count(self, tape: Tape, scope: Scope) -> None:
+        self.operators += sum(1 for event in tape.events if isinstance(event, Record) and event.outputs)
+        for event in tape.events:
+            if isinstance(event, Record) and event.problem is not None:
+                self.barriers[event.target] += 1
+            elif isinstance(event, Happening) and event.problem is not None:
+                self.barriers[event.name if event.name != "statement" else event.problem] += 1
+        for activation in tape.activations:
+            if scope.is_here(activation):
+                self.ran.add(scope.name_of(activation))
+
+
+def trace_request(request: Request) -> Trace:
+    path = Path(request.path)
+    source = Source(request.path, request.source if request.source is not None else read_source(path))
+    definitions = find_definitions(source, request.recorded)
+    recorder = Recorder(Judge())
+    top, _, _ = package_of(path)
+    cwd = Path.cwd()
+    root = cwd if path.resolve().is_relative_to(cwd) else top.resolve()
+    session = Session(request, source, recorder, Workspace(root, recorder))
+    if not session.load():
+        return Trace(request.path, errors=tuple(session.errors))
+    partition = Partition()
+    wanted = [entry for entry in definitions.entries if selected(entry.function, request.qualname)]
+    for entry in wanted or definitions.entries:
+        session.trace(entry, partition)
+    regions = [*partition.regions(), *session.failed]
+    if request.check:
+        session.errors.extend(check_found(partition, session.namespace))
+    missing = [needs_shapes(lack) for lack in definitions.missing if lack.function not in session.ran]
+    regions = [region for region in (*regions, *missing) if selected(region.function, request.qualname) or wanted]
+    if wanted:
+        regions = [region for region in regions if region.status != "needs-shapes" or selected(region.function, request.qualname)]
+    return Trace(
+        request.path,
+        tuple(sorted(regions, key=lambda region: region.range.start)),
+        tuple(session.errors),
+        session.operators,
+        dict(session.barriers.most_common()),
+    )

@@ -1,0 +1,104 @@
+"""Tracing a file: the user's code runs in a child process that may do what it likes and takes no longer than allowed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from mugraph.trace.child import Request
+from mugraph.trace.codec import trace_from_json
+from mugraph.trace.entries import RecordedShapes, find_definitions
+from mugraph.trace.region import Trace
+from mugraph.trace.report import without_running
+from mugraph.trace.source import Source, read_source
+
+
+def trace_file(
+    path: Path,
+    *,
+    source: str | None = None,
+    qualname: str | None = None,
+    timeout_s: float = 60,
+    recorded_shapes: RecordedShapes | None = None,
+    check: bool = False,
+) -> Trace:
+    """Finds the regions of a file by running its functions on tensors without contents.
+
+    source:          the text, if it is not what the file holds (an unsaved buffer)
+    qualname:        only this function or class
+    recorded_shapes: what a run of the user's program has seen
+    check:           run on real tensors and replay every region; what differs is in `errors`
+
+    Never raises because of what the file holds: see `Trace.errors` and each region's status.
+    """
+    try:
+        text = read_source(path) if source is None else source.removeprefix("\ufeff")
+    except IsADirectoryError:
+        return Trace(str(path), errors=(f"{path} is a directory; give the path of a Python file",))
+    except FileNotFoundError:
+        return Trace(str(path), errors=(f"{path} does not exist",))
+    except (OSError, UnicodeDecodeError, SyntaxError) as error:
+        return Trace(str(path), errors=(f"{path} cannot be read: {error}",))
+    full = str(path.absolute())
+    try:
+        definitions = find_definitions(Source(full, text), recorded_shapes)
+    except SyntaxError as error:
+        where = f" (line {error.lineno})" if error.lineno else ""
+        return Trace(full, errors=(f"{path.name} is no valid Python: {error.msg}{where}",))
+    except (ValueError, RecursionError, MemoryError) as error:
+        return Trace(full, errors=(f"{path.name} is no valid Python: {error or 'nested too deeply'}",))
+    if qualname is not None and qualname not in definitions.names:
+        return Trace(full, errors=(f"{path.name} has no function or class named {qualname}",))
+    if not definitions.entries:
+        return without_running(full, definitions, qualname)
+    recorded = {name: dict(shapes) for name, shapes in (recorded_shapes or {}).items()}
+    return _in_child(Request(full, text, qualname, recorded, check), timeout_s)
+
+
+def _in_child(request: Request, timeout_s: float) -> Trace:
+    name = Path(request.path).name
+    with tempfile.TemporaryDirectory(prefix="mugraph-trace-") as folder:
+        asked, result, said = Path(folder, "request.json"), Path(folder, "result.json"), Path(folder, "stderr")
+        asked.write_bytes(msgspec.json.encode(request))
+        with said.open("wb") as stderr:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "mugraph.trace.child", str(asked), str(result)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                env=_environment(),
+                start_new_session=True,
+            )
+            try:
+                status = child.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                return Trace(request.path, errors=(f"{name} was still running after {timeout_s:g} s and was stopped",))
+            finally:
+                _end(child)
+        if result.exists():
+            return trace_from_json(result.read_bytes())
+        lines = said.read_text(errors="replace").strip().splitlines()
+    how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+    last = f": {lines[-1].strip()}" if lines and status != 0 else ""
+    return Trace(request.path, errors=(f"{name} ended the process while being traced (it {how}){last}",))
+
+
+def _environment() -> Mapping[str, str]:
+    # Python would write bytecode of instrumented files otherwise, and a GPU is not needed to trace
+    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "CUDA_VISIBLE_DEVICES": ""}
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Kills what is left of the child's process group: it may have started processes of its own."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+    child.wait()
