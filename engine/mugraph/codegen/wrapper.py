@@ -16,7 +16,6 @@ from mugraph.trace.emit_call import call_text
 from mugraph.trace.region import Call, Region, TensorInfo
 from mugraph.trace.replay import NotReplayable
 
-
 _TUPLES = frozenset({"split", "split_with_sizes", "tensor_split", "chunk", "unbind", "hsplit", "vsplit", "dsplit"})
 """Calls that return a tuple even when it holds one tensor."""
 

@@ -62,7 +62,8 @@ def _verdict_lines(verdict: Verdict) -> list[str]:
         else f"no bound on accepting a wrong graph ({verdict.bound_note or 'none was earned'})"
     )
     repeats = f"{verdict.repetitions} random repetition{'' if verdict.repetitions == 1 else 's'}"
-    lines = [f"  checked   equal over the fields of {P} and {Q} in {repeats} at sizes {sizes or 'not recorded'}; {bound}"]
+    fields = f"the fields of {P} and {Q}"
+    lines = [f"  checked   equal over {fields} in {repeats} at sizes {sizes or 'not recorded'}; {bound}"]
     if verdict.max_rel_error is None:
         lines.append("  error     not tested in floating point")
     else:

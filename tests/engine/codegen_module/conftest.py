@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
-
+import torch
 from mugraph.codegen.kernel import KernelSource
 from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.ir.block import BlockGraph, Schedule
@@ -209,3 +212,47 @@ def source() -> str:
 @pytest.fixture
 def part() -> str:
     return PART
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An edited file and its kernel module, imported."""
+
+    model: ModuleType
+    kernels: ModuleType
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], Loaded]]:
+    """Imports an edited file from its folder, as Python would when it is run there."""
+    names: list[str] = []
+
+    def imported(path: Path) -> Loaded:
+        monkeypatch.syspath_prepend(str(path.parent))
+        importlib.invalidate_caches()
+        module = f"{path.stem}_mugraph"
+        names.extend((path.stem, module))
+        return Loaded(importlib.import_module(path.stem), importlib.import_module(module))
+
+    yield imported
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def on_this_machine(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str]]:
+    """Lets a kernel module run here: every device counts as tested, and the launcher is PyTorch. Returns the log of
+    launches."""
+
+    def patched(kernels: ModuleType) -> list[str]:
+        log: list[str] = []
+
+        def launch(product: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
+            log.append("gate")
+            return torch.nn.functional.silu(product) * u
+
+        monkeypatch.setattr(kernels, "_tested_gpu", lambda kind, index: True)
+        monkeypatch.setattr(kernels, "launch_gate", launch)
+        return log
+
+    return patched
