@@ -3,8 +3,9 @@
 MCFuser §4.3 (eq. 2): t = (t_mem + t_comp) * alpha, with each statement's traffic its tile times its trip count after
 hoisting. `mcfuser_us` is that formula as published. Its alpha doubles the time of a grid of one block per processor,
 where few-row kernels with deep pipelines already reach the device's bandwidth, and it prefers resident weights to full
-pipelines. `estimate_us` keeps t_mem + t_comp and puts occupancy, bytes in flight, wave quantisation and the paths to
-the tensor cores in alpha's place. Constants below were chosen for Hopper; they rank, they do not predict.
+pipelines. `estimate_us` keeps t_mem and t_comp, lets stages overlap them, and puts occupancy, bytes in flight, wave
+quantisation and the paths to the tensor cores in alpha's place. Constants below were chosen for Hopper; they rank, they
+do not predict.
 """
 
 from __future__ import annotations
@@ -52,20 +53,19 @@ def usage(shape: Shape, schedule: Schedule, target: Target) -> Usage:
     shared = 0
     live = 0
     peak = 0
-    operands = {i for p in shape.products for i in p.op.inputs}
     for op in shape.block.ops:
         elements = shape.elements(tiles, op)
         looped = bool(shape.varies[op.name])
         if op.kind is Kind.LOAD:
             if op.name in shape.feeds_dot:
                 shared += elements * shape.itemsize[op.tensor] * (schedule.num_stages if looped else 1)
-            raw = all(user.kind is Kind.DOT for user in shape.block.ops if op.name in user.inputs)
+            raw = op.name in shape.raw
             peak = max(peak, 0 if raw else elements // 2)
             live += 0 if raw or looped else elements // 2
         elif op.kind is Kind.ACCUM:
             live += elements
         elif op.kind not in (Kind.CONST, Kind.STORE):
-            if op.name in operands:
+            if op.name in shape.operands:
                 shared += elements * 2
             peak = max(peak, elements)
     threads = 32 * schedule.num_warps
@@ -74,10 +74,10 @@ def usage(shape: Shape, schedule: Schedule, target: Target) -> Usage:
     return Usage(shared, registers, min(fitting, WARPS // schedule.num_warps, 16))
 
 
-def estimate_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) -> float:
-    """Microseconds, launch included; infinite where no block fits on a processor."""
+def estimate_us(block: BlockGraph | Shape, schedule: Schedule, target: Target, used: Usage | None = None) -> float:
+    """Microseconds, launch included; infinite where no block fits on a processor. used: if it is known already."""
     shape = block if isinstance(block, Shape) else Shape(block)
-    used = usage(shape, schedule, target)
+    used = used or usage(shape, schedule, target)
     if not used.blocks:
         return float("inf")
     blocks = schedule.blocks(shape.sizes)
@@ -98,8 +98,9 @@ def estimate_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) -
     t_comp = _compute(shape, schedule, target, tiles, blocks) * quantised * idle
     # A block's own chain: each iteration waits at least for its issue, the first for its data.
     chain = waves * (LATENCY_US + steps * STEP_US * (1.0 if depth > 1 else 1 + LATENCY_US / STEP_US))
-    body = max(t_mem, chain) + t_comp if t_comp < t_mem else max(t_comp, chain) + 0.5 * t_mem
-    return target.launch_us + body
+    # Stages overlap the two; without any they follow one another, as in MCFuser's sum.
+    exposed = min(t_mem, t_comp) / (depth if steps > 1 else 1)
+    return target.launch_us + max(t_mem, t_comp, chain) + exposed
 
 
 def mcfuser_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) -> float:

@@ -31,13 +31,14 @@ def smallest(saturation: Saturation, target: int) -> Dag | None:
 
 
 class Extraction:
-    """Reads the DAGs of one saturation off. `cut` says whether larger ones than asked for were passed over."""
+    """Reads the DAGs of one saturation off. cut: larger ones than asked for were passed over;
+    stopped: it was cancelled."""
 
     def __init__(self, saturation: Saturation, max_ops: int, cancelled: Callable[[], bool]) -> None:
         self.saturation, self.max_ops = saturation, max_ops
         self.cut = False
         self._cancelled = cancelled
-        self._stopped = False
+        self.stopped = False
         self._steps = 0
         self._heights = _heights(saturation)
         self._needs = _needs(saturation)
@@ -52,15 +53,15 @@ class Extraction:
                     self.cut = True
                     continue
                 yield from self._decide({}, frozenset({target}), need, size)
-            if self._stopped:
+            if self.stopped:
                 return
 
     def _decide(self, chosen: Dag, todo: frozenset[int], need: int, size: int) -> Iterator[Dag]:
         """DAGs with exactly `size` operators. need: all values known to be in them, as bits."""
         self._steps += 1
         if not self._steps % 256 and self._cancelled():
-            self._stopped = True
-        if self._stopped:
+            self.stopped = True
+        if self.stopped:
             return
         if not todo:
             if len(chosen) == size:

@@ -19,6 +19,8 @@ from mugraph.search.topology import Topologies
 
 _EXTRACTION_SHARE = 0.3
 """Of the time, kept for reading topologies off when saturation does not end by itself."""
+_SLICE = 0.05
+"""Seconds a nest saturates before the next has its turn."""
 
 
 def _never() -> bool:
@@ -61,6 +63,7 @@ class Search:
         self._nests: list[_Nest] = []
         self._ended_by = "running"
         self._cut = False
+        self._late = False
         self._safe = is_shift_invariant(program.ops)
 
     @property
@@ -73,20 +76,28 @@ class Search:
     def run(self) -> Iterator[Found]:
         """Topologies, each once; ends when the space, the limits or the caller ends it."""
         self._began = time.monotonic()
+        waiting: list[_Nest] = []
         for loops in self._loop_sets():
             if self._stop():
                 break
             self._nests.append(_Nest(self.program, loops, self.limits))
-            yield from self._first(self._nests[-1])
-        for nest in self._nests:
-            yield from self._rest(nest)
+            waiting.append(self._nests[-1])
+            yield from self._first(waiting[-1], _SLICE)
+        # The first hit of every nest comes before the rest of any: slices in turn, growing, for a quarter of the time.
+        slice_ = _SLICE
+        while waiting and not self._stop() and time.monotonic() - self._began < self.limits.seconds / 4:
+            waiting = [nest for nest in waiting if not (nest.hit or nest.exhausted)]
+            for nest in waiting:
+                yield from self._first(nest, slice_)
+            slice_ *= 2
+        for i, nest in enumerate(self._nests):
+            yield from self._rest(nest, len(self._nests) - i)
         self._ended_by = self._end()
 
     # ------------------------------------------------------------------ phases
 
-    def _first(self, nest: _Nest) -> Iterator[Found]:
-        """Saturate until the nest's first hit, or for an equal share of a quarter of the time."""
-        share = self.limits.seconds / 4 / max(1, len(self._loop_sets()))
+    def _first(self, nest: _Nest, share: float) -> Iterator[Found]:
+        """Saturate until the nest's first hit, for `share` seconds at most."""
         began = time.monotonic()
         for added in nest.steps:
             if added:
@@ -101,11 +112,12 @@ class Search:
                 return
         nest.exhausted = True
 
-    def _rest(self, nest: _Nest) -> Iterator[Found]:
-        """Saturate to the end, then read off every topology, smallest first."""
-        unfinished = sum(not other.exhausted for other in self._nests) or 1
-        left = self.limits.seconds - (time.monotonic() - self._began)
-        deadline = time.monotonic() + left * (1 - _EXTRACTION_SHARE) / unfinished
+    def _rest(self, nest: _Nest, nests: int) -> Iterator[Found]:
+        """Saturate to the end, then read off every topology, smallest first. nests: to share what is left of the time
+        with, this one included."""
+        share = (self.limits.seconds - (time.monotonic() - self._began)) / nests
+        deadline = time.monotonic() + share * (1 - _EXTRACTION_SHARE)
+        end = time.monotonic() + share
         for added in nest.steps:
             if added and not nest.hit:
                 dag = smallest(nest.saturation, nest.saturation.targets[-1])
@@ -117,7 +129,7 @@ class Search:
                 break
         nest.exhausted = nest.saturation.done
         count = 0
-        extraction = Extraction(nest.saturation, nest.max_ops, self._stop)
+        extraction = Extraction(nest.saturation, nest.max_ops, lambda: self._stop() or time.monotonic() > end)
         for dag in extraction.dags():
             found = self._build(nest, dag)
             if found:
@@ -127,6 +139,7 @@ class Search:
                 self._ended_by = "topologies"
                 return
         self._cut = self._cut or extraction.cut
+        self._late = self._late or extraction.stopped
 
     def _build(self, nest: _Nest, dag: Dag) -> Found | None:
         key = frozenset(dag.items())
@@ -165,7 +178,7 @@ class Search:
     def _end(self) -> str:
         if self._cancelled():
             return "cancelled"
-        if time.monotonic() - self._began > self.limits.seconds:
+        if self._late or time.monotonic() - self._began > self.limits.seconds:
             return "time"
         if self._ended_by == "topologies":
             return "topologies"

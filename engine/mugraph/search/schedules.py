@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.target import Target
-from mugraph.search.cost import MAX_REGISTERS, estimate_us, usage
+from mugraph.search.cost import MAX_REGISTERS, Usage, estimate_us, usage
 from mugraph.search.tiles import MIN_DOT, Product, Shape, next_power
 
 MAX_TILE_ELEMENTS = 1 << 20
@@ -44,8 +44,9 @@ def schedules(block: BlockGraph, target: Target, limits: ScheduleLimits | None =
     shape = Shape(block)
     found: list[Candidate] = []
     for schedule in enumerate_schedules(shape, limits):
-        if fits(shape, schedule, target, limits):
-            found.append(Candidate(block, schedule, estimate_us(shape, schedule, target)))
+        used = fits(shape, schedule, target, limits)
+        if used:
+            found.append(Candidate(block, schedule, estimate_us(shape, schedule, target, used)))
     found.sort(key=lambda candidate: candidate.estimate_us)
     return found[: limits.max_candidates]
 
@@ -89,13 +90,15 @@ def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedu
                     yield Schedule(tuple(grid), loop, swap, warps, stages)
 
 
-def fits(shape: Shape, schedule: Schedule, target: Target, limits: ScheduleLimits) -> bool:
-    """Would the device run it: tiles, shared memory and registers within bounds, by estimate?"""
+def fits(shape: Shape, schedule: Schedule, target: Target, limits: ScheduleLimits) -> Usage | None:
+    """What it occupies where tiles, shared memory and registers are within the device's bounds, by estimate."""
     tiles = {axis: shape.tile(schedule, axis) for axis in shape.sizes}
     if any(shape.elements(tiles, op) > MAX_TILE_ELEMENTS for op in shape.block.ops):
-        return False
+        return None
     used = usage(shape, schedule, target)
-    return used.shared <= target.shared * limits.shared_slack and used.registers <= MAX_REGISTERS and used.blocks > 0
+    if used.shared > target.shared * limits.shared_slack or used.registers > MAX_REGISTERS or not used.blocks:
+        return None
+    return used
 
 
 def _grid_tiles(shape: Shape, axis: str) -> list[int]:

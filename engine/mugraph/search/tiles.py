@@ -56,6 +56,13 @@ class Shape:
         self.grid_axes = tuple(axis for axis in self.stores[0].axes if axis not in reduced)
         self.loop_axes = block.loop_axes
         self.feeds_dot = self._feeding()
+        self.operands = frozenset(i for p in self.products for i in p.op.inputs)
+        # Loads that only products read go from shared memory to the tensor cores without passing through registers.
+        self.raw = frozenset(
+            op.name
+            for op in block.ops
+            if op.kind is Kind.LOAD and all(user.kind is Kind.DOT for user in block.ops if op.name in user.inputs)
+        )
 
     def tile(self, schedule: Schedule, axis: str) -> int:
         """Lanes of an axis in a tile: padded to a power of two, and to 16 at the side of a product."""
