@@ -13,13 +13,18 @@ from mugraph.ir.tensors import ITEMSIZE
 
 _TILE = 256
 """Elements of an output axis that one thread block can hold beside the axes of an earlier product."""
+_CROWDED_TILE = 128
+"""The same where a join has to pay: what a block usually holds."""
+_OUTPUT_TILE = 16 * 64
+"""Elements of the smallest output tile worth a block; with the number of processors: how many of them work."""
+_PROCESSORS = 132
 _FLOPS = 4e8
 """Tensor-core operations per microsecond: about half of what an H100 is good for."""
-_BANDWIDTH = 3e6
+BANDWIDTH = 3e6
 """Device memory, bytes per microsecond."""
 _CACHE = 6e6
 """Second-level cache, bytes per microsecond."""
-_LAUNCH_US = 2.4
+LAUNCH_US = 2.4
 """A kernel's least time, and so what leaving one away saves."""
 
 
@@ -33,25 +38,31 @@ def fits(program: TensorProgram) -> bool:
     return True
 
 
-def joins_well(program: TensorProgram) -> bool:
+def joins_well(program: TensorProgram, *, crowded: bool) -> bool:
     """Is no product computed again so often that storing it would be cheaper?
 
     A block that computes a product for a later one computes it for all tiles of those axes of the later one which it
     lacks: LoRA's x @ a for every tile of b's columns, a projection of the keys for every tile of queries.
+
+    crowded: the program is part of a larger region, where a join has to pay; a region that is one unit as a whole (a
+    chain of two products) gets the benefit of the doubt.
     """
-    return all(_pays(program, op) for op in program.ops if op.kind is Kind.DOT)
+    tile = _CROWDED_TILE if crowded else _TILE
+    return all(_pays(program, op, tile, crowded) for op in program.ops if op.kind is Kind.DOT)
 
 
-def _pays(program: TensorProgram, product: Op) -> bool:
+def _pays(program: TensorProgram, product: Op, tile: int, crowded: bool) -> bool:
     others = _foreign_axes(program, product)
-    repeats = max((ceil(program.sizes[axis] / _TILE) for axis in others), default=1)
-    repeats = max(repeats, ceil(prod(program.sizes[axis] for axis in _tiled(program, others)) / _TILE))
-    if repeats <= 1:
+    if not others:
         return True
+    repeats = max(ceil(program.sizes[axis] / tile) for axis in others)
+    repeats = max(repeats, ceil(prod(program.sizes[axis] for axis in _tiled(program, others)) / tile))
     elements = prod(program.sizes[axis] for axis in product.axes)
     flops = 2 * elements * prod(program.sizes[axis] for axis in product.over)
-    extra = (repeats - 1) * (flops / _FLOPS + _loaded_bytes(program, product) / _CACHE)
-    return extra <= _LAUNCH_US + 2 * 2 * elements / _BANDWIDTH
+    written = sum(prod(tensor.shape(program.sizes)) for tensor in program.outputs.values())
+    busy = min(1.0, written / _OUTPUT_TILE / _PROCESSORS) if crowded else 1.0
+    extra = flops / _FLOPS * (repeats / busy - 1) + (repeats - 1) * _loaded_bytes(program, product) / _CACHE
+    return extra <= LAUNCH_US + 2 * 2 * elements / BANDWIDTH
 
 
 def _tiled(program: TensorProgram, axes: frozenset[str]) -> frozenset[str]:

@@ -9,7 +9,7 @@ where that moves fewer bytes than storing it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -17,12 +17,14 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.builder import is_inplace, operands
 from mugraph.ops.registry import entry_for
-from mugraph.trace.fusion import fits, joins_well
+from mugraph.trace.fusion import BANDWIDTH, LAUNCH_US, fits, joins_well
 from mugraph.trace.lower import Lowered, NotLowerable, lower
-from mugraph.trace.region import Call, LaxPiece, Piece, PlainPiece, Region, TensorInfo
+from mugraph.trace.region import Call, LaxPiece, Piece, PlainPiece, Region, Symbol, TensorInfo
 
 _ITEMSIZE = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "bool": 1, "i8": 1, "u8": 1}
 _VIEWS = frozenset({"Tensor.view"})
+_MOST_TRIALS = 12
+"""Other cuts that are compared with the greedy one."""
 
 
 @dataclass(frozen=True)
@@ -81,19 +83,21 @@ class _Graph:
         read = [value for i in sorted(calls) for value in operands(self.calls[i])]
         return tuple(dict.fromkeys(value for value in read if value not in made))
 
-    def private(self, value: int, calls: frozenset[int]) -> bool:
-        """Is the value needed by these calls alone, nowhere by a view of it that others see?"""
-        if value in self.returned:
+    def private(self, value: int, calls: frozenset[int], needed: set[int]) -> bool:
+        """Is the value needed by these calls alone, nowhere by a view of it that others see?
+
+        needed: values that other pieces read already
+        """
+        if value in self.returned or value in needed:
             return False
         users = self.users.get(value, set())
         if not users <= calls:
             return False
-        return all(not self.shape_only(i) or i not in calls or self._private_outputs(i, calls) for i in users)
+        return all(not self.shape_only(i) or self._private_outputs(i, calls, needed) for i in users)
 
-    def _private_outputs(self, i: int, calls: frozenset[int]) -> bool:
+    def _private_outputs(self, i: int, calls: frozenset[int], needed: set[int]) -> bool:
         """A view at the root of the unit is its output; any other has to be private itself."""
-        users = {user for value in self.calls[i].outputs for user in self.users.get(value, set())}
-        return i == max(calls) or (users <= calls and all(self.private(v, calls) for v in self.calls[i].outputs))
+        return i == max(calls) or all(self.private(value, calls, needed) for value in self.calls[i].outputs)
 
 
 def pieces(region: Region, *, max_ops: int = 12, max_ops_with_exp: int = 20) -> tuple[Piece, ...]:
@@ -115,9 +119,50 @@ class _Cutter:
         self._tried: dict[tuple[frozenset[int], int], Lowered | None] = {}
 
     def cut(self) -> tuple[Piece, ...]:
-        units, plain = self._collect()
-        units = self._merge_shared(units)
-        return self._ordered(units, self._still_needed(units, plain))
+        """The greedy cut, improved by ending units at element-wise calls where the estimate says so.
+
+        Growing backwards, a product takes the SwiGLU before it from the products before that; one value in memory in
+        place of two is better.
+        """
+        whole = self._whole()
+        if whole is not None:
+            return self._ordered([whole], set())
+        best = self._collect(frozenset())
+        ends: frozenset[int] = frozenset()
+        for i in self._candidates(best[0]):
+            other = self._collect(ends | {i})
+            # At equal cost, too: what is done once where a value is written is done for every tile where it is read.
+            if self._cost(*other) <= self._cost(*best) + 1e-9:
+                best, ends = other, ends | {i}
+        return self._ordered(*best)
+
+    def _candidates(self, units: Sequence[_Unit]) -> list[int]:
+        """Inner calls of units that read what other units write: those that read most first, then the last ones."""
+        graph = self._graph
+        written = {unit.output for unit in units}
+        found: list[tuple[int, int]] = []
+        for unit in units:
+            for i in sorted(unit.calls - {unit.last}):
+                count = len(written & self._leaves(i, unit.calls))
+                if count and not graph.shape_only(i):
+                    found.append((count, i))
+        return [i for _, i in sorted(found, reverse=True)[:_MOST_TRIALS]]
+
+    def _leaves(self, i: int, calls: frozenset[int]) -> set[int]:
+        """What call `i` of a unit reads from outside of it, through others of the unit."""
+        found: set[int] = set()
+        for value in operands(self._graph.calls[i]):
+            source = self._graph.producer.get(value)
+            found |= self._leaves(source, calls) if source is not None and source in calls else {value}
+        return found
+
+    def _cost(self, units: Sequence[_Unit], plain: set[int]) -> float:
+        """Microseconds, estimated: bytes moved and kernels launched."""
+        graph = self._graph
+        moved = [{*graph.inputs(unit.calls), unit.output} for unit in units]
+        alone = [graph.calls[i] for i in plain if not graph.shape_only(i)]
+        moved += [{*operands(call), *call.outputs} for call in alone]
+        return sum(LAUNCH_US + sum(self._bytes(value) for value in values) / BANDWIDTH for values in moved)
 
     # --- units ---------------------------------------------------------------------------------------------------
 
@@ -157,10 +202,10 @@ class _Cutter:
             return None
         (output,) = returned
         calls = self._cone(output)
-        if not calls or not all(graph.lowerable(i) for i in calls) or len({graph.segment[i] for i in calls}) > 1:
+        if not calls or graph.barrier or not all(graph.lowerable(i) for i in calls):
             return None
         lowered = self._lower(calls, output, self._most)
-        if lowered is None or not worthwhile(lowered.program) or not joins_well(lowered.program):
+        if lowered is None or not worthwhile(lowered.program) or not joins_well(lowered.program, crowded=False):
             return None
         return _Unit(calls, output, lowered)
 
@@ -175,19 +220,22 @@ class _Cutter:
                 todo.extend(operands(self._graph.calls[i]))
         return frozenset(found)
 
-    def _grow(self, root: int) -> _Unit | None:
-        """The largest unit that ends with call `root`, its nearest producers first."""
+    def _grow(self, root: int, needed: set[int], ends: frozenset[int]) -> _Unit | None:
+        """The largest unit that ends with call `root`, its nearest producers first.
+
+        needed: values other pieces read. ends: calls that may only end a unit
+        """
         graph = self._graph
         (output,) = graph.calls[root].outputs
         calls = frozenset({root})
         lowered = self._lower(calls, output, self._max_ops)
         refused: set[int] = set()
         while True:
-            near = {graph.producer.get(value, -1) for value in graph.inputs(calls)} - {-1} - refused
+            near = {graph.producer.get(value, -1) for value in graph.inputs(calls)} - {-1} - refused - ends
             if not near:
                 break
             nearest = max(near)
-            joined = self._joined(calls, nearest, output)
+            joined = self._joined(calls, nearest, output, needed - {output})
             if joined is None:
                 refused.add(nearest)
                 continue
@@ -197,40 +245,60 @@ class _Cutter:
             return None
         return self._trimmed(_Unit(calls, output, lowered))
 
-    def _joined(self, calls: frozenset[int], i: int, output: int) -> tuple[frozenset[int], Lowered] | None:
+    def _joined(
+        self, calls: frozenset[int], i: int, output: int, needed: set[int]
+    ) -> tuple[frozenset[int], Lowered | None] | None:
+        """The unit with call `i`, or None. A unit of views alone has no program yet."""
         graph = self._graph
         if not graph.lowerable(i) or graph.segment[i] != graph.segment[max(calls)]:
             return None
         larger = calls | {i}
-        if not graph.shape_only(i) and not all(graph.private(value, larger) for value in graph.calls[i].outputs):
+        private = all(graph.private(value, larger, needed) for value in graph.calls[i].outputs)
+        if not private and not graph.shape_only(i):
             return None
+        if all(graph.shape_only(n) for n in larger):
+            return larger, None
         lowered = self._lower(larger, output, self._max_ops)
-        if lowered is None or not joins_well(lowered.program):
+        if lowered is None or not joins_well(lowered.program, crowded=True):
             return None
         return larger, lowered
 
     def _trimmed(self, unit: _Unit) -> _Unit:
-        """Without views of inputs: a strided load reads a view as well, but a cut dimension is one more axis."""
+        """Without the views of other pieces' outputs that give it more axes than it needs.
+
+        Such a view costs nothing where it is; inside, `o.transpose(1, 2).reshape(b, s, h * d) @ w` is a product over
+        two axes in place of one.
+        """
         graph = self._graph
-        calls = unit.calls
-        for i in sorted(unit.calls):
-            reads = operands(graph.calls[i])
-            inside = any(graph.producer.get(value) in calls for value in reads)
-            if inside or not graph.shape_only(i) or any(value not in graph.producer for value in reads):
+        for i in sorted(unit.calls - {unit.last}, reverse=True):
+            chain = self._view_chain(i, unit.calls)
+            if not chain or any(value not in graph.producer for value in graph.inputs(chain)):
                 continue
-            # A view of another piece's output costs nothing either way; it stays where the program is smaller.
-            fewer = calls - {i}
-            lowered = self._lower(fewer, unit.output, self._most) if fewer else None
-            if lowered is not None and len(lowered.program.sizes) < len(unit.lowered.program.sizes):
-                calls, unit = fewer, _Unit(fewer, unit.output, lowered)
+            users = {user for n in chain for value in graph.calls[n].outputs for user in graph.users.get(value, set())}
+            fewer = unit.calls - chain
+            if any(user in fewer for user in users):
+                lowered = self._lower(fewer, unit.output, self._most)
+                if lowered is not None and len(lowered.program.sizes) < len(unit.lowered.program.sizes):
+                    unit = _Unit(fewer, unit.output, lowered)
         return unit
 
-    def _collect(self) -> tuple[list[_Unit], set[int]]:
+    def _view_chain(self, i: int, calls: frozenset[int]) -> frozenset[int]:
+        """Call `i` and those of the unit it depends on, when all of them are views; else nothing."""
+        if i not in calls or not self._graph.shape_only(i):
+            return frozenset()
+        chain = {i}
+        for value in operands(self._graph.calls[i]):
+            source = self._graph.producer.get(value)
+            if source is not None and source in calls:
+                above = self._view_chain(source, calls)
+                if not above:
+                    return frozenset()
+                chain |= above
+        return frozenset(chain)
+
+    def _collect(self, ends: frozenset[int]) -> tuple[list[_Unit], set[int]]:
         """Units and plain calls that the live-outs need, from the last call to the first."""
         graph = self._graph
-        whole = self._whole()
-        if whole is not None and not graph.barrier:
-            return [whole], set()
         units: list[_Unit] = []
         plain: set[int] = set()
         needed = set(graph.returned)
@@ -239,14 +307,15 @@ class _Cutter:
             if i not in graph.barrier and not needed.intersection(call.outputs):
                 continue
             starts = graph.lowerable(i) and self._contiguous(i)
-            unit = self._grow(i) if starts else None
+            unit = self._grow(i, needed, ends) if starts else None
             if unit is not None:
                 units.append(unit)
                 needed.update(graph.inputs(unit.calls))
             else:
                 plain.add(i)
                 needed.update(operands(call))
-        return units, plain
+        units = self._merge_shared(units)
+        return units, self._still_needed(units, plain)
 
     def _contiguous(self, i: int) -> bool:
         """Not a view with strides of its own: a unit writes its output row by row, and a later `view` in plain PyTorch
@@ -284,7 +353,11 @@ class _Cutter:
         if len({self._graph.segment[i] for i in calls}) > 1:
             return None
         lowered = self._lower(calls, unit.output, self._max_ops)
-        return None if lowered is None or not joins_well(lowered.program) else _Unit(calls, unit.output, lowered)
+        return (
+            None
+            if lowered is None or not joins_well(lowered.program, crowded=True)
+            else _Unit(calls, unit.output, lowered)
+        )
 
     def _bytes(self, value: int) -> int:
         info = self._graph.region.values[value]
@@ -307,12 +380,13 @@ class _Cutter:
         """By last call: whatever a piece reads was computed by an earlier call of the region."""
         graph = self._graph
         by_last = {unit.last: unit for unit in units}
-        written = {unit.output for unit in units}
+        values = graph.region.values
+        restrided = {unit.output for unit in units if not is_contiguous(values[unit.output])}
         result: list[Piece] = []
         run: list[Call] = []
         for i, call in enumerate(graph.calls):
             if i in plain:
-                run.append(self._free_of_strides(call, written))
+                run.append(self._free_of_strides(call, restrided))
             if i in by_last:
                 if run:
                     result.append(PlainPiece(tuple(run)))
@@ -325,15 +399,14 @@ class _Cutter:
             result.append(PlainPiece(tuple(run)))
         return tuple(result)
 
-    def _free_of_strides(self, call: Call, written: set[int]) -> Call:
-        """A `view` of what a unit wrote works on other strides than it was recorded with: let PyTorch copy if it must.
+    def _free_of_strides(self, call: Call, restrided: set[int]) -> Call:
+        """A `view` of what a unit writes with other strides than were recorded: let PyTorch copy if it must.
 
         Only where nothing is written in place, for there a copy would not be the same memory.
         """
-        if self._graph.barrier or call.target not in _VIEWS or any(isinstance(a, str) for a in call.args):
+        if self._graph.barrier or call.target not in _VIEWS or any(isinstance(a, Symbol) for a in call.args):
             return call
-        sources = self._roots(operands(call)[0])
-        return replace(call, target="Tensor.reshape") if sources & written else call
+        return replace(call, target="Tensor.reshape") if self._roots(operands(call)[0]) & restrided else call
 
     def _roots(self, value: int) -> set[int]:
         """The value and those it is a view of."""
@@ -364,13 +437,3 @@ def worthwhile(program: TensorProgram) -> bool:
 def identifier_of(region: Region) -> str:
     """A program's name: the region's function, as an identifier."""
     return "_".join(part for part in region.function.split(".") if part.isidentifier()) or "region"
-
-
-def traffic(values: Mapping[int, TensorInfo], pieces: Sequence[Piece]) -> int:
-    """Bytes the pieces' kernels read and write at least, each input and output once; plain views count nothing."""
-    total = 0
-    for piece in pieces:
-        if isinstance(piece, LaxPiece):
-            for value in {*piece.inputs.values(), *piece.outputs.values()}:
-                total += prod(values[value].shape) * _ITEMSIZE.get(values[value].dtype, 4)
-    return total
