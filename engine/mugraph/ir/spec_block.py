@@ -30,7 +30,9 @@ def loop_violations(block: BlockGraph, passes: int) -> Iterator[str]:
             yield from _accum_violations(op, inputs, paths)
         for axis in sorted(inputs & paths.keys()):
             ran = max((levels.get((name, axis), 0) for name in op.inputs), default=0)
-            if ran >= passes:
+            # One sentence where the further pass begins, none for what follows in it.
+            begun = any(axis in vary.get(name, ()) and levels.get((name, axis), 0) >= passes for name in op.inputs)
+            if ran >= passes and not begun:
                 yield (
                     f"{op.name} varies in loop {axis} and uses a value accumulated over it, "
                     f"which needs {ran + 1} passes over the loop"
