@@ -39,7 +39,7 @@ def replacement(
     region = plan.region
     start, end = file.offset(region.range.start), file.offset(region.range.end)
     text = file.text[start:end]
-    if text.replace("\r\n", "\n").strip() != region.text.replace("\r\n", "\n").strip() or not text.strip():
+    if not text.strip() or _unix(text) != _unix(region.text):
         raise EditError(f"The code of {region.function} has changed since it was analysed; analyse the file again.")
     start += len(text) - len(text.lstrip())
     end -= len(text) - len(text.rstrip())
@@ -53,6 +53,11 @@ def replacement(
     if before.strip() or (after and not after.startswith("#")):
         return _value_of_statement(file, plan, alias, run)
     return _statements(file, plan, alias, run, first, last, in_string)
+
+
+def _unix(text: str) -> str:
+    """The text as Python reads it: line ends do not count, nor do blanks around it."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 def _statements_at(file: SourceFile, tree: ast.Module, start: int, end: int) -> list[ast.stmt]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ def engine(path: Path | None, busy_s: float) -> Engine:
 
 
 @contextmanager
-def transaction(engine: Engine, writes: bool) -> Iterator[Connection]:
+def transaction(engine: Engine, writes: bool) -> Generator[Connection]:
     """A connection with a transaction that is committed at the end, or undone whole when anything is raised."""
     with engine.connect().execution_options(writes=writes) as connection, connection.begin():
         yield connection
