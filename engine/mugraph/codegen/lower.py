@@ -1,0 +1,110 @@
+"""A block graph and a schedule become one Triton kernel: pure text generation, without torch or triton.
+
+The steps, each in its own file of `mugraph.codegen.tile`: axes → nodes → dimensions → order → safe softmax → emission.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mugraph.codegen.kernel import KernelSource, Rejected
+from mugraph.codegen.launcher import launcher_text
+from mugraph.codegen.tile.analyses import analyse, varying
+from mugraph.codegen.tile.axes import Dim, Plan, plan_axes, widen
+from mugraph.codegen.tile.constants import Constants
+from mugraph.codegen.tile.dims import product_dims, tile_dims
+from mugraph.codegen.tile.emit import Emitter
+from mugraph.codegen.tile.index import Indices, grid_of, kernel_names
+from mugraph.codegen.tile.nodes import Nodes, TileKind, tile_nodes
+from mugraph.codegen.tile.order import total_order
+from mugraph.codegen.tile.shared import check_shared
+from mugraph.codegen.tile.softmax import safe_softmax
+from mugraph.codegen.tile.text import Item, Printer, prune
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.target import Target
+from mugraph.ir.tensors import contiguous_strides
+
+
+def lower(block: BlockGraph, schedule: Schedule, *, target: Target | None = None) -> KernelSource:
+    """The kernel of a candidate. Raises Rejected, with one sentence, for what the rules cannot lower, and for what
+    needs more shared memory than `target` has (an estimate)."""
+    _check(block)
+    plan = plan_axes(block, schedule)
+    nodes = tile_nodes(block, schedule, plan)
+    dims = tile_dims(nodes, plan)
+    sides = {d for n in nodes.values() if n.kind is TileKind.DOT for d in _sides(n.name, nodes, plan, dims)}
+    plan = widen(plan, [dim for dim in dims if dim in sides])
+    nodes = tile_nodes(block, schedule, plan)  # a loop may have become one iteration
+    dims = tile_dims(nodes, plan)
+    order = _order(block, nodes, plan, dims, schedule.swap)
+    softmax = safe_softmax(nodes, plan, varying(nodes, plan))
+    facts = analyse(softmax.nodes, plan, {tensor.name: tensor for tensor in block.tensors})
+    if target is not None:
+        check_shared(block, softmax.nodes, facts, plan, dims, schedule, target)
+
+    names = kernel_names(block.tensors, plan)
+    grid = grid_of(schedule, plan, names)
+    constants = Constants(plan, names)
+    emitter = Emitter(block, plan, softmax, facts, order, Indices(plan, dims, block.sizes, names, grid), constants)
+    root = emitter.emit()
+    items: list[Item] = [*root.head, *root.items]
+    printer = Printer()
+    printer.render(items)  # decides which values are written into others
+    prune(items, printer)
+    body = printer.render(items)
+
+    tensors = (*block.inputs, *block.outputs)
+    pointers = tuple(names.pointer[tensor.name] for tensor in tensors)
+    words = set(re.findall(r"\w+", "\n".join(body)))
+    sizes = {names.size[axis]: p.size for axis, p in plan.items() if names.size[axis] in words}
+    tiles = {names.block[axis]: p.block for axis, p in plan.items() if names.block[axis] in words}
+    named = {name: value for name, value in constants.named.items() if name in words}
+    tiles = {name: value for name, value in tiles.items() if name not in sizes}
+    function = f"{block.name}_kernel"
+    groups: list[list[str]] = [[*pointers], [*sizes], [*named], [*tiles]]
+    signature = [", ".join(p if i == 0 else f"{p}: tl.constexpr" for p in g) for i, g in enumerate(groups) if g]
+    jit = "\n".join(["@triton.jit", f"def {function}(", *(f"    {line}," for line in signature), "):", *body])
+    outputs = block.outputs
+    constexprs: dict[str, int | float] = {**sizes, **named, **tiles}
+    return KernelSource(
+        name=block.name,
+        jit=jit,
+        pointers=pointers,
+        constexprs=constexprs,
+        grid=grid.launch,
+        inputs=block.inputs,
+        outputs=outputs,
+        sizes=block.sizes,
+        num_warps=schedule.num_warps,
+        num_stages=schedule.num_stages,
+        launcher=launcher_text(block, function, grid.launch, constexprs, schedule),
+    )
+
+
+def _sides(name: str, nodes: Nodes, plan: Plan, dims: tuple[Dim, ...]) -> tuple[Dim, Dim, Dim]:
+    product = product_dims(nodes[name], nodes, plan, dims)
+    return product.left, product.inner, product.right
+
+
+def _order(block: BlockGraph, nodes: Nodes, plan: Plan, dims: tuple[Dim, ...], swap: bool) -> tuple[Dim, ...]:
+    products = [product_dims(n, nodes, plan, dims) for n in nodes.values() if n.kind is TileKind.DOT]
+    of = {axis: dim for dim in dims for axis in dim.axes}
+    memory: list[tuple[int, list[Dim]]] = []
+    outputs = {tensor.name for tensor in block.outputs}
+    for tensor in block.tensors:
+        strides = tensor.axis_strides(block.sizes)
+        axes = sorted((axis for axis in tensor.axes if axis in of), key=lambda axis: -abs(strides[axis]))
+        memory.append((2 if tensor.name in outputs else 1, list(dict.fromkeys(of[axis] for axis in axes))))
+    return total_order(dims, products, memory, swap)
+
+
+def _check(block: BlockGraph) -> None:
+    """Outputs are written contiguous, and each once."""
+    stored = [op.tensor for op in block.ops if op.kind.value == "store"]
+    for tensor in block.outputs:
+        if stored.count(tensor.name) > 1:
+            raise Rejected(f"output {tensor.name} is stored twice.")
+        dense = contiguous_strides(tensor.dims, block.sizes)
+        shape = tensor.shape(block.sizes)
+        if any(size > 1 and have != want for size, have, want in zip(shape, tensor.strides, dense, strict=True)):
+            raise Rejected(f"output {tensor.name} is not contiguous.")

@@ -1,0 +1,259 @@
+"""Demand-driven emission: each operator lands in the outermost region in which its loops' indices are known.
+
+`need(value, region)` emits a value once per region that needs its own. This hoists what does not vary, opens an inner
+loop where an accumulator needs one, lets accumulators of one loop and one pass share it, and computes rows that do not
+fit in registers again in a second pass over their loop (lowering rules; MCFuser §3's trees of loops follow).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+
+from mugraph.codegen.kernel import Rejected
+from mugraph.codegen.tile.analyses import Analyses
+from mugraph.codegen.tile.axes import Dim, Plan, Role
+from mugraph.codegen.tile.constants import Constants
+from mugraph.codegen.tile.index import Indices, subscript
+from mugraph.codegen.tile.nodes import Node, TileKind
+from mugraph.codegen.tile.operators import Operators
+from mugraph.codegen.tile.pads import summed
+from mugraph.codegen.tile.softmax import SafeSoftmax
+from mugraph.codegen.tile.text import Block, Expr, Item, Line, Prec, Ref, Region, Value, uses
+from mugraph.ir.block import BlockGraph
+
+_LOOP_ORDER = {TileKind.ROWMAX: 0, TileKind.ACCUM: 1, TileKind.STORE: 2}
+
+
+class Emitter(Operators):
+    """Emits a whole graph into `root`."""
+
+    def __init__(
+        self, block: BlockGraph, plan: Plan, softmax: SafeSoftmax, facts: Analyses, order: Sequence[Dim],
+        indices: Indices, constants: Constants,
+    ) -> None:  # fmt: skip
+        super().__init__(block, plan, softmax.nodes, facts, order, indices, constants)
+        self._softmax = softmax
+        self._loops = [axis for axis in block.loop_axes if axis in plan]
+        self._stored: set[str] = set()
+        self._open: set[str] = set()
+        self._rescales: dict[tuple[int, str, float], Value] = {}
+        self._old_max: dict[tuple[int, str], str] = {}
+
+    def emit(self) -> Region:
+        root = Region()
+        for line in self.indices.grid.lines:
+            root.head.append(line)
+        for dim in self.order:
+            if not self._loop_of(dim):
+                root.head += self.indices.head(dim)
+        for node in self.nodes.values():
+            if node.kind is TileKind.STORE:
+                self._store(node, root)
+        self.finish_loads()
+        return root
+
+    def need(self, name: str, region: Region) -> Value:
+        node = self.nodes[name]
+        home = self._home(node, region)
+        if name not in home.memo:
+            if node.loop:
+                self._loop(node, node.loop, home)
+            elif node.kind is TileKind.EXP2:
+                home.memo[name] = self._exponential(node, home)
+            else:
+                home.memo[name] = self.operator(node, home)
+        return home.memo[name]
+
+    def _home(self, node: Node, region: Region) -> Region:
+        """The outermost region around `region` in which all loops of the node are bound."""
+        vary = self.facts.vary[node.name]
+        fitting = [r for r in region.chain if vary <= r.bound]
+        if not fitting:
+            loops = ", ".join(sorted(vary - region.bound))
+            raise Rejected(f"{node.name} is used outside the loop over {loops} without an accumulator.")
+        return fitting[-1]
+
+    def _loop_of(self, dim: Dim) -> str:
+        return next((axis for axis in dim.axes if self.plan[axis].role is Role.LOOP), "")
+
+    # Loops
+
+    def _loop(self, first: Node, axis: str, home: Region) -> None:
+        """Open a loop over `axis` in `home` for `first` and all that can share it."""
+        turn = self._pass(first, axis)
+        around = set(self._open)
+        members = [n for n in self.nodes.values() if n is first or self._shares(n, axis, turn, home, around)]
+        members.sort(key=lambda n: _LOOP_ORDER[n.kind])
+        self._open |= {n.name for n in members}
+        body = Region(home, axis, turn)
+        for dim in self.order:
+            if axis in dim.axes:
+                body.head += self.indices.head(dim)
+        before: list[Item] = []
+        after: list[Item] = []
+        done: dict[str, Value] = {}
+        for node in members:
+            if node.kind is TileKind.ROWMAX:
+                done[node.name] = self._running_max(node, home, body, before, after)
+            elif node.kind is TileKind.ACCUM:
+                done[node.name] = self._accumulate(node, home, body, before)
+            else:
+                self._store(node, body)
+        home.memo.update(done)
+        home.items += before
+        home.items.append(Block(self._header(axis), [*body.head, *body.items, *after]))
+        self._open -= {n.name for n in members}
+
+    def _pass(self, node: Node, axis: str) -> int:
+        return self.facts.passes[node.inputs[0]].get(axis, 0)
+
+    def _shares(self, node: Node, axis: str, turn: int, home: Region, around: set[str]) -> bool:
+        vary = self.facts.vary[node.name]
+        if self.facts.below[node.name] & around or node.name in around:
+            return False  # it waits for a value that this loop is opened for
+        if node.kind is TileKind.STORE:
+            waits = node.name not in self._stored and self._next_loop(node, home) == axis and home.bound <= vary
+            return waits and self._pass(node, axis) == turn
+        if node.loop != axis or not vary <= home.bound or node.name in home.memo:
+            return False
+        return self._home(node, home) is home and self._pass(node, axis) == turn
+
+    def _header(self, axis: str) -> str:
+        names = self.indices.names
+        if self.plan[axis].wide:
+            return f"for {names.loop[axis]} in range(0, {names.size[axis]}, {names.block[axis]})"
+        return f"for {names.loop[axis]} in range(0, {names.size[axis]})"
+
+    def _accumulate(self, node: Node, home: Region, body: Region, before: list[Item]) -> Value:
+        dims = self.dims(node)
+        source = self.nodes[node.inputs[0]]
+        name = self.fresh(node.name)
+        before.append(Line(name, Expr((self._filled(dims, "0.0"),))))
+        alpha = self._rescale(node, body)
+        target = Ref(alpha, Prec.ATOM, subscript(alpha.dims, dims)) if alpha else None
+        if source.kind is TileKind.DOT and self.facts.users[source.name] == 1:
+            pads = self.dot_pads(source, body)
+            product = self.dot(source, body, name)
+            if target:
+                body.items.append(Line(name, uses(Expr((target,)), body), "*="))
+            body.items.append(Line(name, uses(product, body)))
+        else:
+            value = self.f32(self.need(source.name, body))
+            for dim in dims:
+                if node.loop in dim.axes:  # the last iteration's tail would stay in the sum
+                    value = self.forced(value, dim, 0.0)
+            pads = value.pads
+            added = Ref(value, Prec.MUL)
+            if target:
+                body.items.append(Line(name, uses(Expr((f"{name} * ", target, " + ", added)), body)))
+            else:
+                body.items.append(Line(name, uses(Expr((Ref(value),)), body), "+="))
+        kept = {dim: summed(pad) for dim, pad in pads.items() if dim in dims and node.loop not in dim.axes}
+        return Value(name, dims, "f32", kept, home, Expr((name,)), named=True)
+
+    def _filled(self, dims: Sequence[Dim], value: str) -> str:
+        if not dims:
+            return value
+        shape = self.shape(dims)
+        return f"tl.zeros({shape}, dtype=tl.float32)" if value == "0.0" else f"tl.full({shape}, {value}, tl.float32)"
+
+    # Softmax
+
+    def _running_max(
+        self, node: Node, home: Region, body: Region, before: list[Item], after: list[Item]
+    ) -> Value:
+        """Keep `name` as the maximum so far; `after` the iteration it takes the new one."""
+        dims = self.dims(node)
+        name, new_name = self.fresh("row_max"), self.fresh("new_max")
+        before.append(Line(name, Expr((self._filled(dims, 'float("-inf")'),))))
+        tile = self._scaled_max(node, body)
+        new = self.define(new_name, dims, {}, body, Expr((f"tl.maximum({name}, ", *tile.parts, ")")), named=True)
+        after.append(Line(name, uses(Expr((new_name,)), body)))
+        new.uses += 1
+        if self._may_be_empty(node):
+            # A row without a finite logit yet: subtracting its -inf would give NaN.
+            parts = ("tl.where(", Ref(new), ' == float("-inf"), 0.0, ', Ref(new), ")")
+            new = self.define(self.fresh("shift"), dims, {}, body, Expr(parts), named=True)
+        body.running[node.name] = new
+        self._old_max[id(body), node.name] = name
+        return Value(name, dims, "f32", {}, home, Expr((name,)), named=True)
+
+    def _scaled_max(self, node: Node, region: Region) -> Expr:
+        """max(logits) * scale over the row's part in the tile."""
+        logits = self._logits(node, region)
+        over = [dim for dim in logits.dims if node.over.intersection(dim.axes)]
+        text = self.reduction("tl.max", logits, over)
+        return Expr((*text.parts, f" * {self._scale(node)}"), Prec.MUL)
+
+    def _logits(self, shift: Node, region: Region) -> Value:
+        """The logits, -inf in the lanes beyond the end of the row."""
+        value = self.f32(self.need(shift.inputs[0], region))
+        for dim in value.dims:
+            if shift.over.intersection(dim.axes):
+                value = self.forced(value, dim, -inf)
+        return value
+
+    def _scale(self, node: Node) -> str:
+        return self.constants.base_two(self._softmax.scales[node.name], node.value)
+
+    def _may_be_empty(self, node: Node) -> bool:
+        """Whether a whole row of a tile may be -inf: not for plain products, but where something is added (a mask)."""
+        below = {node.inputs[0], *self.facts.below[node.inputs[0]]}
+        kinds = {self.nodes[name].kind for name in below}
+        return TileKind.ADD in kinds or TileKind.SUB in kinds or TileKind.DOT not in kinds
+
+    def whole_max(self, node: Node, region: Region) -> Value:
+        return self.define(self.fresh("row_max"), self.dims(node), {}, region, self._scaled_max(node, region))
+
+    def _exponential(self, node: Node, region: Region) -> Value:
+        shift = self.nodes[node.inputs[1]]
+        current = next((r.running[shift.name] for r in region.chain if shift.name in r.running), None)
+        row_max = current or self.need(shift.name, region)
+        logits = self._logits(shift, region)
+        dims = logits.dims
+        below = Ref(row_max, Prec.MUL, subscript(row_max.dims, dims))
+        parts = ("tl.exp2(", Ref(logits, Prec.MUL), f" * {self._scale(shift)} - ", below, ")")
+        return self.define(self.fresh(node.name), dims, self.pads(node, [logits]), region, Expr(parts))
+
+    def _rescale(self, node: Node, body: Region) -> Value | None:
+        """What an accumulator is multiplied by when the running maxima it is relative to grow: alpha ** degree."""
+        degrees: Mapping[str, float] = self._softmax.degrees.get(node.inputs[0], {})
+        factors = [self._alpha(name, degrees[name], body) for name in body.running if degrees.get(name)]
+        if not factors:
+            return None
+        product = factors[0]
+        for factor in factors[1:]:
+            dims = tuple(d for d in self.order if d in product.dims or d in factor.dims)
+            left = Ref(product, Prec.MUL, subscript(product.dims, dims))
+            right = Ref(factor, Prec.ATOM, subscript(factor.dims, dims))
+            product = self.define(self.fresh("alpha"), dims, {}, body, Expr((left, " * ", right), Prec.MUL))
+        return product
+
+    def _alpha(self, shift: str, degree: float, body: Region) -> Value:
+        key = (id(body), shift, degree)
+        if key not in self._rescales:
+            new = body.running[shift]
+            old = self._old_max[id(body), shift]
+            power = "" if degree == 1.0 else f" * {degree}"
+            left, right = ("(", ")") if power else ("", "")
+            parts = (f"tl.exp2({left}{old} - ", Ref(new, Prec.MUL), f"{right}{power})")
+            self._rescales[key] = self.define(self.fresh("alpha"), new.dims, {}, body, Expr(parts), named=True)
+        return self._rescales[key]
+
+    # Stores
+
+    def _next_loop(self, node: Node, region: Region) -> str:
+        """The outermost loop the stored value varies in that is not open at `region`."""
+        missing = self.facts.vary[node.name] - region.bound
+        return next((axis for axis in self._loops if axis in missing), "")
+
+    def _store(self, node: Node, region: Region) -> None:
+        if node.name in self._stored:
+            return
+        loop = self._next_loop(node, region)
+        if loop:
+            self._loop(node, loop, region)
+            return
+        self._stored.add(node.name)
+        region.items.append(self.store(node, region))

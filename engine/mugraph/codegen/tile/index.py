@@ -1,0 +1,179 @@
+"""Names and text of indices, masks, strides and pointers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from mugraph.codegen.kernel import Rejected
+from mugraph.codegen.names import Scope
+from mugraph.codegen.tile.axes import Dim, Plan, Role
+from mugraph.codegen.tile.text import Expr, Item, Line
+from mugraph.ir.block import Schedule
+from mugraph.ir.tensors import Tensor
+
+GRID_LIMITS = (2**31 - 1, 65_535, 65_535)
+"""Thread blocks a launch may have along x, y, z."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the kernel calls its sizes and tiles.
+
+    size, block: axis -> constexpr parameter. index: axis -> its offsets, or its scalar index.
+    """
+
+    scope: Scope
+    pointer: Mapping[str, str]
+    size: Mapping[str, str]
+    block: Mapping[str, str]
+    index: Mapping[str, str]
+    loop: Mapping[str, str]
+
+
+def kernel_names(tensors: Sequence[Tensor], plan: Plan) -> Names:
+    scope = Scope()
+    pointer = {tensor.name: scope.unique(f"{tensor.name}_ptr") for tensor in tensors}
+    size = {axis: scope.unique(axis.upper()) for axis in plan}
+    exact = {a for a, p in plan.items() if p.role is Role.WHOLE and not p.padded}
+    block = {axis: size[axis] if axis in exact else scope.unique(f"BLOCK_{axis.upper()}") for axis in plan}
+    index: dict[str, str] = {}
+    loop: dict[str, str] = {}
+    for axis, p in plan.items():
+        if p.wide:
+            index[axis] = scope.unique(f"offs_{axis}")
+            loop[axis] = scope.unique(f"{axis}0") if p.role is Role.LOOP else ""
+        else:
+            index[axis] = scope.unique(f"pid_{axis}" if p.role is Role.GRID else f"{axis}_i")
+            loop[axis] = index[axis]
+    return Names(scope, pointer, size, block, index, loop)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """launch: blocks along x, y, z. lines: `pid_*` of every grid axis. pids: axis -> its variable."""
+
+    launch: tuple[int, int, int]
+    lines: tuple[Line, ...]
+    pids: Mapping[str, str]
+
+
+def grid_of(schedule: Schedule, plan: Plan, names: Names) -> Grid:
+    """Program ids, the schedule's first axis on x. More than three axes, or too many blocks for y or z, share x."""
+    axes = [axis for axis, _ in schedule.grid if axis in plan and plan[axis].role is Role.GRID]
+    counts = [plan[axis].count for axis in axes]
+    pids = {axis: names.scope.unique(f"pid_{axis}") if plan[axis].wide else names.index[axis] for axis in axes}
+    lines: list[Line] = []
+    if len(axes) <= 3 and all(count <= limit for count, limit in zip(counts, GRID_LIMITS, strict=False)):
+        for at, axis in enumerate(axes):
+            lines.append(_line(pids[axis], f"tl.program_id({at})"))
+        x, y, z = (*counts, 1, 1, 1)[:3]
+        return Grid((x, y, z), tuple(lines), pids)
+    total = prod(counts)
+    if total > GRID_LIMITS[0]:
+        raise Rejected(f"the grid has {total} thread blocks, more than a launch may have.")
+    rest = names.scope.unique("pid")
+    lines.append(_line(rest, "tl.program_id(0)"))
+    for at, axis in enumerate(axes):
+        blocks = names.size[axis] if not plan[axis].wide else f"tl.cdiv({names.size[axis]}, {names.block[axis]})"
+        if at == len(axes) - 1:
+            lines.append(_line(pids[axis], rest))
+            break
+        lines.append(_line(pids[axis], f"{rest} % {blocks}"))
+        following = names.scope.unique("pid_rest")
+        lines.append(_line(following, f"{rest} // {blocks}"))
+        rest = following
+    return Grid((total, 1, 1), tuple(lines), pids)
+
+
+class Indices:
+    """Text that addresses tensors, once the order of dimensions is known."""
+
+    def __init__(self, plan: Plan, dims: Sequence[Dim], sizes: Mapping[str, int], names: Names, grid: Grid) -> None:
+        self.plan = plan
+        self.sizes = sizes
+        self.names = names
+        self.grid = grid
+        self.dim_of = {axis: dim for dim in dims for axis in dim.axes}
+        self.mask = {dim: names.scope.unique(f"mask_{dim.name}") for dim in dims}
+
+    def head(self, dim: Dim) -> list[Item]:
+        """Offsets and mask of one dimension; of a loop's in the loop's body."""
+        lines: list[Item] = []
+        names, plan = self.names, self.plan
+        local: dict[str, str] = {}
+        if len(dim.axes) == 1:
+            local[dim.axes[0]] = f"tl.arange(0, {names.block[dim.axes[0]]})"
+        else:
+            joint = names.scope.unique(f"offs_{dim.name}")
+            lines.append(_line(joint, f"tl.arange(0, {' * '.join(names.block[axis] for axis in dim.axes)})"))
+            inner = list[str]()
+            for at, axis in reversed(list(enumerate(dim.axes))):
+                text = f"{joint} // {_factor(inner)}" if inner else joint
+                local[axis] = text if at == 0 else f"{text} % {names.block[axis]}"
+                inner.insert(0, names.block[axis])
+        for axis in dim.axes:
+            text = local[axis]
+            if plan[axis].role is Role.GRID:
+                text = f"{self.grid.pids[axis]} * {names.block[axis]} + {text}"
+            elif plan[axis].role is Role.LOOP:
+                text = f"{names.loop[axis]} + {text}"
+            lines.append(_line(names.index[axis], text))
+        if dim.padded(plan):
+            tests = [f"{names.index[axis]} < {names.size[axis]}" for axis in dim.axes if plan[axis].padded]
+            text = tests[0] if len(tests) == 1 else " & ".join(f"({test})" for test in tests)
+            lines.append(_line(self.mask[dim], text))
+        return lines
+
+    def broadcast(self, dim: Dim, dims: Sequence[Dim]) -> str:
+        """What makes a vector along `dim` broadcast in a tile of `dims`."""
+        return subscript((dim,), dims)
+
+    def pointer(self, tensor: Tensor, dims: Sequence[Dim]) -> str:
+        """Address of every element of the tile: base + index * stride, in memory order."""
+        strides = tensor.axis_strides(self.sizes)
+        symbols = stride_symbols(tensor, self.sizes, self.names.size)
+        far = sum(abs(stride) * (self.sizes[axis] - 1) for axis, stride in strides.items()) >= 2**31
+        terms = [self.names.pointer[tensor.name]]
+        for axis in sorted((a for a in tensor.axes if a in self.plan), key=lambda a: -abs(strides[a])):
+            wide = self.plan[axis].wide
+            if strides[axis] == 0 and not wide:
+                continue
+            index = self.names.index[axis] + (".to(tl.int64)" if far else "")
+            if wide:
+                index += self.broadcast(self.dim_of[axis], dims)
+            terms.append(index if symbols[axis] == "1" else f"{index} * {symbols[axis]}")
+        return " + ".join(terms)
+
+    def masks(self, dims: Sequence[Dim]) -> str:
+        """Conjunction of the masks of a tile's padded dimensions, "" when there is none."""
+        return " & ".join(self.mask[dim] + self.broadcast(dim, dims) for dim in dims if dim.padded(self.plan))
+
+
+def subscript(have: Sequence[Dim], want: Sequence[Dim]) -> str:
+    if not have or tuple(have) == tuple(want):
+        return ""
+    return "[" + ", ".join(":" if dim in have else "None" for dim in want) + "]"
+
+
+def stride_symbols(tensor: Tensor, sizes: Mapping[str, int], names: Mapping[str, str]) -> dict[str, str]:
+    """Each axis's stride as a product of sizes where the tensor is densely packed up to it, else as a number."""
+    strides = tensor.axis_strides(sizes)
+    symbols: dict[str, str] = {}
+    inner, packed = list[str](), 1
+    for axis in sorted((a for a in tensor.axes if sizes[a] > 1), key=lambda a: abs(strides[a])):
+        symbols[axis] = str(strides[axis])
+        if strides[axis] == packed:
+            symbols[axis] = " * ".join(reversed(inner)) or "1"
+            inner.append(names[axis])
+            packed *= sizes[axis]
+    return symbols
+
+
+def _factor(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"({' * '.join(names)})"
+
+
+def _line(target: str, text: str) -> Line:
+    return Line(target, Expr((text,)), prunable=True)

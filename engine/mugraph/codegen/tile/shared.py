@@ -1,0 +1,43 @@
+"""Shared memory a kernel will need, estimated before it is compiled (MCFuser's pruning rule 4)."""
+
+from __future__ import annotations
+
+from math import prod
+
+from mugraph.codegen.kernel import Rejected
+from mugraph.codegen.tile.analyses import Analyses
+from mugraph.codegen.tile.axes import Dim, Plan
+from mugraph.codegen.tile.nodes import Nodes, TileKind
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.target import Target
+from mugraph.ir.tensors import ITEMSIZE
+
+SLACK = 1.2
+"""The estimate may be this much above the device's limit: the compiler reuses buffers (MCFuser, rule 4)."""
+
+
+def shared_estimate(
+    block: BlockGraph, nodes: Nodes, facts: Analyses, plan: Plan, dims: tuple[Dim, ...], schedule: Schedule
+) -> int:
+    """Bytes: each load that feeds a product, once per stage in flight when it is in a loop."""
+    fed = {name for node in nodes.values() if node.kind is TileKind.DOT for name in node.inputs}
+    total = 0
+    for name in sorted(fed):
+        node = nodes[name]
+        if node.kind is not TileKind.LOAD:
+            continue
+        elements = prod(dim.extent(plan) for dim in dims if node.axes.intersection(dim.axes))
+        stages = max(schedule.num_stages - 1, 1) if facts.vary[name] else 1
+        total += elements * ITEMSIZE[block.tensor(node.tensor).dtype] * stages
+    return total
+
+
+def check_shared(
+    block: BlockGraph, nodes: Nodes, facts: Analyses, plan: Plan, dims: tuple[Dim, ...], schedule: Schedule, target: Target
+) -> None:
+    need = shared_estimate(block, nodes, facts, plan, dims, schedule)
+    if need > SLACK * target.shared:
+        raise Rejected(
+            f"the kernel needs about {need // 1024} KB of shared memory (estimated); "
+            f"{target.name} has {target.shared // 1024} KB a block."
+        )

@@ -1,0 +1,148 @@
+"""Safe softmax: every exponential is taken relative to the maximum of its row.
+
+Softmax does not change when its logits are shifted, so the graph may: `exp(s)` becomes `exp(s - max)` when every stored
+value is homogeneous of degree 0 in it. A value's degree in one exponential counts the factors of it: products add,
+quotients subtract, sums keep. Where the reduced axis is looped the maximum runs with the loop (ROWMAX with a loop), and
+accumulators of degree d are rescaled by exp(old - new) ** d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from mugraph.codegen.kernel import Rejected
+from mugraph.codegen.tile.axes import Plan, Role
+from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
+
+LOG2E = 1.4426950408889634
+
+Degrees = Mapping[str, float]
+"""ROWMAX name -> degree."""
+
+
+@dataclass(frozen=True)
+class SafeSoftmax:
+    """nodes: the graph without EXP. degrees: of every node in each shifted exponential (absent: 0).
+    scales: ROWMAX -> the constant node whose value is folded into its base-2 factor ("" when there was none)."""
+
+    nodes: dict[str, Node]
+    degrees: Mapping[str, Degrees] = field(default_factory=dict[str, Degrees])
+    scales: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def safe_softmax(nodes: Nodes, plan: Plan, vary: Mapping[str, frozenset[str]]) -> SafeSoftmax:
+    """Replace every EXP by ROWMAX and EXP2, or raise Rejected where no shift leaves the outputs unchanged."""
+    exps = [node for node in nodes.values() if node.kind is TileKind.EXP]
+    degrees: dict[str, dict[str, float]] = {name: {} for name in nodes}
+    out: dict[str, Node] = {}
+    shifts: dict[str, Node] = {}
+    scales: dict[str, str] = {}
+    for exp in exps:
+        degree = _degrees(exp, nodes)
+        reduced = _reduced(exp, nodes, degree, vary)
+        shift, scale = _shift(exp, nodes, plan, reduced, vary)
+        _keeps_rows(exp, nodes, degree, reduced)
+        shifts[exp.name], scales[shift.name] = shift, scale
+        for name, d in degree.items():
+            if d:
+                degrees[name][shift.name] = d
+    for node in nodes.values():
+        if node.name in shifts:
+            shift = shifts[node.name]
+            out[shift.name] = shift
+            out[node.name] = replace(
+                node, kind=TileKind.EXP2, inputs=(shift.inputs[0], shift.name), value=shift.value
+            )
+        else:
+            out[node.name] = node
+    return SafeSoftmax(out, degrees, scales)
+
+
+def _degrees(exp: Node, nodes: Nodes) -> dict[str, float]:
+    degree: dict[str, float] = {}
+    for node in nodes.values():
+        below = [degree[name] for name in node.inputs]
+        match node.kind:
+            case TileKind.EXP if node.name == exp.name:
+                degree[node.name] = 1.0
+                continue
+            case TileKind.MUL | TileKind.DOT:
+                degree[node.name] = below[0] + below[1]
+                continue
+            case TileKind.DIV:
+                degree[node.name] = below[0] - below[1]
+                continue
+            case TileKind.SQRT:
+                degree[node.name] = below[0] / 2
+                continue
+            case TileKind.RSQRT:
+                degree[node.name] = -below[0] / 2
+                continue
+            case TileKind.SUM:
+                degree[node.name] = below[0]
+                continue
+            case TileKind.ACCUM:
+                degree[node.name] = below[0]
+                if below[0] < 0:
+                    raise Rejected(f"{node.name} accumulates a reciprocal of {exp.name}, which may overflow.")
+                continue
+            case TileKind.ADD | TileKind.SUB if below[0] == below[1]:
+                degree[node.name] = below[0]
+                continue
+            case _:
+                pass
+        if any(below):
+            what = "is stored" if node.kind is TileKind.STORE else f"enters {node.kind.value} {node.name}"
+            raise Rejected(f"{exp.name} is no softmax: a value that depends on the scale of its exponentials {what}.")
+        degree[node.name] = 0.0
+    return degree
+
+
+def _reduced(
+    exp: Node, nodes: Nodes, degree: Mapping[str, float], vary: Mapping[str, frozenset[str]]
+) -> frozenset[str]:
+    """Axes along which values proportional to the exponential are summed: the row of the softmax."""
+    axes: set[str] = set()
+    for node in nodes.values():
+        if node.kind in (TileKind.SUM, TileKind.DOT) and any(degree[name] for name in node.inputs):
+            united = frozenset[str]().union(*(nodes[name].axes for name in node.inputs))
+            axes |= united - node.axes
+        elif node.kind is TileKind.MUL and degree[node.name]:
+            axes |= (nodes[node.inputs[0]].axes | nodes[node.inputs[1]].axes) - node.axes
+        elif node.kind is TileKind.ACCUM and degree[node.name] and node.loop in vary[exp.name]:
+            axes.add(node.loop)
+    return frozenset(axes) & (exp.axes | vary[exp.name])
+
+
+def _shift(
+    exp: Node, nodes: Nodes, plan: Plan, reduced: frozenset[str], vary: Mapping[str, frozenset[str]]
+) -> tuple[Node, str]:
+    """The row maximum, in units of log2, and the constant node whose factor it takes in."""
+    if not reduced:
+        raise Rejected(f"{exp.name} is no softmax: nothing sums its exponentials.")
+    loops = sorted(axis for axis in reduced & vary[exp.name] if plan[axis].role is Role.LOOP)
+    if len(loops) > 1:
+        raise Rejected(f"the softmax of {exp.name} runs over the loops {' and '.join(loops)}; one is supported.")
+    logits, factor, scale = exp.inputs[0], LOG2E, ""
+    source = nodes[logits]
+    if source.kind in (TileKind.MUL, TileKind.DIV):
+        for constant, other in ((1, 0), (0, 1)) if source.kind is TileKind.MUL else ((1, 0),):
+            const = nodes[source.inputs[constant]]
+            if const.kind is TileKind.CONST and const.value > 0 and nodes[source.inputs[other]].axes == exp.axes:
+                logits, scale = source.inputs[other], const.name
+                factor = LOG2E * const.value if source.kind is TileKind.MUL else LOG2E / const.value
+                break
+    wide = frozenset(axis for axis in reduced & exp.axes if plan[axis].wide)
+    shift = Node(
+        f"{exp.name}_max", TileKind.ROWMAX, (logits,), exp.axes - reduced, wide, loops[0] if loops else "", value=factor
+    )
+    return shift, scale
+
+
+def _keeps_rows(exp: Node, nodes: Nodes, degree: Mapping[str, float], reduced: frozenset[str]) -> None:
+    rows = exp.axes - reduced
+    for node in nodes.values():
+        if degree[node.name] and not rows <= node.axes:
+            missing = ", ".join(sorted(rows - node.axes))
+            raise Rejected(f"{node.name} mixes rows of the softmax {exp.name} that have different maxima (axis {missing}).")

@@ -1,0 +1,281 @@
+"""Block graphs built by hand: the figures of the papers and the corners of the lowering rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from mugraph.ir.block import BlockGraph, Loop
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.tensors import Dims, DType, Tensor, contiguous_strides
+
+
+class Graph:
+    """Writes a block graph one operator at a time; axes follow from the operands."""
+
+    def __init__(self, name: str, sizes: dict[str, int], loops: tuple[Loop, ...] = (), dtype: DType = "f16") -> None:
+        self.name, self.sizes, self.loops, self.dtype = name, sizes, loops, dtype
+        self.tensors: list[Tensor] = []
+        self.outputs: list[Tensor] = []
+        self.ops: list[Op] = []
+        self.axes: dict[str, tuple[str, ...]] = {}
+
+    def _add(self, op: Op) -> str:
+        self.ops.append(op)
+        self.axes[op.name] = op.axes
+        return op.name
+
+    def _tensor(self, name: str, dims: Dims, strides: tuple[int, ...] | None, dtype: DType | None) -> Tensor:
+        return Tensor(name, dims, strides or contiguous_strides(dims, self.sizes), dtype or self.dtype)
+
+    def load(
+        self, name: str, dims: str | Dims, *, strides: tuple[int, ...] | None = None, dtype: DType | None = None
+    ) -> str:
+        """dims: "m h" for one axis a dimension, or the tuple of tuples."""
+        tensor = self._tensor(name, _dims(dims), strides, dtype)
+        self.tensors.append(tensor)
+        return self._add(Op(name, Kind.LOAD, axes=tuple(sorted(tensor.axes)), tensor=name))
+
+    def const(self, name: str, value: float) -> str:
+        return self._add(Op(name, Kind.CONST, value=value))
+
+    def do(self, kind: Kind, name: str, *inputs: str, fn: str = "") -> str:
+        axes = tuple(sorted({axis for value in inputs for axis in self.axes[value]}))
+        return self._add(Op(name, kind, inputs, axes, fn=fn))
+
+    def add(self, name: str, a: str, b: str) -> str:
+        return self.do(Kind.ADD, name, a, b)
+
+    def mul(self, name: str, a: str, b: str) -> str:
+        return self.do(Kind.MUL, name, a, b)
+
+    def div(self, name: str, a: str, b: str) -> str:
+        return self.do(Kind.DIV, name, a, b)
+
+    def sqrt(self, name: str, a: str) -> str:
+        return self.do(Kind.SQRT, name, a)
+
+    def exp(self, name: str, a: str) -> str:
+        return self.do(Kind.EXP, name, a)
+
+    def unary(self, name: str, fn: str, a: str) -> str:
+        return self.do(Kind.UNARY, name, a, fn=fn)
+
+    def _reduce(self, kind: Kind, name: str, inputs: tuple[str, ...], over: str) -> str:
+        gone = tuple(sorted(over.split()))
+        axes = tuple(sorted({axis for value in inputs for axis in self.axes[value]} - set(gone)))
+        return self._add(Op(name, kind, inputs, axes, over=gone))
+
+    def sum(self, name: str, a: str, over: str) -> str:
+        return self._reduce(Kind.SUM, name, (a,), over)
+
+    def dot(self, name: str, a: str, b: str, over: str) -> str:
+        return self._reduce(Kind.DOT, name, (a, b), over)
+
+    def accum(self, name: str, a: str, loop: str) -> str:
+        return self._add(Op(name, Kind.ACCUM, (a,), self.axes[a], over=(loop,)))
+
+    def store(self, value: str, tensor: str, dims: str | Dims, *, dtype: DType | None = None) -> None:
+        self.outputs.append(self._tensor(tensor, _dims(dims), None, dtype))
+        self._add(Op(f"store_{tensor}", Kind.STORE, (value,), self.axes[value], tensor=tensor))
+
+    def build(self) -> BlockGraph:
+        return BlockGraph(self.name, self.sizes, (*self.tensors, *self.outputs), tuple(self.ops), self.loops)
+
+
+def _dims(dims: str | Dims) -> Dims:
+    return tuple((axis,) for axis in dims.split()) if isinstance(dims, str) else dims
+
+
+def nest(*axes: str) -> tuple[Loop, ...]:
+    """Loops one inside the other, outermost first."""
+    loops: tuple[Loop, ...] = ()
+    for axis in reversed(axes):
+        loops = (Loop(axis, loops),)
+    return loops
+
+
+def rms_norm_linear(m: int, h: int, n: int, *, eps: bool = True, weight: bool = True, dtype: DType = "f16") -> BlockGraph:
+    """Mirage Figure 3b: the product and the sum of squares in one loop, the division after it."""
+    g = Graph("rms_norm_linear", {"m": m, "h": h, "n": n}, nest("h"), dtype)
+    x = g.load("x", "m h")
+    if weight:
+        weight_g = g.load("g", "h")
+    w = g.load("w", "h n")
+    squares = g.mul("squares", x, x)
+    ss = g.accum("ss", g.sum("ss_part", squares, "h"), "h")
+    scaled = g.mul("scaled", x, weight_g) if weight else x  # pyright: ignore[reportPossiblyUnboundVariable]
+    acc = g.accum("acc", g.dot("acc_part", scaled, w, "h"), "h")
+    mean = g.div("mean_square", ss, g.const("hidden", float(h)))
+    if eps:
+        mean = g.add("mean_eps", mean, g.const("eps", 1e-6))
+    g.store(g.div("normed", acc, g.sqrt("rms", mean)), "out", "m n")
+    return g.build()
+
+
+def gated_mlp(m: int, h: int, n: int, *, dtype: DType = "f16") -> BlockGraph:
+    """Mirage Figure 10b: both products in one loop."""
+    g = Graph("gated_mlp", {"m": m, "h": h, "n": n}, nest("h"), dtype)
+    x, gate, up = g.load("x", "m h"), g.load("w_gate", "h n"), g.load("w_up", "n h")
+    a = g.accum("gate", g.dot("gate_part", x, gate, "h"), "h")
+    b = g.accum("up", g.dot("up_part", x, up, "h"), "h")
+    g.store(g.mul("gated", g.unary("act", "silu", a), b), "out", "m n")
+    return g.build()
+
+
+def lora(m: int, h: int, n: int, r: int, *, dtype: DType = "f16") -> BlockGraph:
+    """out = x @ w + (x @ a) @ b: two accumulators in the loop, the small product after it."""
+    g = Graph("lora", {"m": m, "h": h, "n": n, "r": r}, nest("h"), dtype)
+    x, w, a, b = g.load("x", "m h"), g.load("w", "h n"), g.load("a", "h r"), g.load("b", "r n")
+    base = g.accum("base", g.dot("base_part", x, w, "h"), "h")
+    low = g.accum("low", g.dot("low_part", x, a, "h"), "h")
+    g.store(g.add("total", base, g.dot("up", low, b, "r")), "out", "m n")
+    return g.build()
+
+
+def ntrans(m: int, h: int, *, dtype: DType = "f16") -> BlockGraph:
+    """nTrans: y = norm(x + alpha * (norm(z) - x)), norms over whole rows."""
+    g = Graph("ntrans", {"m": m, "h": h}, (), dtype)
+    x, z, alpha = g.load("x", "m h"), g.load("z", "m h"), g.load("alpha", "h")
+    zn = g.div("zn", z, g.sqrt("z_norm", g.sum("z_ss", g.mul("z_sq", z, z), "h")))
+    delta = g.add("delta", zn, g.mul("minus_x", g.const("minus_one", -1.0), x))
+    moved = g.add("moved", x, g.mul("step", alpha, delta))
+    g.store(g.div("y", moved, g.sqrt("norm", g.sum("moved_ss", g.mul("moved_sq", moved, moved), "h"))), "out", "m h")
+    return g.build()
+
+
+def attention(
+    b: int, q: int, kv: int, d: int, *, scale: float | None = 0.125, bias: bool = False, looped: bool = True,
+    norm: bool = False, dtype: DType = "f16",
+) -> BlockGraph:  # fmt: skip
+    """Softmax attention for `b` heads; optionally with an additive mask, with RMS-normalised queries and keys, or with
+    the logits negated (scale < 0)."""
+    g = Graph("attention", {"b": b, "q": q, "kv": kv, "d": d, "e": d}, nest("kv") if looped else (), dtype)
+    queries, keys, values = g.load("query", "b q d"), g.load("key", "b kv d"), g.load("value", "b kv e")
+    if norm:
+        queries = _rms(g, "q", queries, "d", d)
+        keys = _rms(g, "k", keys, "d", d)
+    s = g.dot("scores", queries, keys, "d")
+    if scale is not None:
+        s = g.mul("scaled", s, g.const("scale", scale))
+    if bias:
+        s = g.add("biased", s, g.load("bias", "q kv", dtype="f32"))
+    p = g.exp("p", s)
+    part, acc_part = g.sum("l_part", p, "kv"), g.dot("acc_part", p, values, "kv")
+    length = g.accum("l", part, "kv") if looped else part
+    acc = g.accum("acc", acc_part, "kv") if looped else acc_part
+    g.store(g.div("o", acc, length), "out", "b q e")
+    return g.build()
+
+
+def _rms(g: Graph, prefix: str, x: str, axis: str, size: int) -> str:
+    ss = g.sum(f"{prefix}_ss", g.mul(f"{prefix}_sq", x, x), axis)
+    return g.div(f"{prefix}_normed", x, g.sqrt(f"{prefix}_rms", g.div(f"{prefix}_mean", ss, g.const(f"{prefix}_size", size))))
+
+
+def grouped_attention(s: int, kvh: int, group: int, q: int, d: int, kv: int) -> BlockGraph:
+    """Grouped queries: `group` and `q` are rows of one product; keys lie as [b, s, (h d)], the queries' view is strided."""
+    sizes = {"kvh": kvh, "group": group, "q": q, "d": d, "kv": kv, "e": d, "s": s}
+    g = Graph("grouped_attention", sizes, nest("kv"))
+    # queries are stored [s, q, (kvh group d)] and seen as [s, kvh, group, q, d]
+    width = kvh * group * d
+    queries = g.load("query", "s kvh group q d", strides=(q * width, group * d, d, width, 1))
+    keys = g.load("key", (("s",), ("kv",), ("kvh", "d")))
+    values = g.load("value", (("s",), ("kv",), ("kvh", "e")))
+    p = g.exp("p", g.mul("scaled", g.dot("scores", queries, keys, "d"), g.const("scale", 0.2)))
+    length = g.accum("l", g.sum("l_part", p, "kv"), "kv")
+    acc = g.accum("acc", g.dot("acc_part", p, values, "kv"), "kv")
+    g.store(g.div("o", acc, length), "out", (("s",), ("q",), ("kvh", "group", "e")))
+    return g.build()
+
+
+def layer_norm(m: int, h: int, *, looped: bool = False, dtype: DType = "f16") -> BlockGraph:
+    """Layer norm; rows that do not fit walk three times over `h`."""
+    g = Graph("layer_norm", {"m": m, "h": h}, nest("h") if looped else (), dtype)
+    x, w, b = g.load("x", "m h"), g.load("w", "h"), g.load("b", "h")
+
+    def mean(name: str, value: str) -> str:
+        total = g.sum(f"{name}_sum", value, "h")
+        if looped:
+            total = g.accum(f"{name}_total", total, "h")
+        return g.div(name, total, g.const(f"{name}_size", float(h)))
+
+    centered = g.add("centered", x, g.mul("minus_mu", g.const("minus_one", -1.0), mean("mu", x)))
+    variance = g.add("var_eps", mean("var", g.mul("squares", centered, centered)), g.const("eps", 1e-5))
+    normed = g.div("normed", centered, g.sqrt("std", variance))
+    g.store(g.add("y", g.mul("scaled", normed, w), b), "out", "m h")
+    return g.build()
+
+
+def softmax(m: int, n: int, *, looped: bool = False, dtype: DType = "f32") -> BlockGraph:
+    """The probabilities themselves: a second pass when the row is looped."""
+    g = Graph("softmax", {"m": m, "n": n}, nest("n") if looped else (), dtype)
+    p = g.exp("p", g.load("x", "m n"))
+    total = g.sum("total", p, "n")
+    g.store(g.div("y", p, g.accum("sum", total, "n") if looped else total), "out", "m n")
+    return g.build()
+
+
+def gemm_chain(m: int, k: int, n: int, h: int, *, loops: Sequence[str], dtype: DType = "f16") -> BlockGraph:
+    """MCFuser's chain E[m, h] = (A[m, k] @ B[k, n]) @ D[n, h] with `k` inside `n`, or only one of them, looped."""
+    g = Graph("gemm_chain", {"m": m, "k": k, "n": n, "h": h}, nest(*loops), dtype)
+    a, b, d = g.load("a", "m k"), g.load("b", "k n"), g.load("d", "n h")
+    c = g.dot("c_part", a, b, "k")
+    if "k" in loops:
+        c = g.accum("c", c, "k")
+    e = g.dot("e_part", c, d, "n")
+    if "n" in loops:
+        e = g.accum("e", e, "n")
+    g.store(e, "out", "m h")
+    return g.build()
+
+
+def batched(b: int, m: int, k: int, n: int, *, dtype: DType = "f16") -> BlockGraph:
+    """out[b] = relu(x[b] @ w[b] + bias), `w` transposed in memory."""
+    g = Graph("batched", {"b": b, "m": m, "k": k, "n": n}, nest("k"), dtype)
+    x, w, bias = g.load("x", "b m k"), g.load("w", "b n k"), g.load("bias", "n")
+    acc = g.accum("acc", g.dot("acc_part", x, w, "k"), "k")
+    g.store(g.unary("y", "relu", g.add("biased", acc, bias)), "out", "b m n")
+    return g.build()
+
+
+def mixed_types(m: int, k: int, n: int) -> BlockGraph:
+    """float16 activations, bfloat16 weights, float32 result, and its row sums beside it."""
+    g = Graph("mixed_types", {"m": m, "k": k, "n": n}, nest("k"))
+    x, w = g.load("x", "m k"), g.load("w", "k n", dtype="bf16")
+    acc = g.accum("acc", g.dot("acc_part", x, w, "k"), "k")
+    rows = g.accum("rows", g.sum("rows_part", x, "k"), "k")
+    g.store(acc, "out", "m n", dtype="f32")
+    g.store(rows, "row_sums", "m", dtype="f32")
+    return g.build()
+
+
+def tile_sum(m: int, h: int) -> BlockGraph:
+    """SUM(ACCUM(x)): the tile is kept through the loop and summed after it."""
+    g = Graph("tile_sum", {"m": m, "h": h}, nest("h"), "f32")
+    g.store(g.sum("total", g.accum("tile", g.unary("e", "sigmoid", g.load("x", "m h")), "h"), "h"), "out", "m")
+    return g.build()
+
+
+def activations(m: int, h: int) -> BlockGraph:
+    """Every unary function on a row, each with its own text, summed over the padded row."""
+    g = Graph("activations", {"m": m, "h": h}, (), "f32")
+    x = g.load("x", "m h")
+    total = g.unary("first", "silu", x)
+    for fn in ("relu", "sigmoid", "tanh", "gelu", "gelu_tanh"):
+        total = g.add(f"with_{fn}", total, g.unary(f"y_{fn}", fn, x))
+    g.store(g.sum("row", total, "h"), "out", "m")
+    return g.build()
+
+
+def broadcast_load(m: int, h: int) -> BlockGraph:
+    """An expanded input: stride 0 along the rows."""
+    g = Graph("broadcast_load", {"m": m, "h": h}, (), "f32")
+    x, y = g.load("x", "m h"), g.load("y", "m h", strides=(0, 1))
+    g.store(g.sum("s", g.mul("xy", x, y), "h"), "out", "m")
+    return g.build()
+
+
+def size(block: BlockGraph) -> int:
+    """Elements of all tensors."""
+    return sum(prod(tensor.shape(block.sizes)) for tensor in block.tensors)
