@@ -18,6 +18,8 @@ class Arguments:
     def __init__(self, call: Call, parameters: Sequence[str]) -> None:
         self.call = call
         self._bound: dict[str, Argument] = {}
+        aliases = {alias: name.split("|")[0] for name in parameters for alias in name.split("|")}
+        parameters = [name.split("|")[0] for name in parameters]
         star = parameters[-1].removeprefix("*") if parameters and parameters[-1].startswith("*") else ""
         plain = parameters[:-1] if star else parameters
         if len(call.args) > len(plain) and not star:
@@ -28,7 +30,7 @@ class Arguments:
             only = rest[0] if len(rest) == 1 else None
             self._bound[star] = only if isinstance(only, tuple) else tuple(rest)
         for name, argument in call.kwargs.items():
-            known = {"self": "input", "x": "input"}.get(name, name) if "input" in plain else name
+            known = aliases.get(name, "input" if name == "self" else name)
             if star and known == star:
                 self._bound[star] = argument if isinstance(argument, tuple) else (argument,)
             elif known in plain:

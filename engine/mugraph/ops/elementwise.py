@@ -33,7 +33,7 @@ def sub(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return b.add(x, b.mul(b.const(-args.number("alpha", 1.0)), y))
 
 
-@lowers("torch.rsub", "Tensor.rsub", "Tensor.__rsub__", parameters="input other alpha")
+@lowers("torch.rsub", "Tensor.__rsub__", parameters="input other alpha")
 def rsub(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x, y = _pair(b, args, dims)
     return b.add(y, b.mul(b.const(-args.number("alpha", 1.0)), x))
@@ -49,7 +49,7 @@ def mul(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 @lowers(
     "torch.div", "torch.divide", "torch.true_divide", "Tensor.div", "Tensor.div_", "Tensor.divide",
-    "Tensor.true_divide", "Tensor.__truediv__", "Tensor.__div__", "Tensor.__itruediv__",
+    "Tensor.true_divide", "Tensor.__truediv__", "Tensor.__div__", "Tensor.__itruediv__", "Tensor.__idiv__",
     parameters="input other rounding_mode",
 )  # fmt: skip
 def div(b: Builder, args: Arguments, dims: AtomDims) -> Node:

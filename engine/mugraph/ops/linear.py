@@ -28,11 +28,10 @@ def product(b: Builder, x: Ref, y: Ref, dims: AtomDims) -> Node:
 @lowers(
     "torch.matmul", "torch.mm", "torch.bmm", "torch.mv", "torch.dot", "torch.linalg.matmul",
     "Tensor.matmul", "Tensor.mm", "Tensor.bmm", "Tensor.mv", "Tensor.dot", "Tensor.__matmul__",
-    parameters="input other",
+    parameters="input other|mat2|vec|tensor",
 )  # fmt: skip
 def matmul(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    second = next((args.ref(name) for name in ("other", "mat2", "vec", "tensor") if args.has(name)), None)
-    return product(b, args.ref("input"), second or args.ref("other"), dims)
+    return product(b, args.ref("input"), args.ref("other"), dims)
 
 
 @lowers("Tensor.__rmatmul__", parameters="input other")

@@ -27,13 +27,13 @@ def reduced(b: Builder, args: Arguments, dims: AtomDims, over: Sequence[int] | N
     return b.at(x, inner), atoms, count
 
 
-@lowers("torch.sum", "Tensor.sum", parameters="input dim keepdim dtype")
+@lowers("torch.sum", "Tensor.sum", parameters="input dim|axis keepdim dtype")
 def sum_(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x, over, _ = reduced(b, args, dims, args.integers("dim"))
     return b.sum(x, over)
 
 
-@lowers("torch.mean", "Tensor.mean", parameters="input dim keepdim dtype")
+@lowers("torch.mean", "Tensor.mean", parameters="input dim|axis keepdim dtype")
 def mean(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x, over, count = reduced(b, args, dims, args.integers("dim"))
     return average(b, x, over, count)
@@ -62,7 +62,7 @@ def _euclidean(order: object) -> bool:
     return order is None or order == 2 or order == "fro"
 
 
-@lowers("torch.linalg.vector_norm", parameters="input ord dim keepdim dtype")
+@lowers("torch.linalg.vector_norm", parameters="input|x ord dim keepdim dtype")
 def vector_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if not _euclidean(args.get("ord")):
         raise NotLowerable("a norm that is not Euclidean is outside the fragment")
@@ -70,7 +70,7 @@ def vector_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return b.sqrt(b.sum(b.mul(x, x), over))
 
 
-@lowers("torch.norm", "Tensor.norm", "torch.linalg.norm", parameters="input p dim keepdim dtype")
+@lowers("torch.norm", "Tensor.norm", "torch.linalg.norm", parameters="input|A p|ord dim keepdim dtype")
 def norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     order, over = args.get("p"), args.integers("dim")
     if not _euclidean(order) or (args.call.target == "torch.linalg.norm" and over is not None and len(over) > 1):

@@ -46,7 +46,9 @@ class Entry:
 
 _ENTRIES: dict[str, Entry] = {}
 _PREFIXES = (
-    ("torch._C.TensorBase.", "Tensor."), ("torch._tensor.Tensor.", "Tensor."), ("torch.Tensor.", "Tensor."),
+    ("torch._C.TensorBase.", "Tensor."), ("torch._tensor.TensorBase.", "Tensor."),
+    ("torch._C._linalg.linalg_", "torch.linalg."), ("torch._C._special.special_", "torch.special."),
+    ("torch._tensor.Tensor.", "Tensor."), ("torch.Tensor.", "Tensor."),
     ("torch._C._nn.", "torch.nn.functional."), ("torch._C._VariableFunctions.", "torch."),
     ("torch.functional.", "torch."),
 )  # fmt: skip
@@ -61,7 +63,10 @@ def canonical(target: str) -> str:
 
 
 def lowers(*targets: str, parameters: str = "input", shape_only: bool = False) -> Callable[[Rule], Rule]:
-    """Register the decorated rule for `targets`; `parameters` names the call's parameters, separated by blanks."""
+    """Register the decorated rule for `targets`.
+
+    parameters: names of the call's parameters, separated by blanks; `other|mat2` is one with two names
+    """
 
     def register(rule: Rule) -> Rule:
         for target in targets:

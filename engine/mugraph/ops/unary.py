@@ -26,13 +26,13 @@ UNARY: dict[str, UnaryFunction] = {
     for u in (
         UnaryFunction(
             "silu",
-            ("torch.nn.functional.silu", "torch.nn.functional.silu_"),
+            ("torch.nn.functional.silu",),
             "{x} * tl.sigmoid({x})",
             "torch.nn.functional.silu",
         ),
         UnaryFunction(
             "relu",
-            ("torch.nn.functional.relu", "torch.nn.functional.relu_", "torch.relu", "Tensor.relu", "Tensor.relu_"),
+            ("torch.nn.functional.relu", "torch.relu_", "torch.relu", "Tensor.relu", "Tensor.relu_"),
             "tl.maximum({x}, 0.0)",
             "torch.relu",
         ),

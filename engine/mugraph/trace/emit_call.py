@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mugraph.ops.registry import canonical
 from mugraph.trace.region import Argument, Call, Ref, Symbol
 from mugraph.trace.replay import NotReplayable
 
@@ -23,9 +24,10 @@ def call_text(call: Call, names: Mapping[int, str]) -> str:
     names: value number -> name or expression; one that is no plain name or attribute path is put in parentheses where
     it has to be. Raises NotReplayable for a target that has no spelling.
     """
-    root, _, path = call.target.partition(".")
+    target = canonical(call.target)
+    root, _, path = target.partition(".")
     if root == "torch" and path:
-        return f"{call.target}({_arguments(call.args, call.kwargs, names)})"
+        return f"{target}({_arguments(call.args, call.kwargs, names)})"
     if root != "Tensor" or not path:
         raise NotReplayable(f"{call.target} has no spelling")
     return _method(path, call, names)

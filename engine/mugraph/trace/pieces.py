@@ -142,9 +142,10 @@ class _Cutter:
         written = {unit.output for unit in units}
         found: list[tuple[int, int]] = []
         for unit in units:
-            for i in sorted(unit.calls - {unit.last}):
+            for i in sorted(unit.calls):
                 count = len(written & self._leaves(i, unit.calls))
-                if count and not graph.shape_only(i):
+                rest = [n for n in unit.calls if n > i]  # nothing but views: no unit to give the call up
+                if count and not graph.shape_only(i) and not all(graph.shape_only(n) for n in rest):
                     found.append((count, i))
         return [i for _, i in sorted(found, reverse=True)[:_MOST_TRIALS]]
 

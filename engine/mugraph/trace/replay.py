@@ -9,6 +9,7 @@ from typing import cast
 
 import torch
 
+from mugraph.ops.registry import canonical
 from mugraph.trace.region import Argument, Call, Ref, Symbol
 
 
@@ -83,7 +84,7 @@ def _attribute(root: object, path: str, name: str) -> object:
 @functools.cache
 def function_of(target: str) -> Callable[..., object]:
     """The callable of a Call's target. Tensor methods take self first; getters are "Tensor.T.__get__"."""
-    root, _, path = target.partition(".")
+    root, _, path = canonical(target).partition(".")
     if root not in ("torch", "Tensor") or not path:
         raise NotReplayable(f"{target} is no call of PyTorch")
     found = _attribute(torch if root == "torch" else torch.Tensor, path, target)

@@ -13,7 +13,8 @@ from mugraph.ir.tensors import Tensor
 from mugraph.ops.unary import UNARY
 from mugraph.trace.lower import Lowered, lower
 from mugraph.trace.region import Argument, Call, Named, Position, Range, Ref, Region, Symbol, TensorInfo
-from torch.overrides import TorchFunctionMode, resolve_name
+from mugraph.trace.targets import target_of
+from torch.overrides import TorchFunctionMode
 
 NOWHERE = Range(Position(0, 0), Position(0, 0))
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "bool",
@@ -33,7 +34,7 @@ class Recorder(TorchFunctionMode):
     def number(self, tensor: torch.Tensor) -> int:
         if id(tensor) not in self.numbers:
             self.kept.append(tensor)
-            self.numbers[id(tensor)] = len(self.numbers)
+            self.numbers[id(tensor)] = len(self.kept) - 1
             with torch._C.DisableTorchFunction():
                 info = TensorInfo(tuple(tensor.shape), tuple(tensor.stride()), DTYPES[tensor.dtype])
             self.values[self.numbers[id(tensor)]] = info
@@ -54,21 +55,19 @@ class Recorder(TorchFunctionMode):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         result = func(*args, **kwargs)
-        if name == "__get__":
-            target = f"Tensor.{func.__self__.__name__}.__get__"
-            if func.__self__.__name__ not in ("T", "mT"):
-                return result
-        else:
-            target = resolve_name(func)
-            target = target.removeprefix("torch.") if target.startswith("torch.Tensor.") else target
+        if name == "__get__" and func.__self__.__name__ not in ("T", "mT"):
+            return result
+        arguments = tuple(self.encode(item) for item in args)
+        keywords = {key: self.encode(item) for key, item in kwargs.items()}
+        if name.endswith("_") and not name.startswith("__"):
+            del self.numbers[id(result)]  # what was written is a new value
         if not isinstance(result, torch.Tensor):
             if not (isinstance(result, (tuple, list)) and all(isinstance(item, torch.Tensor) for item in result)):
                 return result
             outputs = tuple(self.number(item) for item in result)
         else:
             outputs = (self.number(result),)
-        arguments = tuple(self.encode(item) for item in args)
-        self.calls.append(Call(target, arguments, {k: self.encode(v) for k, v in kwargs.items()}, outputs, NOWHERE))
+        self.calls.append(Call(target_of(func), arguments, keywords, outputs, NOWHERE))
         return result
 
 
