@@ -208,12 +208,8 @@ def main() -> None:
             except Exception as error:
                 # An illegal access leaves the CUDA context unusable; the parent starts a fresh process.
                 broken = kind == "cuda"
-                text = str(error).strip().splitlines()
-                answer: dict[str, Any] = {
-                    "results": [],
-                    "device": name,
-                    "error": f"{type(error).__name__}: {text[-1] if text else ''}",
-                }
+                last = (str(error).strip().splitlines() or [""])[-1]
+                answer = {"results": [], "device": name, "error": f"{type(error).__name__}: {last}"}
             answers.write(json.dumps({"number": request["number"], **answer}) + "\n")
             answers.flush()
             if broken:

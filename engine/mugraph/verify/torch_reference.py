@@ -148,14 +148,19 @@ def _precisions(program: TensorProgram) -> dict[str, DType | None]:
         if op.kind is Kind.LOAD:
             natural[op.name] = program.tensor(op.tensor).dtype
         else:
-            types = [kind for kind in (natural[name] for name in op.inputs) if kind is not None]
-            same = all(kind == types[0] for kind in types)
-            natural[op.name] = None if not types else types[0] if same else "f32"
+            natural[op.name] = reduce(_promoted, (natural[name] for name in op.inputs), None)
         parts = [inside[name] for name in op.inputs]
         normalised = op.kind is Kind.DIV and all(parts)
         inside[op.name] = op.kind is Kind.EXP or (any(parts) and not normalised)
         result[op.name] = None if inside[op.name] else "f32" if op.f32 else natural[op.name] or "f32"
     return result
+
+
+def _promoted(a: DType | None, b: DType | None) -> DType | None:
+    """torch's promotion; None is a number without a type."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a if a == b else "f32"
 
 
 def _round(data: Tensor, kind: DType | None) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,9 @@ TARGET = 1e-9
 """The probability of accepting a wrong graph that is aimed at where Theorem 2 applies."""
 
 _DRAWS = 8
+
+Candidate = Callable[[Mapping[str, FieldValue], FieldArithmetic], Mapping[str, FieldValue]]
+"""Input tensors -> (at least) output tensors."""
 
 
 @dataclass(frozen=True)
@@ -100,16 +103,25 @@ def laxness(*graphs: Sequence[Op]) -> tuple[bool, str | None]:
 def compare(
     program: TensorProgram, block: BlockGraph, schedule: Schedule, rng: np.random.Generator, repetitions: int
 ) -> Rejected | None:
-    """Test with this many random seeds; those that divide by zero are replaced by others. Raises Malformed."""
+    """Test with this many random seeds. Raises Malformed."""
     with_q = any(op.kind is Kind.EXP for op in (*program.ops, *block.ops))
+    return compare_with(
+        program, lambda inputs, field: execute_block(block, schedule, inputs, field), with_q, rng, repetitions
+    )
+
+
+def compare_with(
+    program: TensorProgram, candidate: Candidate, with_q: bool, rng: np.random.Generator, repetitions: int
+) -> Rejected | None:
+    """Test any computation of output tensors from input tensors; seeds that divide by zero are replaced by others.
+    Raises Malformed."""
     left = repetitions
     for _ in range(_DRAWS):
         field = FieldArithmetic(rng, left, with_q)
         inputs = draw_inputs(program, field, rng)
         reference = evaluate_program(program, inputs, field)
-        # What divides by zero in the reference rejects the seed; in the candidate alone, it is a difference in kind
-        # only if it happens every time, which the number of draws bounds.
-        rejected = _differences(reference, execute_block(block, schedule, inputs, field), field)
+        # A zero denominator rejects the seed, whichever side met it: the number of draws bounds how often.
+        rejected = _differences(reference, candidate(inputs, field), field)
         if rejected is not None:
             return rejected
         left -= int(field.valid.sum())
@@ -122,6 +134,8 @@ def _differences(
     reference: Mapping[str, FieldValue], candidate: Mapping[str, FieldValue], field: FieldArithmetic
 ) -> Rejected | None:
     for name, value in reference.items():
+        if name not in candidate:
+            return Rejected(f"{name} is never written")
         wrong = field.differs(value, candidate[name]) & field.valid
         if wrong.any():
             count = f"{int(wrong.sum())} of {int(field.valid.sum())}"

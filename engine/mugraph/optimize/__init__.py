@@ -1,0 +1,1 @@
+"""After verification: what changes how a μGraph runs and nothing of what it computes."""
