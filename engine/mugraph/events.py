@@ -1,0 +1,185 @@
+"""What the pipeline tells while it works and when it is done: frozen values, for reports, JSON and editors alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mugraph.codegen.kernel import KernelSource
+from mugraph.codegen.plan import RegionPlan
+from mugraph.ir.block import BlockGraph, Candidate
+from mugraph.ir.mugraph import GraphKernel
+from mugraph.trace.region import LaxPiece, Region, Status, Trace
+from mugraph.tune.device import Device
+from mugraph.verify.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class SearchReport:
+    """What a search did. Seconds are wall-clock, imports excluded.
+
+    first_verified_s: until the first topology passed verification; None if none did
+    total_s:          search, verification of the best and their schedules together
+    ended_by:         as search.limits.Stats has it
+    pruned:           reason -> combinations discarded
+    """
+
+    first_verified_s: float | None = None
+    total_s: float = 0.0
+    topologies: int = 0
+    candidates: int = 0
+    complete: bool = True
+    ended_by: str = "space"
+    pruned: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def __add__(self, other: SearchReport) -> SearchReport:
+        """Of two searches, one after the other."""
+        firsts = [s.first_verified_s for s in (self, other) if s.first_verified_s is not None]
+        pruned = {k: self.pruned.get(k, 0) + other.pruned.get(k, 0) for k in (*self.pruned, *other.pruned)}
+        return SearchReport(
+            min(firsts, default=None),
+            self.total_s + other.total_s,
+            self.topologies + other.topologies,
+            self.candidates + other.candidates,
+            self.complete and other.complete,
+            self.ended_by if not self.complete else other.ended_by,
+            pruned,
+        )
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The kernel chosen for one search unit.
+
+    kernel:       with its thread graphs
+    source:       its Triton text
+    verdict:      with the float test of this very kernel where one ran
+    estimate_us, library_us: by the cost model, of the kernel and of the piece run operator by operator
+    measured_us:  of the kernel alone, on the device; None without one
+    """
+
+    kernel: GraphKernel
+    source: KernelSource
+    verdict: Verdict
+    estimate_us: float
+    library_us: float
+    measured_us: float | None = None
+
+
+@dataclass(frozen=True)
+class PieceResult:
+    """reason: why there is no solution, or why it is not used. rejected: candidate's reason -> how many."""
+
+    piece: LaxPiece
+    solution: Solution | None
+    search: SearchReport
+    reason: str | None = None
+    rejected: Mapping[str, int] = field(default_factory=dict[str, int])
+    from_store: bool = False
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Microseconds of the region before and after. source says where they come from.
+
+    baseline_us: measured: the best peer; estimated: operator by operator, by the cost model
+    method:      how it was measured; with an estimate, for which device the model is
+    """
+
+    baseline_us: float | None = None
+    optimized_us: float | None = None
+    speedup: float | None = None
+    peers_us: Mapping[str, float] = field(default_factory=dict[str, float])
+    source: Literal["measured", "estimated"] = "estimated"
+    device: str = ""
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class RegionResult:
+    """plan: what would be written; None where nothing was found. sources: kernel name -> its text."""
+
+    region: Region
+    status: Status
+    reason: str | None = None
+    plan: RegionPlan | None = None
+    sources: Mapping[str, KernelSource] = field(default_factory=dict[str, KernelSource])
+    pieces: tuple[PieceResult, ...] = ()
+    timing: Timing = field(default_factory=Timing)
+    search: SearchReport = field(default_factory=SearchReport)
+
+
+@dataclass(frozen=True)
+class FileResult:
+    """preview: text of the kernel module, were it written now; None where nothing improved."""
+
+    path: str
+    device: Device
+    regions: tuple[RegionResult, ...]
+    errors: tuple[str, ...] = ()
+    preview: str | None = None
+
+
+# --- events, in the order they can occur ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Traced:
+    trace: Trace
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Searching:
+    """A search unit's search begins, or has come this far. piece, pieces: which of how many, from 0."""
+
+    region: int
+    piece: int
+    pieces: int
+    function: str
+    topologies: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class FirstHit:
+    """The first topology that passed verification."""
+
+    region: int
+    piece: int
+    block: BlockGraph
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Better:
+    """A candidate that is verified and expected to be faster than the ones before."""
+
+    region: int
+    piece: int
+    candidate: Candidate
+
+
+@dataclass(frozen=True)
+class Working:
+    """A long step that is no search: what, and how far."""
+
+    region: int
+    what: str
+    done: int = 0
+    of: int = 0
+
+
+@dataclass(frozen=True)
+class RegionDone:
+    region: int
+    result: RegionResult
+
+
+@dataclass(frozen=True)
+class Done:
+    result: FileResult
+
+
+Event = Traced | Searching | FirstHit | Better | Working | RegionDone | Done

@@ -1,0 +1,131 @@
+"""The μGraph of a region: its generated kernels and its plain PyTorch calls, over the tensors between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from mugraph.codegen.names import Scope, identifier, parameter_name
+from mugraph.codegen.plan import KernelStep
+from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
+from mugraph.ir.tensors import DType, Tensor
+from mugraph.ops.builder import operands
+from mugraph.trace.emit_call import call_text
+from mugraph.trace.region import Call, LaxPiece, Piece, PlainPiece, Region
+from mugraph.trace.replay import NotReplayable
+
+
+def with_own_names(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The pieces with tensors renamed so that in all of them together one name means one value."""
+    owner: dict[str, int] = {}
+    renamed: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, PlainPiece):
+            renamed.append(piece)
+            continue
+        ties = {**piece.inputs, **piece.outputs}
+        new: dict[str, str] = {}
+        for name, value in ties.items():
+            fresh, number = name, 2
+            while owner.setdefault(fresh, value) != value or fresh in new.values():
+                fresh, number = f"{name}_{number}", number + 1
+            new[name] = fresh
+        renamed.append(_renamed(piece, new))
+    return tuple(renamed)
+
+
+def _renamed(piece: LaxPiece, new: Mapping[str, str]) -> LaxPiece:
+    if all(old == fresh for old, fresh in new.items()):
+        return piece
+    program = piece.program
+
+    def tensor(old: Tensor) -> Tensor:
+        return replace(old, name=new.get(old.name, old.name))
+
+    program = replace(
+        program,
+        tensors=tuple(tensor(t) for t in program.tensors),
+        ops=tuple(replace(op, tensor=new.get(op.tensor, op.tensor)) for op in program.ops),
+        outputs={value: tensor(t) for value, t in program.outputs.items()},
+    )
+    return replace(
+        piece,
+        program=program,
+        inputs={new[name]: value for name, value in piece.inputs.items()},
+        outputs={new[name]: value for name, value in piece.outputs.items()},
+    )
+
+
+@dataclass
+class _Tensors:
+    """Tensors of the kernel graph as they are met. by_value: the name plain calls use for a value."""
+
+    region: Region
+    scope: Scope
+    sizes: dict[str, int]
+    tensors: dict[str, Tensor]
+    by_value: dict[int, str]
+
+    def add(self, tensor: Tensor, sizes: Mapping[str, int], value: int) -> None:
+        """A kernel's tensor; where an axis name has another size already, it gets another name here."""
+        if tensor.name in self.tensors:
+            return
+        names: dict[str, str] = {}
+        for axis in tensor.axes:
+            fresh, number = axis, 2
+            while self.sizes.setdefault(fresh, sizes[axis]) != sizes[axis] or fresh in names.values():
+                fresh, number = f"{axis}_{number}", number + 1
+            names[axis] = fresh
+        dims = tuple(tuple(names[axis] for axis in dim) for dim in tensor.dims)
+        self.tensors[tensor.name] = replace(tensor, dims=dims)
+        self.by_value.setdefault(value, tensor.name)
+
+    def plain(self, value: int, wanted: str) -> str:
+        """Name of a value that plain calls read or write."""
+        if value not in self.by_value:
+            info = self.region.values[value]
+            name = self.scope.unique(wanted)
+            dims: list[tuple[str, ...]] = []
+            for position, size in enumerate(info.shape):
+                axis = f"{name}_{position}"
+                self.sizes[axis] = size
+                dims.append((axis,))
+            self.tensors[name] = Tensor(name, tuple(dims), info.strides, cast(DType, info.dtype), "")
+            self.by_value[value] = name
+        return self.by_value[value]
+
+
+def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainPiece]) -> MuGraph:
+    """One node per generated kernel and per plain call, in the order they run."""
+    taken = {n for step in steps if isinstance(step, KernelStep) for n in (*step.piece.inputs, *step.piece.outputs)}
+    table = _Tensors(region, Scope(taken), {}, {}, {})
+    known = {live.value: parameter_name(live.expression) for live in region.live_ins}
+    known |= {live.value: identifier(live.expression or "result") for live in region.live_outs}
+    for step in steps:
+        if isinstance(step, KernelStep):
+            ties = {**step.piece.inputs, **step.piece.outputs}
+            for tensor in step.kernel.block.tensors:
+                table.add(tensor, step.kernel.block.sizes, ties[tensor.name])
+    kernels: list[GraphKernel | LibraryKernel] = []
+    names = Scope(step.kernel.name for step in steps if isinstance(step, KernelStep))
+    for step in steps:
+        if isinstance(step, KernelStep):
+            kernels.append(step.kernel)
+            continue
+        for call in step.calls:
+            kernels.append(_library(call, table, known, names))
+    inputs = tuple(dict.fromkeys(table.by_value[v.value] for v in region.live_ins if v.value in table.by_value))
+    outputs = tuple(dict.fromkeys(table.by_value[v.value] for v in region.live_outs if v.value in table.by_value))
+    return MuGraph(name, table.sizes, tuple(table.tensors.values()), inputs, outputs, tuple(kernels))
+
+
+def _library(call: Call, table: _Tensors, known: Mapping[int, str], names: Scope) -> LibraryKernel:
+    read = tuple(dict.fromkeys(operands(call)))
+    inputs = tuple(table.plain(value, known.get(value, f"t{value}")) for value in read)
+    outputs = tuple(table.plain(v, known.get(v, f"t{v}")) for v in call.outputs if v not in read)
+    try:
+        text = call_text(call, table.by_value)
+    except NotReplayable:
+        text = call.target
+    return LibraryKernel(names.unique(call.target.rsplit(".", 1)[-1].strip("_")), text, inputs, outputs)

@@ -1,0 +1,61 @@
+"""What the store keeps of a search unit, as a JSON document, and a result made again from it.
+
+Kept is what took time to find: the candidate, its verdict, its times. The kernel's text is generated again; that it is
+the same is certain, because the key holds the version of this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+
+from mugraph.codegen.kernel import Rejected
+from mugraph.codegen.lower import lower
+from mugraph.events import PieceResult, SearchReport, Solution
+from mugraph.ir.block import Candidate
+from mugraph.ir.json import FormatError, candidate_from_json, candidate_to_json
+from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.target import Target
+from mugraph.optimize.thread_fusion import fuse_threads
+from mugraph.trace.region import LaxPiece
+from mugraph.verify.verdict import Verdict
+
+
+def remember(result: PieceResult) -> Mapping[str, object]:
+    """The document. Times that are infinite are no JSON and mean "not known" here: None."""
+    document: dict[str, object] = {
+        "reason": result.reason,
+        "search": msgspec.to_builtins(result.search),
+        "rejected": dict(result.rejected),
+    }
+    if result.solution is not None:
+        solution = result.solution
+        candidate = Candidate(solution.kernel.block, solution.kernel.schedule, solution.estimate_us)
+        document["candidate"] = candidate_to_json(candidate)
+        document["verdict"] = msgspec.to_builtins(solution.verdict)
+        document["library_us"] = solution.library_us
+        document["measured_us"] = solution.measured_us
+    return document
+
+
+def recall(document: Mapping[str, object], piece: LaxPiece, name: str, target: Target) -> PieceResult | None:
+    """The result the document was made of, with the kernel called `name`; None where it cannot be read."""
+    try:
+        search = msgspec.convert(document["search"], SearchReport)
+        reason = msgspec.convert(document["reason"], str | None)
+        rejected = msgspec.convert(document["rejected"], dict[str, int])
+        if "candidate" not in document:
+            return PieceResult(piece, None, search, reason, rejected, from_store=True)
+        candidate = candidate_from_json(document["candidate"])
+        verdict = msgspec.convert(document["verdict"], Verdict)
+        library_us = msgspec.convert(document["library_us"], float)
+        measured_us = msgspec.convert(document["measured_us"], float | None)
+        block = replace(candidate.block, name=name)
+        source = lower(block, candidate.schedule, target=target)
+    except (KeyError, FormatError, msgspec.ValidationError, Rejected):
+        return None
+    kernel = GraphKernel(name, block, candidate.schedule, fuse_threads(block))
+    solution = Solution(kernel, source, verdict, candidate.estimate_us, library_us, measured_us)
+    return PieceResult(piece, solution, search, reason, rejected, from_store=True)

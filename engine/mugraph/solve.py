@@ -1,0 +1,248 @@
+"""One search unit, from tensor program to a verified kernel: search, verify, schedule, fuse, lower, test, measure.
+
+Part of the pipeline: it calls rooms in order and decides nothing they can decide themselves.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+
+from mugraph.codegen.kernel import KernelSource, Rejected
+from mugraph.codegen.lower import lower
+from mugraph.codegen.resize import reduced
+from mugraph.events import Better, Event, FirstHit, PieceResult, Searching, SearchReport, Solution, Working
+from mugraph.ir.block import BlockGraph, Candidate
+from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.target import Target
+from mugraph.optimize.order import by_depth
+from mugraph.optimize.thread_fusion import fuse_threads
+from mugraph.search.cost import estimate_library_us
+from mugraph.search.limits import Limits, NotSearchable
+from mugraph.search.run import Search
+from mugraph.search.schedules import candidates
+from mugraph.store.keys import versions
+from mugraph.trace.region import LaxPiece
+from mugraph.tune.compile_pool import CompilePool
+from mugraph.tune.measure import Measurer
+from mugraph.tune.tuner import MEASURED, Variant, tune
+from mugraph.verify.float_test import FloatResult, FloatTester
+from mugraph.verify.sizes import resize
+from mugraph.verify.verdict import Verdict
+from mugraph.verify.verifier import verify_topology
+
+VERIFIED = 6
+"""Distinct topologies, the best by estimate, that are verified and scheduled; the rest would not be chosen."""
+TRIED = 24
+"""Topologies verified at most: a search whose best two dozen are wrong has something worse than bad luck."""
+FLOAT_TRIED = 6
+"""Kernels tested in the interpreter at most, the best by estimate first, until one is right."""
+
+
+@dataclass
+class Tools:
+    """What a run of the pipeline shares between search units.
+
+    tester:   of the device kernels will run on, or the interpreter's
+    measurer, pool: None where nothing is measured
+    """
+
+    target: Target
+    tester: FloatTester
+    measurer: Measurer | None = None
+    pool: CompilePool | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which search unit of which region events speak of. name: of the kernel."""
+
+    region: int
+    piece: int
+    pieces: int
+    function: str
+    name: str
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """Candidates whose topologies passed, best first, with their verdicts (same position)."""
+
+    candidates: tuple[tuple[Candidate, Verdict], ...]
+    report: SearchReport
+    reason: str | None = None
+
+
+def solve(
+    piece: LaxPiece, place: Place, tools: Tools, seconds: float, cancelled: Callable[[], bool] = lambda: False
+) -> Generator[Event, None, PieceResult]:
+    """Events, then the result. Never raises for a program that has no good kernel: the result says why."""
+    ranked = yield from _ranked(piece, place, tools.target, seconds, cancelled)
+    if not ranked.candidates:
+        return PieceResult(piece, None, ranked.report, ranked.reason)
+    rejected: Counter[str] = Counter()
+    variants = _lowered(
+        ranked.candidates, place.name, tools.target, rejected, MEASURED if tools.measurer else FLOAT_TRIED
+    )
+    if not variants:
+        reason = f"no candidate can be written as a kernel: {_most_common(rejected)}"
+        return PieceResult(piece, None, ranked.report, reason, rejected)
+    library_us = estimate_library_us(piece.program, tools.target)
+    if tools.measurer is not None:
+        solution = yield from _measured(piece, place, tools, tools.measurer, variants, library_us, rejected)
+    else:
+        solution = yield from _interpreted(piece, place, tools, variants, library_us, rejected)
+    reason = None if solution else f"no kernel passed the float test: {_most_common(rejected)}"
+    return PieceResult(piece, solution, ranked.report, reason, rejected)
+
+
+def _ranked(
+    piece: LaxPiece, place: Place, target: Target, seconds: float, cancelled: Callable[[], bool]
+) -> Generator[Event, None, _Ranked]:
+    """Search, then the schedules of the best topologies, verified."""
+    began = time.monotonic()
+    program = piece.program
+    yield Searching(place.region, place.piece, place.pieces, place.function)
+    try:
+        search = Search(program, Limits(seconds=seconds), cancelled)
+    except NotSearchable as error:
+        return _Ranked((), SearchReport(total_s=time.monotonic() - began, complete=False), str(error))
+    blocks: list[BlockGraph] = []
+    verdicts: dict[int, Verdict] = {}  # id of a block in `blocks` -> its verdict
+    first: float | None = None
+    told = began
+    for found in search.run():
+        blocks.append(found.block)
+        if first is None:
+            verdict = verdicts[id(found.block)] = verify_topology(program, found.block)
+            if verdict.passed:
+                first = time.monotonic() - began
+                yield FirstHit(place.region, place.piece, found.block, first)
+        if time.monotonic() - told > 0.1:
+            told = time.monotonic()
+            yield Searching(place.region, place.piece, place.pieces, place.function, len(blocks), told - began)
+    stats = search.stats
+    every = candidates(blocks, target)
+    passed: list[tuple[Candidate, Verdict]] = []
+    good: set[int] = set()
+    for candidate in every:
+        key = id(candidate.block)
+        if key not in verdicts:
+            if len(good) >= VERIFIED or len(verdicts) >= TRIED:
+                continue
+            yield Working(place.region, f"verifying {place.function}", len(good), VERIFIED)
+            verdicts[key] = verify_topology(program, candidate.block)
+        if not verdicts[key].passed:
+            continue
+        if first is None:
+            first = time.monotonic() - began
+            yield FirstHit(place.region, place.piece, candidate.block, first)
+        if not passed:
+            yield Better(place.region, place.piece, candidate)
+        good.add(key)
+        passed.append((candidate, verdicts[key]))
+    report = SearchReport(
+        first, time.monotonic() - began, stats.topologies, len(every), stats.complete, stats.ended_by, stats.pruned
+    )
+    return _Ranked(tuple(passed), report, None if passed else _nothing(blocks, every, list(verdicts.values()), report))
+
+
+def _nothing(
+    blocks: Sequence[BlockGraph], every: Sequence[Candidate], verdicts: Sequence[Verdict], report: SearchReport
+) -> str:
+    """Why there is no candidate, in one sentence."""
+    if not blocks:
+        end = "the whole space was searched" if report.complete else f"the search ended by {report.ended_by}"
+        return f"no single kernel that computes it was found ({end})"
+    if not every:
+        return f"none of the {len(blocks)} kernels found fits on the device"
+    wrong = next((verdict.reason for verdict in verdicts if not verdict.passed), None)
+    return f"none of the kernels found passed verification ({wrong})"
+
+
+def _lowered(
+    ranked: Sequence[tuple[Candidate, Verdict]], name: str, target: Target, rejected: Counter[str], most: int
+) -> list[tuple[Variant, Verdict]]:
+    """The best candidates that can be written, renamed for their kernel."""
+    variants: list[tuple[Variant, Verdict]] = []
+    for candidate, verdict in ranked:
+        block = by_depth(replace(candidate.block, name=name))
+        try:
+            kernel = lower(block, candidate.schedule, target=target)
+        except Rejected as error:
+            rejected[str(error)] += 1
+            continue
+        variants.append((Variant(replace(candidate, block=block), kernel), verdict))
+        if len(variants) == most:
+            break
+    return variants
+
+
+def _measured(
+    piece: LaxPiece,
+    place: Place,
+    tools: Tools,
+    measurer: Measurer,
+    variants: Sequence[tuple[Variant, Verdict]],
+    library_us: float,
+    rejected: Counter[str],
+) -> Generator[Event, None, Solution | None]:
+    yield Working(place.region, f"measuring {place.name}", 0, len(variants))
+    tuned = tune(piece.program, [variant for variant, _ in variants], measurer, tools.tester, tools.pool)
+    rejected.update(reason for _, reason in tuned.refused)
+    if not tuned.times:
+        return None
+    variant, summary, tested = tuned.times[0]
+    verdict = next(verdict for other, verdict in variants if other is variant)
+    verdict = _with_float(verdict, tested, dict(piece.program.sizes))
+    return _solution(variant, variant.kernel, verdict, library_us, summary.median_us)
+
+
+def _interpreted(
+    piece: LaxPiece,
+    place: Place,
+    tools: Tools,
+    variants: Sequence[tuple[Variant, Verdict]],
+    library_us: float,
+    rejected: Counter[str],
+) -> Generator[Event, None, Solution | None]:
+    """The best by estimate that is right in Triton's interpreter at reduced sizes (a full one takes minutes there)."""
+    for number, (variant, verdict) in enumerate(variants):
+        yield Working(place.region, f"testing {place.name} in Triton's interpreter", number, len(variants))
+        block, schedule = reduced(variant.candidate.block, variant.candidate.schedule)
+        try:
+            small = lower(block, schedule, target=tools.target)
+        except Rejected as error:
+            rejected[f"at reduced sizes: {error}"] += 1
+            continue
+        tested = tools.tester.test_kernel(small, resize(piece.program, block.sizes))
+        if tested.passed:
+            verdict = _with_float(verdict, tested, dict(block.sizes))
+            return _solution(variant, variant.kernel, verdict, library_us, None)
+        rejected[tested.reason or "wrong in the interpreter"] += 1
+    return None
+
+
+def _with_float(verdict: Verdict, tested: FloatResult, sizes: dict[str, int]) -> Verdict:
+    return replace(
+        verdict,
+        max_rel_error=tested.max_rel_error,
+        eager_rel_error=tested.eager_rel_error,
+        float_sizes=sizes,
+        float_device=tested.device,
+        versions=versions(),
+    )
+
+
+def _solution(
+    variant: Variant, source: KernelSource, verdict: Verdict, library_us: float, measured_us: float | None
+) -> Solution:
+    block, schedule = variant.candidate.block, variant.candidate.schedule
+    kernel = GraphKernel(block.name, block, schedule, fuse_threads(block))
+    return Solution(kernel, source, verdict, variant.candidate.estimate_us, library_us, measured_us)
+
+
+def _most_common(reasons: Counter[str]) -> str:
+    return reasons.most_common(1)[0][0] if reasons else "no reason was given"
