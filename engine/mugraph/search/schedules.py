@@ -112,8 +112,10 @@ def _grid_tiles(shape: Shape, axis: str) -> list[int]:
 
 
 def _loop_tiles(shape: Shape, axis: str) -> list[int]:
-    """Shorter than the axis, so that there is a loop."""
+    """Shorter than the axis, so that there is a loop: none for an axis of one tile, whose loopless form is searched."""
     size = shape.sizes[axis]
+    if size <= MIN_DOT:
+        return []
     return [tile for tile in LOOP_TILES if tile < size and _padding(size, tile) < MAX_PADDING] or [MIN_DOT]
 
 

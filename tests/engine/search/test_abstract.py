@@ -198,7 +198,9 @@ def test_agrees_with_z3_on_what_the_axioms_entail() -> None:
     proved = 0
     for _ in range(30):
         whole = random_expr(rng, 3)
-        part = rng.choice([rewrite_somewhere(rng, whole).subterms()[-1], random_expr(rng, 1), rng.choice(whole.subterms())])
+        part = rng.choice(
+            [rewrite_somewhere(rng, whole).subterms()[-1], random_expr(rng, 1), rng.choice(whole.subterms())]
+        )
         solver.push()
         solver.add(z3.Not(sub(translate(part), translate(whole))))
         entailed = solver.check() == z3.unsat

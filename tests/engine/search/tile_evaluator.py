@@ -147,7 +147,7 @@ def small_schedule(block: BlockGraph, tile: int = 2) -> Schedule:
     (store,) = (op for op in block.ops if op.kind is Kind.STORE)
     reduced = {axis for op in block.ops for axis in op.over}
     grid = tuple((axis, tile) for axis in store.axes if axis not in reduced)
-    return Schedule(grid, {axis: tile for axis in block.loop_axes})
+    return Schedule(grid, dict.fromkeys(block.loop_axes, tile))
 
 
 def check_axes(block: BlockGraph) -> None:

@@ -1,0 +1,87 @@
+"""Random small einsum programs: every topology found computes the program, in float64, tile by tile."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.search import Limits, NotSearchable, Search
+from mugraph.search.workloads import Builder
+from tile_evaluator import check_axes, evaluate_block, evaluate_program, random_inputs, small_schedule
+
+AXES = "abcd"
+PER_CHUNK = 25
+
+
+def random_program(seed: int) -> TensorProgram:
+    """Two to seven operators over two to four axes of 4; the last value is the output."""
+    rng = random.Random(seed)
+    b = Builder("random", **dict.fromkeys(AXES[: rng.randint(2, 4)], 4))
+    names = list(b.sizes)
+    values: list[str] = []
+    axes: dict[str, tuple[str, ...]] = {}
+
+    def keep(name: str) -> None:
+        values.append(name)
+        axes[name] = b.ops[-1].axes
+
+    for i in range(rng.randint(2, 4)):
+        keep(b.input(f"t{i}", *rng.sample(names, rng.randint(1, min(3, len(names))))))
+    if rng.random() < 0.3:
+        keep(b.const("c", 0.75))
+    exps = 0
+    for i in range(rng.randint(2, 7)):
+        x, y = rng.choice(values[-3:]), rng.choice(values)
+        shared = sorted(set(axes[x]) & set(axes[y]))
+        kind = rng.choice(
+            [Kind.ADD, Kind.MUL, Kind.MUL, Kind.DIV, Kind.SQRT, Kind.EXP, Kind.UNARY, Kind.SUM, Kind.DOT, Kind.DOT]
+        )
+        if kind is Kind.DOT and shared:
+            b.dot(f"v{i}", x, y, *rng.sample(shared, 1 if rng.random() < 0.8 else len(shared)))
+        elif kind is Kind.SUM and axes[x]:
+            b.sum(f"v{i}", x, rng.choice(axes[x]))
+        elif kind is Kind.EXP and not exps:
+            exps += 1
+            b.exp(f"v{i}", x)
+        elif kind in (Kind.ADD, Kind.DIV):
+            b.elementwise(kind, f"v{i}", x, y)
+        elif kind is Kind.SQRT:
+            b.sqrt(f"v{i}", x)
+        elif kind is Kind.UNARY:
+            b.unary(rng.choice(["silu", "sigmoid", "tanh"]), f"v{i}", x)
+        else:
+            b.mul(f"v{i}", x, y)
+        keep(f"v{i}")
+    output = values[-1]
+    return b.program(output, *axes[output])
+
+
+@pytest.mark.parametrize("chunk", range(8))
+def test_every_topology_of_random_programs_is_right(chunk: int) -> None:
+    searched = checked = loops = 0
+    for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):
+        program = random_program(seed)
+        inputs = random_inputs(program, seed)
+        with np.errstate(over="ignore"):
+            expected = evaluate_program(program, inputs)
+        if not np.isfinite(expected).all():
+            continue
+        search = Search(program, Limits(seconds=0.4, max_topologies=4))
+        try:
+            blocks = [found.block for found in search.run()]
+        except NotSearchable as refused:
+            raise AssertionError(f"seed {seed}: {refused}") from refused
+        searched += 1
+        assert blocks or search.stats.pruned.get("softmax"), f"seed {seed}: nothing found"
+        for block in blocks:
+            check_axes(block)
+            result = evaluate_block(block, small_schedule(block), inputs)
+            np.testing.assert_allclose(result, expected, rtol=1e-7, err_msg=f"seed {seed}: {block.ops}")
+            checked += 1
+            loops += bool(block.loops)
+    assert searched >= PER_CHUNK * 0.8
+    assert checked > searched
+    assert loops > 5
