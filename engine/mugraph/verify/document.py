@@ -17,7 +17,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.verify.evaluate import Malformed
 from mugraph.verify.execute import execute_block
 from mugraph.verify.field import FieldArithmetic, FieldValue
-from mugraph.verify.sizes import assignments, resize, resize_block
+from mugraph.verify.sizes import assignments, grid_axes, resize, resize_block
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import REPETITIONS, Rejected, compare_with, laxness, verify_topology
 
@@ -117,11 +117,11 @@ def _steps(graph: MuGraph) -> list[_Step]:
     steps: list[_Step] = []
     for kernel in graph.kernels:
         if isinstance(kernel, LibraryKernel):
-            raise Malformed(
-                f"{kernel.name} is a library kernel ({kernel.call}); only graph-defined ones can be verified"
-            )
-        # A grid or loop axis of one tile is whole; at scaled-down sizes it is cut all the same.
-        steps.append(_Step(kernel, tuple(axis for axis, _ in kernel.schedule.grid)))
+            raise Malformed(f"{kernel.name} is the library kernel {kernel.call}; only graph-defined ones are verified")
+        # A grid axis of one block is whole, and may be reduced; it is cut only where every graph of this form can be.
+        block, free = kernel.block, grid_axes(kernel.block)
+        cut = tuple(axis for axis, tile in kernel.schedule.grid if tile < block.sizes[axis] or axis in free)
+        steps.append(_Step(kernel, cut))
     if not steps:
         raise Malformed("the graph has no kernels")
     return steps

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 HEADER = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
 
-RMS_NORM_LINEAR = HEADER + '''
+RMS_NORM_LINEAR = (
+    HEADER
+    + """
 @triton.jit
 def rms_norm_linear(x_ptr, g_ptr, w_ptr, z_ptr, B: tl.constexpr, H: tl.constexpr, N: tl.constexpr,
                     BLOCK_B: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_H: tl.constexpr):
@@ -32,9 +34,12 @@ def launch_rms_norm_linear(x, g, w):
     z = torch.empty((BB, NN), dtype=x.dtype, device=x.device)
     rms_norm_linear[(triton.cdiv(BB, 16), triton.cdiv(NN, 32))](x, g, w, z, BB, HH, NN, 16, 32, 32)
     return z
-'''
+"""
+)
 
-ATTENTION = HEADER + '''
+ATTENTION = (
+    HEADER
+    + """
 @triton.jit
 def attention(q_ptr, k_ptr, v_ptr, o_ptr, H: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
               BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
@@ -67,7 +72,8 @@ def launch_attention(q, k, v):
     o = torch.empty((HEADS, MM, DD), dtype=q.dtype, device=q.device)
     attention[(triton.cdiv(MM, 16), HEADS)](q, k, v, o, HEADS, MM, NN, DD, 16, 32)
     return o
-'''
+"""
+)
 
 
 def with_constants(text: str, **constants: float) -> str:

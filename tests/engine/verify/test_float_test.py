@@ -1,0 +1,102 @@
+"""The float test accepts right kernels in every type and rejects spoiled ones, each for its own reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import DType
+from mugraph.verify.float_test import FloatResult, FloatTester
+from mugraph.verify.sizes import resize
+
+from tests.engine.verify.graphs import attention, rms_norm_linear
+from tests.engine.verify.kernels import ATTENTION, RMS_NORM_LINEAR, with_constants
+
+NORM = with_constants(RMS_NORM_LINEAR, BB=20, HH=100, NN=72, INV_H=1 / 1024)
+SOFTMAX = with_constants(ATTENTION, HEADS=2, MM=40, NN=72, DD=64)
+
+
+def retyped(program: TensorProgram, dtype: DType) -> TensorProgram:
+    return replace(
+        program,
+        tensors=tuple(replace(t, dtype=dtype) for t in program.tensors),
+        outputs={name: replace(t, dtype=dtype) for name, t in program.outputs.items()},
+    )
+
+
+def norm_program(dtype: DType = "f16") -> TensorProgram:
+    return retyped(resize(rms_norm_linear().program, {"b": 20, "h": 100, "n": 72}), dtype)
+
+
+def softmax_program(dtype: DType = "f16") -> TensorProgram:
+    return retyped(resize(attention().program, {"h": 2, "m": 40, "n": 72, "d": 64, "e": 64}), dtype)
+
+
+@pytest.fixture(scope="module")
+def tester() -> Iterator[FloatTester]:
+    with FloatTester(timeout_s=60) as tester:
+        yield tester
+
+
+def norm(tester: FloatTester, text: str, dtype: DType = "f16") -> FloatResult:
+    return tester.test(text, "launch_rms_norm_linear", norm_program(dtype), ["x", "g", "w"], ["z"])
+
+
+def softmax(tester: FloatTester, text: str, dtype: DType = "f16") -> FloatResult:
+    return tester.test(text, "launch_attention", softmax_program(dtype), ["q", "k", "v"], ["o"])
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
+def test_right_kernels_pass(tester: FloatTester, dtype: DType) -> None:
+    for result, count in ((norm(tester, NORM, dtype), 3), (softmax(tester, SOFTMAX, dtype), 4)):
+        assert result.passed, result.reason
+        assert len(result.scenarios) == count
+        assert result.device == "interpreter"
+        assert result.max_rel_error is not None
+        assert 0 < result.max_rel_error < 0.1
+        assert result.eager_rel_error
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("tl.sqrt(ss", "tl.sqrt(1.01 * ss", "is wrong by"),
+        ("+ 1e-6", "+ 1e-1", "is wrong by"),
+        ("acc = tl.dot(xg, w, acc)", "acc = tl.dot(xg, w)", "is wrong by"),
+        ("acc = tl.dot(xg, w, acc)", "acc = tl.dot(xg, w, acc).to(tl.bfloat16).to(tl.float32)", "is wrong by"),
+        ("mask=mask_x, other=0.0", "", "NaN or infinity"),
+        ("triton.cdiv(72, 32)", "72 // 32", "NaN or infinity"),
+        ("    return z", "    x.zero_()\n    return z", "writes to its inputs"),
+        ("    return z", "    z += torch.rand(())\n    return z", "different results"),
+        ("    return z", "    return z.float()", "type"),
+        ("    return z", "    return z, z", "returns 2"),
+        ("    return z", "    return zz", "failed: NameError"),
+    ],
+)
+def test_spoiled_kernels_fail(tester: FloatTester, old: str, new: str, told: str) -> None:
+    assert old in NORM
+    result = norm(tester, NORM.replace(old, new))
+    assert not result.passed
+    assert told in (result.reason or "")
+
+
+def test_softmax_without_a_running_maximum_overflows(tester: FloatTester) -> None:
+    text = SOFTMAX.replace("m_new = tl.maximum(m, tl.max(s, axis=1))", "m_new = tl.zeros_like(m)")
+    text = text.replace('tl.full((BLOCK_M,), float("-inf"), tl.float32)', "tl.zeros((BLOCK_M,), tl.float32)")
+    result = softmax(tester, text)
+    assert not result.passed
+    assert "NaN or infinity" in (result.reason or "")
+
+
+def test_a_crash_and_a_hang_cost_one_answer_each() -> None:
+    with FloatTester(timeout_s=5) as tester:
+        assert norm(tester, NORM).passed
+        died = norm(tester, NORM.replace("    return z", "    import os\n    os.kill(os.getpid(), 11)"))
+        assert died.reason == "the process running the kernel died"
+        assert norm(tester, NORM).passed
+        hung = norm(tester, NORM.replace("    return z", "    while True: pass"))
+        assert hung.reason == "the kernel did not finish in 5 s"
+        noisy = norm(tester, NORM.replace("    return z", "    print('noise')\n    return z"))
+        assert noisy.passed, noisy.reason
