@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
 from mugraph.ir.tensors import DType
 from mugraph.verify.float_test import FloatTester
+
 from tests.engine.verify.test_float_test import NORM, norm, softmax
 from tests.engine.verify.test_float_test import SOFTMAX as ATTENTION_TEXT
 
