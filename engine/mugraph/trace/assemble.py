@@ -81,12 +81,23 @@ class Scope:
         return function.body[ast.get_docstring(function, clean=False) is not None :]
 
     def is_here(self, activation: Activation) -> bool:
+        """Whether its function may be edited: it is in `here` and no wrapper that a decorator puts around others."""
+        function = self.function(activation)
+        if "." in self.name_of(activation) and function.args.vararg and function.args.kwarg:
+            return False
+        return self.is_in_file(activation)
+
+    def is_in_file(self, activation: Activation) -> bool:
         numbering = self.here.numbering
         return numbering.base <= activation.node < numbering.base + len(numbering.nodes)
 
     def name_of(self, activation: Activation) -> str:
-        """The qualified name of a function in `here`."""
-        return self.here.numbering.owner[activation.node - self.here.numbering.base]
+        """The qualified name of its function."""
+        for file in self.files:
+            numbering = file.numbering
+            if numbering.base <= activation.node < numbering.base + len(numbering.nodes):
+                return numbering.owner[activation.node - numbering.base]
+        raise KeyError(activation.node)
 
     def is_tensor(self, value: object) -> bool:
         return isinstance(value, torch.Tensor)
@@ -172,6 +183,8 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     for number, record in consumed.items():
         if number not in names:
             return Offence(unit.first if record is None else _step(record, unit), "reads a tensor that has no name")
+    if not consumed:
+        return Offence(unit.after - 1, "reads no tensor")
     if _is_aliased(scope, [out.value for out in outs], produced, consumed):
         return Offence(unit.after - 1, "binds a view of a tensor that is written to")
     read = _names_read(unit)
@@ -243,7 +256,7 @@ def _renumbered(argument: Argument, new: Mapping[int, int]) -> Argument:
 
 def _refs(record: Record) -> Iterator[int]:
     """The values among a record's arguments."""
-    stack: list[Argument] = [*reversed(record.args), *record.kwargs.values()]
+    stack: list[Argument] = [*reversed((*record.args, *record.kwargs.values()))]
     while stack:
         argument = stack.pop()
         if isinstance(argument, Ref):

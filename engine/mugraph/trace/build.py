@@ -46,9 +46,11 @@ class Builder:
         """Builds what an entry needs. Raises CannotBuild, or whatever the user's code raises."""
         if entry.kind == "kernelbench":
             return self._kernelbench()
-        kwargs = {name: self.value(spec) for name, spec in entry.arguments.items()}
+        given = {name: self.value(spec) for name, spec in entry.arguments.items()}
+        args = [given.pop(name) for name in entry.positional]
+        kwargs = given
         if entry.kind == "function":
-            return Ready(cast(Callable[..., object], self.lookup(entry.function)), (), kwargs)
+            return Ready(cast(Callable[..., object], self.lookup(entry.function)), args, kwargs)
         owner = self.lookup(entry.owner or "")
         if not isinstance(owner, type):
             raise CannotBuild(f"{entry.owner} is no class when the file has run")
@@ -65,7 +67,7 @@ class Builder:
             if dtype is not None:
                 cast_module(built, dtype)
         function = built if entry.method == "__call__" else getattr(built, entry.method)
-        return Ready(cast(Callable[..., object], function), (), kwargs)
+        return Ready(cast(Callable[..., object], function), args, kwargs)
 
     def _kernelbench(self) -> Ready:
         model = self.lookup("Model")

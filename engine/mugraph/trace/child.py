@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> None:
     request = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Request)
     os.dup2(2, 1)  # whatever the user's code prints, from Python or C
     os.environ["TORCH_COMPILE_DISABLE"] = "1"
-    os.environ["PYTORCH_JIT"] = "0"
+    os.environ["PYTORCH_JIT"] = "0"  # scripted functions run as the Python they were written in
     sys.setrecursionlimit(10_000)
     from mugraph.trace.codec import trace_to_json
     from mugraph.trace.session import trace_request

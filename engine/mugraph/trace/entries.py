@@ -10,7 +10,7 @@ import ast
 import io
 import tokenize
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from mugraph.trace.instrument import Function, own_nodes
@@ -39,6 +39,7 @@ class Entry:
                "kernelbench": the file says itself how
     function:  of the definition that runs: what the user calls it ("Block.forward")
     init:      constructor arguments, None for the defaults
+    positional: the arguments that are passed by position, in order
     """
 
     kind: Literal["function", "module", "kernelbench"]
@@ -48,6 +49,7 @@ class Entry:
     arguments: Mapping[str, Spec]
     init: Mapping[str, Spec] | None
     range: Range
+    positional: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,13 @@ def _is_tensor_code(function: Function) -> bool:
 
 def _takes_tensors(function: Function) -> bool:
     """Constructors of inputs and scripts call torch too, but take no tensor themselves."""
-    plain = {"int", "float", "str", "bool", "None", "Path"}
-    parameters = [p for p in _parameters(function) if p.arg not in ("self", "cls")]
-    return any(p.annotation is None or ast.unparse(p.annotation) not in plain for p in parameters)
+    return any(_may_be_tensor(p) for p in _parameters(function) if p.arg not in ("self", "cls"))
+
+
+def _may_be_tensor(parameter: ast.arg) -> bool:
+    return parameter.annotation is None or ast.unparse(parameter.annotation) not in (
+        "int", "float", "str", "bool", "None", "Path", "torch.device", "torch.dtype"
+    )  # fmt: skip
 
 
 def name_range(source: Source, node: Function | ast.ClassDef) -> tuple[Range, str]:
@@ -200,12 +206,14 @@ class _Finder:
 
     def of_class(self, name: str, node: ast.ClassDef, said: Description) -> None:
         forward = _method(node, "forward")
-        if forward is None:
-            return
         full = f"{name}.forward"
+        if forward is None:
+            if any(_has_tensor(spec) for spec in said.arguments.values()):  # inherited
+                self.add(Entry("module", full, name, "__call__", said.arguments, said.init, self.place(node)))
+            return
         arguments = self.described(full, name, forward, said)
         if arguments is not None:
-            self.add(Entry("module", full, name, "__call__", arguments, said.init, self.place(node)))
+            self.add(Entry("module", full, name, "__call__", arguments, said.init, self.place(node)), forward)
         elif self.is_kernelbench and name == "Model":
             self.add(Entry("kernelbench", full, name, "__call__", {}, None, self.place(node)))
         elif _is_module_class(node) and not _above(forward, self.comments):
@@ -214,7 +222,7 @@ class _Finder:
     def of_function(self, name: str, node: Function, said: Description) -> None:
         arguments = self.described(name, name, node, said)
         if arguments is not None:
-            self.add(Entry("function", name, None, name, arguments, None, self.place(node)))
+            self.add(Entry("function", name, None, name, arguments, None, self.place(node)), node)
         elif _is_tensor_code(node) and not (self.is_kernelbench and name.startswith("get_")):
             self.lacks(name, node, _hint(node))
 
@@ -231,7 +239,7 @@ class _Finder:
             arguments = self.described(name, name, node, said) if said.arguments else None
             if arguments is not None:
                 method = "__call__" if node.name == "forward" else node.name
-                self.add(Entry("module", name, class_name, method, arguments, said.init, self.place(node)))
+                self.add(Entry("module", name, class_name, method, arguments, said.init, self.place(node)), node)
 
     def described(self, full: str, name: str, function: Function, said: Description) -> dict[str, Spec] | None:
         """The arguments by the first description that says anything about a tensor."""
@@ -248,8 +256,14 @@ class _Finder:
         seen = self.recorded.get(full) or self.recorded.get(name)
         return {key: parse_spec(text) for key, text in seen.items()} if seen else None
 
-    def add(self, entry: Entry) -> None:
-        self.entries[entry.function] = entry
+    def add(self, entry: Entry, function: Function | None = None) -> None:
+        positional: list[str] = []
+        for parameter in [*function.args.posonlyargs, *function.args.args] if function is not None else []:
+            if parameter.arg in entry.arguments:
+                positional.append(parameter.arg)
+            elif parameter.arg not in ("self", "cls"):
+                break  # one with a default: the rest goes by name
+        self.entries[entry.function] = replace(entry, positional=tuple(positional))
 
     def place(self, node: Function | ast.ClassDef) -> Range:
         return name_range(self.source, node)[0]
@@ -267,7 +281,7 @@ def _has_tensor(spec: Spec) -> bool:
 
 
 def _hint(function: Function) -> str:
-    tensors = [p.arg for p in _parameters(function) if p.arg not in ("self", "cls")]
+    tensors = [p.arg for p in _parameters(function) if p.arg not in ("self", "cls") and _may_be_tensor(p)]
     example = ", ".join(f"{name}=f16[...]" for name in tensors[:2]) or "x=f16[...]"
     return f"no shapes are known; describe the arguments in a comment above, like “# mugraph: {example}”"
 

@@ -29,6 +29,10 @@ _USES_TRAINING = (
 )
 
 
+# Said by the parameters' shapes already, or by `_USES_TRAINING`
+_IMPLIED = frozenset({"training", "in_features", "out_features", "in_channels", "out_channels", "num_features"})
+
+
 def _constant(value: object) -> str | None:
     """A literal that evaluates to the value; None if there is none."""
     if value is None or isinstance(value, bool | int | str):
@@ -72,12 +76,12 @@ def _about_module(expression: str, module: torch.nn.Module, conditions: Conditio
     for hooks in ("_forward_hooks", "_forward_pre_hooks"):
         conditions.setdefault(f"not {expression}.{hooks}", [])
     if kind.__module__.startswith("torch.nn"):
-        # Library code is not watched: what it reads are the constants it declares
         if isinstance(module, torch.nn.ModuleList | torch.nn.Sequential | torch.nn.ModuleDict):
             conditions.setdefault(f"len({expression})", [str(len(module))])
-        for name in cast(Iterable[str], getattr(kind, "__constants__", ())):
-            constant = _constant(getattr(module, name, None))
-            if constant is not None and name not in ("in_features", "out_features", "in_channels", "out_channels"):
+        # Library code is not watched, so whatever it may have read of the module counts
+        for name, value in module.__dict__.items():
+            constant = _constant(value)
+            if constant is not None and not name.startswith("_") and name not in _IMPLIED:
                 conditions.setdefault(f"{expression}.{name}", [constant])
         if isinstance(module, _USES_TRAINING):
             conditions.setdefault(f"{expression}.training", [repr(module.training)])
@@ -94,7 +98,9 @@ def conditions_of(
     """
     conditions: Conditions = {}
     for name, value in names.items():
-        if not isinstance(value, FunctionType | BuiltinFunctionType):
+        if isinstance(value, FunctionType | BuiltinFunctionType):
+            conditions[f"getattr({name}, '__qualname__', None)"] = [repr(value.__qualname__)]
+        else:
             about(name, value, conditions, id(value) in consumed)
     for event in events:
         if isinstance(event, ModuleCalled):

@@ -233,6 +233,8 @@ class Recorder(TorchFunctionMode):
         if not (self._active and self._stack):
             return func(*args, **kwargs)
         target = target_of(func)
+        if target == "torch.nn.functional.multi_head_attention_forward":
+            return self._decomposed(func, args, kwargs)
         given = list(tensors_in((args, kwargs)))
         before = [version(tensor) for tensor in given]
         inputs = tuple(self.values.number(tensor) for tensor in given)
@@ -282,6 +284,17 @@ class Recorder(TorchFunctionMode):
             problem = problem or f"has {error}"
         self.add(Record(self.site(), target, positional, named, inputs, outputs, writes, problem))
         return out
+
+    def _decomposed(self, func: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
+        """Runs a library function of PyTorch's as if it were the user's: its parts are recorded instead of it."""
+        namespace = vars(torch.nn.functional)
+        original = namespace["has_torch_function"]
+        namespace["has_torch_function"] = lambda _: False  # pyright: ignore[reportUnknownLambdaType]
+        try:
+            with self:
+                return func(*args, **kwargs)
+        finally:
+            namespace["has_torch_function"] = original
 
     def _note_writes(self, given: Sequence[torch.Tensor], before: Sequence[int]) -> tuple[tuple[int, int], ...]:
         writes: list[tuple[int, int]] = []

@@ -150,7 +150,7 @@ class Session:
             elif isinstance(event, Happening) and event.problem is not None:
                 self.barriers[event.name if event.name != "statement" else event.problem] += 1
         for activation in tape.activations:
-            if scope.is_here(activation):
+            if scope.is_in_file(activation):
                 self.ran.add(scope.name_of(activation))
 
 

@@ -49,7 +49,7 @@ _PURE = frozenset(
     reshape reshape_as roll rot90 row_stack scatter scatter_add select split split_with_sizes squeeze stack swapaxes
     swapdims t take take_along_dim tensor_split tile transpose tril triu unbind unflatten unfold unsqueeze view view_as
     vsplit vstack __getitem__ embedding bucketize searchsorted
-    T H mT mH real imag data
+    T H mT mH real imag data view_as_complex view_as_real polar complex conj angle
 
     bfloat16 bool double float half int long short to type type_as
 
