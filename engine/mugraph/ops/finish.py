@@ -193,8 +193,10 @@ def _axis_names(
     named: dict[int, str] = {}
     for axis in axes:
         hints = builder.atoms.hints[axis]
-        named[axis] = names.first(sorted(hints, key=lambda hint: -hints[hint]))
-    return named
+        name = names.first(sorted(hints, key=lambda hint: -hints[hint]))
+        if name is not None:
+            named[axis] = name
+    return {axis: named[axis] if axis in named else names.letter() for axis in axes}
 
 
 def _named(

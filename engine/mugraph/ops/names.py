@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from keyword import iskeyword
 
 _RESERVED = frozenset({"tl", "triton", "torch"})
-_POOL = "nmkbhdstecrpquvwij"
+_POOL = "nmkrhdpqcuvwijstbegf"
 
 
 class Names:
@@ -25,11 +25,14 @@ class Names:
         self._used.add(name)
         return name
 
-    def first(self, wishes: Iterable[str]) -> str:
-        """The first wish that is free; else a letter that is."""
-        tried = [*wishes, *_POOL]
-        name = next((wish for wish in tried if wish not in self._used), None)
-        return self.take(name or "a")
+    def first(self, wishes: Iterable[str]) -> str | None:
+        """The first wish that is free, if one is."""
+        name = next((wish for wish in wishes if wish not in self._used), None)
+        return None if name is None else self.take(name)
+
+    def letter(self) -> str:
+        """Any letter that is free."""
+        return self.first(_POOL) or self.take("a")
 
 
 def identifier(expression: str) -> str:

@@ -1,0 +1,100 @@
+"""Recorded calls run again, and spelled as Python, give what was recorded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
+from harness import NOWHERE, randn, record
+from mugraph.trace.emit_call import call_text
+from mugraph.trace.region import Argument, Call, Ref, Symbol
+from mugraph.trace.replay import NotReplayable, replay
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], dict[str, torch.Tensor]]] = {
+    "operators": (lambda x, y: (-x + y * 2 - 1) / (3 + y**2) @ x.T, {"x": randn(4, 6), "y": randn(4, 6)}),
+    "reflected": (lambda x: 1 - 2 / x + (3 * x), {"x": randn(4)}),
+    "methods": (lambda x: x.view(2, 12).transpose(0, 1).softmax(dim=-1).sum(0, keepdim=True), {"x": randn(4, 6)}),
+    "indices": (lambda x: x[None, ..., 1:5:2][:, 0, -1] + x[:, 0][1:][0], {"x": randn(4, 6)}),
+    "functions": (lambda x, w: F.silu(F.linear(x, w)).to(torch.float64), {"x": randn(4, 6), "w": randn(5, 6)}),
+    "several results": (lambda x: torch.cat(x.chunk(3, dim=-1)[::-1], dim=-1), {"x": randn(4, 6)}),
+    "masks": (lambda x: torch.where(x > 0, x, float("-inf")).exp(), {"x": randn(4, 6)}),
+    "in place": (lambda x: (x + 1).mul_(2).add_(x), {"x": randn(4, 6)}),
+    "einsum": (lambda x, y: torch.einsum("ij,ij->i", x, y), {"x": randn(4, 6), "y": randn(4, 6)}),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_replay(name: str) -> None:
+    fn, inputs = PROGRAMS[name]
+    region = record(fn, inputs)
+    values = replay(region.calls, {live.value: inputs[live.expression] for live in region.live_ins})
+    assert torch.equal(values[region.live_outs[0].value], fn(**inputs))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_text_runs(name: str) -> None:
+    """Every call's text, evaluated one after the other, computes the program."""
+    fn, inputs = PROGRAMS[name]
+    region = record(fn, inputs)
+    scope: dict[str, Any] = {"torch": torch, **inputs}
+    names = {live.value: live.expression for live in region.live_ins}
+    for n, call in enumerate(region.calls):
+        result = eval(call_text(call, names), scope)
+        results = result if isinstance(result, (tuple, list)) else [result]
+        for i, (value, tensor) in enumerate(zip(call.outputs, results, strict=True)):
+            names[value] = f"t{n}_{i}"
+            scope[names[value]] = tensor
+    assert torch.equal(scope[names[region.live_outs[0].value]], fn(**inputs))
+
+
+def call(target: str, *args: Argument, **kwargs: Argument) -> Call:
+    return Call(target, args, kwargs, (9,), NOWHERE)
+
+
+X, Y = Ref(0), Ref(1)
+TEXTS = [
+    (call("torch.cat", (X, Y), dim=-1), "torch.cat((a, self.b), dim=-1)"),
+    (call("Tensor.view", X, 2, 8, 64), "a.view(2, 8, 64)"),
+    (call("Tensor.mul", X, Y), "a * self.b"),
+    (call("Tensor.__rsub__", X, 1), "1 - a"),
+    (call("Tensor.__rdiv__", X, 2.0), "2.0 / a"),
+    (call("Tensor.add", X, Y, alpha=2), "a.add(self.b, alpha=2)"),
+    (call("Tensor.neg", X), "a.neg()"),
+    (call("Tensor.__neg__", X), "-a"),
+    (call("Tensor.mul", X, -1.0), "a * (-1.0)"),
+    (call("Tensor.T.__get__", X), "a.T"),
+    (call("Tensor.__getitem__", X, (Symbol("..."), slice(None, 64, None))), "a[..., :64]"),
+    (call("Tensor.__getitem__", X, (None,)), "a[None,]"),
+    (call("Tensor.to", X, Symbol("torch.float32")), "a.to(torch.float32)"),
+    (call("torch.nn.functional.pad", X, (0,), value=float("inf")),
+     'torch.nn.functional.pad(a, (0,), value=float("inf"))'),
+    (call("torch.Tensor.matmul", X, Y), "a @ self.b"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "text"), TEXTS, ids=[text for _, text in TEXTS])
+def test_text(given: Call, text: str) -> None:
+    assert call_text(given, {0: "a", 1: "self.b"}) == text
+
+
+def test_compound_names_are_put_in_parentheses() -> None:
+    assert call_text(call("Tensor.mul", X, Y), {0: "a + b", 1: "c"}) == "(a + b) * c"
+    assert call_text(call("Tensor.view", X, 4), {0: "a + b"}) == "(a + b).view(4)"
+
+
+def test_errors_are_sentences() -> None:
+    with pytest.raises(NotReplayable, match="no call of PyTorch"):
+        replay([call("numpy.sum", X)], {0: randn(2)})
+    with pytest.raises(NotReplayable, match="before it is computed"):
+        replay([call("torch.sin", Y)], {0: randn(2)})
+    with pytest.raises(NotReplayable, match=r"has no torch\.nothing"):
+        replay([call("torch.nothing", X)], {0: randn(2)})
+    with pytest.raises(NotReplayable, match="gave 2 tensors"):
+        replay([call("Tensor.chunk", X, 2)], {0: randn(2)})
