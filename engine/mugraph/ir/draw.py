@@ -1,0 +1,6 @@
+"""Drawings of μGraphs: a text tree for terminals, and SVG."""
+
+from mugraph.ir.draw_svg import Theme, draw_svg
+from mugraph.ir.draw_tree import draw_tree
+
+__all__ = ["Theme", "draw_svg", "draw_tree"]

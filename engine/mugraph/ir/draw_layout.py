@@ -1,0 +1,203 @@
+"""Where the nodes of one kernel's drawing go: columns from left to right, igraph's Sugiyama layout within them.
+
+Columns follow the data. A loop has columns of its own: what feeds it stands before them, all else behind, so its box
+holds nothing that is not in it. Accumulators stand in the last column of the loop they close.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import igraph
+
+from mugraph.ir.block import BlockGraph, Loop
+from mugraph.ir.ops import Kind
+from mugraph.ir.placement import placement
+
+INPUT, OUTPUT = "in ", "out "
+"""Prefixes of the nodes of tensors in device memory, apart from the names of values."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """From node to node, through one row of each column between them."""
+
+    source: str
+    target: str
+    rows: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """columns: node -> column, 0 for input tensors, `last` for output tensors
+    rows: node -> vertical position; two nodes of one column are at least 1 apart
+    loops: loop axis -> its first and last column, and the rows its box spans
+    """
+
+    columns: Mapping[str, int]
+    rows: Mapping[str, float]
+    edges: tuple[Edge, ...]
+    loops: Mapping[str, tuple[int, int, float, float]]
+    last: int
+
+
+def graph_edges(block: BlockGraph) -> list[tuple[str, str]]:
+    """Between the drawn nodes: tensors and operators. Loads and stores are edges, constants are words."""
+    names: dict[str, str] = {}
+    edges: dict[tuple[str, str], None] = {}
+    for op in block.ops:
+        if op.kind is Kind.LOAD:
+            names[op.name] = INPUT + op.tensor
+        elif op.kind is not Kind.CONST:
+            names[op.name] = OUTPUT + op.tensor if op.kind is Kind.STORE else op.name
+            edges.update({(names[name], names[op.name]): None for name in op.inputs if name in names})
+    return list(edges)
+
+
+def layout(block: BlockGraph) -> Layout:
+    edges = graph_edges(block)
+    bodies = _bodies(block)
+    ops = [op.name for op in block.ops if op.kind not in (Kind.LOAD, Kind.STORE, Kind.CONST)]
+    columns = _columns(block, ops, edges, bodies)
+    last = max([*columns.values(), 0]) + 1
+    nodes = [*(INPUT + tensor.name for tensor in block.inputs), *ops, *(OUTPUT + t.name for t in block.outputs)]
+    for node in nodes:
+        columns.setdefault(node, 0 if node.startswith(INPUT) else last)
+    rows, drawn = _sugiyama(nodes, edges, columns)
+    return _with_bypasses(nodes, columns, rows, drawn, bodies, last)
+
+
+def _bodies(block: BlockGraph) -> dict[str, set[str]]:
+    """Loop -> operators in it or in a loop inside it, loops in tree order."""
+    placed = placement(block)
+    shown = [op.name for op in block.ops if op.kind not in (Kind.LOAD, Kind.STORE, Kind.CONST)]
+    return {axis: {name for name in shown if axis in placed[name]} for axis in block.loop_axes}
+
+
+def _columns(
+    block: BlockGraph, ops: list[str], edges: list[tuple[str, str]], bodies: Mapping[str, set[str]]
+) -> dict[str, int]:
+    """Longest paths under: data flows right; each loop has its own run of columns (nodes "start h" and "end h")."""
+    after: defaultdict[str, dict[str, int]] = defaultdict(dict)  # node -> {earlier node: least distance}
+    for source, target in edges:
+        if source in ops and target in ops:
+            after[target][source] = 1
+    ancestors = _ancestors(ops, edges)
+    earlier: set[str] = set()  # what stands before the loop at hand because it is in, or feeds, a loop before it
+    for axis, body in bodies.items():
+        feeding = {name for member in body for name in ancestors[member]} - body
+        nested_in = {other for other in bodies if other != axis and body < bodies[other]}
+        for name in ops:
+            if name in body:
+                after[name][f"start {axis}"] = 0
+                after[f"end {axis}"][name] = 0
+            elif name in feeding or name in earlier:
+                after[f"start {axis}"][name] = 1
+            else:
+                after[name][f"end {axis}"] = 1
+        if not nested_in and not _holds(block.loops, axis):
+            earlier |= feeding | body
+    columns: dict[str, int] = {}
+
+    def column(node: str) -> int:
+        if node not in columns:
+            columns[node] = 1
+            columns[node] = max((column(other) + gap for other, gap in after[node].items()), default=1)
+        return columns[node]
+
+    for name in (*ops, *(f"end {axis}" for axis in bodies)):
+        column(name)
+    for op in block.ops:
+        if op.kind is Kind.ACCUM and op.over[0] in bodies:
+            columns[op.name] = columns[f"end {op.over[0]}"]
+    return {name: columns[name] for name in ops}
+
+
+def _holds(loops: Sequence[Loop], axis: str) -> bool:
+    """Whether the loop has loops inside it."""
+    return any(bool(loop.body) if loop.axis == axis else _holds(loop.body, axis) for loop in loops)
+
+
+def _ancestors(ops: list[str], edges: list[tuple[str, str]]) -> dict[str, set[str]]:
+    """Operators each operator depends on; `ops` is in dependency order."""
+    ancestors: dict[str, set[str]] = {name: set() for name in ops}
+    for name in ops:
+        for source, target in edges:
+            if target == name and source in ancestors:
+                ancestors[name] |= {source, *ancestors[source]}
+    return ancestors
+
+
+def _sugiyama(
+    nodes: list[str], edges: list[tuple[str, str]], columns: Mapping[str, int]
+) -> tuple[dict[str, float], list[Edge]]:
+    """Rows of the nodes, and of each edge in every column it passes.
+
+    Every edge gets a vertex of its own in each column it passes: igraph makes such vertices too, but keeps them to
+    itself.
+    """
+    index = {node: number for number, node in enumerate(nodes)}
+    layers = [columns[node] for node in nodes]
+    joined: list[tuple[int, int]] = []
+    passed: list[range] = []
+    for source, target in edges:
+        between = range(columns[source] + 1, columns[target])
+        passed.append(range(len(layers), len(layers) + len(between)))
+        layers.extend(between)
+        path = [index[source], *passed[-1], index[target]]
+        joined.extend(pairwise(path))
+    graph = igraph.Graph(n=len(layers), edges=joined, directed=True)
+    rows = [float(point[0]) for point in graph.layout_sugiyama(layers=layers, hgap=1, vgap=1, maxiter=500)]
+    drawn = [
+        Edge(source, target, tuple(rows[vertex] for vertex in between))
+        for (source, target), between in zip(edges, passed, strict=True)
+    ]
+    return {node: rows[index[node]] for node in nodes}, drawn
+
+
+def _with_bypasses(
+    nodes: list[str],
+    columns: Mapping[str, int],
+    rows: dict[str, float],
+    edges: list[Edge],
+    bodies: Mapping[str, set[str]],
+    last: int,
+) -> Layout:
+    """Leads edges that pass a loop without touching it below the loop's box."""
+    loops: dict[str, tuple[int, int, float, float]] = {}
+    lanes = 0
+    for axis, body in bodies.items():
+        if not body:
+            continue
+        first, end = min(columns[name] for name in body), max(columns[name] for name in body)
+        top, bottom = min(rows[name] for name in body), max(rows[name] for name in body)
+        loops[axis] = (first, end, top, bottom)
+    lowest = max((box[3] for box in loops.values()), default=0.0)
+    moved: list[Edge] = []
+    lane_of: dict[str, float] = {}
+    for edge in edges:
+        passed = [
+            box
+            for axis, box in loops.items()
+            if columns[edge.source] < box[0] and columns[edge.target] > box[1] and edge.source not in bodies[axis]
+        ]
+        if not passed:
+            moved.append(edge)
+            continue
+        if edge.source not in lane_of:
+            lanes += 1
+            lane_of[edge.source] = lowest + 0.9 * lanes
+        through = tuple(
+            lane_of[edge.source] if any(box[0] <= column <= box[1] for box in passed) else row
+            for column, row in enumerate(edge.rows, columns[edge.source] + 1)
+        )
+        moved.append(Edge(edge.source, edge.target, through))
+    for node, lane in lane_of.items():
+        only = all(edge.target not in set[str]().union(*bodies.values()) for edge in moved if edge.source == node)
+        neighbours = [rows[other] for other in nodes if other != node and columns[other] == columns[node]]
+        if only and columns[node] == 0:
+            rows[node] = max([lane, *(row + 1 for row in neighbours)])
+    return Layout(columns, rows, tuple(moved), loops, last)

@@ -1,0 +1,103 @@
+"""The words both drawings use: operators as a person writes them, shapes of tiles, grids, loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.ops import Kind, Op
+
+SYMBOLS: Mapping[Kind, str] = {Kind.ADD: "+", Kind.MUL: "×", Kind.DIV: "÷", Kind.SQRT: "√", Kind.EXP: "exp"}
+
+
+def number(value: float) -> str:
+    """As short as it stays readable: 1024, 0.125, 1e-06."""
+    return f"{value:g}"
+
+
+def constants(block: BlockGraph) -> dict[str, str]:
+    """Value -> number, for constants: they are written where they are used."""
+    return {op.name: number(op.value) for op in block.ops if op.kind is Kind.CONST}
+
+
+def expression(op: Op, numbers: Mapping[str, str]) -> str:
+    """What the operator computes, in one line: `X × G`, `xg @ W over h`."""
+    inputs = [numbers.get(name, name) for name in op.inputs]
+    over = " ".join(op.over)
+    match op.kind:
+        case Kind.ADD | Kind.MUL | Kind.DIV:
+            return f" {SYMBOLS[op.kind]} ".join(inputs)
+        case Kind.DOT:
+            return f"{' @ '.join(inputs)} over {over}"
+        case Kind.SUM:
+            return f"sum over {over} of {inputs[0]}"
+        case Kind.ACCUM:
+            return f"accumulate {inputs[0]} over {over}"
+        case Kind.LOAD:
+            return f"load {op.tensor}"
+        case Kind.STORE:
+            return f"store {inputs[0]} to {op.tensor}"
+        case Kind.UNARY:
+            return f"{op.fn}({inputs[0]})"
+        case Kind.SQRT | Kind.EXP:
+            return f"{op.kind}({inputs[0]})"
+        case Kind.CONST:
+            return number(op.value)
+
+
+def symbol(op: Op, numbers: Mapping[str, str]) -> str:
+    """The operator alone, for a node: `×`, `÷ 1024`, `matmul`, `Σ h`."""
+    match op.kind:
+        case Kind.DOT:
+            return "matmul"
+        case Kind.SUM:
+            return f"Σ {' '.join(op.over)}"
+        case Kind.ACCUM:
+            return f"accum {' '.join(op.over)}"
+        case Kind.UNARY:
+            return op.fn
+        case _:
+            pass
+    sign = SYMBOLS[op.kind]
+    left, right = (numbers.get(name, "") for name in (op.inputs[0], op.inputs[-1]))
+    if len(op.inputs) == 1 or not (left or right):
+        return "square" if op.kind is Kind.MUL and op.inputs[0] == op.inputs[-1] else sign
+    return " ".join(part for part in (left, sign, right) if part)
+
+
+def axis_order(block: BlockGraph) -> tuple[str, ...]:
+    """Axes as the outputs have them in memory, then as the inputs have them: the order shapes are shown in."""
+    tensors = (*block.outputs, *block.inputs)
+    return tuple(dict.fromkeys(axis for tensor in tensors for axis in tensor.axes))
+
+
+def tile_shape(op: Op, block: BlockGraph, schedule: Schedule) -> dict[str, int]:
+    """Axis -> elements in one tile of the value, in `axis_order`."""
+    return {
+        axis: min(schedule.tile(axis, block.sizes[axis]), block.sizes[axis])
+        for axis in axis_order(block)
+        if axis in op.axes
+    }
+
+
+def loop_words(axis: str, block: BlockGraph, schedule: Schedule) -> str:
+    """`for h: 4 × 256`, iterations by tile."""
+    size = block.sizes[axis]
+    tile = schedule.tile(axis, size)
+    return f"for {axis}: {ceil(size / tile)} × {tile}"
+
+
+def grid_words(kernel: GraphKernel) -> str:
+    """`grid n/64, b/16: 64 blocks`."""
+    blocks = kernel.schedule.blocks(kernel.block.sizes)
+    tiles = ", ".join(f"{axis}/{tile}" for axis, tile in kernel.schedule.grid)
+    return f"{f'grid {tiles}: ' if tiles else ''}{blocks} block{'' if blocks == 1 else 's'}"
+
+
+def launch_words(schedule: Schedule) -> str:
+    """`4 warps, 3 stages, swapped`."""
+    warps = f"{schedule.num_warps} warp{'' if schedule.num_warps == 1 else 's'}"
+    stages = f"{schedule.num_stages} stage{'' if schedule.num_stages == 1 else 's'}"
+    return f"{warps}, {stages}{', swapped' if schedule.swap else ''}"
