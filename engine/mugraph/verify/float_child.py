@@ -190,6 +190,12 @@ def patch_interpreter() -> None:
     builder.create_dot = create_dot
 
 
+def _sentence(error: Exception) -> str:
+    """CUDA's errors begin with what happened and end with advice; Triton's begin with the source and end with it."""
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0] if lines[0].startswith('CUDA') else lines[-1]}"
+
+
 def main() -> None:
     kind = sys.argv[1]
     answers = os.fdopen(os.dup(1), "w")
@@ -208,9 +214,8 @@ def main() -> None:
             except Exception as error:
                 # An illegal access leaves the CUDA context unusable; the parent starts a fresh process.
                 broken = kind == "cuda"
-                last = (str(error).strip().splitlines() or [""])[-1]
-                answer = {"results": [], "device": name, "error": f"{type(error).__name__}: {last}"}
-            answers.write(json.dumps({"number": request["number"], **answer}) + "\n")
+                answer = {"results": [], "device": name, "error": _sentence(error)}
+            answers.write(json.dumps({"number": request["number"], "broken": broken, **answer}) + "\n")
             answers.flush()
             if broken:
                 return

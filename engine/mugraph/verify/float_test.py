@@ -144,7 +144,10 @@ class FloatTester:
             self.close()
             return "the process running the kernel died"
         self._fresh = False
-        return cast("dict[str, Any]", json.loads(line))
+        answer = cast("dict[str, Any]", json.loads(line))
+        if answer["broken"]:
+            self.close()
+        return answer
 
     def _start(self) -> None:
         environment = dict(os.environ)
