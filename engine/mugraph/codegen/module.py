@@ -55,15 +55,16 @@ def _runs_here(*tensors: torch.Tensor) -> bool:
         _transforms() or torch.jit.is_tracing() or forward_ad._current_level >= 0
     ):
         return False
-    grad = torch.is_grad_enabled()
+    grad, device = torch.is_grad_enabled(), None
     for tensor in tensors:
-        if not isinstance(tensor, torch.Tensor):
+        if type(tensor) not in _PLAIN and not (isinstance(tensor, torch.Tensor) and torch.compiler.is_exporting()):
             return False
-        if type(tensor) not in _PLAIN and not torch.compiler.is_exporting():
+        if grad and tensor.requires_grad:
             return False
-        if (grad and tensor.requires_grad) or tensor.device != tensors[0].device:
+        if device is None:
+            device = tensor.device
+        elif tensor.device != device:
             return False
-    device = tensors[0].device
     return _tested_gpu(device.type, device.index) and not torch.is_autocast_enabled(device.type)
 
 

@@ -74,8 +74,13 @@ def test_other_encodings_stay(tmp_path, maker):
 
 
 def test_ranges_are_utf16_and_names_any_script(tmp_path, maker):
-    text = HEAD + "        größe = '𝒜𝒷'; 結果 = f('𝒜', x)\n        y = [結果, '𝒜😀', (x @ self.w) * self.u]\n        return y\n"
-    plan = maker.plan(text, "(x @ self.w) * self.u", unit="expression", live_ins=("結果", "self.w", "self.u"), live_outs=("",))
+    text = HEAD + (
+        "        größe = '𝒜𝒷'; 結果 = f('𝒜', x)\n"
+        "        y = [結果, '𝒜😀', (x @ self.w) * self.u]\n"
+        "        return y\n"
+    )
+    names = ("結果", "self.w", "self.u")
+    plan = maker.plan(text, "(x @ self.w) * self.u", unit="expression", live_ins=names, live_outs=("",))
     edited = both_ways(written(tmp_path, text.encode()), [plan], maker.kernels)
     assert "'𝒜😀', (\n            mugraph_kernels.gated(結果, self.w, self.u)  # mugraph: " in edited
     assert "\n            else (x @ self.w) * self.u\n        )]\n" in edited
@@ -113,7 +118,8 @@ def test_nested_blocks_and_several_regions(tmp_path, maker):
     ]
     edited = both_ways(written(tmp_path, text.encode()), plans, maker.kernels)
     assert "                    a, b = mugraph_kernels.first(x, self.w, self.u)\n                else:\n" in edited
-    assert "            return mugraph_kernels.last(c, self.w, self.u)\n        else:\n            return m(c)\n" in edited
+    assert "            return mugraph_kernels.last(c, self.w, self.u)\n        else:\n" in edited
+    assert "        else:\n            return m(c)\n" in edited
     assert edited.count("import model_mugraph as mugraph_kernels\n") == 1
 
 
@@ -170,7 +176,7 @@ def test_how_the_import_is_spelled_in_a_package(tmp_path, maker):
     for top, bottom, expected in (
         ("", "", "from . import model_mugraph as mugraph_kernels\n"),
         ("from pack.models.layers import g\n", "", "from pack.models import model_mugraph as mugraph_kernels\n"),
-        ("", 'if __name__ == "__main__":\n    f(1, 2, 3)\n', "except ImportError:  # run as a script\n    import model_m"),
+        ("", 'if __name__ == "__main__":\n    f(1, 2, 3)\n', "except ImportError:  # run as a script\n    import mo"),
     ):
         text = top + body + bottom
         plan = maker.plan(text, "y = g(x)", live_ins=("x", "w", "u"))
