@@ -15,15 +15,29 @@ from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Protocol, Self, cast
 
-from mugraph.codegen.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Tensor
 
 Device = Literal["interpreter", "cuda"]
 
 _START_S = 120.0
 """What the first answer of a fresh process may take beyond the time-out: importing torch and Triton."""
+
+
+class Kernel(Protocol):
+    """What is asked of a generated kernel (codegen.kernel.KernelSource is one; imports point from codegen to here)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def inputs(self) -> tuple[Tensor, ...]: ...
+    @property
+    def outputs(self) -> tuple[Tensor, ...]: ...
+    def standalone(self) -> str:
+        """A complete module with a function launch_<name>(<inputs>) that returns the outputs."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -89,7 +103,7 @@ class FloatTester:
                 stream.close()
         self._child = None
 
-    def test_kernel(self, kernel: KernelSource, program: TensorProgram, seed: int = 0) -> FloatResult:
+    def test_kernel(self, kernel: Kernel, program: TensorProgram, seed: int = 0) -> FloatResult:
         """One generated kernel that computes all of the program, both at the same sizes."""
         inputs = [tensor.name for tensor in kernel.inputs]
         outputs = [tensor.name for tensor in kernel.outputs]
@@ -166,7 +180,7 @@ class FloatTester:
 
 
 def float_test(
-    kernel: KernelSource, program: TensorProgram, device: Device = "interpreter", timeout_s: float = 60.0, seed: int = 0
+    kernel: Kernel, program: TensorProgram, device: Device = "interpreter", timeout_s: float = 60.0, seed: int = 0
 ) -> FloatResult:
     """Test one kernel in a process of its own. For several, FloatTester saves the imports."""
     with FloatTester(device, timeout_s) as tester:
