@@ -316,3 +316,13 @@ def test_write_to_an_input_is_refused() -> None:
 
     with pytest.raises(NotLowerable):
         lower_region(record(scale, {"x": X.clone()}))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_epsilon_that_rms_norm_takes_by_itself(dtype: torch.dtype) -> None:
+    """As PyTorch computes it: small equal numbers x give x / sqrt(x² + eps)."""
+    x = torch.full((2, 8), 1e-3, dtype=dtype)
+    program = lower_region(record(lambda x: F.rms_norm(x, (8,)), {"x": x})).program
+    (added,) = [op.value for op in program.ops if op.kind is Kind.CONST and op.value != 1 / 8]
+    small, normalized = x.double()[0, 0], F.rms_norm(x, (8,)).double()[0, 0]
+    assert added == pytest.approx(float(small**2 / normalized**2 - small**2), rel=0.05)
