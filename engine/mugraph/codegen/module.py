@@ -227,20 +227,15 @@ def _binds(node: ast.stmt) -> list[str]:
 
 
 def _apart(kernels: Mapping[str, KernelSource], plans: Sequence[RegionPlan]) -> dict[str, KernelSource]:
-    """The kernels, those renamed whose function would hide a region's ("lora" becomes "lora_kernel")."""
+    """The kernels, with another name for a @triton.jit function that a region's would hide ("lora": "lora_kernel")."""
     public = {name for plan in plans for name in (plan.name, f"{plan.name}_fits")}
-    return {key: _renamed(kernel) if kernel.name in public else kernel for key, kernel in kernels.items()}
-
-
-def _renamed(kernel: KernelSource) -> KernelSource:
-    old, new = re.escape(kernel.name), f"{kernel.name}_kernel"
-    launcher = re.sub(rf"\blaunch_{old}\b", f"launch_{new}", kernel.launcher)
-    return replace(
-        kernel,
-        name=new,
-        jit=re.sub(rf"\bdef {old}\(", f"def {new}(", kernel.jit),
-        launcher=re.sub(rf"\b{old}\[", f"{new}[", launcher),
-    )
+    apart = dict(kernels)
+    for key, kernel in kernels.items():
+        for name in [name for node in ast.parse(kernel.jit).body for name in _binds(node) if name in public]:
+            jit = re.sub(rf"\b{re.escape(name)}\(", f"{name}_kernel(", apart[key].jit)
+            launcher = re.sub(rf"\b{re.escape(name)}\[", f"{name}_kernel[", apart[key].launcher)
+            apart[key] = replace(apart[key], jit=jit, launcher=launcher)
+    return apart
 
 
 def _cases(plans: Sequence[RegionPlan]) -> str:
