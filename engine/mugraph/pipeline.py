@@ -37,6 +37,7 @@ from mugraph.memory import recall, remember
 from mugraph.solve import Place, Tools, solve
 from mugraph.store import Store
 from mugraph.store.keys import region_key
+from mugraph.trace.entries import RecordedShapes
 from mugraph.trace.pieces import pieces
 from mugraph.trace.region import LaxPiece, PlainPiece, Region, Trace
 from mugraph.trace.tracer import trace_file
@@ -68,6 +69,7 @@ def run(
     options: Options | None = None,
     *,
     source: str | None = None,
+    recorded_shapes: RecordedShapes | None = None,
     store: Store | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[Event]:
@@ -79,7 +81,13 @@ def run(
     device = detect()
     target = resolve(options.target, device)
     began = time.monotonic()
-    trace = trace_file(path, source=source, qualname=qualname, timeout_s=options.trace_timeout_s)
+    trace = trace_file(
+        path,
+        source=source,
+        qualname=qualname,
+        recorded_shapes=recorded_shapes,
+        timeout_s=options.trace_timeout_s,
+    )
     yield Traced(trace, time.monotonic() - began)
     yield from run_trace(trace, device, target, options, store, cancelled)
 
@@ -144,6 +152,13 @@ def plan_name(function: str) -> str:
     return identifier(words).lower()
 
 
+def kernel_name(function: str, number: int | None) -> str:
+    """ "RMSNormLinear.forward" -> "rms_norm_linear", a plain function's own name with "_fused"; numbered if asked to."""
+    owner = function.removesuffix(".forward")
+    base = plan_name(owner) if owner != function else f"{plan_name(function)}_fused"
+    return base if number is None else f"{base}_{number}"
+
+
 @dataclass
 class _Job:
     """One region's way through the rooms."""
@@ -184,7 +199,7 @@ class _Job:
             if isinstance(unit, PlainPiece):
                 steps.append(unit)
                 continue
-            kernel = self.names.unique(f"{name}_{len(results) + 1}" if len(lax) > 1 else f"{name}_kernel")
+            kernel = self.names.unique(kernel_name(region.function, len(results) + 1 if len(lax) > 1 else None))
             place = Place(self.number, len(results), len(lax), region.function, kernel)
             found = yield from self._solved(unit, place)
             report = found.search if not results else report + found.search

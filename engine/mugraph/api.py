@@ -1,0 +1,61 @@
+"""`mugraph.optimize(fn, *example_inputs)`: the library's one-line entry."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from mugraph.events import FileResult
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Optimized(Generic[P, R]):
+    """Calls the generated kernels where they fit and the original everywhere else.
+
+    result:   what was found for every region of the function
+    original: the function given
+    """
+
+    def __init__(self, original: Callable[P, R], replacement: Callable[P, R], result: FileResult) -> None:
+        self.original = original
+        self.result = result
+        self._replacement = replacement
+        functools.update_wrapper(self, original)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._replacement(*args, **kwargs)
+
+
+def optimize(
+    fn: Callable[P, R], *example_inputs: object, target: str = "auto", budget: float = 20.0
+) -> Optimized[P, R]:
+    """Search for better kernels for `fn` (a function or an nn.Module) at the shapes of the example inputs.
+
+    The source is not changed. What comes back is right for any inputs: the original runs where no kernel fits.
+    target, budget: as the command line takes them (budget in seconds for each search).
+    Raises TypeError for something without Python source, ValueError where the source cannot be traced.
+    """
+    from mugraph import edited_function, pipeline
+    from mugraph.events import Done
+    from mugraph.store import Store
+
+    found = edited_function.Origin.of(fn)
+    shapes = edited_function.described(found, example_inputs)
+    options = pipeline.Options(target=target, budget_s=budget)
+    result: FileResult | None = None
+    with Store.open() as store:
+        for event in pipeline.run(
+            found.path, found.qualname, options, source=found.traceable(), recorded_shapes=shapes, store=store
+        ):
+            if isinstance(event, Done):
+                result = event.result
+    assert result is not None
+    if result.errors and not result.regions:
+        raise ValueError(result.errors[0])
+    plans, sources, _ = pipeline.improved(result.regions)
+    replacement = edited_function.replacement(fn, found, plans, sources, result.device.target) if plans else fn
+    return Optimized(fn, replacement, result)

@@ -1,0 +1,128 @@
+"""The command line: what each command is called and takes. Commands import what they need when they run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mugraph.commands.common import FAILED, USAGE, WrongUsage, say_error, where
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="mugraph",
+    help="Finds the parts of PyTorch code that fewer and better GPU kernels can compute, and writes those kernels.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to standard output and nothing else.")]
+_Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say what was searched, pruned and why.")]
+_Target = Annotated[str, typer.Option(help="auto, cpu, sm_80, sm_90, a100, h100 or h200.")]
+
+
+@app.command()
+def optimize(
+    path: Annotated[str, typer.Argument(metavar="PATH[:QUALNAME]", help="A Python file; a function or class in it.")],
+    json: _Json = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Write the kernel module and edit the file.")] = False,
+    target: _Target = "auto",
+    budget: Annotated[float, typer.Option(min=0.1, help="Seconds for the search of one kernel.")] = 20.0,
+    no_measure: Annotated[bool, typer.Option("--no-measure", help="Estimate only, even with a GPU.")] = False,
+    no_store: Annotated[bool, typer.Option("--no-store", help="Neither use nor keep earlier results.")] = False,
+    verbose: _Verbose = False,
+) -> int:
+    """Show what can be fused in a file, the kernels, and the evidence that they are right."""
+    place = where(path)
+    from mugraph.commands.optimize import optimize as command
+    from mugraph.pipeline import Options
+
+    options = Options(target, budget, not no_measure)
+    return command(place, options, as_json=json, apply=apply, verbose=verbose, use_store=not no_store)
+
+
+@app.command()
+def revert(file: Annotated[str, typer.Argument(help="A file that --apply has edited.")]) -> int:
+    """Restore the original text, byte for byte."""
+    place = where(file)
+    from mugraph.commands.revert import revert as command
+
+    return command(place)
+
+
+@app.command()
+def verify(
+    path: Annotated[str, typer.Argument(metavar="PATH:QUALNAME", help="The code to compare with.")],
+    ugraph: Annotated[Path, typer.Option("--ugraph", help="A JSON file with one μGraph or a list of them.")],
+    json: _Json = False,
+) -> int:
+    """Say for each μGraph whether it is the same function as the code."""
+    place = where(path)
+    from mugraph.commands.verify import verify as command
+
+    return command(place, ugraph, as_json=json)
+
+
+@app.command()
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(help="Samples; all of them when none is named.")] = None,
+    json: _Json = False,
+    budget: Annotated[float, typer.Option(min=0.1, help="Seconds for the search of one kernel.")] = 20.0,
+    samples: Annotated[Path, typer.Option(help="The folder of the samples.")] = Path("samples"),
+) -> int:
+    """Time the samples' kernels against eager PyTorch, torch.compile and its max-autotune mode."""
+    from mugraph.commands.bench import bench as command
+
+    return command(names or [], samples, budget, as_json=json)
+
+
+@app.command()
+def doctor(json: _Json = False) -> int:
+    """Say what is installed, what does not fit, and what to do about it."""
+    from mugraph.commands.doctor import doctor as command
+
+    return command(as_json=json)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script. Ends the process with 0, 1, 2 or 130; never with a traceback."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Exit status."""
+    try:
+        status: object = app(args=list(arguments), standalone_mode=False)
+    except WrongUsage as error:
+        say_error(str(error))
+        return USAGE
+    except typer.Exit as exit:
+        return exit.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        say_error("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        return FAILED  # whoever read our output has gone
+    except Exception as error:
+        return _unexpected(error)
+    return status if isinstance(status, int) else 0
+
+
+def _unexpected(error: Exception) -> int:
+    """Usage errors as they say themselves; anything else is ours, with its details in the log."""
+    message = getattr(error, "format_message", None)
+    if message is not None:
+        say_error(f"{message()} (mugraph --help shows what there is)")
+        return USAGE
+    from mugraph.log import note
+
+    say_error(f"an internal error ({type(error).__name__}); details are in {note(error, 'mugraph')}")
+    return FAILED
+
+
+if __name__ == "__main__":
+    main()

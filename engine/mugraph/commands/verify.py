@@ -1,0 +1,96 @@
+"""`mugraph verify --ugraph FILE.json PATH:QUALNAME`: is each of these μGraphs the same function as that code?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import cast
+
+from rich.console import Console
+
+from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
+from mugraph.document import finite
+from mugraph.ir.json import FormatError, mugraph_from_json
+from mugraph.ir.mugraph import MuGraph
+from mugraph.ir.program import TensorProgram
+from mugraph.report import evidence
+from mugraph.trace.pieces import pieces
+from mugraph.trace.region import LaxPiece, Trace
+from mugraph.trace.tracer import trace_file
+from mugraph.verify.document import verify_document
+from mugraph.verify.verdict import Verdict
+
+
+def verify(place: Where, ugraph: Path, *, as_json: bool) -> int:
+    """Exit status: 0 if all graphs are equivalent. Raises WrongUsage."""
+    graphs = read_graphs(ugraph)
+    trace = trace_file(place.path, qualname=place.qualname)
+    program = _program(trace, place)
+    if isinstance(program, str):
+        if place.qualname and f"named {place.qualname}" in program:
+            raise WrongUsage(program)
+        say_error(program)
+        return FAILED
+    verdicts = verify_document(program, graphs)
+    if as_json:
+        print_json({"graphs": [_document(i, verdict) for i, verdict in enumerate(verdicts)]})
+    else:
+        _report(graphs, verdicts)
+    return OK if all(verdict.passed for verdict in verdicts) else FAILED
+
+
+def read_graphs(path: Path) -> list[MuGraph]:
+    """One μGraph of ours, a list of them, or the document `mugraph optimize --json` prints. Raises WrongUsage."""
+    try:
+        document: object = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise WrongUsage(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise WrongUsage(f"{path} is no JSON: {error}") from None
+    if isinstance(document, dict) and "regions" in document:
+        regions = cast("dict[str, list[dict[str, object]]]", document)["regions"]
+        found = [region["mugraph"] for region in regions if region.get("mugraph")]
+    else:
+        found = cast("list[object]", document) if isinstance(document, list) else [document]
+    if not found:
+        raise WrongUsage(f"{path} holds no μGraph")
+    try:
+        return [mugraph_from_json(one) for one in found]
+    except FormatError as error:
+        raise WrongUsage(f"{path} holds no μGraph that can be read: {error}") from None
+
+
+def _program(trace: Trace, place: Where) -> TensorProgram | str:
+    """The function's tensor program, or one sentence saying why there is none."""
+    if trace.errors:
+        return trace.errors[0]
+    found = [piece for region in trace.regions if region.status is None for piece in pieces(region)]
+    programs = [piece.program for piece in found if isinstance(piece, LaxPiece)]
+    if len(programs) == 1 and len(found) == 1:
+        return programs[0]
+    name = place.qualname or place.path.name
+    if not programs:
+        reasons = [region.reason for region in trace.regions if region.reason]
+        return f"{name} has no region that can be verified{f': {reasons[0]}' if reasons else ''}"
+    return f"{name} has {len(programs)} parts that can be verified; name the function that is to be compared"
+
+
+def _document(index: int, verdict: Verdict) -> dict[str, object]:
+    return {
+        "index": index,
+        "passed": verdict.passed,
+        "reason": verdict.reason,
+        "lax": verdict.lax,
+        "repetitions": verdict.repetitions,
+        "bound": verdict.bound,
+        "max_rel_error": finite(verdict.max_rel_error),
+    }
+
+
+def _report(graphs: list[MuGraph], verdicts: list[Verdict]) -> None:
+    console = Console()
+    for index, (graph, verdict) in enumerate(zip(graphs, verdicts, strict=True)):
+        state = "[bold green]equivalent[/]" if verdict.passed else "[bold red]NOT EQUIVALENT[/]"
+        console.print(f"{index}: {graph.name}  {state}")
+        for sentence in evidence(verdict):
+            console.print(f"   {sentence}", markup=False, highlight=False)
