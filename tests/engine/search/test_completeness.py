@@ -40,6 +40,13 @@ def quotients() -> TensorProgram:
     return b.program(b.add("o", b.div("xz", x, z), b.div("yz", y, z)), "i")
 
 
+def associated() -> TensorProgram:
+    """x y z v, which has fifteen ways to associate."""
+    b = Builder("associated", i=8)
+    x, y, z, v = (b.input(name, "i") for name in "xyzv")
+    return b.program(b.mul("o", b.mul("xyz", b.mul("xy", x, y), z), v), "i")
+
+
 def residue(program: TensorProgram, leaves: dict[str, int]) -> int:
     values = dict(leaves)
     for op in program.compute_ops:
@@ -78,7 +85,12 @@ def every_graph(program: TensorProgram, kinds: list[Kind], max_ops: int) -> set[
 
 @pytest.mark.parametrize(
     ("make", "kinds", "max_ops"),
-    [(factored, [Kind.ADD, Kind.MUL], 4), (scaled, [Kind.MUL, Kind.DIV], 3), (quotients, [Kind.ADD, Kind.DIV], 3)],
+    [
+        (factored, [Kind.ADD, Kind.MUL], 4),
+        (scaled, [Kind.MUL, Kind.DIV], 3),
+        (quotients, [Kind.ADD, Kind.DIV], 3),
+        (associated, [Kind.MUL], 3),
+    ],
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_every_graph_with_the_programs_abstract_expression_is_found(make, kinds: list[Kind], max_ops: int) -> None:
@@ -121,3 +133,7 @@ def keeps_expression(program: TensorProgram, graph: frozenset[object], leaves: d
                 todo.remove(node)
                 break
     return names[residue(program, leaves)] == reference[next(iter(program.outputs))]
+
+
+def test_four_factors_have_fifteen_associations() -> None:
+    assert len(list(Search(associated(), Limits(slack=0)).run())) == 15

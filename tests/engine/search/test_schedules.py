@@ -76,8 +76,17 @@ def test_candidates_are_ranked() -> None:
     assert len(found) > 20
 
 
-@pytest.mark.parametrize("program", [rmsnorm_linear(32, 128, 64), gated_mlp(32, 128, 64), lora(32, 128, 64, 16),
-                                     attention(2, 32, 128, 16), gemm_chain(2, 32, 128, 64, 32)], ids=lambda p: p.name)  # fmt: skip
+@pytest.mark.parametrize(
+    "program",
+    [
+        rmsnorm_linear(32, 128, 64),
+        gated_mlp(32, 128, 64),
+        lora(32, 128, 64, 16),
+        attention(2, 32, 128, 16),
+        gemm_chain(2, 32, 128, 64, 32),
+    ],
+    ids=lambda program: program.name,
+)
 def test_scheduled_candidates_compute_the_program(program) -> None:
     inputs = random_inputs(program, 3)
     expected = evaluate_program(program, inputs)
