@@ -15,8 +15,8 @@ class Rejected(Exception):
 @dataclass(frozen=True)
 class KernelSource:
     """
-    name:       of the @triton.jit function
-    jit:        its text, decorator included, imports not
+    name:       of the kernel; the launcher is `launch_<name>`, the @triton.jit function is `function`
+    jit:        the function's text, decorator included, imports not
     pointers:   tensor parameters in order (inputs, then outputs), each `<tensor.name>_ptr`
     constexprs: compile-time parameters in order -> value
     grid:       blocks along x, y, z
@@ -35,6 +35,11 @@ class KernelSource:
     num_warps: int
     num_stages: int
     launcher: str
+
+    @property
+    def function(self) -> str:
+        """Name of the @triton.jit function."""
+        return self.jit.split("def ", 1)[1].split("(", 1)[0].strip()
 
     def standalone(self) -> str:
         """A complete Python module holding the kernel and its launcher."""

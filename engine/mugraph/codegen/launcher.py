@@ -13,7 +13,11 @@ _WIDTH = 100
 
 
 def launcher_text(
-    block: BlockGraph, function: str, grid: tuple[int, int, int], constexprs: Mapping[str, int | float], schedule: Schedule
+    block: BlockGraph,
+    function: str,
+    grid: tuple[int, int, int],
+    constexprs: Mapping[str, int | float],
+    schedule: Schedule,
 ) -> str:
     """`def launch_<name>(<inputs>)` -> the output, or a tuple of the outputs."""
     if not block.inputs:
@@ -25,7 +29,8 @@ def launcher_text(
     for result, tensor in zip(results, block.outputs, strict=True):
         shape = tensor.shape(block.sizes)
         size = f"({shape[0]},)" if len(shape) == 1 else f"({', '.join(map(str, shape))})"
-        lines.append(f"    {result} = torch.empty({size}, device={parameters[0]}.device, dtype={TORCH_TYPE[tensor.dtype]})")
+        place = f"device={parameters[0]}.device, dtype={TORCH_TYPE[tensor.dtype]}"
+        lines.append(f"    {result} = torch.empty({size}, {place})")
     named = [f"{name}={value!r}" for name, value in constexprs.items()]
     lines.append(f"    {function}[{grid}](")
     lines.append(f"        {', '.join([*parameters, *results])},")

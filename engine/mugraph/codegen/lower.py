@@ -17,7 +17,7 @@ from mugraph.codegen.tile.emit import Emitter
 from mugraph.codegen.tile.index import Indices, grid_of, kernel_names
 from mugraph.codegen.tile.nodes import Nodes, TileKind, tile_nodes
 from mugraph.codegen.tile.order import total_order
-from mugraph.codegen.tile.shared import check_shared
+from mugraph.codegen.tile.shared import check_shared, shared_estimate
 from mugraph.codegen.tile.softmax import safe_softmax
 from mugraph.codegen.tile.text import Item, Printer, prune
 from mugraph.ir.block import BlockGraph, Schedule
@@ -40,7 +40,7 @@ def lower(block: BlockGraph, schedule: Schedule, *, target: Target | None = None
     softmax = safe_softmax(nodes, plan, varying(nodes, plan))
     facts = analyse(softmax.nodes, plan, {tensor.name: tensor for tensor in block.tensors})
     if target is not None:
-        check_shared(block, softmax.nodes, facts, plan, dims, schedule, target)
+        check_shared(shared_estimate(block, softmax.nodes, facts, plan, dims, schedule), target)
 
     names = kernel_names(block.tensors, plan)
     grid = grid_of(schedule, plan, names)

@@ -95,7 +95,9 @@ def nest(*axes: str) -> tuple[Loop, ...]:
     return loops
 
 
-def rms_norm_linear(m: int, h: int, n: int, *, eps: bool = True, weight: bool = True, dtype: DType = "f16") -> BlockGraph:
+def rms_norm_linear(
+    m: int, h: int, n: int, *, eps: bool = True, weight: bool = True, dtype: DType = "f16"
+) -> BlockGraph:
     """Mirage Figure 3b: the product and the sum of squares in one loop, the division after it."""
     g = Graph("rms_norm_linear", {"m": m, "h": h, "n": n}, nest("h"), dtype)
     x = g.load("x", "m h")
@@ -159,10 +161,10 @@ def attention(
     if scale is not None:
         s = g.mul("scaled", s, g.const("scale", scale))
     if bias:
-        s = g.add("biased", s, g.load("bias", "q kv", dtype="f32"))
+        s = g.add("biased", s, g.load("mask", "q kv", dtype="f32"))
     p = g.exp("p", s)
-    part, acc_part = g.sum("l_part", p, "kv"), g.dot("acc_part", p, values, "kv")
-    length = g.accum("l", part, "kv") if looped else part
+    part, acc_part = g.sum("row_sum_part", p, "kv"), g.dot("acc_part", p, values, "kv")
+    length = g.accum("row_sum", part, "kv") if looped else part
     acc = g.accum("acc", acc_part, "kv") if looped else acc_part
     g.store(g.div("o", acc, length), "out", "b q e")
     return g.build()
@@ -170,11 +172,12 @@ def attention(
 
 def _rms(g: Graph, prefix: str, x: str, axis: str, size: int) -> str:
     ss = g.sum(f"{prefix}_ss", g.mul(f"{prefix}_sq", x, x), axis)
-    return g.div(f"{prefix}_normed", x, g.sqrt(f"{prefix}_rms", g.div(f"{prefix}_mean", ss, g.const(f"{prefix}_size", size))))
+    mean = g.div(f"{prefix}_mean", ss, g.const(f"{prefix}_size", size))
+    return g.div(f"{prefix}_normed", x, g.sqrt(f"{prefix}_rms", mean))
 
 
 def grouped_attention(s: int, kvh: int, group: int, q: int, d: int, kv: int) -> BlockGraph:
-    """Grouped queries: `group` and `q` are rows of one product; keys lie as [b, s, (h d)], the queries' view is strided."""
+    """Grouped queries: `group` and `q` are rows of one product; keys lie as [s, kv, (kvh d)], queries are strided."""
     sizes = {"kvh": kvh, "group": group, "q": q, "d": d, "kv": kv, "e": d, "s": s}
     g = Graph("grouped_attention", sizes, nest("kv"))
     # queries are stored [s, q, (kvh group d)] and seen as [s, kvh, group, q, d]
@@ -183,7 +186,7 @@ def grouped_attention(s: int, kvh: int, group: int, q: int, d: int, kv: int) -> 
     keys = g.load("key", (("s",), ("kv",), ("kvh", "d")))
     values = g.load("value", (("s",), ("kv",), ("kvh", "e")))
     p = g.exp("p", g.mul("scaled", g.dot("scores", queries, keys, "d"), g.const("scale", 0.2)))
-    length = g.accum("l", g.sum("l_part", p, "kv"), "kv")
+    length = g.accum("row_sum", g.sum("row_sum_part", p, "kv"), "kv")
     acc = g.accum("acc", g.dot("acc_part", p, values, "kv"), "kv")
     g.store(g.div("o", acc, length), "out", (("s",), ("q",), ("kvh", "group", "e")))
     return g.build()

@@ -70,7 +70,7 @@ def plan_axes(block: BlockGraph, schedule: Schedule) -> dict[str, AxisPlan]:
             continue
         looped = axis in block.loop_axes
         if looped and axis in grid:
-            raise Rejected(f"axis {axis} is both partitioned over the grid and looped; split reductions need two kernels.")
+            raise Rejected(f"axis {axis} is both in the grid and looped; a split reduction needs a second kernel.")
         if looped and axis not in schedule.loops:
             raise Rejected(f"the schedule gives no tile for the loop over {axis}.")
         plan[axis] = _axis(axis, size, schedule.tile(axis, size) if looped or axis in grid else size, looped)

@@ -32,7 +32,7 @@ def tile_dims(nodes: Nodes, plan: Plan) -> tuple[Dim, ...]:
             left, inner, right = _sides(node, nodes, plan)
             sides += [left, inner, right]
     for side in sides:
-        merged: set[str] = set().union(*(groups[axis] for axis in side))
+        merged = set[str]().union(*(groups[axis] for axis in side))
         for axis in merged:
             groups[axis] = merged
     dims: list[Dim] = []

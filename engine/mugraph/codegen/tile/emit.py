@@ -50,7 +50,7 @@ class Emitter(Operators):
         for node in self.nodes.values():
             if node.kind is TileKind.STORE:
                 self._store(node, root)
-        self.finish_loads()
+        self.finish_loads(root)
         return root
 
     def need(self, name: str, region: Region) -> Value:
@@ -160,9 +160,7 @@ class Emitter(Operators):
 
     # Softmax
 
-    def _running_max(
-        self, node: Node, home: Region, body: Region, before: list[Item], after: list[Item]
-    ) -> Value:
+    def _running_max(self, node: Node, home: Region, body: Region, before: list[Item], after: list[Item]) -> Value:
         """Keep `name` as the maximum so far; `after` the iteration it takes the new one."""
         dims = self.dims(node)
         name, new_name = self.fresh("row_max"), self.fresh("new_max")
@@ -214,7 +212,7 @@ class Emitter(Operators):
         dims = logits.dims
         below = Ref(row_max, Prec.MUL, subscript(row_max.dims, dims))
         parts = ("tl.exp2(", Ref(logits, Prec.MUL), f" * {self._scale(shift)} - ", below, ")")
-        return self.define(self.fresh(node.name), dims, self.pads(node, [logits]), region, Expr(parts))
+        return self.define(self.value_name(node), dims, self.pads(node, [logits]), region, Expr(parts))
 
     def _rescale(self, node: Node, body: Region) -> Value | None:
         """What an accumulator is multiplied by when the running maxima it is relative to grow: alpha ** degree."""

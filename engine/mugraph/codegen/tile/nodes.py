@@ -7,7 +7,8 @@ Loops of one iteration and axes of size 1 are gone, dead values too; constants a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -82,7 +83,8 @@ class _Builder:
     def add(self, op: Op) -> None:
         inputs = tuple(self.alias[name] for name in op.inputs)
         axes = frozenset(axis for axis in op.axes if axis in self.plan)
-        node = Node(op.name, TileKind(op.kind.value), inputs, axes, tensor=op.tensor, value=op.value, fn=op.fn, f32=op.f32)
+        kind = TileKind(op.kind.value)
+        node = Node(op.name, kind, inputs, axes, tensor=op.tensor, value=op.value, fn=op.fn, f32=op.f32)
         match op.kind:
             case Kind.ACCUM:
                 self._accum(op, node)
@@ -175,13 +177,13 @@ class _Builder:
         axes = frozenset(axis for axis in tensor.axes if axis in self.plan)
         have = frozenset(axis for axis in self.nodes[value].axes)
         if axes != have:
-            raise Rejected(f"output {tensor.name} has axes {_list(axes)}, but the value stored to it has {_list(have)}.")
+            raise Rejected(f"output {tensor.name} has axes {_list(axes)}, the value stored to it {_list(have)}.")
         for axis in sorted(axes):
             if self.plan[axis].role is Role.LOOP and axis not in self.vary[value]:
                 raise Rejected(f"the value stored to {tensor.name} no longer varies in the loop over {axis}.")
         stray = self.vary[value] - axes
         if stray:
-            raise Rejected(f"the value stored to {tensor.name} is used after the loop over {_list(stray)} without an accumulator.")
+            raise Rejected(f"output {tensor.name} needs an accumulator over the loop {_list(stray)}.")
         self._define(op.name, replace(node, axes=axes))
 
 
@@ -218,8 +220,8 @@ def _form(node: Node, args: list[Node], out: dict[str, Node]) -> Node | str:
             if args[one].kind is TileKind.CONST and args[one].value == 1.0 and args[other].axes == node.axes:
                 return args[other].name
     if node.kind is TileKind.DIV and args[1].kind is TileKind.SQRT:
-        root = Node(_rsqrt_name(args[1].name, out), TileKind.RSQRT, args[1].inputs, args[1].axes)
-        out[root.name] = root
+        root = Node(f"inv_{args[1].name}", TileKind.RSQRT, args[1].inputs, args[1].axes)
+        out[root.name] = root  # two divisions by one root share it
         if args[0].kind is TileKind.CONST and args[0].value == 1.0:
             return root.name
         return replace(node, kind=TileKind.MUL, inputs=(args[0].name, root.name))
@@ -229,11 +231,6 @@ def _form(node: Node, args: list[Node], out: dict[str, Node]) -> Node | str:
             if minus:
                 return replace(node, kind=TileKind.SUB, inputs=(args[kept].name, minus))
     return node
-
-
-def _rsqrt_name(root: str, out: dict[str, Node]) -> str:
-    """`inv_` + the root's name; two divisions by one root share one rsqrt."""
-    return f"inv_{root}"
 
 
 def _negated(node: Node, out: dict[str, Node]) -> str:
@@ -246,10 +243,14 @@ def _negated(node: Node, out: dict[str, Node]) -> str:
     return ""
 
 
-_FOLD = {
-    TileKind.ADD: lambda a, b: a + b,  # pyright: ignore[reportUnknownLambdaType, reportUnknownVariableType]
-    TileKind.MUL: lambda a, b: a * b,  # pyright: ignore[reportUnknownLambdaType, reportUnknownVariableType]
-    TileKind.DIV: lambda a, b: a / b,  # pyright: ignore[reportUnknownLambdaType, reportUnknownVariableType]
+def _quotient(a: float, b: float) -> float:
+    return a / b
+
+
+_FOLD: Mapping[TileKind, Callable[..., float]] = {
+    TileKind.ADD: operator.add,
+    TileKind.MUL: operator.mul,
+    TileKind.DIV: _quotient,
     TileKind.SQRT: math.sqrt,
     TileKind.EXP: math.exp,
 }

@@ -15,7 +15,7 @@ from mugraph.codegen.tile.dims import product_dims
 from mugraph.codegen.tile.index import Indices, subscript
 from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
 from mugraph.codegen.tile.pads import VALID, Pad, Unknown, elementwise, summed
-from mugraph.codegen.tile.text import Assign, Block, Expr, Item, Line, Prec, Ref, Region, Value, uses
+from mugraph.codegen.tile.text import Assign, Block, Expr, Item, Line, Prec, Ref, Region, Value, assigned, uses
 from mugraph.ir.block import BlockGraph
 from mugraph.ops.unary import UNARY
 
@@ -112,11 +112,11 @@ class Operators(ABC):
                 return self.whole_max(node, region)
             case TileKind.DOT:
                 pads = self.dot_pads(node, region)
-                return self.define(self._name(node), self.dims(node), pads, region, self.dot(node, region))
+                return self.define(self.value_name(node), self.dims(node), pads, region, self.dot(node, region))
             case _:
                 return self._elementwise(node, region)
 
-    def _name(self, node: Node) -> str:
+    def value_name(self, node: Node) -> str:
         """One name per node, in whichever regions it is computed."""
         if node.name not in self._names:
             self._names[node.name] = self.fresh(node.name)
@@ -126,14 +126,17 @@ class Operators(ABC):
         tensor = self.block.tensor(node.tensor)
         dims = self.dims(node)
         pads: dict[Dim, Pad] = {dim: 0.0 for dim in dims if dim.padded(self.plan)}
-        name = self._name(replace(node, name=node.tensor)) if node.tensor not in self.nodes else self._name(node)
+        named = node if node.tensor in self.nodes else replace(node, name=node.tensor)
+        name = self.value_name(named)
         value = Value(name, dims, tensor.dtype, pads, region, Expr(()), named=True)
         region.items.append(Assign(value))
         self._loads.append((value, node))
         return value
 
-    def finish_loads(self) -> None:
+    def finish_loads(self, root: Region) -> None:
         """Write the loads, when it is known how often each tensor is read and in which type it is used."""
+        at = {value: position for position, value in enumerate(assigned(root.items))}
+        self._loads.sort(key=lambda load: at[load[0]])
         count: dict[str, int] = {}
         for _, node in self._loads:
             count[node.tensor] = count.get(node.tensor, 0) + 1
@@ -153,12 +156,20 @@ class Operators(ABC):
         mask = self.indices.masks(value.dims)
         if mask:
             arguments += [f"mask={mask}", "other=0.0"]
-        grid = [axis for axis, p in self.plan.items() if p.role is Role.GRID]
         if again:
             arguments.append('eviction_policy="evict_last"')
-        elif grid and all(axis in tensor.axes for axis in grid):  # no other block reads it: keep it out of the cache
+        elif self._read_once(value, node):
             arguments.append('eviction_policy="evict_first"')
         return f"tl.load({', '.join(arguments)})"
+
+    def _read_once(self, value: Value, node: Node) -> bool:
+        """No other block and no other iteration reads these elements, so the cache need not keep them."""
+        tensor = self.block.tensor(node.tensor)
+        grid = [axis for axis, p in self.plan.items() if p.role is Role.GRID]
+        shared = tensor.source and any(t.source == tensor.source for t in self.block.tensors if t is not tensor)
+        strides = tensor.axis_strides(self.block.sizes)
+        own = all(strides.get(axis) for axis in [*grid, *value.region.bound])
+        return bool(grid) and own and not shared
 
     def _constant(self, node: Node, region: Region, name: str, reduced: frozenset[str] = frozenset()) -> Value:
         value = Value(name, (), "", {}, region, Expr((self.constants.text(node.name, node.value, reduced),)))
@@ -201,7 +212,7 @@ class Operators(ABC):
             case _:
                 raise Rejected(f"{node.name} has no text in Triton.")
         pads = self.pads(node, values)
-        return self.define(self._name(node), dims, pads, region, expr)
+        return self.define(self.value_name(node), dims, pads, region, expr)
 
     def pads(self, node: Node, values: Sequence[Value]) -> dict[Dim, Pad]:
         """What the padded lanes of an element-wise result hold."""
@@ -226,7 +237,7 @@ class Operators(ABC):
         for dim in over:
             value = self.forced(value, dim, 0.0)
         pads = {dim: summed(pad) for dim, pad in value.pads.items() if dim not in over}
-        return self.define(self._name(node), self.dims(node), pads, region, self.reduction("tl.sum", value, over))
+        return self.define(self.value_name(node), self.dims(node), pads, region, self.reduction("tl.sum", value, over))
 
     def reduction(self, function: str, value: Value, over: Sequence[Dim]) -> Expr:
         """`function` over the given dimensions, innermost first."""
@@ -263,9 +274,7 @@ class Operators(ABC):
         """What the padded lanes of a product hold; its operands are what `dot` takes."""
         product = product_dims(node, self.nodes, self.plan, self.order)
         values = self._dot_operands(node, region, product.inner)
-        return {
-            dim: summed(pad, VALID) for value in values for dim, pad in value.pads.items() if dim != product.inner
-        }
+        return {dim: summed(pad, VALID) for value in values for dim, pad in value.pads.items() if dim != product.inner}
 
     def _dot_operands(self, node: Node, region: Region, inner: Dim) -> list[Value]:
         """The operands in their storage type, exactly 0 beyond the end of the summed dimension."""
@@ -305,7 +314,8 @@ class Operators(ABC):
         mask = self.indices.masks(dims)
         parts = (f"tl.store({self.indices.pointer(tensor, dims)}, ", Ref(value), f", mask={mask})" if mask else ")")
         line = Line("", uses(Expr(parts), region))
-        missing = [self.indices.grid.pids[a] for a, p in self.plan.items() if p.role is Role.GRID and a not in node.axes]
+        grid = [axis for axis, p in self.plan.items() if p.role is Role.GRID]
+        missing = [self.indices.grid.pids[axis] for axis in grid if axis not in node.axes]
         if not missing:
             return line
         tests = [f"{pid} == 0" for pid in missing]  # every block along these axes has the same value

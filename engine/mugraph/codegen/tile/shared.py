@@ -32,10 +32,8 @@ def shared_estimate(
     return total
 
 
-def check_shared(
-    block: BlockGraph, nodes: Nodes, facts: Analyses, plan: Plan, dims: tuple[Dim, ...], schedule: Schedule, target: Target
-) -> None:
-    need = shared_estimate(block, nodes, facts, plan, dims, schedule)
+def check_shared(need: int, target: Target) -> None:
+    """Raises Rejected when `need` bytes are more than a block of the device may have."""
     if need > SLACK * target.shared:
         raise Rejected(
             f"the kernel needs about {need // 1024} KB of shared memory (estimated); "

@@ -51,9 +51,7 @@ def safe_softmax(nodes: Nodes, plan: Plan, vary: Mapping[str, frozenset[str]]) -
         if node.name in shifts:
             shift = shifts[node.name]
             out[shift.name] = shift
-            out[node.name] = replace(
-                node, kind=TileKind.EXP2, inputs=(shift.inputs[0], shift.name), value=shift.value
-            )
+            out[node.name] = replace(node, kind=TileKind.EXP2, inputs=(shift.inputs[0], shift.name), value=shift.value)
         else:
             out[node.name] = node
     return SafeSoftmax(out, degrees, scales)
@@ -145,4 +143,4 @@ def _keeps_rows(exp: Node, nodes: Nodes, degree: Mapping[str, float], reduced: f
     for node in nodes.values():
         if degree[node.name] and not rows <= node.axes:
             missing = ", ".join(sorted(rows - node.axes))
-            raise Rejected(f"{node.name} mixes rows of the softmax {exp.name} that have different maxima (axis {missing}).")
+            raise Rejected(f"{node.name} mixes rows of the softmax {exp.name} that have different maxima ({missing}).")

@@ -140,13 +140,8 @@ class Printer:
         return "".join(part if isinstance(part, str) else self._operand(part) for part in expr.parts)
 
     def _inlines(self, value: Value, text: str) -> bool:
-        return (
-            not value.named
-            and value.uses == 1
-            and value.users == {id(value.region)}
-            and len(text) <= INLINE
-            or value.dtype == ""
-        )
+        once = value.uses == 1 and value.users == {id(value.region)}
+        return not value.named and once and len(text) <= INLINE
 
     def _operand(self, ref: Ref) -> str:
         value = ref.value
@@ -163,6 +158,15 @@ def uses(expr: Expr, region: Region) -> Expr:
             part.value.uses += 1
             part.value.users.add(id(region))
     return expr
+
+
+def assigned(items: Iterable[Item]) -> Iterable[Value]:
+    """Values in the order of their statements."""
+    for item in items:
+        if isinstance(item, Assign):
+            yield item.value
+        elif isinstance(item, Block):
+            yield from assigned(item.body)
 
 
 def prune(items: list[Item], printer: Printer) -> None:
@@ -197,27 +201,49 @@ def _drop(items: list[Item], words: set[str]) -> bool:
 
 
 def _wrapped(line: str, depth: int) -> list[str]:
-    """The statement, its outermost call broken into one argument a line when it is long."""
+    """The statement on as many lines as it needs: a call one argument a line, a sum or product one term a line."""
     pad = "    " * depth
     if len(pad) + len(line) <= WIDTH:
         return [pad + line]
-    start = re.search(r"[\w.]+\(", line)
-    if start is None:
+    call = re.match(r"(?:\w+ [-+*]?= )?[\w.]+\(", line)
+    if call is not None:
+        close = _closing(line, call.end() - 1)
+        if not line[close + 1 :] or line[close + 1 :].startswith("."):
+            lines = [pad + call.group()]
+            for argument in _split(line[call.end() : close], (", ",)):
+                lines += _terms(argument.removeprefix(", "), depth + 1, ",")
+            return [*lines, pad + line[close:]]
+    target, equals, text = line.partition(" = ")
+    if not equals:
         return [pad + line]
-    level, pieces, begin = 0, list[str](), start.end()
-    for at in range(start.end() - 1, len(line)):
-        if line[at] in "([":
-            level += 1
-        elif line[at] in ")]":
-            level -= 1
-            if level == 0:
-                pieces.append(line[begin:at].strip())
-                return [
-                    pad + line[: start.end()],
-                    *(f"{pad}    {piece}," for piece in pieces),
-                    pad + line[at:],
-                ]
-        elif line[at] == "," and level == 1:
-            pieces.append(line[begin:at].strip())
-            begin = at + 1
-    return [pad + line]
+    return [f"{pad}{target} = (", *_terms(text, depth + 1, ""), f"{pad})"]
+
+
+def _terms(text: str, depth: int, end: str) -> list[str]:
+    pad = "    " * depth
+    if len(pad) + len(text) <= WIDTH:
+        return [pad + text + end]
+    pieces = _split(text, (" + ", " - "))
+    if len(pieces) == 1:
+        pieces = _split(text, (" * ",))
+    return [pad + piece.strip() for piece in pieces[:-1]] + [pad + pieces[-1].strip() + end]
+
+
+def _split(text: str, separators: tuple[str, ...]) -> list[str]:
+    """Pieces between separators outside all brackets; each but the first begins with its separator."""
+    depth, begin, pieces = 0, 0, list[str]()
+    for at, character in enumerate(text):
+        depth += (character in "([") - (character in ")]")
+        if depth == 0 and at and text.startswith(separators, at):
+            pieces.append(text[begin:at])
+            begin = at
+    return [*pieces, text[begin:]]
+
+
+def _closing(text: str, opening: int) -> int:
+    depth = 0
+    for at in range(opening, len(text)):
+        depth += (text[at] in "([") - (text[at] in ")]")
+        if depth == 0:
+            return at
+    raise ValueError(f"brackets do not close in {text!r}")

@@ -1,0 +1,103 @@
+"""Ahead-of-time compilation of a kernel for a device that need not be present: does it compile, does it fit?
+
+The only file of code generation that imports Triton, and only when it is called.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from mugraph.codegen.kernel import KernelSource, Rejected
+
+_POINTER = {"f16": "*fp16", "bf16": "*bf16", "f32": "*fp32"}
+_ALIGNED = [["tt.divisibility", 16]]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What the compiler made of a kernel.
+
+    shared_bytes: dynamic shared memory of one block
+    registers:    of one thread; None when the tool that reads them from the binary is missing
+    spilled:      bytes of one thread's stack, which is where registers spill to; None likewise
+    ptx:          the assembly's text
+    cubin:        the binary
+    """
+
+    shared_bytes: int
+    registers: int | None
+    spilled: int | None
+    ptx: str
+    cubin: bytes
+
+
+def compile_for(source: KernelSource, capability: int) -> Compiled:
+    """Compile for compute capability `capability` / 10 (80: A100, 90: H100), in this process.
+
+    Pointers are taken as 16-byte aligned, which is what PyTorch allocates. Raises Rejected with the compiler's last
+    line when it refuses.
+    """
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    tensors = (*source.inputs, *source.outputs)
+    signature = {name: _POINTER[tensor.dtype] for name, tensor in zip(source.pointers, tensors, strict=True)}
+    signature |= dict.fromkeys(source.constexprs, "constexpr")
+    attributes = {(at,): _ALIGNED for at in range(len(source.pointers))}
+    constants: Any = dict(source.constexprs)
+    with tempfile.TemporaryDirectory() as folder:
+        kernel: Any = getattr(_imported(source, Path(folder)), source.function)
+        if not hasattr(kernel, "src"):
+            raise RuntimeError("Triton's interpreter is on (TRITON_INTERPRET): nothing compiles in this process.")
+        compiler: Any = triton
+        try:
+            built = compiler.compile(
+                ASTSource(fn=kernel, signature=signature, constexprs=constants, attrs=attributes),
+                target=GPUTarget("cuda", capability, 32),
+                options={"num_warps": source.num_warps, "num_stages": source.num_stages},
+            )
+        except Exception as error:
+            reason = (str(error).strip() or repr(error)).splitlines()[-1]
+            raise Rejected(f"Triton does not compile {source.name} for sm_{capability}: {reason}") from error
+        cubin = bytes(built.asm["cubin"])
+        registers, spilled = _resources(cubin, Path(folder))
+    return Compiled(int(built.metadata.shared), registers, spilled, str(built.asm["ptx"]), cubin)
+
+
+def _imported(source: KernelSource, folder: Path) -> ModuleType:
+    """Triton reads a kernel's source from disk, so the text becomes a file first."""
+    path = folder / f"{source.name}.py"
+    path.write_text(source.standalone(), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(source.name, path)
+    if spec is None or spec.loader is None:
+        raise RuntimeError(f"{path} cannot be imported.")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _resources(cubin: bytes, folder: Path) -> tuple[int | None, int | None]:
+    """(registers, spilled bytes) of one thread, as the `cuobjdump` that comes with Triton reads them."""
+    from triton import knobs
+
+    tools: Any = knobs
+    path = folder / "kernel.cubin"
+    path.write_bytes(cubin)
+    try:
+        tool = str(tools.nvidia.cuobjdump.path)
+        text = subprocess.run(
+            [tool, "--dump-resource-usage", str(path)], capture_output=True, text=True, timeout=60, check=True
+        ).stdout
+    except (OSError, RuntimeError, AttributeError, subprocess.SubprocessError):
+        return None, None
+    usage = {key: int(value) for key, value in re.findall(r"\b(REG|LOCAL|STACK):(\d+)", text)}
+    spilled = max(usage.get("STACK", 0), usage.get("LOCAL", 0))
+    return usage.get("REG"), spilled if usage else None

@@ -1,0 +1,82 @@
+"""A candidate at sizes small enough for Triton's interpreter, with the same structure.
+
+Every grid axis keeps at most two thread blocks, every loop two iterations, an uneven tail stays uneven, and no axis
+that was larger than 1 becomes 1 (size 1 lets wrong graphs through).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.tensors import Tensor
+
+WHOLE = 64
+"""Largest extent an axis keeps that no grid or loop divides."""
+
+
+def reduced(
+    block: BlockGraph, schedule: Schedule, *, largest_tile: int = 32, whole: int = WHOLE
+) -> tuple[BlockGraph, Schedule]:
+    """The block graph and schedule with smaller sizes.
+
+    largest_tile: tiles above it shrink to it; at least 16, the least side of a product
+    whole:        whole axes above it shrink to it, or to a little less when they are no power of two
+
+    Constants stay as they are: a mean's divisor is then no longer the size of its axis, for the reference and the
+    kernel alike. Strides keep the order of the dimensions in memory, and a gap between rows stays a gap.
+    """
+    if largest_tile < 16:
+        raise ValueError(f"largest_tile is {largest_tile}; products need 16.")
+    grid = dict(schedule.grid)
+    sizes: dict[str, int] = {}
+    tiles: dict[str, int] = {}
+    for axis, size in block.sizes.items():
+        tile = grid.get(axis, schedule.loops.get(axis))
+        if tile is None or tile >= size:
+            sizes[axis] = _whole(size, whole)
+            tiles[axis] = sizes[axis]
+        else:
+            tiles[axis] = min(tile, largest_tile)
+            sizes[axis] = _tiled(size, tile, tiles[axis])
+    small = {tensor.name: _tensor(tensor, block.sizes, sizes) for tensor in block.tensors}
+    return (
+        replace(block, sizes=sizes, tensors=tuple(small[tensor.name] for tensor in block.tensors)),
+        replace(
+            schedule,
+            grid=tuple((axis, tiles.get(axis, tile)) for axis, tile in schedule.grid),
+            loops={axis: tiles.get(axis, tile) for axis, tile in schedule.loops.items()},
+        ),
+    )
+
+
+def _whole(size: int, limit: int) -> int:
+    if size <= limit:
+        return size
+    return limit if size & (size - 1) == 0 else limit - limit // 4
+
+
+def _tiled(size: int, tile: int, smaller: int) -> int:
+    """Two tiles, the second one partly empty if the last one was."""
+    tail = size % tile
+    if not tail:
+        return 2 * smaller
+    return smaller + max(1, min(smaller - 1, tail * smaller // tile))
+
+
+def _tensor(tensor: Tensor, old: Mapping[str, int], new: Mapping[str, int]) -> Tensor:
+    """The same memory order, dense, with a gap after each dimension that had one; an expanded dimension stays so."""
+    shape, small = tensor.shape(old), tensor.shape(new)
+    strides = [0] * len(shape)
+    packed = step = 1
+    for at in sorted(range(len(shape)), key=lambda at: (abs(tensor.strides[at]), shape[at] > 1, -at)):
+        if tensor.strides[at] == 0:
+            continue
+        if shape[at] > 1 and abs(tensor.strides[at]) > packed:
+            step += 8 if packed > 1 else 1
+        strides[at] = step
+        if shape[at] > 1:
+            packed = abs(tensor.strides[at]) * shape[at]
+        step *= small[at]
+    return replace(tensor, strides=tuple(strides))

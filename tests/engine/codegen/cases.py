@@ -1,0 +1,113 @@
+"""Named pairs of a block graph and a schedule, small enough for the interpreter; tests and the child share them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mugraph.codegen.resize import reduced
+from mugraph.ir.block import BlockGraph, Schedule
+
+import tests.engine.codegen.graphs as g
+
+Case = tuple[BlockGraph, Schedule]
+
+
+def _grid(*grid: tuple[str, int], swap: bool = False, **loops: int) -> Schedule:
+    return Schedule(grid, loops, swap=swap)
+
+
+def _cases() -> dict[str, Case]:
+    n64h64 = _grid(("n", 64), h=64)
+    chain = _grid(("m", 16), k=16, n=32)
+    rows = _grid(("q", 16), ("b", 1), kv=32)
+    cases: dict[str, Case] = {
+        "rms_norm_linear": (g.rms_norm_linear(16, 256, 128), n64h64),
+        "rms_norm_linear_2_rows": (g.rms_norm_linear(2, 256, 128), n64h64),
+        "rms_norm_linear_1_row": (g.rms_norm_linear(1, 256, 128), n64h64),
+        "rms_norm_linear_bare": (g.rms_norm_linear(16, 256, 128, eps=False, weight=False), n64h64),
+        "rms_norm_linear_tail": (g.rms_norm_linear(3, 200, 80), n64h64),
+        "rms_norm_linear_m_grid": (g.rms_norm_linear(40, 128, 64), _grid(("n", 32), ("m", 16), h=64)),
+        "rms_norm_linear_m_scalar": (g.rms_norm_linear(3, 128, 64), _grid(("n", 32), ("m", 1), h=64)),
+        "rms_norm_linear_one_iteration": (g.rms_norm_linear(16, 100, 64), _grid(("n", 32), h=128)),
+        "rms_norm_linear_tile_1": (g.rms_norm_linear(4, 12, 32), _grid(("n", 32), h=1)),
+        "rms_norm_linear_small_tiles": (g.rms_norm_linear(5, 36, 24), _grid(("n", 8), h=4)),
+        "rms_norm_linear_bf16": (g.rms_norm_linear(8, 128, 64, dtype="bf16"), n64h64),
+        "rms_norm_linear_f32": (g.rms_norm_linear(8, 128, 64, dtype="f32"), n64h64),
+        "rms_norm_linear_6145": (g.rms_norm_linear(2, 6145, 32), _grid(("n", 16), h=1024)),
+        "gated_mlp": (g.gated_mlp(8, 128, 128), _grid(("n", 32), h=32)),
+        "gated_mlp_tail": (g.gated_mlp(8, 144, 80), _grid(("n", 32), h=32)),
+        "gated_mlp_bf16": (g.gated_mlp(4, 64, 64, dtype="bf16"), _grid(("n", 32), h=32)),
+        "lora": (g.lora(16, 128, 128, 16), n64h64),
+        "lora_rank_8_tail": (g.lora(5, 72, 80, 8), _grid(("n", 32), h=32)),
+        "ntrans": (g.ntrans(8, 256), _grid(("m", 1))),
+        "ntrans_tail": (g.ntrans(7, 80), _grid(("m", 4))),
+        "attention": (g.attention(2, 32, 128, 32), rows),
+        "attention_tail": (g.attention(2, 20, 100, 24), rows),
+        "attention_unscaled": (g.attention(1, 16, 64, 16, scale=None), rows),
+        "attention_negative_scale": (g.attention(1, 16, 64, 16, scale=-0.5), rows),
+        "attention_whole": (g.attention(2, 16, 80, 16, looped=False), _grid(("b", 1), ("q", 16))),
+        "attention_one_iteration": (g.attention(2, 16, 24, 16), rows),
+        "attention_mask": (g.attention(2, 16, 96, 16, bias=True), rows),
+        "attention_large_logits": (g.attention(1, 16, 96, 64, scale=40.0), rows),
+        "attention_1_query": (g.attention(2, 1, 70, 32), rows),
+        "attention_normed": (g.attention(2, 16, 96, 32, norm=True), rows),
+        "attention_bf16": (g.attention(2, 16, 64, 16, dtype="bf16"), rows),
+        "attention_f32": (g.attention(2, 16, 64, 16, dtype="f32"), rows),
+        "grouped_attention": (
+            g.grouped_attention(2, 2, 4, 3, 16, 40),
+            _grid(("s", 1), ("kvh", 1), kv=16),
+        ),
+        "grouped_attention_rows_tiled": (
+            g.grouped_attention(2, 2, 4, 10, 16, 40),
+            _grid(("q", 8), ("s", 1), ("kvh", 1), kv=16),
+        ),
+        "grouped_attention_group_scalar": (
+            g.grouped_attention(2, 2, 3, 16, 16, 40),
+            _grid(("q", 16), ("s", 1), ("kvh", 1), ("group", 1), kv=16),
+        ),
+        "layer_norm": (g.layer_norm(6, 80), _grid(("m", 4))),
+        "layer_norm_looped": (g.layer_norm(6, 200, looped=True), _grid(("m", 4), h=64)),
+        "softmax": (g.softmax(6, 80), _grid(("m", 2))),
+        "softmax_looped": (g.softmax(6, 80), _grid(("m", 1))),
+        "softmax_two_passes": (g.softmax(6, 200, looped=True), _grid(("m", 2), n=64)),
+        "gemm_chain_nest": (g.gemm_chain(32, 64, 96, 48, loops=("n", "k")), chain),
+        "gemm_chain_tails": (g.gemm_chain(20, 40, 80, 24, loops=("n", "k")), chain),
+        "gemm_chain_n": (g.gemm_chain(32, 32, 96, 32, loops=("n",)), _grid(("m", 16), n=32)),
+        "gemm_chain_whole": (g.gemm_chain(32, 16, 48, 32, loops=()), _grid(("m", 16))),
+        "gemm_chain_h_grid": (g.gemm_chain(32, 64, 64, 80, loops=("n", "k")), _grid(("h", 32), ("m", 16), k=32, n=32)),
+        "batched": (g.batched(3, 20, 64, 40), _grid(("n", 32), ("m", 16), ("b", 1), k=32)),
+        "mixed_types": (g.mixed_types(16, 64, 64), _grid(("n", 32), k=32)),
+        "tile_sum": (g.tile_sum(6, 100), _grid(("m", 2), h=32)),
+        "activations": (g.activations(4, 50), _grid(("m", 2))),
+        "broadcast_load": (g.broadcast_load(4, 50), _grid(("m", 2))),
+    }
+    for name in (
+        "rms_norm_linear", "rms_norm_linear_2_rows", "rms_norm_linear_tail", "gated_mlp_tail", "lora_rank_8_tail",
+        "attention_tail", "attention_normed", "gemm_chain_tails", "batched", "grouped_attention_rows_tiled",
+    ):  # fmt: skip
+        block, schedule = cases[name]
+        cases[f"{name}_swapped"] = (block, replace(schedule, swap=True))
+    for name, case in REAL_SIZES.items():
+        cases[f"{name}_reduced"] = reduced(*case)
+    return cases
+
+
+REAL_SIZES: dict[str, Case] = {
+    "rms_norm_linear": (g.rms_norm_linear(2, 4096, 6144), _grid(("n", 64), h=256, swap=True)),
+    "rms_norm_linear_uneven": (g.rms_norm_linear(16, 4100, 6145), _grid(("n", 64), h=128)),
+    "gated_mlp": (g.gated_mlp(8, 4096, 4096), _grid(("n", 32), h=128)),
+    "attention": (g.attention(32, 256, 4100, 80), _grid(("q", 64), ("b", 1), kv=64)),
+    "grouped_attention": (
+        g.grouped_attention(8, 2, 4, 64, 128, 4096),
+        _grid(("q", 16), ("kvh", 1), ("s", 1), kv=64),
+    ),
+    "gemm_chain": (
+        g.gemm_chain(512, 512, 256, 256, loops=("n", "k")),
+        replace(_grid(("m", 64), n=64, k=64), num_warps=8),
+    ),
+    "layer_norm": (g.layer_norm(1024, 32768, looped=True), _grid(("m", 1), h=2048)),
+    "batched_f32": (g.batched(8, 100, 1000, 520, dtype="f32"), _grid(("n", 64), ("m", 32), ("b", 1), k=64)),
+}
+"""Sizes as they occur; the interpreter sees them reduced, the compiler as they are."""
+
+CASES = _cases()

@@ -1,0 +1,48 @@
+"""Lowered kernels compile without a GPU, for Ampere and Hopper, and fit a block's shared memory and registers."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from mugraph.codegen.aot import compile_for
+from mugraph.codegen.kernel import Rejected
+from mugraph.codegen.lower import lower
+from mugraph.ir.target import TARGETS
+
+from tests.engine.codegen.cases import CASES, REAL_SIZES
+
+pytestmark = pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") == "1", reason="the interpreter compiles nothing")
+
+COMPILED = {
+    **REAL_SIZES,
+    **{
+        name: CASES[name]
+        for name in (
+            "rms_norm_linear_1_row", "rms_norm_linear_bf16", "rms_norm_linear_f32", "rms_norm_linear_small_tiles",
+            "lora_rank_8_tail_swapped", "ntrans_tail", "attention_mask", "attention_1_query",
+            "attention_normed_swapped", "softmax_two_passes", "gemm_chain_tails_swapped", "mixed_types",
+            "tile_sum", "activations",
+        )
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("name", COMPILED)
+def test_kernel_compiles(name: str, target: str) -> None:
+    device = TARGETS[target]
+    compiled = compile_for(lower(*COMPILED[name]), device.capability)
+    assert 0 < compiled.shared_bytes <= device.shared
+    assert f".target {target}" in compiled.ptx
+    assert compiled.registers is None or 8 <= compiled.registers <= 255
+    assert compiled.spilled in (None, 0)
+
+
+def test_a_kernel_that_triton_refuses_is_rejected() -> None:
+    from dataclasses import replace
+
+    source = lower(*CASES["tile_sum"])
+    broken = replace(source, jit=source.jit.replace("tl.sigmoid(x)", "tl.no_such_function(x)"))
+    with pytest.raises(Rejected, match="does not compile tile_sum for sm_90"):
+        compile_for(broken, 90)
