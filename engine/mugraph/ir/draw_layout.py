@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 import igraph
 
@@ -19,6 +20,13 @@ from mugraph.ir.placement import placement
 
 INPUT, OUTPUT = "in ", "out "
 """Prefixes of the nodes of tensors in device memory, apart from the names of values."""
+
+
+NODE, LINE = 0.35, 0.15
+"""Half the height of a node and the room beside an edge, in rows."""
+
+Box = tuple[int, int, float, float]
+"""First and last column, top and bottom row (of nodes: half a node more lies inside)."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,7 @@ class Layout:
     columns: Mapping[str, int]
     rows: Mapping[str, float]
     edges: tuple[Edge, ...]
-    loops: Mapping[str, tuple[int, int, float, float]]
+    loops: Mapping[str, Box]
     last: int
 
 
@@ -67,7 +75,7 @@ def layout(block: BlockGraph) -> Layout:
     for node in nodes:
         columns.setdefault(node, 0 if node.startswith(INPUT) else last)
     rows, drawn = _sugiyama(nodes, edges, columns)
-    return _with_bypasses(nodes, columns, rows, drawn, bodies, last)
+    return _with_bypasses(columns, rows, drawn, bodies, last)
 
 
 def _bodies(block: BlockGraph) -> dict[str, set[str]]:
@@ -150,7 +158,10 @@ def _sugiyama(
         path = [index[source], *passed[-1], index[target]]
         joined.extend(pairwise(path))
     graph = igraph.Graph(n=len(layers), edges=joined, directed=True)
-    rows = [float(point[0]) for point in graph.layout_sugiyama(layers=layers, hgap=1, vgap=1, maxiter=500)]
+    # igraph has no stubs for layouts.
+    placed = graph.layout_sugiyama(layers=layers, hgap=1, vgap=1, maxiter=500)  # pyright: ignore[reportUnknownMemberType]
+    rows = [float(row) for row, _ in cast("list[list[float]]", placed.coords)]  # pyright: ignore[reportUnknownMemberType]
+    _spread(rows, layers)
     drawn = [
         Edge(source, target, tuple(rows[vertex] for vertex in between))
         for (source, target), between in zip(edges, passed, strict=True)
@@ -158,46 +169,52 @@ def _sugiyama(
     return {node: rows[index[node]] for node in nodes}, drawn
 
 
-def _with_bypasses(
-    nodes: list[str],
-    columns: Mapping[str, int],
-    rows: dict[str, float],
-    edges: list[Edge],
-    bodies: Mapping[str, set[str]],
-    last: int,
-) -> Layout:
-    """Leads edges that pass a loop without touching it below the loop's box."""
-    loops: dict[str, tuple[int, int, float, float]] = {}
-    lanes = 0
+def _spread(rows: list[float], layers: Sequence[int]) -> None:
+    """At least 1 between two vertices of a column: igraph comes closer where the graph has several components."""
+    for layer in set(layers):
+        column = sorted((vertex for vertex, at in enumerate(layers) if at == layer), key=lambda vertex: rows[vertex])
+        for above, below in pairwise(column):
+            rows[below] = max(rows[below], rows[above] + 1)
+
+
+def _boxes(
+    columns: Mapping[str, int], rows: Mapping[str, float], edges: Sequence[Edge], bodies: Mapping[str, set[str]]
+) -> dict[str, Box]:
+    """Around each loop's operators and the edges that lead to them or between them."""
+    boxes: dict[str, Box] = {}
     for axis, body in bodies.items():
-        if not body:
-            continue
-        first, end = min(columns[name] for name in body), max(columns[name] for name in body)
-        top, bottom = min(rows[name] for name in body), max(rows[name] for name in body)
-        loops[axis] = (first, end, top, bottom)
-    lowest = max((box[3] for box in loops.values()), default=0.0)
+        if body:
+            first, last = min(columns[name] for name in body), max(columns[name] for name in body)
+            spanned = [rows[name] + side for name in body for side in (-NODE, NODE)]
+            for edge in edges:
+                if edge.target in body:
+                    passing = enumerate(edge.rows, columns[edge.source] + 1)
+                    lines = [row for column, row in passing if first <= column <= last]
+                    spanned += [row + side for row in lines for side in (-LINE, LINE)]
+            boxes[axis] = (first, last, min(spanned) + NODE, max(spanned) - NODE)
+    return boxes
+
+
+def _with_bypasses(
+    columns: Mapping[str, int], rows: dict[str, float], edges: list[Edge], bodies: Mapping[str, set[str]], last: int
+) -> Layout:
+    """Leads edges that pass a loop without touching it below the loop's box, each source in a lane of its own."""
+    boxes = _boxes(columns, rows, edges, bodies)
+    lanes: dict[str, float] = {}
     moved: list[Edge] = []
-    lane_of: dict[str, float] = {}
     for edge in edges:
-        passed = [
-            box
-            for axis, box in loops.items()
-            if columns[edge.source] < box[0] and columns[edge.target] > box[1] and edge.source not in bodies[axis]
-        ]
-        if not passed:
-            moved.append(edge)
-            continue
-        if edge.source not in lane_of:
-            lanes += 1
-            lane_of[edge.source] = lowest + 0.9 * lanes
+        passed = [box for box in boxes.values() if columns[edge.source] < box[0] and columns[edge.target] > box[1]]
+        if passed and edge.source not in lanes:
+            lanes[edge.source] = max(box[3] for box in passed) + 0.8 + 0.35 * len(lanes)
+        around = {column for box in passed for column in range(box[0], box[1] + 1)}
         through = tuple(
-            lane_of[edge.source] if any(box[0] <= column <= box[1] for box in passed) else row
+            lanes[edge.source] if column in around else row
             for column, row in enumerate(edge.rows, columns[edge.source] + 1)
         )
         moved.append(Edge(edge.source, edge.target, through))
-    for node, lane in lane_of.items():
-        only = all(edge.target not in set[str]().union(*bodies.values()) for edge in moved if edge.source == node)
-        neighbours = [rows[other] for other in nodes if other != node and columns[other] == columns[node]]
-        if only and columns[node] == 0:
-            rows[node] = max([lane, *(row + 1 for row in neighbours)])
-    return Layout(columns, rows, tuple(moved), loops, last)
+    for node in lanes:
+        # A tensor that is only read behind the loop stands beside its lane.
+        if columns[node] == 0 and all(edge.rows and lanes[node] in edge.rows for edge in moved if edge.source == node):
+            others = [row for other, row in rows.items() if other != node and columns[other] == 0]
+            rows[node] = max([lanes[node], *(row + 1 for row in others)])
+    return Layout(columns, rows, tuple(moved), _boxes(columns, rows, moved, bodies), last)

@@ -1,0 +1,183 @@
+"""Drawings: golden files, and what must hold of any: nothing cut, nothing overlapping, loops hold their own."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from mugraph.ir.draw import draw_svg, draw_tree
+from mugraph.ir.draw_layout import INPUT, OUTPUT, graph_edges, layout
+from mugraph.ir.mugraph import GraphKernel, MuGraph
+from mugraph.ir.ops import Kind
+from mugraph.ir.placement import placement
+
+from tests.engine.ir.goldens import check_golden
+from tests.engine.ir.graphs import GRAPHS, attention, gemm_chain, norm_and_cat, rmsnorm_matmul
+from tests.engine.ir.random_graphs import mugraphs
+
+GOLDENS = Path(__file__).parent / "golden"
+SVG = "{http://www.w3.org/2000/svg}"
+NODES = {"op", "matmul", "reduce", "tensor", "output"}
+
+
+@dataclass(frozen=True)
+class Rect:
+    look: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def overlaps(self, other: Rect) -> bool:
+        return (
+            self.x < other.x + other.width
+            and other.x < self.x + self.width
+            and self.y < other.y + other.height
+            and other.y < self.y + self.height
+        )
+
+    def holds(self, other: Rect) -> bool:
+        return (
+            self.x <= other.x
+            and self.y <= other.y
+            and other.x + other.width <= self.x + self.width + 0.2
+            and other.y + other.height <= self.y + self.height + 0.2
+        )
+
+
+def pictures(svg: str) -> Iterator[tuple[ET.Element, float, float]]:
+    """Each kernel's group and where it is."""
+    for group in ET.fromstring(svg).findall(f"{SVG}g"):
+        found = re.fullmatch(r"translate\((\S+) (\S+)\)", group.attrib["transform"])
+        assert found
+        yield group, float(found[1]), float(found[2])
+
+
+def rects(group: ET.Element, dx: float, dy: float) -> list[Rect]:
+    return [
+        Rect(
+            rect.attrib["class"],
+            float(rect.attrib["x"]) + dx,
+            float(rect.attrib["y"]) + dy,
+            float(rect.attrib["width"]),
+            float(rect.attrib["height"]),
+        )
+        for rect in group.iter(f"{SVG}rect")
+    ]
+
+
+def check_drawing(graph: MuGraph) -> None:
+    svg = draw_svg(graph)
+    root = ET.fromstring(svg)
+    page = Rect("page", 0, 0, float(root.attrib["width"]), float(root.attrib["height"]))
+    everything: list[Rect] = []
+    for group, dx, dy in pictures(svg):
+        found = rects(group, dx, dy)
+        assert all(page.holds(rect) for rect in found)
+        nodes = [rect for rect in found if rect.look in NODES]
+        assert not any(one.overlaps(other) for one, other in combinations(nodes, 2))
+        (kernel,) = (rect for rect in found if rect.look == "kernel")
+        for rect in found:
+            if rect.look in ("tensor", "output"):
+                assert not kernel.overlaps(rect)
+            elif rect.look != "kernel":
+                assert kernel.holds(rect)
+        for loop in (rect for rect in found if rect.look == "loop"):
+            # A loop's box cuts through no node.
+            assert all(loop.holds(node) or not loop.overlaps(node) for node in nodes)
+        for box in group.iter(f"{SVG}g"):
+            words = box.findall(f"{SVG}text")
+            sizes = box.findall(f"{SVG}rect")
+            if len(sizes) == 1:
+                for text in words:
+                    per_letter = 0.7 * 13 if text.attrib["class"].startswith("name") else 0.6 * 11
+                    assert len(text.text or "") * per_letter <= float(sizes[0].attrib["width"])
+        everything += [kernel]
+    assert not any(one.overlaps(other) for one, other in combinations(everything, 2))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_golden(name: str) -> None:
+    graph = GRAPHS[name]()
+    check_golden(GOLDENS / f"{name}.tree", draw_tree(graph))
+    check_golden(GOLDENS / f"{name}.svg", draw_svg(graph))
+
+
+def test_golden_dark() -> None:
+    check_golden(GOLDENS / "attention.dark.svg", draw_svg(attention(), "dark"))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_drawings_of_the_papers_graphs(name: str) -> None:
+    check_drawing(GRAPHS[name]())
+
+
+@settings(max_examples=60, deadline=None)
+@given(mugraphs())
+def test_drawings_of_random_graphs(graph: MuGraph) -> None:
+    check_drawing(graph)
+    assert all(len(line) <= 100 for line in draw_tree(graph).splitlines())
+
+
+@settings(max_examples=60, deadline=None)
+@given(mugraphs())
+def test_columns_follow_data_and_loops_have_columns_of_their_own(graph: MuGraph) -> None:
+    for kernel in graph.kernels:
+        if isinstance(kernel, GraphKernel):
+            check_columns(kernel)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_columns_of_the_papers_graphs(name: str) -> None:
+    for kernel in GRAPHS[name]().kernels:
+        if isinstance(kernel, GraphKernel):
+            check_columns(kernel)
+
+
+def check_columns(kernel: GraphKernel) -> None:
+    block = kernel.block
+    placed = layout(block)
+    for source, target in graph_edges(block):
+        assert placed.columns[source] < placed.columns[target]
+    where = placement(block)
+    for axis, (first, last, _, _) in placed.loops.items():
+        for name, column in placed.columns.items():
+            if name.startswith((INPUT, OUTPUT)):
+                continue
+            assert (first <= column <= last) == (axis in where[name]), name
+    for op in block.ops:
+        if op.kind is Kind.ACCUM:
+            assert placed.columns[op.name] == placed.loops[op.over[0]][1]
+
+
+def test_small_graphs_fit_a_hover() -> None:
+    root = ET.fromstring(draw_svg(rmsnorm_matmul()))
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    assert 680 <= width <= 960
+    assert 270 <= height <= 330
+
+
+def test_drawings_name_kernels_grid_loops_and_shapes() -> None:
+    text = "".join(ET.fromstring(draw_svg(gemm_chain())).itertext())
+    for words in ("gemm_chain", "grid h/64, m/32: 16 blocks", "for n: 2 × 128", "for k: 2 × 32", "f16 [512, 64]"):
+        assert words in text
+    assert "torch.cat((left, right), dim=-1)" in draw_svg(norm_and_cat())
+
+
+def test_text_is_at_least_11_px() -> None:
+    for theme in ("light", "dark"):
+        sizes = [float(size) for size in re.findall(r"font-size:([\d.]+)px", draw_svg(attention(), theme))]
+        assert sizes
+        assert min(sizes) >= 11
+
+
+def test_long_lines_of_the_tree_are_cut() -> None:
+    lines = draw_tree(rmsnorm_matmul(), width=40).splitlines()
+    assert max(map(len, lines)) == 40
+    assert any(line.endswith("…") for line in lines)
