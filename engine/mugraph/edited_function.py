@@ -27,13 +27,13 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a callable's code stands. function: of the code itself (a module's `forward`). qualname: as tracing names
+    """Where a callable's code stands. function: the code itself (a module's `forward`). qualname: as tracing names
     it. module: the nn.Module instance, if that was given."""
 
     path: Path
     text: str
     qualname: str
-    function: types.FunctionType
+    function: Any
     module: object | None
 
     @staticmethod
@@ -104,12 +104,14 @@ def replacement(
     unique = f"_{alias}_{digest(ready.module_text, length=10)}"
     node = _Renamed(alias, unique).visit(node)
     code = compile(ast.Module([*future, node], []), f"{origin.path} (edited by mugraph)", "exec")
-    space = dict(origin.function.__globals__)
+    space: dict[str, object] = dict(origin.function.__globals__)
     exec(code, space)
-    made = cast(types.FunctionType, inspect.unwrap(cast("Callable[..., object]", space[node.name])))
+    made: Any = inspect.unwrap(cast("Callable[..., object]", space[node.name]))
     # The function's own globals, live: a copy would not see what the program sets later.
     origin.function.__globals__[unique] = kernels
-    linked = types.FunctionType(made.__code__, origin.function.__globals__, made.__name__, origin.function.__defaults__)
+    linked: Any = types.FunctionType(
+        made.__code__, origin.function.__globals__, made.__name__, origin.function.__defaults__
+    )
     linked.__kwdefaults__ = origin.function.__kwdefaults__
     if origin.module is None:
         return cast("Callable[P, R]", linked)

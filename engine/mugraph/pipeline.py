@@ -153,7 +153,7 @@ def plan_name(function: str) -> str:
 
 
 def kernel_name(function: str, number: int | None) -> str:
-    """ "RMSNormLinear.forward" -> "rms_norm_linear", a plain function's own name with "_fused"; numbered if asked to."""
+    """ "RMSNormLinear.forward" -> "rms_norm_linear"; a plain function gets "_fused" after its name; numbered if asked."""
     owner = function.removesuffix(".forward")
     base = plan_name(owner) if owner != function else f"{plan_name(function)}_fused"
     return base if number is None else f"{base}_{number}"

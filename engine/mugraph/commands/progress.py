@@ -51,7 +51,7 @@ class ProgressView:
                 self._step(f"region {event.region + 1} of {self._regions}: searching {event.function}{unit}{found}")
             case FirstHit():
                 self._say(
-                    f"first verified topology after {event.seconds:.2f} s: {len(event.block.block_ops)} operators"
+                    f"first verified after {event.seconds:.2f} s: a topology of {len(event.block.block_ops)} operators"
                 )
             case Better():
                 self._say(f"best candidate by estimate: {event.candidate.estimate_us:.1f} µs (estimated)")

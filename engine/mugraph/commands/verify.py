@@ -47,17 +47,23 @@ def read_graphs(path: Path) -> list[MuGraph]:
         raise WrongUsage(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise WrongUsage(f"{path} is no JSON: {error}") from None
-    if isinstance(document, dict) and "regions" in document:
-        regions = cast("dict[str, list[dict[str, object]]]", document)["regions"]
-        found = [region["mugraph"] for region in regions if region.get("mugraph")]
-    else:
-        found = cast("list[object]", document) if isinstance(document, list) else [document]
+    found = _listed(document)
     if not found:
         raise WrongUsage(f"{path} holds no μGraph")
     try:
         return [mugraph_from_json(one) for one in found]
     except FormatError as error:
         raise WrongUsage(f"{path} holds no μGraph that can be read: {error}") from None
+
+
+def _listed(document: object) -> list[object]:
+    if isinstance(document, list):
+        return cast("list[object]", document)
+    regions = cast("dict[str, object]", document).get("regions") if isinstance(document, dict) else None
+    if isinstance(regions, list):
+        parts = [cast("dict[str, object]", one) for one in cast("list[object]", regions) if isinstance(one, dict)]
+        return [part["mugraph"] for part in parts if part.get("mugraph")]
+    return [document]
 
 
 def _program(trace: Trace, place: Where) -> TensorProgram | str:

@@ -1,0 +1,118 @@
+"""`mugraph bench [NAMES]`: the samples against eager PyTorch, torch.compile and max-autotune."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
+from mugraph.commands.progress import ProgressView
+from mugraph.document import device_document, finite
+from mugraph.events import Done, FileResult, RegionResult
+from mugraph.ir.target import Target
+from mugraph.pipeline import Options, run
+from mugraph.store.keys import versions
+from mugraph.tune.device import detect, resolve
+from mugraph.tune.tuner import PEERS
+
+Json = dict[str, object]
+_ITEMSIZE = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "bool": 1, "i8": 1, "u8": 1}
+_ESTIMATED = "estimated only: no GPU to measure on"
+
+
+def bench(names: Sequence[str], folder: Path, budget_s: float, *, as_json: bool) -> int:
+    """Exit status: 1 when a sample failed. Every region of a sample is one workload. Raises WrongUsage.
+
+    Nothing is taken from the store: a benchmark measures now. Where there is no GPU each workload says that its times
+    are estimates, and its speedup is the estimate's.
+    """
+    files = chosen(names, folder)
+    device = detect()
+    target = resolve("auto", device)
+    workloads: list[Json] = []
+    failed = False
+    with ProgressView(Console(stderr=True), False) as view:
+        for file in files:
+            began = time.monotonic()
+            result: FileResult | None = None
+            for event in run(file, None, Options(budget_s=budget_s)):
+                view.show(event)
+                if isinstance(event, Done):
+                    result = event.result
+            assert result is not None
+            for error in result.errors:
+                say_error(error)
+            failed |= bool(result.errors) or any(region.status == "failed" for region in result.regions)
+            spent = time.monotonic() - began
+            searched = [region for region in result.regions if region.pieces]
+            workloads += [workload(file.stem, region, target, spent / len(searched)) for region in searched]
+    document: Json = {"device": device_document(device), "versions": versions(), "workloads": workloads}
+    if as_json:
+        print_json(document)
+    else:
+        _print(workloads, device.name)
+    return FAILED if failed else OK
+
+
+def chosen(names: Sequence[str], folder: Path) -> list[Path]:
+    """The samples' files, all or those named. Raises WrongUsage."""
+    files = {file.stem: file for file in sorted(folder.glob("*.py")) if not file.stem.endswith("_mugraph")}
+    if not files:
+        raise WrongUsage(f"there are no samples in {folder}; say where they are with --samples")
+    unknown = [name for name in names if name not in files]
+    if unknown:
+        raise WrongUsage(f"no sample is called {', '.join(unknown)}; there are {', '.join(files)}")
+    return [files[name] for name in names] if names else list(files.values())
+
+
+def workload(file: str, result: RegionResult, target: Target, spent_s: float) -> Json:
+    """One region. spent_s: seconds of the file's whole run that are this region's share."""
+    timing = result.timing
+    measured = timing.source == "measured"
+    best = min(timing.peers_us, key=lambda name: timing.peers_us[name], default=None) if measured else None
+    status = result.status if measured else f"{result.status} ({_ESTIMATED})"
+    search_s = result.search.total_s
+    return {
+        "name": f"{file}:{result.region.function}",
+        "status": status,
+        "floor_us": floor_us(result, target),
+        "peers_us": dict(timing.peers_us),
+        "best_peer": best or ("operator by operator (estimated)" if timing.baseline_us is not None else None),
+        "best_peer_us": finite(timing.baseline_us),
+        "optimized_us": finite(timing.optimized_us),
+        "speedup": (timing.speedup or 1.0) if result.status == "improved" else 1.0,
+        "search_s": search_s,
+        "tune_s": max(0.0, spent_s - search_s) if measured else 0.0,
+    }
+
+
+def floor_us(result: RegionResult, target: Target) -> float:
+    """Microseconds the region's inputs and outputs take to cross the device's memory bus once."""
+    values = result.region.values
+    crossing = {live.value for live in (*result.region.live_ins, *result.region.live_outs)}
+    moved = sum(prod(values[value].shape) * _ITEMSIZE.get(values[value].dtype, 4) for value in crossing)
+    return moved / target.bandwidth
+
+
+def _print(workloads: Sequence[Json], device: str) -> None:
+    table = Table(title=f"microseconds on {device}", title_justify="left")
+    for heading in ("workload", "floor", *PEERS, "mugraph", "speedup", "status"):
+        table.add_column(heading, justify="left" if heading in ("workload", "status") else "right")
+    for one in workloads:
+        peers = one["peers_us"]
+        assert isinstance(peers, dict)
+        times = [_us(peers.get(name)) for name in PEERS]  # pyright: ignore[reportUnknownMemberType,reportUnknownArgumentType]
+        speedup = one["speedup"]
+        assert isinstance(speedup, float)
+        row = (str(one["name"]), _us(one["floor_us"]), *times, _us(one["optimized_us"]))
+        table.add_row(*row, f"{speedup:.2f}", str(one["status"]))
+    Console().print(table)
+
+
+def _us(value: object) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else "-"
