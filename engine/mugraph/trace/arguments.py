@@ -37,8 +37,9 @@ def as_argument(value: object, numbers: Mapping[int, int], in_index: bool = Fals
             raise NotAnArgument("a list as an index")
         return tuple(as_argument(item, numbers, in_index) for item in cast(Sequence[object], value))
     if isinstance(value, slice):
-        parts = (as_argument(part, numbers) for part in (value.start, value.stop, value.step))
-        return slice(*parts)
+        whole = cast("slice[object, object, object]", value)
+        start, stop, step = (as_argument(part, numbers) for part in (whole.start, whole.stop, whole.step))
+        return slice(start, stop, step)
     if isinstance(value, int | float):  # subclasses: enumerations, numpy's float64
         return int(value) if isinstance(value, int) else float(value)
     raise NotAnArgument(f"an argument of type {type(value).__qualname__}")

@@ -249,7 +249,9 @@ def _renumbered(argument: Argument, new: Mapping[int, int]) -> Argument:
     if isinstance(argument, tuple):
         return tuple(_renumbered(item, new) for item in argument)
     if isinstance(argument, slice):
-        start, stop, step = (_renumbered(cast(Argument, p), new) for p in (argument.start, argument.stop, argument.step))
+        start, stop, step = (
+            _renumbered(cast(Argument, p), new) for p in (argument.start, argument.stop, argument.step)
+        )
         return slice(start, stop, step)
     return argument
 
@@ -338,13 +340,14 @@ def _is_private_write(scope: Scope, record: Record, records: Sequence[Record]) -
 def _is_aliased(scope: Scope, outs: Iterable[int], produced: set[int], consumed: Iterable[int]) -> bool:
     """Whether an output shares storage with an input and the program writes there: a copy would not follow."""
     inputs = {scope.values.storage(number) for number in consumed}
-    return any(
-        scope.values.storage(out) in inputs and out in produced and scope.values.is_written(out) for out in outs
-    )
+    return any(scope.values.storage(out) in inputs and out in produced and scope.values.is_written(out) for out in outs)
 
 
 def _names_read(unit: Unit) -> set[str]:
     return loaded_names([unit.expression]) if unit.expression is not None else exposed_names(unit.statements)
+
+
+_HOLDERS = (list, tuple, dict, torch.nn.ParameterList, torch.nn.ModuleList)
 
 
 def _paths(scope: Scope, unit: Unit, events: Sequence[Event]) -> Paths:
@@ -362,13 +365,14 @@ def _paths(scope: Scope, unit: Unit, events: Sequence[Event]) -> Paths:
                 said.append((ast.unparse(node), event.value))
     used = loaded_names(nodes)
     ordered = sorted(snapshot.items(), key=lambda named: named[0] not in used)  # stable: arguments come first
-    outside = {
-        name: value
+    outside: list[tuple[str, object]] = [
+        (name, value)
         for name, value in activation.globals.items()
-        if name not in snapshot and isinstance(value, torch.Tensor | torch.nn.Module | list | tuple | dict)
-    }
-    names = [(name, value) for name, value in outside.items() if name in used or isinstance(value, torch.Tensor)]
-    return Paths.of([*ordered, *said, *((name, value) for name, value in names if name.isidentifier())])
+        if name not in snapshot
+        and name.isidentifier()
+        and (isinstance(value, torch.Tensor) or (name in used and type(value) in _HOLDERS))
+    ]
+    return Paths.of([*ordered, *said, *outside])
 
 
 def _is_path(node: ast.expr) -> bool:
@@ -382,4 +386,3 @@ def _is_path(node: ast.expr) -> bool:
             for part in ast.walk(node.slice)
         )  # fmt: skip
     return isinstance(node, ast.Name)
-

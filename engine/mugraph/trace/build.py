@@ -74,14 +74,14 @@ class Builder:
         get_inputs = cast(Callable[[], Sequence[object]], self.lookup("get_inputs"))
         if not isinstance(model, type):
             raise CannotBuild("Model is no class when the file has run")
+        get_init = cast("Callable[[], Sequence[object]] | None", self.namespace.get("get_init_inputs"))
         with self.within():
-            get_init = cast("Callable[[], Sequence[object]] | None", self.namespace.get("get_init_inputs"))
-            given = get_init() if get_init is not None else []
+            args: Sequence[object] = get_init() if get_init is not None else ()
         kwargs: Mapping[str, object] = {}
-        # Some files give [[positional...], {keywords}]
-        if len(given) == 2 and isinstance(given[0], list) and isinstance(given[1], dict):
-            given, kwargs = given[0], cast(Mapping[str, object], given[1])  # pyright: ignore[reportUnknownVariableType]
-        built = self.build(model, cast(Sequence[object], given), kwargs)
+        if len(args) == 2 and type(args[0]) is list and type(args[1]) is dict:
+            # Some files give [[positional...], {keywords}]
+            args, kwargs = cast("tuple[Sequence[object], Mapping[str, object]]", tuple(args))
+        built = self.build(model, args, kwargs)
         with self.within():
             inputs = list(get_inputs())
         return Ready(cast(Callable[..., object], built), inputs, {})
@@ -147,8 +147,8 @@ def _replace_tensors(module: torch.nn.Module, change: Callable[[torch.Tensor], t
     done: dict[int, torch.Tensor] = {}
     kept: list[torch.Tensor] = []
     for inner in module.modules():
-        parameters = cast("dict[str, torch.Tensor | None]", inner._parameters)
-        for tensors, is_parameter in ((parameters, True), (inner._buffers, False)):
+        held = cast("Mapping[str, dict[str, torch.Tensor | None]]", inner.__dict__)
+        for tensors, is_parameter in ((held["_parameters"], True), (held["_buffers"], False)):
             for name, tensor in tensors.items():
                 if tensor is None:
                     continue

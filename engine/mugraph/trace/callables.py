@@ -16,27 +16,31 @@ from typing import cast
 import torch
 
 from mugraph.trace.targets import last_part
+from mugraph.trace.words import words
 
 _BUILTINS = frozenset(
     getattr(builtins, name)
-    for name in """abs all any bool callable complex dict divmod enumerate filter float frozenset getattr hasattr id int
-    isinstance issubclass iter len list map max min next pow range repr reversed round set slice sorted str sum tuple
-    type zip super property""".split()
+    for name in words(
+        """abs all any bool callable complex dict divmod enumerate filter float frozenset getattr hasattr id int
+        isinstance issubclass iter len list map max min next pow range repr reversed round set slice sorted str sum
+        tuple type zip super property"""
+    )
 )
-_TORCH = frozenset(
-    {
-        torch.Size, torch.device, torch.finfo, torch.iinfo, torch.is_tensor, torch.is_grad_enabled, torch.no_grad,
-        torch.inference_mode, torch.get_default_dtype, torch.is_storage, torch.promote_types, torch.enable_grad,
-        torch.broadcast_shapes, torch.is_inference_mode_enabled, torch.cuda.is_available, torch.autocast,
-        torch.jit.is_scripting, torch.jit.is_tracing, torch.compiler.is_compiling, torch.set_grad_enabled,
-    }
-)  # fmt: skip
-_READS = frozenset(
+_TORCH = words(
+    """torch.Size torch.device torch.finfo torch.iinfo torch.is_tensor torch.is_grad_enabled torch.no_grad
+    torch.autograd.grad_mode.no_grad torch.autograd.grad_mode.inference_mode torch.autograd.grad_mode.enable_grad
+    torch.autograd.grad_mode.set_grad_enabled torch.get_default_dtype torch.is_storage torch.promote_types
+    torch.functional.broadcast_shapes torch.is_inference_mode_enabled torch.cuda.is_available
+    torch.amp.autocast_mode.autocast torch.jit.is_scripting torch._jit_internal.is_scripting torch._C.Size
+    torch._jit_internal.is_tracing torch.jit._trace.is_tracing torch.compiler.is_compiling torch.is_autocast_enabled
+    torch._C._get_tracing_state torch._C.finfo torch._C.iinfo torch._C.device"""
+)
+_READS = words(
     """get items keys values copy index count startswith endswith format join lower upper split strip replace numel
     bit_length is_integer as_integer_ratio __getitem__ __len__ __contains__ named_parameters parameters named_modules
-    modules children named_children buffers named_buffers get_parameter get_submodule indices""".split()
+    modules children named_children buffers named_buffers get_parameter get_submodule indices"""
 )
-_WRITES = frozenset("append extend insert pop update setdefault remove clear reverse sort add popitem discard".split())
+_WRITES = words("append extend insert pop update setdefault remove clear reverse sort add popitem discard")
 _CONTAINERS = (str, bytes, tuple, list, dict, int, float, bool, set, frozenset, range, slice, OrderedDict)
 _MODULE_READS = (torch.nn.Module, torch.Size)
 _OWN = frozenset({"torch", "einops", "mugraph", "jaxtyping"})
@@ -77,7 +81,7 @@ class Judge:
         owner = getattr(function, "__self__", None)
         if isinstance(owner, type) and issubclass(owner, torch.autograd.Function):
             return Verdict(f"{owner.__qualname__}.apply", "calls an autograd.Function of its own")
-        if _hashable(function) and (function in _BUILTINS or function in _TORCH):
+        if name in _TORCH or (_hashable(function) and function in _BUILTINS):
             return None
         if getattr(function, "__module__", None) in ("math", "operator", "_operator", "einops", "typing"):
             return None
@@ -131,5 +135,3 @@ def _hashable(value: object) -> bool:
 def _is_torch_builtin(function: object) -> bool:
     owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
     return "torch" in (getattr(owner, "__module__", None) or getattr(owner, "__name__", None) or "")
-
-

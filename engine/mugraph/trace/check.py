@@ -2,53 +2,38 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 
 from mugraph.trace.arguments import DEVICE
-from mugraph.trace.region import Argument, Ref, Region, Symbol
+from mugraph.trace.region import Argument, Region
+from mugraph.trace.replay import replay
 
 if TYPE_CHECKING:
     from mugraph.trace.assemble import Assembled
     from mugraph.trace.partition import Partition
 
 
-def function_of(target: str) -> Callable[..., object]:
-    """The callable that a Call's target names. Raises AttributeError if there is none in this version of PyTorch."""
-    root, _, path = target.partition(".")
-    return cast(Callable[..., object], operator.attrgetter(path)(torch.Tensor if root == "Tensor" else torch))
-
-
-def _value(argument: Argument, values: Mapping[int, torch.Tensor], device: torch.device) -> object:
-    if isinstance(argument, Ref):
-        return values[argument.value]
-    if isinstance(argument, Symbol):
-        if argument == DEVICE:
-            return device
-        return Ellipsis if argument.name == "Ellipsis" else operator.attrgetter(argument.name.partition(".")[2])(torch)
-    if isinstance(argument, tuple):
-        return tuple(_value(item, values, device) for item in argument)
-    if isinstance(argument, slice):
-        parts = (argument.start, argument.stop, argument.step)
-        return slice(*(_value(cast(Argument, part), values, device) for part in parts))
-    return argument
-
-
 def run_calls(region: Region, live_ins: Mapping[int, torch.Tensor]) -> dict[int, torch.Tensor]:
     """Every value of a region, from those of its live-ins."""
-    values = dict(live_ins)
-    device = next((tensor.device for tensor in live_ins.values()), torch.device("cpu"))
+    device = next(iter(live_ins.values())).device
+    calls = [
+        replace(
+            call,
+            args=tuple(_on(device, argument) for argument in call.args),
+            kwargs={name: _on(device, argument) for name, argument in call.kwargs.items()},
+        )
+        for call in region.calls
+    ]
     with torch.no_grad():
-        for call in region.calls:
-            args = [_value(argument, values, device) for argument in call.args]
-            kwargs = {name: _value(argument, values, device) for name, argument in call.kwargs.items()}
-            out = function_of(call.target)(*args, **kwargs)
-            results = [out] if isinstance(out, torch.Tensor) else list(cast("tuple[torch.Tensor, ...]", out))
-            values.update(zip(call.outputs, results, strict=True))
-    return values
+        return replay(calls, live_ins)
+
+
+def _on(device: torch.device, argument: Argument) -> Argument:
+    return str(device) if argument == DEVICE else argument
 
 
 def same(left: torch.Tensor, right: torch.Tensor) -> bool:
@@ -61,7 +46,7 @@ def same(left: torch.Tensor, right: torch.Tensor) -> bool:
     return torch.allclose(left, right, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
-def faults(found: Assembled, namespace: Mapping[str, object]) -> Iterator[str]:
+def faults(found: Assembled) -> Iterator[str]:
     """What is wrong with a region, against what the original was seen to compute."""
     region, values = found.region, found.scope.values
     names = dict(found.unit.activation.steps[found.unit.first].names)
@@ -80,6 +65,6 @@ def faults(found: Assembled, namespace: Mapping[str, object]) -> Iterator[str]:
             yield f"{place}: {named.expression or 'the expression'} differs when computed by the region's calls"
 
 
-def check_found(partition: Partition, namespace: Mapping[str, object]) -> Iterator[str]:
+def check_found(partition: Partition) -> Iterator[str]:
     for found in partition.kept():
-        yield from faults(found, namespace)
+        yield from faults(found)

@@ -21,8 +21,8 @@ Conditions = dict[str, list[str]]
 """Expression -> the source texts of the constants it may equal; an empty list: the expression must be true."""
 
 _USES_TRAINING = (
-    torch.nn.modules.dropout._DropoutNd,
-    torch.nn.modules.batchnorm._NormBase,
+    torch.nn.modules.dropout._DropoutNd,  # pyright: ignore[reportPrivateUsage]
+    torch.nn.modules.batchnorm._NormBase,  # pyright: ignore[reportPrivateUsage]
     torch.nn.MultiheadAttention,
     torch.nn.RNNBase,
     torch.nn.RReLU,
@@ -87,9 +87,7 @@ def _about_module(expression: str, module: torch.nn.Module, conditions: Conditio
             conditions.setdefault(f"{expression}.training", [repr(module.training)])
 
 
-def conditions_of(
-    events: Iterable[Event], names: Mapping[str, object], paths: Paths, consumed: set[int]
-) -> Conditions:
+def conditions_of(events: Iterable[Event], names: Mapping[str, object], paths: Paths, consumed: set[int]) -> Conditions:
     """Of the events of a region.
 
     names:    the region's own names that it reads, as they were before it

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 HOOKS = "__mugraph__"
 _LOOKS_AT_FRAME = frozenset({"super", "locals", "globals", "vars", "dir", "eval", "exec", "breakpoint", "__import__"})
@@ -73,6 +74,10 @@ def is_plain(function: Function) -> bool:
     return not any(isinstance(node, ast.Yield | ast.YieldFrom | ast.Await) for node in own_nodes(function))
 
 
+def _fields(node: ast.AST) -> Iterator[tuple[str, object]]:
+    yield from ast.iter_fields(node)
+
+
 class _Body(ast.NodeTransformer):
     """Rewrites what is inside function bodies."""
 
@@ -96,11 +101,13 @@ class _Body(ast.NodeTransformer):
         return result
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        for name, value in ast.iter_fields(node):
-            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                setattr(node, name, self.block(value))
-            elif isinstance(value, list):
-                setattr(node, name, [self.visit(item) if isinstance(item, ast.AST) else item for item in value])
+        for name, value in _fields(node):
+            if isinstance(value, list):
+                items = cast("list[object]", value)
+                if items and isinstance(items[0], ast.stmt):
+                    setattr(node, name, self.block(cast("list[ast.stmt]", items)))
+                else:
+                    setattr(node, name, [self.visit(item) if isinstance(item, ast.AST) else item for item in items])
             elif isinstance(value, ast.AST):
                 setattr(node, name, self.visit(value))
         return node
@@ -232,12 +239,13 @@ def _rewrite_outer(node: ast.stmt, class_name: str | None) -> ast.stmt:
         return rewrite_function(node, class_name)
     if isinstance(node, ast.ClassDef):
         return rewrite_class(node)
-    for name, value in ast.iter_fields(node):  # definitions under `if` or `try` at module or class level
-        if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-            setattr(node, name, [_rewrite_outer(statement, class_name) for statement in value])
-        elif name == "handlers":
-            for handler in value:
-                handler.body = [_rewrite_outer(statement, class_name) for statement in handler.body]
+    for name, value in _fields(node):  # definitions under `if` or `try` at module or class level
+        items = cast("list[object]", value) if isinstance(value, list) else []
+        if items and isinstance(items[0], ast.stmt):
+            setattr(node, name, [_rewrite_outer(item, class_name) for item in cast("list[ast.stmt]", items)])
+        for item in items:
+            if isinstance(item, ast.ExceptHandler | ast.match_case):
+                item.body = [_rewrite_outer(statement, class_name) for statement in item.body]
     return node
 
 

@@ -207,4 +207,3 @@ def _outside_lambdas(root: ast.expr) -> Iterator[ast.AST]:
         if not isinstance(node, _ELSEWHERE):
             yield node
             stack.extend(ast.iter_child_nodes(node))
-

@@ -1,4 +1,4 @@
-"""How user code can name an object: `x`, `self.norm.weight`, `caches[0]`, from the names a function has at one point."""
+"""How user code can name an object at one point of a function: `x`, `self.norm.weight`, `caches[0]`."""
 
 from __future__ import annotations
 

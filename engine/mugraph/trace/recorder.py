@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType, ModuleType
 from typing import cast
@@ -18,35 +18,39 @@ from mugraph.trace.region import Argument
 from mugraph.trace.tape import Activation, Event, Happening, Loaded, Made, ModuleCalled, Record, Site, Step, Tape
 from mugraph.trace.targets import functional_form, impurity, last_part, target_of
 from mugraph.trace.values import Values, version
+from mugraph.trace.words import words
 
-_OPERATORS: Mapping[str, Callable[[object, object], object]] = {
-    "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "MatMult": operator.matmul,
-    "Div": operator.truediv, "FloorDiv": operator.floordiv, "Mod": operator.mod, "Pow": operator.pow,
-    "LShift": operator.lshift, "RShift": operator.rshift, "BitOr": operator.or_, "BitXor": operator.xor,
-    "BitAnd": operator.and_, "Eq": operator.eq, "NotEq": operator.ne, "Lt": operator.lt, "LtE": operator.le,
-    "Gt": operator.gt, "GtE": operator.ge,
+Binary = Callable[[object, object], object]
+_OPERATORS = {
+    "Add": "add", "Sub": "sub", "Mult": "mul", "MatMult": "matmul", "Div": "truediv", "FloorDiv": "floordiv",
+    "Mod": "mod", "Pow": "pow", "LShift": "lshift", "RShift": "rshift", "BitOr": "or_", "BitXor": "xor",
+    "BitAnd": "and_", "Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge",
 }  # fmt: skip
-_INPLACE: Mapping[str, Callable[[object, object], object]] = {
-    "Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "MatMult": operator.imatmul,
-    "Div": operator.itruediv, "FloorDiv": operator.ifloordiv, "Mod": operator.imod, "Pow": operator.ipow,
-    "LShift": operator.ilshift, "RShift": operator.irshift, "BitOr": operator.ior, "BitXor": operator.ixor,
-    "BitAnd": operator.iand,
-}  # fmt: skip
+_BINARY: Mapping[str, Binary] = {node: getattr(operator, name) for node, name in _OPERATORS.items()}
+_INPLACE: Mapping[str, Binary] = {
+    node: getattr(operator, f"i{name.rstrip('_')}") for node, name in list(_OPERATORS.items())[:13]
+}
 _UNARY: Mapping[str, Callable[[object], object]] = {
-    "USub": operator.neg, "UAdd": operator.pos, "Invert": operator.invert
-}  # fmt: skip
+    node: getattr(operator, name) for node, name in {"USub": "neg", "UAdd": "pos", "Invert": "invert"}.items()
+}
 
 # Calls on tensors that read no number of them: their results follow from shape, dtype, layout and device.
-_METADATA = frozenset(
+_METADATA = words(
     """
     shape dtype device ndim is_cuda is_cpu is_mps is_xpu is_meta layout requires_grad is_leaf grad grad_fn itemsize
     nbytes names is_sparse is_quantized is_nested size dim ndimension stride numel nelement is_contiguous
     is_floating_point is_complex is_signed element_size storage_offset get_device __len__ is_tensor is_same_size
     is_inference is_conj is_neg is_shared is_sparse_csr is_mkldnn is_vulkan is_ipu is_ort is_maia is_mtia __hash__
     result_type can_cast has_names dim_order numpy_dtype type_dtype _is_view retains_grad name __repr__
-    """.split()
+    """
 )
 MAX_EVENTS = 400_000
+_OVERRIDDEN = "has_torch_function"  # what makes a library function hand itself over as a whole
+
+
+def _frame(above: int) -> FrameType:
+    """The caller's frame; above: that of so many callers higher up."""
+    return sys._getframe(above + 1)  # pyright: ignore[reportPrivateUsage]
 
 
 class TraceTooLong(Exception):
@@ -82,7 +86,7 @@ class Recorder(TorchFunctionMode):
     # -- life
 
     @contextmanager
-    def recording(self) -> Iterator[None]:
+    def recording(self) -> Generator[None]:
         original = torch.nn.Module.__call__
 
         def call(module: torch.nn.Module, /, *args: object, **kwargs: object) -> object:
@@ -119,7 +123,7 @@ class Recorder(TorchFunctionMode):
     def enter(self, node: int) -> None:
         if not self._active:
             return
-        frame = sys._getframe(1)
+        frame = _frame(1)
         outer = self.site() if self._stack else None
         activation = Activation(len(self.tape.activations), node, outer, len(self.tape.events))
         activation.globals = frame.f_globals
@@ -128,7 +132,7 @@ class Recorder(TorchFunctionMode):
 
     def leave(self, node: int) -> None:
         if self._active and self._stack and self._stack[-1].node == node:
-            self._close(self._stack[-1], dict(sys._getframe(1).f_locals))
+            self._close(self._stack[-1], dict(_frame(1).f_locals))
 
     def _close(self, activation: Activation, names: Mapping[str, object]) -> None:
         activation.names_at_end = names
@@ -139,7 +143,7 @@ class Recorder(TorchFunctionMode):
         if self._active and self._stack:
             activation = self._stack[-1]
             activation.nodes.clear()  # an exception may have cut calls short
-            activation.steps.append(Step(node, len(self.tape.events), dict(sys._getframe(1).f_locals)))
+            activation.steps.append(Step(node, len(self.tape.events), dict(_frame(1).f_locals)))
             problem = self.statements.get(node)
             if problem is not None:
                 self.add(Happening(self.site(), "statement", problem))
@@ -181,16 +185,16 @@ class Recorder(TorchFunctionMode):
 
     def binary(self, node: int, name: str, left: object, right: object) -> object:
         if not (self._active and self._stack):
-            return _OPERATORS[name](left, right)
-        return self._evaluate(node, lambda: _OPERATORS[name](left, right))
+            return _BINARY[name](left, right)
+        return self._evaluate(node, lambda: _BINARY[name](left, right))
 
     compare = binary
 
     def inplace(self, node: int, name: str, left: object, right: object) -> object:
         if not (self._active and self._stack):
             return _INPLACE[name](left, right)
-        if isinstance(left, list | dict | set):
-            self.add(Happening(self.site(), "augmented assignment", None, id(cast(object, left))))
+        if type(left) in (list, dict, set):
+            self.add(Happening(self.site(), "augmented assignment", None, id(left)))
         return self._evaluate(node, lambda: _INPLACE[name](left, right))
 
     def unary(self, node: int, name: str, operand: object) -> object:
@@ -258,9 +262,7 @@ class Recorder(TorchFunctionMode):
             # The functional form is what may be emitted again; whether renaming is allowed depends on the region
             pure = functional_form(target)
             args, kwargs, flagged = _without_inplace(args, kwargs)
-            if len(writes) != 1 or len(produced) != 1 or produced[0] is not given[0]:
-                problem = problem or "writes in place"
-            elif pure is None and not flagged:
+            if len(writes) != 1 or len(produced) != 1 or produced[0] is not given[0] or (pure is None and not flagged):
                 problem = problem or "writes in place"
             elif produced[0].dtype != torch.promote_types(*_dtypes(given)):
                 problem = problem or "writes in place with another dtype"
@@ -285,16 +287,17 @@ class Recorder(TorchFunctionMode):
         self.add(Record(self.site(), target, positional, named, inputs, outputs, writes, problem))
         return out
 
-    def _decomposed(self, func: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
+    def _decomposed(
+        self, func: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> object:
         """Runs a library function of PyTorch's as if it were the user's: its parts are recorded instead of it."""
-        namespace = vars(torch.nn.functional)
-        original = namespace["has_torch_function"]
-        namespace["has_torch_function"] = lambda _: False  # pyright: ignore[reportUnknownLambdaType]
+        original = getattr(torch.nn.functional, _OVERRIDDEN)
+        setattr(torch.nn.functional, _OVERRIDDEN, lambda _: False)  # pyright: ignore[reportUnknownLambdaType]
         try:
             with self:
                 return func(*args, **kwargs)
         finally:
-            namespace["has_torch_function"] = original
+            setattr(torch.nn.functional, _OVERRIDDEN, original)
 
     def _note_writes(self, given: Sequence[torch.Tensor], before: Sequence[int]) -> tuple[tuple[int, int], ...]:
         writes: list[tuple[int, int]] = []
@@ -306,7 +309,7 @@ class Recorder(TorchFunctionMode):
         return tuple(dict.fromkeys(writes))
 
     def _third_party(self) -> str | None:
-        frame: FrameType | None = sys._getframe(2)
+        frame: FrameType | None = _frame(2)
         while frame is not None and frame.f_globals.get("__name__") != __name__:
             package = self.judge.foreign(frame)
             if package is not None:

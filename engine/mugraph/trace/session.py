@@ -13,7 +13,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from mugraph.trace.assemble import Scope
-from mugraph.trace.build import Builder, CannotBuild, Ready
+from mugraph.trace.build import Builder, CannotBuild
 from mugraph.trace.callables import Judge
 from mugraph.trace.check import check_found
 from mugraph.trace.child import Request
@@ -21,7 +21,7 @@ from mugraph.trace.entries import Entry, find_definitions
 from mugraph.trace.loader import Workspace, WorkspaceFinder
 from mugraph.trace.partition import Partition
 from mugraph.trace.recorder import Recorder, TraceTooLong
-from mugraph.trace.region import Region, Trace
+from mugraph.trace.region import Region, Status, Trace
 from mugraph.trace.report import needs_shapes, selected
 from mugraph.trace.source import Source, read_source
 from mugraph.trace.tape import Happening, Record, Tape
@@ -77,9 +77,8 @@ class Session:
     def load(self) -> bool:
         path = Path(self.source.path)
         top, name, package = package_of(path)
-        for folder in (str(top),):
-            if folder not in sys.path:
-                sys.path.insert(0, folder)
+        if str(top) not in sys.path:
+            sys.path.insert(0, str(top))
         sys.meta_path.insert(0, WorkspaceFinder(self.workspace))
         sys.argv = [self.source.path]
         try:
@@ -93,7 +92,7 @@ class Session:
 
     def trace(self, entry: Entry, partition: Partition) -> None:
         try:
-            ready = self.run(entry)
+            self.run(entry)
         except CannotBuild as error:
             self.fail(entry, str(error), "needs-shapes" if error.needs_init else "failed")
             return
@@ -103,44 +102,40 @@ class Session:
         except BaseException as error:
             self.fail(entry, f"{entry.function} raises {sentence(error, self.source)}", "failed")
             return
-        del ready
         tape, values = self.recorder.tape, self.recorder.values
         here = next(file for file in self.workspace.files if file.source is self.source)
         scope = Scope(tape, values, here, self.workspace.files)
         partition.add_all(scope)
         self.count(tape, scope)
 
-    def run(self, entry: Entry) -> Ready:
+    def run(self, entry: Entry) -> None:
         """Leaves the tape of one run in the recorder. Raises what the user's code raises, or CannotBuild."""
-        if self.request.check:
-            return self.run_in(entry, None)
-        try:
-            return self.run_in(entry, FakeTensorMode(allow_non_fake_inputs=True))
-        except Exception as error:
-            if not is_about_fake_tensors(error) or self.elements() > MAX_REAL_ELEMENTS:
-                raise
-        return self.run_in(entry, None)
+        if not self.request.check:
+            try:
+                self.run_in(entry, FakeTensorMode(allow_non_fake_inputs=True))
+                return
+            except Exception as error:
+                if not is_about_fake_tensors(error) or self.elements() > MAX_REAL_ELEMENTS:
+                    raise
+        self.run_in(entry, None)
 
     def elements(self) -> int:
         values = self.recorder.values
         return sum(values.tensor(number).numel() for number in values.infos)
 
-    def run_in(self, entry: Entry, mode: FakeTensorMode | None) -> Ready:
+    def run_in(self, entry: Entry, mode: FakeTensorMode | None) -> None:
         self.recorder.tape, self.recorder.values = Tape(), Values(keep_copies=self.request.check)
-        torch.manual_seed(0)
+        torch.random.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
         builder = Builder(self.namespace, mode)
         with torch.no_grad():
             ready = builder.ready(entry)
             with builder.within(), self.recorder.recording():
                 ready.function(*ready.args, **ready.kwargs)
-        return ready
 
-    def fail(self, entry: Entry, reason: str, status: str) -> None:
-        text = self.source.lines[entry.range.start.line][: 0] or entry.function
-        kind = "needs-shapes" if status == "needs-shapes" else "unsupported" if status == "unsupported" else "failed"
-        self.failed.append(
-            Region(function=entry.function, range=entry.range, unit="statements", text=text, status=kind, reason=reason)
-        )
+    def fail(self, entry: Entry, reason: str, status: Status) -> None:
+        where = entry.range
+        text = self.source.lines[where.start.line].strip()
+        self.failed.append(Region(entry.function, where, "statements", text, status=status, reason=reason))
 
     def count(self, tape: Tape, scope: Scope) -> None:
         self.operators += sum(1 for event in tape.events if isinstance(event, Record) and event.outputs)
@@ -171,11 +166,12 @@ def trace_request(request: Request) -> Trace:
         session.trace(entry, partition)
     regions = [*partition.regions(), *session.failed]
     if request.check:
-        session.errors.extend(check_found(partition, session.namespace))
-    missing = [needs_shapes(lack) for lack in definitions.missing if lack.function not in session.ran]
-    regions = [region for region in (*regions, *missing) if selected(region.function, request.qualname) or wanted]
-    if wanted:
-        regions = [region for region in regions if region.status != "needs-shapes" or selected(region.function, request.qualname)]
+        session.errors.extend(check_found(partition))
+    regions.extend(needs_shapes(lack) for lack in definitions.missing if lack.function not in session.ran)
+    if not wanted:  # it is part of something that has shapes, or has none
+        regions = [region for region in regions if selected(region.function, request.qualname)]
+    else:  # whatever the entry asked for ran, but nothing else
+        regions = [r for r in regions if r.status != "needs-shapes" or selected(r.function, request.qualname)]
     return Trace(
         request.path,
         tuple(sorted(regions, key=lambda region: region.range.start)),

@@ -72,10 +72,9 @@ def parse_description(lines: list[str]) -> Description:
     init: Mapping[str, Spec] | None = None
     keywords: dict[str, ast.expr] = {}
     for argument in call.args:
-        is_init = isinstance(argument, ast.Call) and isinstance(argument.func, ast.Name) and argument.func.id == "init"
-        if not is_init or argument.args or any(k.arg is None for k in argument.keywords):
+        init = _init_arguments(argument)
+        if init is None:
             raise BadShapes(f"“# mugraph: {text}” needs names: write x=f16[16, 4096], or init(dim=4096)")
-        init = {k.arg: Expression(ast.unparse(k.value)) for k in argument.keywords if k.arg is not None}
     for keyword in call.keywords:
         if keyword.arg is None:
             raise BadShapes(f"“# mugraph: {text}” needs a name for each argument")
@@ -86,6 +85,14 @@ def parse_description(lines: list[str]) -> Description:
         if isinstance(value, ast.Constant) and type(value.value) is int
     }
     return Description({name: _spec(value, sizes) for name, value in keywords.items()}, init, sizes)
+
+
+def _init_arguments(node: ast.expr) -> Mapping[str, Spec] | None:
+    """Those of `init(dim=4096)`; None if it is something else."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "init") or node.args:
+        return None
+    named = {keyword.arg: Expression(ast.unparse(keyword.value)) for keyword in node.keywords if keyword.arg}
+    return named if len(named) == len(node.keywords) else None
 
 
 def parse_spec(text: str) -> Spec:

@@ -8,6 +8,8 @@ from typing import cast
 
 import torch
 
+from mugraph.trace.words import words
+
 # Where a name is looked for, best first: what is printed in generated code.
 _NAMESPACES = (
     ("torch", torch),
@@ -19,7 +21,7 @@ _NAMESPACES = (
 
 # Element-wise functions, reductions, products, views and layouts, normalisation, convolution and pooling, indexing,
 # and constants. The same names are pure as functions of torch, torch.nn.functional and torch.special and as methods.
-_PURE = frozenset(
+_PURE = words(
     """
     abs absolute acos acosh add addcdiv addcmul asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or
     bitwise_xor bitwise_left_shift bitwise_right_shift ceil clamp clamp_max clamp_min clip copysign cos cosh deg2rad
@@ -64,7 +66,7 @@ _PURE = frozenset(
     triu_indices zeros zeros_like new_full new_ones new_tensor new_zeros
 
     dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout
-    """.split()
+    """
 )
 
 # Pure only when not told to draw random numbers or to update running statistics: parameter's name and position.
@@ -80,13 +82,13 @@ _TRAINING_FLAG: Mapping[str, tuple[str, int]] = {
 _TRAINING_BY_DEFAULT = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d"})
 
 # What makes a region worth a search: products and reductions, by the last part of the target.
-_MATTERS = frozenset(
+_MATTERS = words(
     """
     addbmm addmm addmv addr baddbmm bilinear bmm cdist chain_matmul dot einsum ger inner linear matmul mm multi_dot mv
     outer scaled_dot_product_attention tensordot vdot vecdot __matmul__ __rmatmul__ multi_head_attention_forward
     amax amin logsumexp max mean min norm prod std sum var var_mean std_mean softmax log_softmax softmin normalize
     layer_norm group_norm instance_norm rms_norm batch_norm vector_norm cosine_similarity conv1d conv2d conv3d
-    """.split()
+    """
 )
 
 
@@ -100,13 +102,14 @@ def _names() -> Mapping[int, str]:
                 names.setdefault(id(value), f"{prefix}.{name}")
     for name in dir(torch.Tensor):
         value = getattr(torch.Tensor, name)
-        if callable(value) and getattr(value, "__name__", name) == name:
-            names[id(value)] = f"Tensor.{name}"
+        own = getattr(value, "__name__", name)
+        if callable(value) and (own == name or (name.startswith("__") and hasattr(torch.Tensor, own))):
+            names[id(value)] = f"Tensor.{own}"  # `Tensor.__pow__` calls itself pow
     return names
 
 
 def target_of(function: Callable[..., object]) -> str:
-    """"torch.mm", "torch.nn.functional.silu", "Tensor.view", "Tensor.T.__get__"; a dotted name of any other callable."""
+    """The name of a callable: "torch.mm", "torch.nn.functional.silu", "Tensor.view", "Tensor.T.__get__"."""
     name = getattr(function, "__name__", None) or type(function).__name__
     if name in ("__get__", "__set__", "__delete__"):
         attribute = getattr(getattr(function, "__self__", None), "__name__", "?")

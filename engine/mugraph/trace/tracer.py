@@ -1,7 +1,8 @@
-"""Tracing a file: the user's code runs in a child process that may do what it likes and takes no longer than allowed."""
+"""Tracing a file: the user's code runs in a child process that may do what it likes, for as long as allowed."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -97,8 +98,6 @@ def _environment() -> Mapping[str, str]:
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     """Kills what is left of the child's process group: it may have started processes of its own."""
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
     child.wait()

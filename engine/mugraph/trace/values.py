@@ -57,7 +57,7 @@ class Values:
     def fresh(self, tensor: torch.Tensor) -> int:
         """A new number, for a tensor whose contents (or layout) may have changed."""
         number = len(self._tensors)
-        with torch._C.DisableTorchFunction():
+        with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
             self.infos[number] = describe(tensor)
             storage = _storage(tensor)
             if self._keep_copies:
@@ -95,7 +95,7 @@ class Values:
 
 def _storage(tensor: torch.Tensor) -> int:
     try:
-        return tensor.untyped_storage()._cdata
+        return tensor.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
     except (RuntimeError, NotImplementedError):  # sparse tensors have none
         return -1 - id(tensor)
 
