@@ -18,7 +18,7 @@ from mugraph.ir.block import Candidate
 from mugraph.ir.json import FormatError, candidate_from_json, candidate_to_json
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.target import Target
-from mugraph.optimize.thread_fusion import fuse_threads
+from mugraph.optimizer.thread_fusion import fuse_threads
 from mugraph.trace.region import LaxPiece
 from mugraph.verify.verdict import Verdict
 

@@ -17,8 +17,8 @@ from mugraph.events import Better, Event, FirstHit, PieceResult, Searching, Sear
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.target import Target
-from mugraph.optimize.order import by_depth
-from mugraph.optimize.thread_fusion import fuse_threads
+from mugraph.optimizer.order import by_depth
+from mugraph.optimizer.thread_fusion import fuse_threads
 from mugraph.search.cost import estimate_library_us
 from mugraph.search.limits import Limits, NotSearchable
 from mugraph.search.run import Search

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 from mugraph.ir.ops import ELEMENTWISE
-from mugraph.optimize.order import by_depth, depths, synchronisations
-from mugraph.optimize.thread_fusion import fuse_threads
+from mugraph.optimizer.order import by_depth, depths, synchronisations
+from mugraph.optimizer.thread_fusion import fuse_threads
 from mugraph.verify.verifier import verify_topology
 
 from tests.engine.verify.graphs import CASES, attention, rms_norm_linear

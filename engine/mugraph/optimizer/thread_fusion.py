@@ -9,7 +9,7 @@ from __future__ import annotations
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.mugraph import ThreadGraph
 from mugraph.ir.ops import ELEMENTWISE, Kind, Op
-from mugraph.optimize.order import phases
+from mugraph.optimizer.order import phases
 
 
 def fuse_threads(block: BlockGraph) -> tuple[ThreadGraph, ...]:
