@@ -32,6 +32,7 @@ def optimize(
     apply: Annotated[bool, typer.Option("--apply", help="Write the kernel module and edit the file.")] = False,
     target: _Target = "auto",
     budget: Annotated[float, typer.Option(min=0.1, help="Seconds for the search of one kernel.")] = 20.0,
+    trace_timeout: Annotated[float, typer.Option(min=1, help="Seconds the file's own code may run for.")] = 60.0,
     no_measure: Annotated[bool, typer.Option("--no-measure", help="Estimate only, even with a GPU.")] = False,
     no_store: Annotated[bool, typer.Option("--no-store", help="Neither use nor keep earlier results.")] = False,
     verbose: _Verbose = False,
@@ -41,7 +42,7 @@ def optimize(
     from mugraph.commands.optimize import optimize as command
     from mugraph.pipeline import Options
 
-    options = Options(target, budget, not no_measure)
+    options = Options(target, budget, not no_measure, trace_timeout)
     return command(place, options, as_json=json, apply=apply, verbose=verbose, use_store=not no_store)
 
 
@@ -100,15 +101,17 @@ def run(arguments: Sequence[str]) -> int:
     except WrongUsage as error:
         say_error(str(error))
         return USAGE
-    except typer.Exit as exit:
-        return exit.exit_code
     except (KeyboardInterrupt, typer.Abort):
         say_error("interrupted")
         return INTERRUPTED
+    except typer.Exit as exit:
+        return exit.exit_code
     except BrokenPipeError:
         return FAILED  # whoever read our output has gone
     except Exception as error:
         return _unexpected(error)
+    if status == INTERRUPTED:  # typer turns Ctrl-C into this status before we see it
+        say_error("interrupted")
     return status if isinstance(status, int) else 0
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mugraph.codegen.entry import on_tensors
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.module import module_text
 from mugraph.codegen.names import Scope, identifier
@@ -153,7 +154,7 @@ def plan_name(function: str) -> str:
 
 
 def kernel_name(function: str, number: int | None) -> str:
-    """ "RMSNormLinear.forward" -> "rms_norm_linear"; a plain function gets "_fused" after its name; numbered if asked."""
+    """ "RMSNormLinear.forward" -> "rms_norm_linear"; a function's own name gets "_fused"; numbered if asked."""
     owner = function.removesuffix(".forward")
     base = plan_name(owner) if owner != function else f"{plan_name(function)}_fused"
     return base if number is None else f"{base}_{number}"
@@ -295,7 +296,7 @@ class _Job:
         yield Working(self.number, f"measuring {plan.name} against eager, torch.compile and max-autotune")
         text = module_text([plan], sources, original_path=self.path, target=self.tools.target)
         measured = against_peers(
-            Subject("mugraph", text, plan.name), Subject("eager", text, f"_{plan.name}_reference"), specs, measurer
+            Subject("mugraph", text, on_tensors(plan)), Subject("eager", text, f"_{plan.name}_reference"), specs, measurer
         )
         return _timing(measured), measured.reason
 

@@ -1,0 +1,79 @@
+"""`mugraph.optimize(fn, *inputs)`: right on any input, the file untouched."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import mugraph
+import pytest
+import torch
+
+TEXT = """\
+import torch
+from torch import nn
+
+
+def scores(x, w):
+    return torch.softmax(x @ w, dim=-1) @ w
+
+
+class Scores(nn.Module):
+    def __init__(self, width=64):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(width, width))
+
+    def forward(self, x):
+        return torch.softmax(x @ self.weight, dim=-1) @ self.weight
+"""
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "user.py"
+    path.write_text(TEXT)
+    spec = importlib.util.spec_from_file_location("user", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_function(user: ModuleType):
+    x, w = torch.randn(16, 64), torch.randn(64, 64)
+    fast = mugraph.optimize(user.scores, x, w)
+    assert [region.region.function for region in fast.result.regions] == ["scores"]
+    assert fast.original is user.scores
+    assert fast.__name__ == "scores"
+    torch.testing.assert_close(fast(x, w), user.scores(x, w))
+    other = torch.randn(3, 64)
+    torch.testing.assert_close(fast(other, w), user.scores(other, w))
+
+
+def test_module_shares_its_parameters(user: ModuleType):
+    module = user.Scores()
+    x = torch.randn(16, 64)
+    fast = mugraph.optimize(module, x)
+    assert fast.result.regions
+    with torch.no_grad():
+        module.weight.mul_(0.5)
+    torch.testing.assert_close(fast(x), module(x))
+
+
+def test_what_cannot_be_read():
+    with pytest.raises(TypeError, match="inside a function"):
+        mugraph.optimize(lambda x: x, torch.zeros(1))
+    with pytest.raises(TypeError, match="Python function"):
+        mugraph.optimize(torch.relu, torch.zeros(1))
+
+
+def test_importing_mugraph_is_light():
+    """The language server imports this package: neither torch nor triton may come with it."""
+    code = "import sys, mugraph, mugraph.cli; print(sorted({'torch', 'triton', 'sqlalchemy'} & set(sys.modules)))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"

@@ -1,0 +1,143 @@
+"""`mugraph optimize` on a real file: the document's contract, applying, reverting, verifying, a second run, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from mugraph.cli import run
+from mugraph.store import Store
+
+TEXT = """\
+import torch
+import torch.nn.functional as F
+
+
+# mugraph: x=f16[8, 512], w1=f16[512, 512], w2=f16[512, 512]
+def gated(x: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor) -> torch.Tensor:
+    gate = F.silu(x @ w1)  # the gate
+    return gate * (x @ w2)
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "model.py"
+    path.write_text(TEXT)
+    return path
+
+
+def optimized(model: Path, capfd: pytest.CaptureFixture[str], *more: str) -> dict:
+    assert run(["optimize", str(model), "--json", *more]) == 0
+    return json.loads(capfd.readouterr().out)
+
+
+def test_document(model: Path, capfd: pytest.CaptureFixture[str]):
+    document = optimized(model, capfd, "--no-measure")
+    assert set(document) == {"file", "device", "regions"}
+    assert set(document["device"]) == {"name", "kind", "target"}
+    (region,) = document["regions"]
+    assert set(region) == {
+        "function", "range", "status", "reason", "inputs", "kernels", "block_ops", "mugraph", "verification", "timing",
+        "search", "kernel_source",
+    }  # fmt: skip
+    assert region["function"] == "gated"
+    assert region["range"]["start"] == {"line": 6, "character": 4}
+    assert region["range"]["end"] == {"line": 7, "character": 26}
+    assert region["status"] == "improved"
+    assert region["inputs"][0] == {"name": "x", "shape": [8, 512], "dtype": "f16"}
+    assert region["kernels"] == 1
+    verification = region["verification"]
+    assert set(verification) == {"passed", "lax", "repetitions", "sizes", "bound", "max_rel_error"}
+    assert verification["passed"] is True
+    assert verification["bound"] < 1e-9
+    assert 0 < verification["max_rel_error"] < 1e-2
+    assert set(region["timing"]) == {"baseline_us", "optimized_us", "speedup", "peers_us", "source"}
+    assert region["timing"]["source"] == "estimated"
+    assert region["timing"]["peers_us"] == {}
+    search = region["search"]
+    assert set(search) == {"first_verified_s", "total_s", "topologies", "candidates", "complete"}
+    assert search["complete"] is True
+    assert 0 < search["first_verified_s"] <= search["total_s"]
+    compile(region["kernel_source"], "kernel.py", "exec")
+
+
+def test_verify_takes_what_optimize_found(model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    found = tmp_path / "found.json"
+    document = optimized(model, capfd)
+    found.write_text(json.dumps(document))
+    assert run(["verify", "--ugraph", str(found), f"{model}:gated", "--json"]) == 0
+    (graph,) = json.loads(capfd.readouterr().out)["graphs"]
+    assert set(graph) == {"index", "passed", "reason", "lax", "repetitions", "bound", "max_rel_error"}
+    assert graph["passed"] is True
+
+    model.write_text(TEXT.replace("gate * (x @ w2)", "gate + (x @ w2)"))
+    assert run(["verify", "--ugraph", str(found), f"{model}:gated", "--json"]) == 1
+    (graph,) = json.loads(capfd.readouterr().out)["graphs"]
+    assert graph["passed"] is False
+    assert graph["reason"]
+
+
+def test_apply_and_revert(model: Path, capfd: pytest.CaptureFixture[str]):
+    assert run(["optimize", str(model), "--apply"]) == 0
+    report = capfd.readouterr().out
+    assert "ESTIMATED" in report or "measured on" in report
+    edited = model.read_text()
+    assert "gated_fits(x, w1, w2)" in edited
+    assert "# the gate" in edited
+    module = model.with_name("model_mugraph.py")
+    assert module.exists()
+    assert run(["revert", str(model)]) == 0
+    assert model.read_text() == TEXT
+    assert not module.exists()
+
+
+def test_second_run_comes_from_the_store(model: Path, capfd: pytest.CaptureFixture[str]):
+    first = optimized(model, capfd)
+    second = optimized(model, capfd)
+    assert first == second  # the search's own seconds included: nothing was searched again
+    again = optimized(model, capfd, "--no-store")
+    assert again["regions"][0]["search"]["total_s"] != first["regions"][0]["search"]["total_s"]
+
+
+def test_interrupted(model: Path):
+    """Exit status 130, one sentence, the store as good as before, and no process left behind."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "mugraph.cli", "optimize", str(model), "-v"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        start_new_session=True,
+    )
+    assert child.stderr is not None
+    for line in child.stderr:
+        if "first verified" in line:  # in the middle of the search
+            break
+    child.send_signal(signal.SIGINT)
+    err = child.stderr.read()
+    assert child.wait(timeout=30) == 130, err
+    assert err.strip().splitlines()[-1] == "mugraph: interrupted"
+    assert "Traceback" not in err
+    with Store.open() as store:
+        assert store.get("anything") is None
+        assert store.notices == []
+    deadline = time.monotonic() + 5
+    while _alive(child.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _alive(child.pid)
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,71 @@
+"""A measuring process without a GPU: subjects are obeyed by name. Run as a script.
+
+"hang" never answers, "die" ends the process at once, "poison" is a fatal failure, "bad" fails and the process lives on.
+Anything else prepares; its time is the number after the last underscore ("fast_3" takes 3 µs).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from mugraph.tune.messages import (
+    Agree,
+    Agreed,
+    Drop,
+    Failure,
+    Hello,
+    Ok,
+    Prepare,
+    Replay,
+    Reply,
+    Request,
+    Timed,
+    Warm,
+    read_frame,
+    write_frame,
+)
+
+
+def answer(request: Request, ready: set[str]) -> Reply:
+    match request:
+        case Prepare(subject, _):
+            if subject.name.startswith("hang"):
+                time.sleep(60)
+            if subject.name.startswith("die"):
+                print("Fatal Python error: Segmentation fault", file=sys.stderr, flush=True)
+                os._exit(11)
+            if subject.name.startswith("poison"):
+                return Failure("CUDA error: an illegal memory access was encountered", fatal=True)
+            if subject.name.startswith("bad"):
+                return Failure("OutOfResources: shared memory")
+            ready.add(subject.name)
+            return Ok()
+        case Replay(names, rounds):
+            missing = set(names) - ready
+            if missing:
+                return Failure(f"not prepared: {missing}")
+            return Timed({name: (float(name.rsplit("_", 1)[1]),) * rounds for name in names})
+        case Agree(subject, _, _):
+            error = 0.5 if subject.name.startswith("wrong") else 1e-4
+            return Agreed(error < 1e-2, error, 1e-2)
+        case Warm(subject, _):
+            return Failure("no such instruction") if subject.name.startswith("bad") else Ok(0.1)
+        case Drop(names):
+            ready.difference_update(names)
+            return Ok()
+
+
+def main() -> None:
+    if "refuse" in sys.argv:
+        write_frame(sys.stdout.buffer, Failure("PyTorch sees no CUDA device", fatal=True))
+        return
+    write_frame(sys.stdout.buffer, Hello("Fake GPU", {"torch": "0"}, 1 << 20))
+    ready: set[str] = set()
+    while (request := read_frame(sys.stdin.buffer)) is not None:
+        write_frame(sys.stdout.buffer, answer(request, ready))  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    main()
