@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from mugraph.trace.shapes import (
 )
 from mugraph.trace.source import Source
 
+_HEAD = re.compile(r"(?:async\s+)?(?:def|class)\s+\w+")
 RecordedShapes = Mapping[str, Mapping[str, str]]
 """Qualified name -> argument's name -> what was seen, as in a comment: "f16[16, 4096]"."""
 
@@ -170,7 +172,8 @@ def name_range(source: Source, node: Function | ast.ClassDef) -> tuple[Range, st
     line = source.lines[node.lineno - 1]
     column = node.col_offset
     text = line.encode("utf-8")[column:].decode("utf-8", errors="ignore")
-    head = text[: text.find(node.name) + len(node.name)] if node.name in text else text.rstrip()
+    found = _HEAD.match(text)
+    head = found[0] if found else text.rstrip()
     start = source.position(node.lineno, column)
     return Range(start, source.position(node.lineno, column + len(head.encode("utf-8")))), head
 

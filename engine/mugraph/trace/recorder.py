@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from mugraph.trace.arguments import NotAnArgument, as_arguments
 from mugraph.trace.callables import Judge
+from mugraph.trace.recurrent import recurrent_by_shape
 from mugraph.trace.region import Argument
 from mugraph.trace.tape import Activation, Event, Happening, Loaded, Made, ModuleCalled, Record, Site, Step, Tape
 from mugraph.trace.targets import functional_form, impurity, last_part, target_of
@@ -53,7 +54,7 @@ def _frame(above: int) -> FrameType:
     return sys._getframe(above + 1)  # pyright: ignore[reportPrivateUsage]
 
 
-class TraceTooLong(Exception):
+class TraceTooLong(BaseException):  # so that no `except Exception` of the user's takes it
     """The program made more calls than a trace can hold."""
 
 
@@ -243,7 +244,7 @@ class Recorder(TorchFunctionMode):
         before = [version(tensor) for tensor in given]
         inputs = tuple(self.values.number(tensor) for tensor in given)
         known = {id(tensor) for tensor in given}
-        out = func(*args, **kwargs)
+        out = recurrent_by_shape(target, args) or func(*args, **kwargs)
         produced = list(tensors_in(out))
         name = last_part(target)
         if not produced:

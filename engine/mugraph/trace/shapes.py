@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _MARK = re.compile(r"#\s*mugraph:\s*(?P<text>.*\S)\s*\Z")
+_INIT = re.compile(r"(?<![\w.=(])init\s*\(")  # init(...) stands among keyword arguments, and is no value
 _DTYPE = {
     "f16": "f16", "float16": "f16", "half": "f16", "bf16": "bf16", "bfloat16": "bf16", "f32": "f32", "float32": "f32",
     "float": "f32", "f64": "f64", "float64": "f64", "double": "f64", "i64": "i64", "int64": "i64", "long": "i64",
@@ -65,20 +66,23 @@ def parse_description(lines: list[str]) -> Description:
     """Reads the texts of the comments above one definition. Raises BadShapes."""
     text = ", ".join(line.rstrip(",") for line in lines)
     try:
-        call = ast.parse(f"f({text})", mode="eval").body
+        call = ast.parse(f"f({_INIT.sub('init=init(', text)})", mode="eval").body
     except SyntaxError:
         raise BadShapes(f"cannot read “# mugraph: {text}”; write it like “# mugraph: x=f16[16, 4096]”") from None
     assert isinstance(call, ast.Call)
     init: Mapping[str, Spec] | None = None
     keywords: dict[str, ast.expr] = {}
-    for argument in call.args:
-        init = _init_arguments(argument)
-        if init is None:
-            raise BadShapes(f"“# mugraph: {text}” needs names: write x=f16[16, 4096], or init(dim=4096)")
+    if call.args:
+        raise BadShapes(f"“# mugraph: {text}” needs names: write x=f16[16, 4096], or init(dim=4096)")
     for keyword in call.keywords:
         if keyword.arg is None:
             raise BadShapes(f"“# mugraph: {text}” needs a name for each argument")
-        keywords[keyword.arg] = keyword.value
+        if keyword.arg != "init":
+            keywords[keyword.arg] = keyword.value
+            continue
+        init = _init_arguments(keyword.value)
+        if init is None:
+            raise BadShapes(f"“# mugraph: {text}” needs a name for each argument in init(...)")
     sizes = {
         name: value.value
         for name, value in keywords.items()
