@@ -1,0 +1,107 @@
+"""Every kernel generated for the samples: right in Triton's interpreter, and it compiles for an A100 and an H100 and fits.
+
+Nothing is measured, so no GPU is needed; the search gets a second for each unit, which finds every kernel but not
+always the best one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from mugraph.codegen.aot import compile_for
+from mugraph.codegen.kernel import KernelSource
+from mugraph.codegen.lower import lower
+from mugraph.codegen.resize import reduced
+from mugraph.events import Done, PieceResult, RegionResult, Solution
+from mugraph.ir.target import TARGETS, Target
+from mugraph.pipeline import Options, run
+from mugraph.solve import Place, Tools, solve
+from mugraph.trace.region import LaxPiece
+from mugraph.verify.float_test import FloatTester
+from mugraph.verify.sizes import resize
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+SLOWEST = ("self_attention", "gemm_chain", "qknorm_attention", "gqa_attention", "llama_block")
+"""First, so that parallel workers end together."""
+FILES = sorted(SAMPLES.glob("*.py"), key=lambda path: (path.stem not in SLOWEST, path.stem))
+BUDGET_S = 1.0
+H100, A100 = TARGETS["h100"], TARGETS["sm_80"]
+WITHOUT_SHAPES = {"rotary_tables"}
+"""A helper of llama_block.py: called by no forward that is traced, so nothing says its shapes."""
+
+
+def regions(path: Path) -> tuple[RegionResult, ...]:
+    for event in run(path, options=Options(target="h100", budget_s=BUDGET_S, measure=False)):
+        if isinstance(event, Done):
+            assert event.result.errors == ()
+            return event.result.regions
+    raise AssertionError("the pipeline ended without a result")
+
+
+def solved_for(target: Target, piece: LaxPiece, name: str, tester: FloatTester) -> Solution:
+    steps = solve(piece, Place(0, 0, 1, name, name), Tools(target, tester), BUDGET_S)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: PieceResult = end.value
+            assert result.solution is not None, result.reason
+            return result.solution
+
+
+def assert_verified(found: PieceResult) -> None:
+    """It says what was proved, and how soon in its search: before the search's own end."""
+    assert found.solution is not None, found.reason
+    verdict = found.solution.verdict
+    assert verdict.passed
+    assert verdict.repetitions > 0
+    assert verdict.float_device == "interpreter"
+    assert verdict.max_rel_error is not None
+    assert found.search.first_verified_s is not None
+    assert 0 < found.search.first_verified_s <= found.search.total_s
+    assert 0 < found.search.topologies
+    assert 0 < found.search.candidates
+
+
+def assert_right(solution: Solution, piece: LaxPiece, tester: FloatTester) -> None:
+    """The candidate's kernel at other sizes and on other inputs than those the pipeline tested."""
+    block, schedule = solution.kernel.block, solution.kernel.schedule
+    assert lower(replace(block, name=solution.source.name), schedule).jit == solution.source.jit
+    small, small_schedule = reduced(block, schedule, largest_tile=16, whole=48)
+    tested = tester.test_kernel(lower(small, small_schedule), resize(piece.program, small.sizes), seed=7)
+    assert tested.passed, tested.reason
+
+
+def fits(source: KernelSource, target: Target) -> bool:
+    compiled = compile_for(source, target.capability)
+    assert compiled.cubin
+    return compiled.shared_bytes <= target.shared
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_kernels(path: Path) -> None:
+    seen: set[str] = set()
+    with FloatTester() as tester:
+        for result in regions(path):
+            function = result.region.function
+            if function in WITHOUT_SHAPES:
+                assert result.status == "needs-shapes"
+                continue
+            assert result.status in ("improved", "no-gain"), f"{function}: {result.reason}"
+            assert result.pieces, function
+            for found in result.pieces:
+                assert_verified(found)
+                assert found.solution is not None
+                text = found.solution.source.standalone().replace(found.solution.source.name, "")
+                if text in seen:
+                    continue
+                seen.add(text)
+                assert_right(found.solution, found.piece, tester)
+                assert fits(found.solution.source, H100), function
+                if not fits(found.solution.source, A100):  # it was scheduled for an H100's larger shared memory
+                    other = solved_for(A100, found.piece, found.solution.source.name, tester)
+                    assert_right(other, found.piece, tester)
+                    assert fits(other.source, A100), function
+    assert seen
