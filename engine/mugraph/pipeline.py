@@ -295,9 +295,9 @@ class _Job:
             return estimate, None
         yield Working(self.number, f"measuring {plan.name} against eager, torch.compile and max-autotune")
         text = module_text([plan], sources, original_path=self.path, target=self.tools.target)
-        measured = against_peers(
-            Subject("mugraph", text, on_tensors(plan)), Subject("eager", text, f"_{plan.name}_reference"), specs, measurer
-        )
+        ours = Subject("mugraph", text, on_tensors(plan))
+        eager = Subject("eager", text, f"_{plan.name}_reference")
+        measured = against_peers(ours, eager, specs, measurer)
         return _timing(measured), measured.reason
 
 
