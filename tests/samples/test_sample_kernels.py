@@ -1,4 +1,4 @@
-"""Every kernel generated for the samples: right in Triton's interpreter, and it compiles for an A100 and an H100 and fits.
+"""The kernels generated for the samples are right in Triton's interpreter, compile for an A100 and an H100, and fit.
 
 Nothing is measured, so no GPU is needed; the search gets a second for each unit, which finds every kernel but not
 always the best one.
@@ -61,8 +61,8 @@ def assert_verified(found: PieceResult) -> None:
     assert verdict.max_rel_error is not None
     assert found.search.first_verified_s is not None
     assert 0 < found.search.first_verified_s <= found.search.total_s
-    assert 0 < found.search.topologies
-    assert 0 < found.search.candidates
+    assert found.search.topologies > 0
+    assert found.search.candidates > 0
 
 
 def assert_right(solution: Solution, piece: LaxPiece, tester: FloatTester) -> None:
