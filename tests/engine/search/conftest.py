@@ -1,4 +1,4 @@
-"""Makes the tile evaluator importable by the tests beside it (tests are collected by path, not as a package)."""
+"""Makes the modules beside the tests importable by them (tests are collected by path, not as a package)."""
 
 import sys
 from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.search import Limits, Search
-from mugraph.search.workloads import Builder
+from workloads import Builder
 
 P = 2147481143
 OPERATORS = {

@@ -9,8 +9,8 @@ import pytest
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.search import Limits, NotSearchable, Search
-from mugraph.search.workloads import Builder
 from tile_evaluator import check_axes, evaluate_block, evaluate_program, random_inputs, small_schedule
+from workloads import Builder
 
 AXES = "abcd"
 PER_CHUNK = 25

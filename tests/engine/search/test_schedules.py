@@ -13,7 +13,8 @@ from mugraph.ir.target import TARGETS
 from mugraph.search import Limits, ScheduleLimits, candidates, estimate_library_us, estimate_us, schedules, topologies
 from mugraph.search.cost import mcfuser_us, usage
 from mugraph.search.tiles import Shape
-from mugraph.search.workloads import (
+from tile_evaluator import evaluate_block, evaluate_program, random_inputs
+from workloads import (
     WORKLOADS,
     attention,
     gated_mlp,
@@ -22,7 +23,6 @@ from mugraph.search.workloads import (
     norm_transformer,
     rmsnorm_linear,
 )  # fmt: skip
-from tile_evaluator import evaluate_block, evaluate_program, random_inputs
 
 H200 = TARGETS["h200"]
 

@@ -10,7 +10,8 @@ from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind
 from mugraph.search import Limits, NotSearchable, Search, topologies
 from mugraph.search.softmax import is_shift_invariant
-from mugraph.search.workloads import (
+from tile_evaluator import check_axes, evaluate_block, evaluate_program, random_inputs, small_schedule
+from workloads import (
     Builder,
     attention,
     gated_mlp,
@@ -20,7 +21,6 @@ from mugraph.search.workloads import (
     rmsnorm_gated_mlp,
     rmsnorm_linear,
 )  # fmt: skip
-from tile_evaluator import check_axes, evaluate_block, evaluate_program, random_inputs, small_schedule
 
 
 def find(program, **limits) -> list[BlockGraph]:

@@ -1,4 +1,4 @@
-"""`python -m mugraph.search.bench [NAMES]`: how long the search takes on the papers' programs."""
+"""`python tests/engine/search/bench.py [NAMES]`: how long the search takes on the papers' programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 from mugraph.search.limits import Limits
 from mugraph.search.run import Search
-from mugraph.search.workloads import WORKLOADS
+from workloads import WORKLOADS
 
 
 def main(names: list[str]) -> int:
