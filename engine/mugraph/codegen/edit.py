@@ -1,7 +1,7 @@
 """The edit of the user's file: each region's code is kept, and runs wherever the kernel does not fit.
 
-    if mugraph_kernels.norm_linear_fits(x, self.norm.weight, self.proj.weight):  # mugraph: 3fa9c21b04
-        y = mugraph_kernels.norm_linear(x, self.norm.weight, self.proj.weight)
+    if mugraph_kernels.norm_linear_fits(self, x):  # mugraph: 3fa9c21b04
+        y = mugraph_kernels.norm_linear(self, x)
     else:
         <the original statements, one level deeper, otherwise untouched>
 

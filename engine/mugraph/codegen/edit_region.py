@@ -6,7 +6,9 @@ import ast
 from dataclasses import dataclass
 from typing import cast
 
+from mugraph.codegen.entry import arguments
 from mugraph.codegen.indent import indent_lines, indent_unit, indentation
+from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.names import mugraph_id
 from mugraph.codegen.plan import RegionPlan
 from mugraph.codegen.sourcefile import EditError, SourceFile
@@ -86,29 +88,11 @@ def _span(file: SourceFile, node: ast.stmt | ast.expr) -> tuple[int, int]:
     return start, file.offset_utf8(node.end_lineno or node.lineno, node.end_col_offset or 0)
 
 
-def _tests(plan: RegionPlan, alias: str) -> list[list[str]]:
-    """The conditions, each as lines: what tracing took for granted first, since the rest may not exist without it."""
-    tests: list[list[str]] = []
-    for guard in plan.region.guards:
-        try:
-            loose = isinstance(ast.parse(guard, mode="eval").body, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr))
-        except SyntaxError:
-            raise EditError(f"The condition {guard!r} of {plan.region.function} is no Python expression.") from None
-        tests.append([f"({guard})" if loose else guard])
-    return [*tests, call("", f"{alias}.{plan.name}_fits", _arguments(plan), width=WIDTH - 16)]
-
-
-def _arguments(plan: RegionPlan) -> list[str]:
-    return [live_in.expression for live_in in plan.region.live_ins]
-
-
-def _joined(tests: list[list[str]]) -> list[str]:
-    """All conditions, one below the other, with `and` before each but the first."""
-    return [
-        ("and " if number and not index else "") + line
-        for number, test in enumerate(tests)
-        for index, line in enumerate(test)
-    ]
+def _arguments(plan: RegionPlan) -> tuple[str, ...]:
+    try:
+        return arguments(plan)
+    except Rejected as error:
+        raise EditError(str(error)) from None
 
 
 def _statements(
@@ -122,15 +106,9 @@ def _statements(
 ) -> Replacement:
     indent, unit = indentation(file.line(first)), indent_unit(file, first)
     mark = f"{MARK}{mugraph_id(plan)}"
-    tests = _tests(plan, alias)
-    short = f"if {' and '.join(test[0] for test in tests)}:  {mark}"
-    if len(indent) + len(short) <= WIDTH and all(len(test) == 1 for test in tests):
-        head = [short]
-    elif len(tests) == 1:
-        head = [f"if {tests[0][0]}", *tests[0][1:-1], f"{tests[0][-1]}:  {mark}"]
-    else:
-        head = ["if (", *(f"    {line}" for line in _joined(tests)), f"):  {mark}"]
-    body = [f"    {line}" for line in _call_statement(plan, alias, run, WIDTH - len(indent) - 4)]
+    room = WIDTH - len(indent)
+    head = call("if ", f"{alias}.{plan.name}_fits", _arguments(plan), f":  {mark}", width=room)
+    body = [f"    {line}" for line in _call_statement(plan, alias, run, room - 4)]
     lines = [*head, *body, "else:"]
     start, end = file.starts[first], file.next_line(last)
     text = "".join(indent + _reindented(line, unit) + "\n" for line in lines)
@@ -191,9 +169,9 @@ def _expression(file: SourceFile, plan: RegionPlan, alias: str, start: int, end:
     if isinstance(parsed, (ast.NamedExpr, ast.Tuple, ast.GeneratorExp)) or len(plan.region.live_outs) != 1:
         raise EditError(f"The range found in {plan.region.function} is no expression with one tensor as its value.")
     mark = f"  {MARK}{mugraph_id(plan)}"
-    tests = _joined(_tests(plan, alias))
-    made = call("", f"{alias}.{plan.name}", _arguments(plan), width=WIDTH - len(indent) - 30)
-    lines = [*made[:-1], made[-1] + mark, f"if {tests[0]}", *tests[1:]]
+    room = WIDTH - len(indent) - len(unit)
+    lines = call("", f"{alias}.{plan.name}", _arguments(plan), mark, width=room)
+    lines += call("if ", f"{alias}.{plan.name}_fits", _arguments(plan), width=room)
     text = "(\n" + "".join(f"{indent}{unit}{_reindented(line, unit)}\n" for line in lines)
     text += f"{indent}{unit}else {original}\n{indent})"
     return Replacement(plan, mugraph_id(plan), start, end, original, text)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import mugraph
+from mugraph.codegen.entry import entry_names, on_tensors, tensors_fit
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.names import operator_name
 from mugraph.codegen.plan import KernelStep, RegionPlan
@@ -18,7 +19,7 @@ from mugraph.codegen.wrapper_evidence import Speed, evidence
 from mugraph.codegen.wrapper_operator import operator_text, torch_type, tuple_text
 from mugraph.ir.target import TARGETS, Target
 
-_PRELUDE = '''\
+_PRELUDE = """\
 import torch
 from torch.autograd import forward_ad
 
@@ -32,7 +33,10 @@ except ImportError:  # every test below says no, and the original code runs
     _TRITON = False
 else:
     _TRITON = True
+"""
 
+_MACHINERY = '''\
+# Where the kernels may run
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
@@ -47,6 +51,11 @@ def _tested_gpu(kind: str, index: int | None) -> bool:
     if index not in _gpus:
         _gpus[index] = torch.cuda.get_device_capability(index) == (@MAJOR@, @MINOR@)
     return _gpus[index]
+
+
+def _is_plain(module: torch.nn.Module, kind: str) -> bool:
+    """Whether the module is of the class that was analysed, and nothing has been hooked into it."""
+    return type(module).__qualname__ == kind and not module._forward_hooks and not module._forward_pre_hooks
 
 
 def _runs_here(*tensors: torch.Tensor) -> bool:
@@ -112,7 +121,7 @@ if __name__ == "__main__":
 
 MODULE_NAMES = frozenset(
     node.name if isinstance(node, ast.FunctionDef) else node.id
-    for node in ast.walk(ast.parse(_PRELUDE.replace("@MAJOR@", "9").replace("@MINOR@", "0")))
+    for node in ast.walk(ast.parse(_PRELUDE + _MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0")))
     if isinstance(node, ast.FunctionDef) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 ) | {VARIABLE, "_CASES", "_check", "torch", "triton", "tl", "forward_ad"}
 
@@ -141,9 +150,9 @@ def module_text(
     names = MODULE_NAMES | _global_names(plans, used)
     wrappers = [wrapper(plan, kernels, names) for plan in plans]
     capability = (target.capability if target else 0) or TARGETS["h100"].capability
-    prelude = _PRELUDE.replace("@MAJOR@", str(capability // 10)).replace("@MINOR@", str(capability % 10))
-    sections = [_header(plans, original_path), prelude.rstrip()]
-    written: set[str] = set()
+    machinery = _MACHINERY.replace("@MAJOR@", str(capability // 10)).replace("@MINOR@", str(capability % 10))
+    sections = [_header(plans, original_path), _PRELUDE.rstrip()]
+    written, operators = set[str](), list[str]()
     for plan, wrapped in zip(plans, wrappers, strict=True):
         sections.append(evidence(plan, kernels, (speeds or {}).get(plan.name)))
         for step in plan.steps:
@@ -151,9 +160,9 @@ def module_text(
                 written.add(step.kernel.name)
                 kernel = kernels[step.kernel.name]
                 sections += [kernel.jit.strip(), kernel.launcher.strip()]
-                sections.append(operator_text(kernel, operator_name(kernel, original_path)))
+                operators.append(operator_text(kernel, operator_name(kernel, original_path)))
         sections.append(wrapped.text)
-    sections.append(_cases(plans))
+    sections += [machinery.rstrip(), *operators, _cases(plans)]
     if record is not None:
         sections.append(record_text(record).rstrip())
     sections.append(_CHECK.rstrip())
@@ -205,7 +214,7 @@ def _global_names(plans: Sequence[RegionPlan], kernels: Sequence[KernelSource]) 
     """
     bound: list[tuple[str, str]] = []
     for plan in plans:
-        bound += [(name, plan.name) for name in (plan.name, f"{plan.name}_fits", f"_{plan.name}_reference")]
+        bound += [(name, plan.name) for name in entry_names(plan)]
     for kernel in kernels:
         for text in (kernel.jit, kernel.launcher):
             bound += [(name, ast.dump(node)) for node in ast.parse(text).body for name in _binds(node)]
@@ -243,7 +252,7 @@ def _cases(plans: Sequence[RegionPlan]) -> str:
     lines = ["_CASES = ("]
     for plan in plans:
         lines.append("    (")
-        lines += [f'        "{plan.name}",', f"        {plan.name}_fits,", f"        {plan.name},"]
+        lines += [f'        "{plan.name}",', f"        {tensors_fit(plan)},", f"        {on_tensors(plan)},"]
         lines += [f"        _{plan.name}_reference,", "        ("]
         for live_in in plan.region.live_ins:
             info = plan.region.values[live_in.value]

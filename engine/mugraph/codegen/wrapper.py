@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
+from mugraph.codegen.entry import entry_text, is_direct, on_tensors, tensors_fit
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.names import Scope, parameter_name
 from mugraph.codegen.plan import KernelStep, RegionPlan
@@ -22,9 +23,10 @@ _TUPLES = frozenset({"split", "split_with_sizes", "tensor_split", "chunk", "unbi
 
 @dataclass(frozen=True)
 class Wrapper:
-    """Text of a region's three functions.
+    """Text of a region's functions.
 
-    parameters: one per live-in, in the region's order
+    parameters: of those over tensors: one per live-in, in the region's order
+    entry:      what the user's file calls, where that is not the test and the replacement themselves
     """
 
     name: str
@@ -32,10 +34,11 @@ class Wrapper:
     reference: str
     fits: str
     replacement: str
+    entry: str
 
     @property
     def text(self) -> str:
-        return "\n\n\n".join((self.reference, self.fits, self.replacement))
+        return "\n\n\n".join(filter(None, (self.entry, self.fits, self.replacement, self.reference)))
 
 
 def wrapper(plan: RegionPlan, kernels: Mapping[str, KernelSource], module_names: frozenset[str]) -> Wrapper:
@@ -54,6 +57,7 @@ def wrapper(plan: RegionPlan, kernels: Mapping[str, KernelSource], module_names:
         _reference(plan, parameters, names),
         _fits(plan, parameters),
         _replacement(plan, kernels, parameters, names),
+        entry_text(plan, module_names),
     )
 
 
@@ -95,6 +99,19 @@ def statement(made: Call, names: Mapping[int, str]) -> list[str]:
     return text.splitlines()
 
 
+def _returning(lines: list[str], outputs: str) -> list[str]:
+    """The lines with a `return` of the outputs; what is bound only to be returned is not bound."""
+    last = ast.parse("\n".join(lines)).body[-1]
+    if (
+        isinstance(last, ast.Assign)
+        and len(last.targets) == 1
+        and ast.unparse(last.targets[0]) in (outputs, f"({outputs})")
+    ):
+        first = last.lineno - 1
+        return [*lines[:first], lines[first].replace(f"{outputs} = ", "return ", 1), *lines[first + 1 :]]
+    return [*lines, f"return {outputs}"]
+
+
 def _outputs(region: Region, names: Mapping[int, str]) -> str:
     missing = [out.expression or "the result" for out in region.live_outs if out.value not in names]
     if missing or not region.live_outs:
@@ -107,7 +124,7 @@ def _reference(plan: RegionPlan, parameters: tuple[str, ...], names: Mapping[int
     lines = [f'"""What {region.function} computed here, in PyTorch, for the sizes the kernel was made for."""']
     for made in region.calls:
         lines += statement(made, names)
-    lines.append(f"return {_outputs(region, names)}")
+    lines = _returning(lines, _outputs(region, names))
     return function(f"_{plan.name}_reference", parameters, returns(len(region.live_outs)), lines)
 
 
@@ -118,16 +135,21 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...]) -> str:
     checks = call("", "_runs_here", parameters, width=90)
     for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True):
         info = plan.region.values[live_in.value]
-        checks.append(f"and {parameter}.dtype is {torch_type(info.dtype)}")
-        checks.append(f"and {parameter}.shape == {tuple_text(info.shape)}")
-        checks += [f"and {check}" for check in _stride_checks(parameter, info)]
+        of_one = [
+            f"{parameter}.dtype is {torch_type(info.dtype)}",
+            f"{parameter}.shape == {tuple_text(info.shape)}",
+            *_stride_checks(parameter, info),
+        ]
+        together = f"and {' and '.join(of_one)}"
+        checks += [together] if len(together) <= 104 else [f"and {check}" for check in of_one]
+    what = plan.name if is_direct(plan) else "it"
     body = [
-        f'"""Whether {plan.name} may run on these: what it was made and tested for, and no gradient is wanted."""',
+        f'"""Whether {what} may run on these: what it was made and tested for, and no gradient is wanted."""',
         "return (",
         *(f"    {check}" for check in checks),
         ")",
     ]
-    return function(f"{plan.name}_fits", parameters, "bool", body)
+    return function(tensors_fit(plan), parameters, "bool", body)
 
 
 def _stride_checks(parameter: str, info: TensorInfo) -> list[str]:
@@ -149,7 +171,7 @@ def _replacement(
     plan: RegionPlan, kernels: Mapping[str, KernelSource], parameters: tuple[str, ...], names: Mapping[int, str]
 ) -> str:
     region = plan.region
-    lines = [f'"""{region.function}, for tensors of which {plan.name}_fits says yes (it checks nothing itself)."""']
+    lines = [f'"""{region.function}; only where {tensors_fit(plan)} says yes (nothing is checked here)."""']
     known = {live_in.value for live_in in region.live_ins}
     checked = set(known)  # values whose strides are those that were recorded
     for step in plan.steps:
@@ -162,8 +184,8 @@ def _replacement(
             known |= set(made.outputs)
     if lacking := [out.expression or "the result" for out in region.live_outs if out.value not in known]:
         raise Rejected(f"no step of {plan.name} computes {', '.join(lacking)}")
-    lines.append(f"return {_outputs(region, names)}")
-    return function(plan.name, parameters, returns(len(region.live_outs)), lines)
+    lines = _returning(lines, _outputs(region, names))
+    return function(on_tensors(plan), parameters, returns(len(region.live_outs)), lines)
 
 
 def _kernel_call(

@@ -25,22 +25,15 @@ def tuple_text(items: Sequence[object]) -> str:
     return f"({', '.join(map(str, items))}{',' if len(items) == 1 else ''})"
 
 
-def signature(parameters: Sequence[str]) -> str:
-    return ", ".join(f"{parameter}: torch.Tensor" for parameter in parameters)
-
-
 def returns(count: int) -> str:
     """The annotation of a function that returns `count` tensors."""
     return "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
 
 
 def function(name: str, parameters: Sequence[str], result: str, body: Sequence[str]) -> str:
-    """A function over tensors; its header is broken, one parameter a line, when it is long."""
-    header = f"def {name}({signature(parameters)}) -> {result}:"
-    if len(header) > 100:
-        inner = "".join(f"    {parameter}: torch.Tensor,\n" for parameter in parameters)
-        header = f"def {name}(\n{inner}) -> {result}:"
-    return "\n".join([header, *(f"    {line}" if line else "" for line in body)])
+    """A function over tensors."""
+    header = call("def ", name, [f"{parameter}: torch.Tensor" for parameter in parameters], f" -> {result}:", width=110)
+    return "\n".join([*header, *(f"    {line}" if line else "" for line in body)])
 
 
 def call(prefix: str, callee: str, arguments: Sequence[str], suffix: str = "", width: int = 100) -> list[str]:
@@ -76,11 +69,6 @@ def operator_text(kernel: KernelSource, operator: str) -> str:
     ]
     fake = [f"return {empties[0]}"] if len(empties) == 1 else ["return (", *(f"    {e}," for e in empties), ")"]
     run = [f"with torch.cuda.device_of({parameters[0]}):", f"    return launch_{name}({arguments})"]
-    choose = [
-        "if _plain_eager():",
-        f"    return _run_{name}({arguments})",
-        f"return _op_{name}({arguments})",
-    ]
     return "\n".join(
         [
             function(f"_run_{name}", parameters, result, run),
@@ -92,9 +80,11 @@ def operator_text(kernel: KernelSource, operator: str) -> str:
             "",
             "",
             f"@_op_{name}.register_fake",
-            function(f"_fake_{name}", parameters, result, fake),
+            f"def _fake_{name}({parameters[0]}: torch.Tensor, *_: torch.Tensor) -> {result}:",
+            *(f"    {line}" for line in fake),
             "",
             "",
-            function(f"_{name}", parameters, result, choose),
+            f"def _{name}(*tensors: torch.Tensor) -> {result}:",
+            f"    return _run_{name}(*tensors) if _plain_eager() else _op_{name}(*tensors)",
         ]
     )

@@ -10,10 +10,18 @@ import pytest
 import torch
 from mugraph.codegen.edit import apply_files
 
+GUARDS = (
+    "type(self).__qualname__ == 'Gated'",
+    "not self._forward_hooks",
+    "not self._forward_pre_hooks",
+    "not self.training",
+    "self.scale == 1.0",
+)
+
 
 @pytest.fixture
 def edited(gated_file, maker, source, part, load):
-    plan = maker.plan(source, part, guards=("not self.training", "self.scale == 1.0"))
+    plan = maker.plan(source, part, guards=GUARDS)
     apply_files(gated_file, [plan], maker.kernels)
     return load(gated_file)
 
@@ -40,7 +48,7 @@ def counting(graphs):
 
 def test_without_gpu_the_original_runs(edited, original, x):
     model = edited.model.Gated().eval()
-    assert not edited.kernels.gated_fits(x, model.w, model.u)
+    assert not edited.kernels.gated_fits(model, x)
     torch.testing.assert_close(model(x), original(x), rtol=0, atol=0)
 
 
@@ -57,7 +65,8 @@ def test_kernel_runs_where_it_fits(edited, original, x, on_this_machine):
 
 
 @pytest.mark.parametrize(
-    "case", ["shape", "dtype", "strides", "grad", "training", "constant", "autocast", "subclass", "vmap", "forward_ad"]
+    "case",
+    ["shape", "dtype", "strides", "grad", "training", "constant", "hook", "autocast", "subclass", "vmap", "forward_ad"],
 )
 def test_anything_else_falls_back(case, edited, original, x, on_this_machine):
     log = on_this_machine(edited.kernels)
@@ -72,6 +81,8 @@ def test_anything_else_falls_back(case, edited, original, x, on_this_machine):
         model.train()
     elif case == "constant":
         model.scale = 2.0
+    elif case == "hook":
+        model.register_forward_pre_hook(lambda module, inputs: None)
     elif case == "subclass":
         x = x.as_subclass(type("Tagged", (torch.Tensor,), {}))
     with torch.enable_grad() if case == "grad" else torch.no_grad():
@@ -161,7 +172,7 @@ def test_without_triton_the_module_imports(gated_file, edited):
         "import sys; sys.modules['triton'] = None\n"
         "import torch, gated_model, gated_model_mugraph as kernels\n"
         "m = gated_model.Gated().eval(); x = torch.ones(4, 8)\n"
-        "assert not kernels._TRITON and not kernels.gated_fits(x, m.w, m.u)\n"
+        "assert not kernels._TRITON and not kernels.gated_fits(m, x)\n"
         "assert m(x).shape == (4, 16)\n"
     )
     run = subprocess.run([sys.executable, "-c", script], cwd=gated_file.parent, capture_output=True, text=True)
@@ -175,7 +186,7 @@ def test_the_kernel_itself_in_tritons_interpreter(gated_file, edited, tmp_path: 
         "with torch.no_grad():\n"
         "    expected = m(x)\n"
         "    kernels._tested_gpu = lambda kind, index: True\n"
-        "    assert kernels.gated_fits(x, m.w, m.u)\n"
+        "    assert kernels.gated_fits(m, x)\n"
         "    torch.testing.assert_close(m(x), expected)\n"
     )
     run = subprocess.run(

@@ -65,28 +65,58 @@ def test_a_kernel_with_the_regions_name(gated_file, maker, source, part, load, o
     assert "def gate_kernel(product_ptr" in done.module_text
     assert "gate_kernel[(4, 1, 1)]" in done.module_text
     loaded = load(gated_file)
-    assert loaded.kernels.gate.__code__.co_varnames[:3] == ("x", "w", "u")
+    assert loaded.kernels.gate.__code__.co_varnames == ("self", "x")
 
 
 def test_names_that_mean_something_else_are_avoided(maker, source, part):
     plan = maker.plan(source, part, live_ins=("torch", "self.gate", "_gate"))
     text = module_text([plan], maker.kernels, original_path=PATH)
-    assert "def gated(torch_2: torch.Tensor, gate_2: torch.Tensor, gate_3: torch.Tensor) -> torch.Tensor:" in text
+    assert "def gated(self, torch_2: torch.Tensor, gate_2: torch.Tensor) -> torch.Tensor:" in text
+    assert "return _gated_on_tensors(torch_2, self.gate, gate_2)\n" in text
+    assert "def _gated_on_tensors(torch_2: torch.Tensor, gate_2: torch.Tensor, gate_3: torch.Tensor)" in text
+
+
+def test_what_is_read_by_plain_names_needs_no_second_function(maker, source, part):
+    plan = maker.plan(source, part, live_ins=("x", "w", "u"))
+    text = module_text([plan], maker.kernels, original_path=PATH)
+    assert "def gated(x: torch.Tensor, w: torch.Tensor, u: torch.Tensor) -> torch.Tensor:" in text
+    assert "on_tensors" not in text
+
+
+def test_conditions_are_joined_as_they_are_meant(maker, source, part):
+    guards = (
+        "type(self.a).__qualname__ == 'A'",
+        "not self.a._forward_hooks",
+        "not self.a._forward_pre_hooks",
+        "self.b or len(torch) == 2",
+        "type(self.c).__qualname__ == 'C'",
+    )
+    text = module_text([maker.plan(source, part, guards=guards)], maker.kernels, original_path=PATH)
+    fits = next(
+        node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == "gated_fits"
+    )
+    assert [argument.arg for argument in fits.args.args] == ["self", "x", "torch_2"]
+    assert [ast.unparse(value) for value in fits.body[-1].value.values] == [
+        "_is_plain(self.a, 'A')",
+        "self.b or len(torch_2) == 2",
+        "type(self.c).__qualname__ == 'C'",  # without a word about its hooks
+        "_gated_tensors_fit(x, self.w, self.u)",
+    ]
 
 
 def test_a_result_gets_the_strides_the_program_had(maker, plan):
     region = plan.region
     turned = replace(region, values={**region.values, 5: TensorInfo((4, 16), (1, 4), "f16")})
     text = module_text([replace(plan, region=turned)], maker.kernels, original_path=PATH)
-    assert "    y = y.to(torch.float16)\n    y = _laid_out(y, (1, 4))\n    return y\n" in text
+    assert "    y = y.to(torch.float16)\n    return _laid_out(y, (1, 4))\n" in text
 
 
 def test_a_dimension_of_size_one_has_no_stride_to_compare(maker, plan):
     region = plan.region
     thin = replace(region, values={**region.values, 0: TensorInfo((1, 8), (99, 1), "f32")})
     text = module_text([replace(plan, region=thin)], maker.kernels, original_path=PATH)
-    assert "and x.shape == (1, 8)\n        and x.stride(1) == 1\n" in text
-    assert "99" not in text.split("def gated_fits")[1].split("_CASES")[0]
+    assert " and x.shape == (1, 8) and x.stride(1) == 1\n" in text
+    assert "99" not in text.split("def _gated_tensors_fit")[1].split("_CASES")[0]
 
 
 def test_what_does_not_fit_together_is_rejected(maker, plan):
