@@ -13,6 +13,9 @@ DEVICE = Symbol("device")
 """The device that the region's live-ins are on: what `x.device` was in the user's code."""
 
 
+_PYTHON_TYPES: Mapping[type, str] = {bool: "torch.bool", int: "torch.int64", float: "torch.float64"}  # as a dtype
+
+
 class NotAnArgument(Exception):
     """An argument that cannot be written down again."""
 
@@ -28,6 +31,8 @@ def as_argument(value: object, numbers: Mapping[int, int], in_index: bool = Fals
         return cast("bool | int | float | str | None", value)
     if isinstance(value, torch.dtype | torch.layout | torch.memory_format):
         return Symbol(str(value))
+    if isinstance(value, type) and value in _PYTHON_TYPES:
+        return Symbol(_PYTHON_TYPES[value])
     if isinstance(value, torch.device):
         return DEVICE
     if value is Ellipsis:

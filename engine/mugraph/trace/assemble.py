@@ -13,7 +13,7 @@ from mugraph.trace.guards import Conditions, conditions_of
 from mugraph.trace.instrument import Function, number_of
 from mugraph.trace.paths import Paths
 from mugraph.trace.region import Argument, Call, Named, Range, Ref, Region
-from mugraph.trace.statements import Item, exposed_names, loaded_names, read_after, stored_names
+from mugraph.trace.statements import Item, exposed_names, in_own_scope, loaded_names, read_after, stored_names
 from mugraph.trace.tape import Activation, Event, File, Loaded, Made, Record, Tape
 from mugraph.trace.values import Values
 
@@ -145,8 +145,9 @@ class Scope:
         site = event.site.within(activation.index)
         assert site is not None
         numbering = self.here.numbering
+        function = activation.node - numbering.base
         for number in (*reversed(site.nodes), activation.steps[site.step].node):
-            if numbering.base <= number < numbering.base + len(numbering.nodes):
+            if activation.node < number <= numbering.last[function]:  # else it is in a lambda made elsewhere
                 node = numbering.nodes[number - numbering.base]
                 if isinstance(node, ast.expr | ast.stmt):
                     return self.here.source.span(node)
@@ -356,12 +357,12 @@ def _paths(scope: Scope, unit: Unit, events: Sequence[Event]) -> Paths:
     snapshot = {name: value for name, value in activation.steps[unit.first].names.items() if name.isidentifier()}
     stored = set[str]() if unit.expression is not None else stored_names(unit.statements)
     nodes: Sequence[ast.AST] = unit.statements if unit.expression is None else [unit.expression]
-    numbering = scope.here.numbering
+    own = {number_of(node): node for root in nodes for node in in_own_scope(root) if isinstance(node, ast.expr)}
     said: list[tuple[str, object]] = []
     for event in events:
         if isinstance(event, Loaded) and event.site.activation == activation.index:
-            node = numbering.nodes[event.node - numbering.base]
-            if isinstance(node, ast.expr) and _is_path(node) and not (loaded_names([node]) & stored):
+            node = own.get(event.node)
+            if node is not None and _is_path(node) and not (loaded_names([node]) & stored):
                 said.append((ast.unparse(node), event.value))
     used = loaded_names(nodes)
     ordered = sorted(snapshot.items(), key=lambda named: named[0] not in used)  # stable: arguments come first

@@ -46,6 +46,14 @@ def same(left: torch.Tensor, right: torch.Tensor) -> bool:
     return torch.allclose(left, right, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
+def _evaluate(expression: str, scope: Mapping[str, object]) -> object:
+    """None if it cannot be evaluated: it is neither a tensor nor true then."""
+    try:
+        return eval(expression, dict(scope))
+    except (NameError, AttributeError, LookupError, TypeError):
+        return None
+
+
 def faults(found: Assembled) -> Iterator[str]:
     """What is wrong with a region, against what the original was seen to compute."""
     region, values = found.region, found.scope.values
@@ -54,10 +62,10 @@ def faults(found: Assembled) -> Iterator[str]:
     old = {new: number for number, new in found.numbers.items()}
     scope = {**found.unit.activation.globals, **names}
     for named in region.live_ins:
-        if not named.expression.isidentifier() and eval(named.expression, scope) is not values.tensor(old[named.value]):
+        if _evaluate(named.expression, scope) is not values.tensor(old[named.value]):
             yield f"{place}: {named.expression} is not the tensor that the region reads"
     for guard in region.guards:
-        if not eval(guard, scope):
+        if not _evaluate(guard, scope):
             yield f"{place}: the guard {guard} does not hold where it was found"
     computed = run_calls(region, {named.value: values.contents[old[named.value]] for named in region.live_ins})
     for named in region.live_outs:

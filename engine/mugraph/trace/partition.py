@@ -15,13 +15,13 @@ from mugraph.trace.assemble import Assembled, Offence, Scope, Unit, assemble
 from mugraph.trace.guards import as_expressions, merge
 from mugraph.trace.instrument import number_of
 from mugraph.trace.region import Range, Region
-from mugraph.trace.statements import Execution, Item, execution_of, leaves_block
+from mugraph.trace.statements import SCOPES, Execution, Item, execution_of, in_own_scope, leaves_block
 from mugraph.trace.tape import Activation, Event, Happening, Made, Record
 from mugraph.trace.targets import matters
 
 MAX_CALLS = 192  # above it a unit is taken apart: a whole model is no unit of search, a decoder layer is
 # Evaluated many times or by others, or (in an f-string, on Python 3.11) without a place in the source
-_ELSEWHERE = (ast.JoinedStr, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_ELSEWHERE = (ast.JoinedStr, *SCOPES)
 
 
 class Partition:
@@ -185,7 +185,7 @@ class _Search:
 
     def hidden(self, activation: Activation, item: Item) -> None:
         """Functions run by the statement from places that no expression search enters: comprehensions, protocols."""
-        searched = {number_of(n) for root in _expressions(item.statement) for n in _outside_lambdas(root)}
+        searched = {number_of(n) for root in _expressions(item.statement) for n in in_own_scope(root)}
         for inner in self.scope.called(activation, item.first):
             if inner.site is not None and (not inner.site.nodes or inner.site.nodes[-1] not in searched):
                 self.activation(inner)
@@ -198,12 +198,3 @@ def _expressions(statement: ast.stmt) -> Iterator[ast.expr]:
             yield child
         elif isinstance(child, ast.withitem):
             yield child.context_expr
-
-
-def _outside_lambdas(root: ast.expr) -> Iterator[ast.AST]:
-    stack: list[ast.AST] = [root]
-    while stack:
-        node = stack.pop()
-        if not isinstance(node, _ELSEWHERE):
-            yield node
-            stack.extend(ast.iter_child_nodes(node))

@@ -93,6 +93,19 @@ def own_statements(node: ast.stmt) -> Iterator[ast.stmt]:
             yield from own_statements(inner)
 
 
+SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.FunctionDef, ast.ClassDef)
+
+
+def in_own_scope(root: ast.AST) -> Iterator[ast.AST]:
+    """The nodes in which a name means what it means at the root: not those of lambdas and comprehensions."""
+    stack: list[ast.AST] = [root]
+    while stack:
+        node = stack.pop()
+        if not isinstance(node, SCOPES):
+            yield node
+            stack.extend(ast.iter_child_nodes(node))
+
+
 def leaves_block(node: ast.stmt) -> bool:
     """Whether it may end the block it is in otherwise than by running through."""
     inner = (own for own in own_statements(node))

@@ -438,3 +438,53 @@ def test_private_names_and_super_survive_instrumentation(regions: Regions) -> No
         """)
     )
     assert "self._Derived__scale == 3.0" in region.guards
+
+
+def test_names_in_a_lambda_mean_nothing_outside_it(regions: Regions) -> None:
+    region = only(
+        regions("""
+        # mugraph: x=f32[4, 8]
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.parts = nn.ModuleDict({"up": nn.Linear(8, 16), "down": nn.Linear(16, 8)})
+                m = self.parts
+                self.mlp = lambda x: m.down(F.silu(m.up(x)))
+
+            def forward(self, x):
+                y = x + self.mlp(x)
+                return y * 2
+        """)
+    )
+    assert ins(region)[:3] == ["x", "self.parts['up'].weight", "self.parts['up'].bias"]
+    assert region.calls[0].range.start == region.range.start.__class__(region.range.start.line, 16)
+
+
+def test_names_in_a_comprehension_mean_nothing_outside_it(regions: Regions) -> None:
+    region = only(
+        regions("""
+        # mugraph: x=f32[4, 8], i=1
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.ws = nn.ParameterList([nn.Parameter(torch.randn(8, 8)) for _ in range(3)])
+
+            def forward(self, x, i):
+                parts = [x @ self.ws[i] for i in range(3)]
+                return parts[0] + parts[1] @ self.ws[i] + parts[2]
+        """)
+    )
+    assert ins(region) == ["x", "self.ws[0]", "self.ws[i]", "self.ws[2]"]
+
+
+def test_python_types_as_dtypes(regions: Regions) -> None:
+    region = only(
+        regions("""
+        # mugraph: x=f32[4, 4]
+        def f(x):
+            mask = torch.ones(4, 4, device=x.device, dtype=bool).tril()
+            return (x @ x).masked_fill(~mask, 0.0)
+        """)
+    )
+    ones = next(call for call in region.calls if call.target == "torch.ones")
+    assert ones.kwargs["dtype"] == Symbol("torch.bool")
