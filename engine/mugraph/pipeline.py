@@ -147,17 +147,19 @@ def preview_text(results: Sequence[RegionResult], path: Path, target: Target) ->
     return module_text(plans, sources, original_path=path, target=target, speeds=speeds)
 
 
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z]{3})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+"""Between the words of a class name; short mixed ones ("LoRA", "MoE", "SwiGLU") are one word."""
+
+
 def plan_name(function: str) -> str:
-    """ "RMSNormLinear.forward" -> "rms_norm_linear_forward"."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", function.replace(".<locals>", ""))
-    return identifier(words).lower()
+    """ "RMSNormLinear.forward" -> "rms_norm_linear", "LoRALinear.merge" -> "lora_linear_merge"."""
+    name = function.removesuffix(".forward").replace(".<locals>", "")
+    return identifier(_WORDS.sub("_", name)).lower()
 
 
 def kernel_name(function: str, number: int | None) -> str:
-    """ "RMSNormLinear.forward" -> "rms_norm_linear"; a function's own name gets "_fused"; numbered if asked."""
-    owner = function.removesuffix(".forward")
-    base = plan_name(owner) if owner != function else f"{plan_name(function)}_fused"
-    return base if number is None else f"{base}_{number}"
+    """ "RMSNormLinear.forward" -> "rms_norm_linear_fused"; "rms_norm_linear_2" for one of several."""
+    return f"{plan_name(function)}_{'fused' if number is None else number}"
 
 
 @dataclass
