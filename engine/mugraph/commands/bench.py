@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
+from typing import cast
 
 from rich.console import Console
 from rich.table import Table
@@ -17,7 +18,7 @@ from mugraph.events import Done, FileResult, RegionResult
 from mugraph.ir.target import Target
 from mugraph.pipeline import Options, run
 from mugraph.store.keys import versions
-from mugraph.tune.device import detect, resolve
+from mugraph.tune.device import Device, detect, resolve
 from mugraph.tune.tuner import PEERS
 
 Json = dict[str, object]
@@ -55,7 +56,7 @@ def bench(names: Sequence[str], folder: Path, budget_s: float, *, as_json: bool)
     if as_json:
         print_json(document)
     else:
-        _print(workloads, device.name)
+        _print(workloads, device)
     return FAILED if failed else OK
 
 
@@ -99,20 +100,25 @@ def floor_us(result: RegionResult, target: Target) -> float:
     return moved / target.bandwidth
 
 
-def _print(workloads: Sequence[Json], device: str) -> None:
-    table = Table(title=f"microseconds on {device}", title_justify="left")
-    for heading in ("workload", "floor", *PEERS, "mugraph", "speedup", "status"):
-        table.add_column(heading, justify="left" if heading in ("workload", "status") else "right")
+def _print(workloads: Sequence[Json], device: Device) -> None:
+    """Times that were not measured have a ~ before them, and the title says so."""
+    measured = device.kind == "gpu"
+    note = device.name if measured else f"no GPU: ~ marks estimates of the cost model for {device.target.name}"
+    table = Table(title=f"microseconds ({note})", title_justify="left")
+    columns = ("floor", *(PEERS if measured else ("operators",)), "mugraph", "speedup")
+    table.add_column("workload", no_wrap=True)
+    for heading in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
     for one in workloads:
-        peers = one["peers_us"]
-        assert isinstance(peers, dict)
-        times = [_us(peers.get(name)) for name in PEERS]  # pyright: ignore[reportUnknownMemberType,reportUnknownArgumentType]
-        speedup = one["speedup"]
-        assert isinstance(speedup, float)
-        row = (str(one["name"]), _us(one["floor_us"]), *times, _us(one["optimized_us"]))
-        table.add_row(*row, f"{speedup:.2f}", str(one["status"]))
-    Console().print(table)
+        mark = "" if measured else "~"
+        peers = cast("dict[str, float]", one["peers_us"])
+        before = [peers.get(name) for name in PEERS] if measured else [one["best_peer_us"]]
+        times = [_us(value, mark) for value in (*before, one["optimized_us"], one["speedup"])]
+        status = str(one["status"]).partition(" (")[0]
+        table.add_row(str(one["name"]), _us(one["floor_us"], ""), *times, status)
+    Console(width=max(Console().width, 100)).print(table)
 
 
-def _us(value: object) -> str:
-    return f"{value:.1f}" if isinstance(value, float) else "-"
+def _us(value: object, mark: str) -> str:
+    return f"{mark}{value:.2f}" if isinstance(value, float) else "-"
