@@ -1,0 +1,186 @@
+"""What messages are made of: documents, regions, edits. Positions are the editor's: 0-based, in UTF-16 code units."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class Position(msgspec.Struct, frozen=True, order=True):
+    line: int
+    character: int
+
+
+class Range(msgspec.Struct, frozen=True, order=True):
+    """end is exclusive."""
+
+    start: Position
+    end: Position
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A text the editor has open, at one version.
+
+    uri:     names the document in every message about it; the engine only compares it
+    path:    where the file is on the engine's machine; for a notebook's cells or an untitled file where it would be
+             (imports start from its folder), and then it need not exist
+    version: the editor's; the engine hands it back with all it finds
+    text:    None: what the disk holds; else what the buffer holds now
+    """
+
+    uri: str
+    path: str
+    version: int
+    text: str | None = None
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """target: as --target takes it. budget_s: seconds for the search of one kernel. measure: on a GPU, if there is one.
+    trace_timeout_s: for running the user's module. recorded: use shapes that `mugraph record` has seen."""
+
+    target: str = "auto"
+    budget_s: float = 20.0
+    measure: bool = True
+    trace_timeout_s: float = 60.0
+    recorded: bool = True
+
+
+Priority = Literal["background", "visible", "saved"]
+"""Of a job, the least urgent first. Among equals the one asked for first comes first."""
+
+RegionStatus = Literal[
+    "needs-shapes", "queued", "searching", "improved", "no-gain", "unsupported", "failed", "applied", "stale"
+]
+"""needs-shapes: its arguments' shapes are not known        unsupported: nothing in it can be searched; message says why
+queued, searching: it will be, is being searched            failed: its code raised, or the engine did; message says how
+improved: a verified kernel is expected or measured to win   applied: it stands in code that a kernel replaces already
+no-gain: searched, and PyTorch's own is as good             stale: never said by the engine; the server's word for a
+                                                            result of code that has been edited since
+"""
+
+
+class Input(msgspec.Struct, frozen=True):
+    """A tensor that the region reads, called what the source calls it. dtype: "f16", "bf16", "f32", ..."""
+
+    name: str
+    shape: list[int]
+    dtype: str
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """Microseconds. source: where they come from; "measured" is on `device`, "estimated" is by a cost model for it.
+
+    peers_us: measured only: what else was timed ("eager", "torch.compile", ...); baseline_us is the best of them
+    """
+
+    source: Literal["measured", "estimated"]
+    device: str
+    method: str
+    baseline_us: float | None = None
+    optimized_us: float | None = None
+    speedup: float | None = None
+    peers_us: dict[str, float] = {}
+
+
+class SearchSummary(msgspec.Struct, frozen=True):
+    """ended_by: "space" (all of it was searched), "size", "topologies", "values", "time" or "cancelled"."""
+
+    topologies: int
+    candidates: int
+    complete: bool
+    ended_by: str
+    total_s: float
+    first_verified_s: float | None
+    from_store: bool
+
+
+class Region(msgspec.Struct, frozen=True):
+    """A part of a document that can be replaced, and what is known of it.
+
+    key:        names the region by its content (function, text, and its number among equals): the same in every version
+                that still has this code, wherever it has moved to
+    function:   qualified name ("RMSNormLinear.forward")
+    range:      what would be replaced; with "needs-shapes" and code that raised, the function's head
+    name_range: the function's head ("def forward"), where a lens goes
+    statements: ranges of the traced calls, in order, for related information
+    message:    one sentence for the user, always there
+    evidence:   how it was verified, one sentence each; empty where nothing was
+    verified:   every kernel of it passed verification
+    applicable: `PrepareEdit` can write it now
+    kernels:    names of its generated kernels
+    id:         ten digits that name code, guards and μGraph together; "" without a μGraph
+    """
+
+    key: str
+    function: str
+    range: Range
+    name_range: Range
+    status: RegionStatus
+    message: str
+    statements: list[Range] = []
+    inputs: list[Input] = []
+    verified: bool = False
+    lax: bool = False
+    applicable: bool = False
+    evidence: list[str] = []
+    timing: Timing | None = None
+    search: SearchSummary | None = None
+    kernels: list[str] = []
+    block_ops: int = 0
+    id: str = ""
+
+
+class TextEdit(msgspec.Struct, frozen=True):
+    range: Range
+    new_text: str
+
+
+class Recording(msgspec.Struct, frozen=True):
+    """Arguments a function was called with, as a `# mugraph:` comment writes them: {"x": "f16[16, 4096]"}.
+
+    calls: how many of the calls looked at were like this
+    """
+
+    function: str
+    arguments: dict[str, str]
+    devices: list[str]
+    calls: int
+
+
+class KernelCheck(msgspec.Struct, frozen=True):
+    """Of one replaced part of a document and its generated kernel.
+
+    state:  "fits"     the code is as the kernel was made for
+            "stale"    the replaced code was edited: the kernel may compute something else
+            "missing"  the document imports a kernel module that is not there
+            "unused"   the kernel module is there, and the document does not call it
+    range:  of the replaced part, or of the import; None for "unused"
+    module: path of the kernel module
+    """
+
+    state: Literal["fits", "stale", "missing", "unused"]
+    module: str
+    message: str
+    function: str = ""
+    range: Range | None = None
+    id: str = ""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """As `mugraph doctor` prints it. advice: what to do about it."""
+
+    what: str
+    found: str
+    state: Literal["ok", "note", "problem"]
+    advice: str | None = None
+
+
+class Device(msgspec.Struct, frozen=True):
+    """kind "none": times are estimates. note: why a GPU that seems to be there cannot be used."""
+
+    name: str
+    kind: Literal["gpu", "none"]
+    target: str
+    driver: str | None = None
+    note: str | None = None
