@@ -144,11 +144,12 @@ def _summary(result: FileResult) -> str:
     where = (
         f"on {escape(device.name)}"
         if device.kind == "gpu"
-        else f"no GPU here: times are estimates for {escape(_model(device.target.name))}"
+        else f"no GPU here: times are estimates for {escape(model_name(device.target.name))}"
     )
     applied = f"\nWrite it with: mugraph optimize {escape(result.path)} --apply" if counts.get("improved") else ""
     return f"{escape(result.path)}: {what} ({where}){applied}"
 
 
-def _model(target: str) -> str:
+def model_name(target: str) -> str:
+    """The device a model stands for, in words: without a GPU estimates are for an H100."""
     return "an H100" if target == "cpu" else target

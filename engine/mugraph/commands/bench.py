@@ -17,6 +17,7 @@ from mugraph.document import device_document, finite
 from mugraph.events import Done, FileResult, RegionResult
 from mugraph.ir.target import Target
 from mugraph.pipeline import Options, run
+from mugraph.report import model_name
 from mugraph.store.keys import versions
 from mugraph.tune.device import Device, detect, resolve
 from mugraph.tune.tuner import PEERS
@@ -103,7 +104,9 @@ def floor_us(result: RegionResult, target: Target) -> float:
 def _print(workloads: Sequence[Json], device: Device) -> None:
     """Times that were not measured have a ~ before them, and the title says so."""
     measured = device.kind == "gpu"
-    note = device.name if measured else f"no GPU: ~ marks estimates of the cost model for {device.target.name}"
+    note = (
+        device.name if measured else f"no GPU: ~ marks estimates of the cost model for {model_name(device.target.name)}"
+    )
     table = Table(title=f"microseconds ({note})", title_justify="left")
     columns = ("floor", *(PEERS if measured else ("operators",)), "mugraph", "speedup")
     table.add_column("workload", no_wrap=True)
