@@ -1,0 +1,140 @@
+"""Samples with their kernels applied: one search for each, shared by the tests that run the edited files."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import inspect
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+
+import torch
+from mugraph.codegen.edit import apply_files
+from mugraph.codegen.entry import tensors_fit
+from mugraph.codegen.plan import KernelStep, RegionPlan
+from mugraph.events import Done
+from mugraph.pipeline import Options, run_trace
+from mugraph.trace.tracer import trace_file
+from mugraph.tune.device import detect, resolve
+from torch import nn
+
+from tests.samples.test_samples_run import SAMPLES, arguments, declarations
+
+FILES = sorted(SAMPLES.glob("*.py"))
+
+
+@dataclass(frozen=True)
+class Applied:
+    """original, edited, kernels: the sample as it was, with the kernels applied, and the kernel module."""
+
+    path: Path
+    before: bytes
+    plans: tuple[RegionPlan, ...]
+    original: ModuleType
+    edited: ModuleType
+    kernels: ModuleType
+
+
+@dataclass(frozen=True)
+class Target:
+    """One function or module of a sample that has a region. make: its callable in a given version of the file.
+
+    parameters: of the callable, by name, at the declared shapes (without memory)
+    """
+
+    name: str
+    plan: RegionPlan
+    parameters: dict[str, torch.Tensor]
+
+    @property
+    def kernel_names(self) -> list[str]:
+        return [step.kernel.name for step in self.plan.steps if isinstance(step, KernelStep)]
+
+    def make(self, module: ModuleType, shrink: Callable[[int], int] = lambda size: size) -> Callable[..., torch.Tensor]:
+        made = getattr(module, self.name)
+        if not isinstance(made, type):
+            return made
+        assert issubclass(made, nn.Module)
+        if hasattr(module, "get_init_inputs"):
+            return made(*(shrink(value) for value in module.get_init_inputs())).eval()
+        if hasattr(module, "Config"):
+            config = module.Config()
+            sizes = {name: shrink(value) for name, value in vars(config).items() if type(value) is int}
+            return made(replace(config, **sizes)).eval()
+        defaults = {name: p.default for name, p in inspect.signature(made).parameters.items()}
+        return made(**{name: shrink(value) for name, value in defaults.items() if type(value) is int}).eval()
+
+
+@functools.cache
+def applied(path: Path, target: str) -> Applied:
+    """Every region for which kernels were found is applied, whether or not they are expected to be faster; of a file
+    with many sizes of one function, the first and the last few."""
+    folder = Path(tempfile.mkdtemp(prefix="mugraph-applied-"))
+    copy = folder / path.name
+    shutil.copyfile(path, copy)
+    options = Options(target=target, budget_s=1.0, measure=False)
+    trace = trace_file(copy)
+    trace = replace(trace, regions=(*trace.regions[:2], *trace.regions[2:][-2:]))
+    device = detect()
+    events = run_trace(trace, device, resolve(target, device), options)
+    result = next(event.result for event in events if isinstance(event, Done))
+    assert result.errors == ()
+    assert [region.reason for region in result.regions if region.status == "failed"] == []
+    found = [region for region in result.regions if region.plan is not None]
+    plans = tuple(region.plan for region in found if region.plan is not None)
+    sources = {name: source for region in found for name, source in region.sources.items()}
+    written = apply_files(copy, plans, sources, target=resolve(target, device))
+    kernels = _imported(written.module, written.module.stem)  # by the name under which the edited file imports it
+    edited = _imported(copy, f"applied_{path.stem}")
+    return Applied(copy, path.read_bytes(), plans, _imported(path, f"original_{path.stem}"), edited, kernels)
+
+
+def _imported(path: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def targets(sample: Applied) -> list[Target]:
+    """What of the sample can be called by itself: declared functions and modules that hold a region."""
+    plans = {plan.region.function.removesuffix(".forward"): plan for plan in sample.plans}
+    found: list[Target] = []
+    with torch.device("meta"):
+        for name, comment in declarations(sample.path):
+            if name in plans:
+                given = arguments(getattr(sample.original, name), comment)
+                found.append(Target(name, plans[name], given))
+        if "Model" in plans and hasattr(sample.original, "get_inputs"):
+            names = list(inspect.signature(sample.original.Model.forward).parameters)[1:]
+            found.append(Target("Model", plans["Model"], dict(zip(names, sample.original.get_inputs(), strict=True))))
+    return found
+
+
+def fits(
+    sample: Applied, target: Target, function: Callable[..., torch.Tensor], given: dict[str, torch.Tensor]
+) -> bool:
+    """What the kernel module says of the region's tensors, which a region that starts later than its function or
+    reads parameters has under other names."""
+    said: list[bool] = []
+    name = tensors_fit(target.plan)
+    asked = getattr(sample.kernels, name)
+
+    def listening(*tensors: torch.Tensor) -> bool:
+        said.append(asked(*tensors))
+        return False
+
+    setattr(sample.kernels, name, listening)
+    try:
+        function(**given)
+    finally:
+        setattr(sample.kernels, name, asked)
+    return bool(said) and all(said)
