@@ -11,9 +11,8 @@ from mugraph.codegen.plan import KernelStep
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.tensors import DType, Tensor
 from mugraph.ops.builder import operands
-from mugraph.trace.emit_call import call_text
+from mugraph.trace.emit_call import NotReplayable, call_text
 from mugraph.trace.region import Call, LaxPiece, Piece, PlainPiece, Region
-from mugraph.trace.replay import NotReplayable
 
 
 def with_own_names(pieces: Sequence[Piece]) -> tuple[Piece, ...]:

@@ -13,9 +13,8 @@ from mugraph.codegen.names import Scope, parameter_name
 from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.codegen.wrapper_operator import call, function, returns, torch_type, tuple_text
 from mugraph.ir.tensors import Tensor, contiguous_strides
-from mugraph.trace.emit_call import call_text
+from mugraph.trace.emit_call import NotReplayable, call_text
 from mugraph.trace.region import Call, Region, TensorInfo
-from mugraph.trace.replay import NotReplayable
 
 _TUPLES = frozenset({"split", "split_with_sizes", "tensor_split", "chunk", "unbind", "hsplit", "vsplit", "dsplit"})
 """Calls that return a tuple even when it holds one tensor."""

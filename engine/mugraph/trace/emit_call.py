@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from mugraph.ops.registry import canonical
 from mugraph.trace.region import Argument, Call, Ref, Symbol
-from mugraph.trace.replay import NotReplayable
 
 # Operators with how tightly they bind (Python's table); left-associative but for the power.
 _BINARY: Mapping[str, str] = {
@@ -16,6 +15,10 @@ _BINARY: Mapping[str, str] = {
 }  # fmt: skip
 _UNARY: Mapping[str, str] = {"neg": "-", "pos": "+", "invert": "~"}
 _PLAIN_METHODS: Mapping[str, str] = {"add": "+", "sub": "-", "mul": "*", "div": "/", "true_divide": "/", "matmul": "@"}
+
+
+class NotReplayable(Exception):
+    """A call names something PyTorch does not have, or works on a value nobody computed; one sentence says which."""
 
 
 def call_text(call: Call, names: Mapping[int, str]) -> str:

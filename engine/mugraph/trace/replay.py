@@ -10,11 +10,10 @@ from typing import cast
 import torch
 
 from mugraph.ops.registry import canonical
+from mugraph.trace.emit_call import NotReplayable
 from mugraph.trace.region import Argument, Call, Ref, Symbol
 
-
-class NotReplayable(Exception):
-    """A call names something PyTorch does not have, or works on a value nobody computed; one sentence says which."""
+__all__ = ["NotReplayable", "replay"]
 
 
 def replay(calls: Sequence[Call], env: Mapping[int, torch.Tensor]) -> dict[int, torch.Tensor]:
