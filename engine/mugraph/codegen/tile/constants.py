@@ -35,6 +35,8 @@ class Constants:
 
     def base_two(self, scale: str, value: float) -> str:
         """The factor of a base-2 exponential: log2(e), times the constant `scale` when there is one."""
+        if scale.rstrip("_0123456789") == "c":  # a constant without a name of its own
+            scale = "scale"
         return self.parameter("LOG2E" if value == LOG2E else f"{scale.upper()}_LOG2E", value)
 
     def parameter(self, wanted: str, value: float) -> str:

@@ -171,8 +171,12 @@ class Operators(ABC):
         own = all(strides.get(axis) for axis in [*grid, *value.region.bound])
         return bool(grid) and own and not shared
 
-    def _constant(self, node: Node, region: Region, name: str, reduced: frozenset[str] = frozenset()) -> Value:
-        value = Value(name, (), "", {}, region, Expr((self.constants.text(node.name, node.value, reduced),)))
+    def _constant(
+        self, node: Node, region: Region, name: str, reduced: frozenset[str] = frozenset(), role: str = ""
+    ) -> Value:
+        """role: what to call it where it has no name of its own."""
+        wanted = role if role and node.name.rstrip("_0123456789") == "c" else node.name
+        value = Value(name, (), "", {}, region, Expr((self.constants.text(wanted, node.value, reduced),)))
         value.inlined = str(value.expr.parts[0])
         return value
 
@@ -184,7 +188,8 @@ class Operators(ABC):
                 others = (self.facts.reduced[other] for i, other in enumerate(node.inputs) if i != at)
                 scaling = node.kind in (TileKind.MUL, TileKind.DIV)
                 reduced = frozenset[str]().union(*others) if scaling else frozenset[str]()
-                values.append(self._constant(source, region, name, reduced))
+                role = "scale" if scaling else "eps" if 0 < source.value < 0.01 else "offset"
+                values.append(self._constant(source, region, name, reduced, role))
             else:
                 values.append(self.f32(self.need(name, region)))
         return values
