@@ -3,9 +3,10 @@
 MCFuser §4.3 (eq. 2): t = (t_mem + t_comp) * alpha, with each statement's traffic its tile times its trip count after
 hoisting. `mcfuser_us` is that formula as published. Its alpha doubles the time of a grid of one block per processor,
 where few-row kernels with deep pipelines already reach the device's bandwidth, and it prefers resident weights to full
-pipelines. `estimate_us` keeps t_mem and t_comp, lets stages overlap them, and puts occupancy, bytes in flight, wave
-quantisation and the paths to the tensor cores in alpha's place. Constants below were chosen for Hopper; they rank, they
-do not predict.
+pipelines. `estimate_us` is made of two clocks: memory (bandwidth, or the latency that the stages in flight do not
+cover) and one processor's blocks (the chain of exchanges and instructions in each iteration: kernels of few rows wait
+for themselves, not for arithmetic). Constants were fitted to several hundred kernels measured on an H200
+(`python -m mugraph.search.calibration`); they are costs of operations, the same for every program.
 """
 
 from __future__ import annotations
@@ -18,24 +19,40 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
 from mugraph.ir.tensors import ITEMSIZE
-from mugraph.search.tiles import Product, Shape
+from mugraph.search.tiles import Shape
+from mugraph.search.work import Work, work
 
-LATENCY_US = 0.9
-"""From a load's issue to its data, device memory under load."""
-STEP_US = 0.12
-"""Of one loop iteration besides its data: synchronisation, address arithmetic, issue."""
-CACHE_SPEEDUP = 2.2
+LATENCY_US = 0.54
+"""From a load's issue to its data, device memory."""
+FILL_US = 1.04
+"""Of a loop's start and end: an empty pipeline, and its drain."""
+FLOOR_US = 1.1
+"""What the least kernel, whose time is the target's launch_us, does besides starting: a load and a store."""
+PROCESSOR_SHARE = 2.4
+"""Of the device's bandwidth one processor can draw, as a multiple of its even share."""
+CACHE_SPEEDUP = 2.26
 """Second-level cache bandwidth over device memory's."""
-LANES_PER_US = 1.2e5
-"""Element-wise operations one processor does in a microsecond, conversions included."""
-SHARED_BYTES_PER_US = 2.0e5
-"""Of one processor's shared memory."""
+WIDE_US = 0.04
+"""Of a wide product besides its flops: it is waited for."""
+WIDE_SHARE, NARROW_SHARE = 0.9, 0.39
+"""Of a processor's peak, reached by each path."""
+SHARED_BYTES_PER_US = 2.5e5
+PASSED_BYTES_PER_US = 3.1e4
+"""Of operands that go from registers through shared memory: stores, a barrier, loads."""
+CONVERTED_US = 6.5e-4
+"""Per element of a product with a float32 operand."""
+REDUCTION_US, EXP_US = 0.06, 0.146
+"""Of a reduction over a tile; of an exp, whose running maximum is one and whose accumulators are rescaled."""
+EXCHANGE = 0.74
+"""How much dearer reductions are with each four warps more."""
+LANE_US = 3.9e-4
+"""Of one element-wise operation of one thread, waiting as long as issuing."""
+OVERLAP_LOST = 0.3
+"""Of the shorter of the two clocks: not hidden behind the longer one."""
 REGISTERS = 65_536
 MAX_REGISTERS = 224
 """Per thread, of values; the rest of the 255 holds addresses and masks."""
 WARPS = 64
-WIDE_LEFT = 64
-"""Rows of the left operand that the wide tensor-core path needs; fewer take the narrow one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +66,34 @@ class Usage:
 
 def usage(shape: Shape, schedule: Schedule, target: Target) -> Usage:
     """Estimated resources: prefetched tiles once per stage, computed operands of products once, values in registers."""
-    tiles = {axis: shape.tile(schedule, axis) for axis in shape.sizes}
-    shared = 0
-    live = 0
-    peak = 0
+    once, staged, values = footprint(shape, schedule)
+    shared = once + staged * schedule.num_stages
+    threads = 32 * schedule.num_warps
+    registers = 24 + values // threads
+    fitting = min(target.shared // max(shared + 1024, 1024), REGISTERS // (min(registers, 255) * threads))
+    return Usage(shared, registers, min(fitting, WARPS // schedule.num_warps, 16))
+
+
+def footprint(shape: Shape, schedule: Schedule) -> tuple[int, int, int]:
+    """What does not depend on warps and stages: shared bytes held once, those of each stage, and values in registers
+    at most. Remembered: schedules that differ in nothing else are many."""
+    key = (schedule.grid, tuple(schedule.loops.values()))
+    known = shape.footprints.get(key)
+    if known is None:
+        known = shape.footprints[key] = _footprint(shape, {axis: shape.tile(schedule, axis) for axis in shape.sizes})
+    return known
+
+
+def _footprint(shape: Shape, tiles: dict[str, int]) -> tuple[int, int, int]:
+    once = staged = live = peak = 0
     for op in shape.block.ops:
         elements = shape.elements(tiles, op)
         looped = bool(shape.varies[op.name])
         if op.kind is Kind.LOAD:
-            if op.name in shape.feeds_dot:
-                shared += elements * shape.itemsize[op.tensor] * (schedule.num_stages if looped else 1)
+            if op.name in shape.feeds_dot and looped:
+                staged += elements * shape.itemsize[op.tensor]
+            elif op.name in shape.feeds_dot:
+                once += elements * shape.itemsize[op.tensor]
             raw = op.name in shape.raw
             peak = max(peak, 0 if raw else elements // 2)
             live += 0 if raw or looped else elements // 2
@@ -66,41 +101,55 @@ def usage(shape: Shape, schedule: Schedule, target: Target) -> Usage:
             live += elements
         elif op.kind not in (Kind.CONST, Kind.STORE):
             if op.name in shape.operands:
-                shared += elements * 2
+                once += elements * 2
             peak = max(peak, elements)
-    threads = 32 * schedule.num_warps
-    registers = 24 + (live + peak) // threads
-    fitting = min(target.shared // max(shared + 1024, 1024), REGISTERS // (min(registers, 255) * threads))
-    return Usage(shared, registers, min(fitting, WARPS // schedule.num_warps, 16))
+    return once, staged, live + peak
 
 
-def estimate_us(block: BlockGraph | Shape, schedule: Schedule, target: Target, used: Usage | None = None) -> float:
-    """Microseconds, launch included; infinite where no block fits on a processor. used: if it is known already."""
+def estimate_us(
+    block: BlockGraph | Shape, schedule: Schedule, target: Target, used: Usage | None = None, found: Work | None = None
+) -> float:
+    """Microseconds, launch included; infinite where no block fits on a processor. used, found: if known already (work
+    does not depend on the stages)."""
     shape = block if isinstance(block, Shape) else Shape(block)
     used = used or usage(shape, schedule, target)
     if not used.blocks:
         return float("inf")
     blocks = schedule.blocks(shape.sizes)
-    tiles = {axis: shape.tile(schedule, axis) for axis in shape.sizes}
-    unique, moved, per_step = _traffic(shape, schedule, blocks)
-    steps = prod(ceil(shape.sizes[axis] / tile) for axis, tile in schedule.loops.items()) if schedule.loops else 1
+    found = found or work(shape, schedule, blocks)
+    each = ceil(blocks / target.processors)  # blocks a processor runs
+    together = min(used.blocks, each)
+    waves = ceil(each / together)
+    chain, busy = _processor_us(found, schedule, target)
+    computing = waves * max(chain + busy, together * busy)
+    loading = _memory_us(found, schedule, target, blocks, waves, looped=bool(shape.block.loops))
+    long, short = max(computing, loading), min(computing, loading)
+    return target.launch_us + max(0.0, long + OVERLAP_LOST * short - FLOOR_US)
 
-    running = min(blocks, target.processors * used.blocks)
-    depth = max(1, schedule.num_stages - 1) if steps > 1 else 1
-    in_flight = running * max(1.0, per_step * min(depth, steps))
-    reach = min(1.0, in_flight / (target.bandwidth * LATENCY_US))
-    waves = ceil(blocks / running)
-    quantised = waves * running / blocks  # the last wave's idle share
-    idle = max(1.0, target.processors / blocks)
 
-    t_mem = unique / target.bandwidth + (moved - unique) / (target.bandwidth * CACHE_SPEEDUP)
-    t_mem = t_mem / reach * (1 + 0.3 * (max(quantised, idle) - 1))
-    t_comp = _compute(shape, schedule, target, tiles, blocks) * quantised * idle
-    # A block's own chain: each iteration waits at least for its issue, the first for its data.
-    chain = waves * (LATENCY_US + steps * STEP_US * (1.0 if depth > 1 else 1 + LATENCY_US / STEP_US))
-    # Stages overlap the two; without any they follow one another, as in MCFuser's sum.
-    exposed = min(t_mem, t_comp) / (depth if steps > 1 else 1)
-    return target.launch_us + max(t_mem, t_comp, chain) + exposed
+def _processor_us(found: Work, schedule: Schedule, target: Target) -> tuple[float, float]:
+    """Of one block: what it waits for itself, which blocks beside it can fill, and what it keeps the processor with."""
+    peak = target.flops / target.processors
+    exchange = 1 + EXCHANGE * (schedule.num_warps / 4 - 1)
+    chain = found.fills * FILL_US + found.waits * LATENCY_US + found.wide * WIDE_US
+    chain += (found.reductions * REDUCTION_US + found.exps * EXP_US) * exchange
+    chain += found.lanes * LANE_US
+    busy = found.narrow_flops / (peak * NARROW_SHARE) + found.wide_flops / (peak * WIDE_SHARE)
+    busy += found.shared_bytes / SHARED_BYTES_PER_US + found.passed_bytes / PASSED_BYTES_PER_US
+    busy += found.converted * CONVERTED_US + found.lanes * LANE_US * schedule.num_warps / 4
+    return chain, busy
+
+
+def _memory_us(found: Work, schedule: Schedule, target: Target, blocks: int, waves: int, *, looped: bool) -> float:
+    """Of the grid's traffic: in each iteration its bytes, or the latency its stages in flight leave uncovered."""
+    drawn = min(1.0, blocks / target.processors * PROCESSOR_SHARE) * target.bandwidth
+    traffic = found.unique / drawn + (found.moved - found.unique) / (drawn * CACHE_SPEEDUP)
+    step = traffic / (found.steps * waves)
+    if not looped:
+        return waves * (LATENCY_US + step)
+    covered = max(1, schedule.num_stages - 1)
+    iteration = max(step, (LATENCY_US + step) / covered)
+    return waves * (LATENCY_US + found.steps * iteration + (found.fills - 1) * FILL_US)
 
 
 def mcfuser_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) -> float:
@@ -108,7 +157,7 @@ def mcfuser_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) ->
     shape = block if isinstance(block, Shape) else Shape(block)
     blocks = schedule.blocks(shape.sizes)
     tiles = {axis: shape.tile(schedule, axis) for axis in shape.sizes}
-    _, moved, _ = _traffic(shape, schedule, blocks)
+    moved = work(shape, schedule, blocks).moved
     flops = 0.0
     for op in shape.block.block_ops:
         lanes = shape.elements(tiles, op) * prod(tiles[axis] for axis in op.over if op.kind is not Kind.ACCUM)
@@ -137,61 +186,3 @@ def estimate_library_us(program: TensorProgram, target: Target) -> float:
 
 def _elements(program: TensorProgram, axes: tuple[str, ...]) -> int:
     return prod(program.sizes[axis] for axis in axes)
-
-
-def _traffic(shape: Shape, schedule: Schedule, blocks: int) -> tuple[float, float, float]:
-    """Bytes: of all tensors once, of all blocks together, and of one block in one iteration."""
-    unique = moved = per_step = 0.0
-    for op in shape.block.ops:
-        if op.kind not in (Kind.LOAD, Kind.STORE):
-            continue
-        width = shape.itemsize[op.tensor]
-        whole = width * prod(shape.sizes[axis] for axis in op.axes)
-        tile = width * prod(min(schedule.tile(axis, shape.sizes[axis]), shape.sizes[axis]) for axis in op.axes)
-        unique += whole
-        moved += max(whole, tile * shape.trips(schedule, op) * blocks)
-        if op.kind is Kind.LOAD:
-            per_step += tile
-    return unique, moved, per_step
-
-
-def _compute(shape: Shape, schedule: Schedule, target: Target, tiles: dict[str, int], blocks: int) -> float:
-    """Microseconds of arithmetic if all processors were busy: products by their tensor-core path, the rest by lanes."""
-    total = 0.0
-    for op in shape.block.block_ops:
-        if op.kind is Kind.DOT:
-            continue
-        source = shape.ops[op.inputs[0]] if op.kind is Kind.SUM else op
-        lanes = shape.elements(tiles, source) * shape.trips(schedule, op) * blocks
-        weight = 4 if op.kind in (Kind.EXP, Kind.UNARY, Kind.SQRT) else 2 if op.kind is Kind.DIV else 1
-        total += weight * lanes / (LANES_PER_US * target.processors)
-    return total + sum(_product(shape, p, schedule, target, tiles, blocks) for p in shape.products)
-
-
-def _product(
-    shape: Shape, product: Product, schedule: Schedule, target: Target, tiles: dict[str, int], blocks: int
-) -> float:
-    """Of one DOT: its flops, and what its operands' way to the tensor cores costs."""
-    runs = shape.trips(schedule, product.op) * blocks
-    rows, columns, depth = (prod(tiles[axis] for axis in side) for side in product.sides)
-    rows_load, columns_load = product.left_is_load, product.right_is_load
-    if schedule.swap:
-        rows, columns, rows_load, columns_load = columns, rows, columns_load, rows_load
-    if min(rows, columns) == 1:  # matrix-vector: multiply and sum
-        return 2 * rows * columns * depth * runs / (LANES_PER_US * target.processors)
-    efficiency = 0.65 if rows >= WIDE_LEFT and schedule.num_warps >= 4 else 0.3
-    total = 2 * rows * columns * depth * runs / (target.flops * efficiency)
-    narrow = rows < WIDE_LEFT
-    everywhere = SHARED_BYTES_PER_US * target.processors
-    if not rows_load and rows * depth > 64 * 64 and columns >= rows and narrow:
-        total += 2 * rows * depth * runs / everywhere
-    if not rows_load and narrow:  # arithmetic before a narrow product stops the prefetch of the other operand
-        total += 2.0 * columns * depth * runs / target.bandwidth if shape.varies[product.op.name] else 0.0
-    if not columns_load:  # a computed right operand goes through shared memory in each iteration
-        total += (4 if narrow else 2) * 2 * columns * depth * runs / everywhere
-        if narrow:
-            total += 2.0 * rows * depth * runs / target.bandwidth
-    big = columns * depth if columns >= rows else rows * depth
-    if not (columns_load if columns >= rows else rows_load) and big > 32 * depth:
-        total += 3.0 * big * runs / everywhere  # arithmetic on the larger operand, the weight
-    return total

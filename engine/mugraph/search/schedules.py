@@ -6,13 +6,16 @@ MCFuser §4.2: tiles are powers of two with little padding (rule 3), and fit in 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import inf
 
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.target import Target
 from mugraph.search.cost import MAX_REGISTERS, Usage, estimate_us, usage
+from mugraph.search.diverse import diverse
 from mugraph.search.tiles import MIN_DOT, Product, Shape, next_power
+from mugraph.search.work import Work, work
 
 MAX_TILE_ELEMENTS = 1 << 20
 MAX_GRID_TILE = 256
@@ -20,6 +23,12 @@ MAX_ROW_TILE = 1024
 LOOP_TILES = (16, 32, 64, 128, 256, 512)
 MAX_PADDING = 0.05
 """MCFuser rule 3: share of a padded axis that is padding."""
+
+
+SCHEDULED = 8
+"""Topologies, the best by a coarse look, all of whose schedules are estimated."""
+SHORTLIST = 16
+"""Tiles a topology is looked at with, when another of the same axes has been looked at with all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +52,14 @@ def schedules(block: BlockGraph, target: Target, limits: ScheduleLimits | None =
     limits = limits or ScheduleLimits()
     shape = Shape(block)
     found: list[Candidate] = []
+    done: tuple[Schedule, Work] | None = None  # schedules that differ in stages alone follow one another
     for schedule in enumerate_schedules(shape, limits):
         used = fits(shape, schedule, target, limits)
-        if used:
-            found.append(Candidate(block, schedule, estimate_us(shape, schedule, target, used)))
+        if not used:
+            continue
+        if done is None or replace(schedule, num_stages=done[0].num_stages) != done[0]:
+            done = schedule, work(shape, schedule, schedule.blocks(shape.sizes))
+        found.append(Candidate(block, schedule, estimate_us(shape, schedule, target, used, done[1])))
     found.sort(key=lambda candidate: candidate.estimate_us)
     return found[: limits.max_candidates]
 
@@ -54,22 +67,45 @@ def schedules(block: BlockGraph, target: Target, limits: ScheduleLimits | None =
 def candidates(
     blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits | None = None, most: int = 256
 ) -> list[Candidate]:
-    """The best candidates of many topologies: a coarse look at each, then all schedules of those that promise most."""
+    """The best candidates of many topologies: a coarse look at each, then all schedules of those that promise most.
+
+    The fastest by estimate comes first; the head varies (diverse.py), the rest follows by estimate."""
     limits = limits or ScheduleLimits()
-    coarse = ScheduleLimits(1, limits.num_warps[:1], limits.num_stages[-2:-1] or limits.num_stages, limits.shared_slack)
-    looks: list[tuple[float, BlockGraph]] = []
-    for block in blocks:
-        best = schedules(block, target, coarse)
-        if best:
-            looks.append((best[0].estimate_us, block))
-    looks.sort(key=lambda look: look[0])
+    looks = _looks(blocks, target, limits)
     found: list[Candidate] = []
-    for estimate, block in looks[:16]:
+    for estimate, block in looks[:SCHEDULED]:
         if estimate > 4 * looks[0][0]:
             break
         found += schedules(block, target, limits)
     found.sort(key=lambda candidate: candidate.estimate_us)
-    return found[:most]
+    return diverse(found[:most])
+
+
+def _looks(blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits) -> list[tuple[float, BlockGraph]]:
+    """Topologies with their best estimate, fastest first: the first of each set of axes and loops over all tiles, the
+    others over those that were good for the first (hundreds of topologies differ in the place of a scale)."""
+    few = ScheduleLimits(SHORTLIST, limits.num_warps[:1], limits.num_stages[-2:-1] or limits.num_stages,
+                         limits.shared_slack)  # fmt: skip
+    shortlists: dict[Hashable, list[Schedule]] = {}
+    looks: list[tuple[float, BlockGraph]] = []
+    for block in blocks:
+        shape = Shape(block)
+        key = (shape.grid_axes, block.loops, frozenset(shape.dot_axes), frozenset(shape.batch_axes))
+        shortlist = shortlists.get(key)
+        best = inf
+        for schedule in shortlist or ():
+            used = fits(shape, schedule, target, few)
+            if used:
+                best = min(best, estimate_us(shape, schedule, target, used))
+        if best == inf:  # of these axes the first, or one that needs other tiles
+            found = schedules(block, target, few)
+            if found:
+                best = found[0].estimate_us
+                shortlists[key] = [candidate.schedule for candidate in found]
+        if best < inf:
+            looks.append((best, block))
+    looks.sort(key=lambda look: look[0])
+    return looks
 
 
 def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedule]:
@@ -92,11 +128,11 @@ def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedu
 
 def fits(shape: Shape, schedule: Schedule, target: Target, limits: ScheduleLimits) -> Usage | None:
     """What it occupies where tiles, shared memory and registers are within the device's bounds, by estimate."""
-    tiles = {axis: shape.tile(schedule, axis) for axis in shape.sizes}
-    if any(shape.elements(tiles, op) > MAX_TILE_ELEMENTS for op in shape.block.ops):
-        return None
     used = usage(shape, schedule, target)
     if used.shared > target.shared * limits.shared_slack or used.registers > MAX_REGISTERS or not used.blocks:
+        return None
+    tiles = {axis: shape.tile(schedule, axis) for axis in shape.sizes}
+    if any(shape.elements(tiles, op) > MAX_TILE_ELEMENTS for op in shape.block.ops):
         return None
     return used
 

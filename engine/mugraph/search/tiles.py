@@ -55,6 +55,8 @@ class Shape:
         # An axis that is reduced and returned (a norm over the output's own rows) stays whole in a block.
         self.grid_axes = tuple(axis for axis in self.stores[0].axes if axis not in reduced)
         self.loop_axes = block.loop_axes
+        self.footprints: dict[tuple[object, ...], tuple[int, int, int]] = {}
+        """What cost.footprint found, by tiles."""
         self.feeds_dot = self._feeding()
         self.operands = frozenset(i for p in self.products for i in p.op.inputs)
         # Loads that only products read go from shared memory to the tensor cores without passing through registers.

@@ -12,6 +12,7 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.target import TARGETS
 from mugraph.search import Limits, ScheduleLimits, candidates, estimate_library_us, estimate_us, schedules, topologies
 from mugraph.search.cost import mcfuser_us, usage
+from mugraph.search.diverse import HEAD
 from mugraph.search.tiles import Shape
 from tile_evaluator import evaluate_block, evaluate_program, random_inputs
 from workloads import (
@@ -69,11 +70,19 @@ def test_every_schedule_keeps_the_rules(name: str, target: str) -> None:
             assert 0 < candidate.estimate_us < inf
 
 
-def test_candidates_are_ranked() -> None:
-    found = candidates(blocks_of(gated_mlp()), H200)
-    times = [c.estimate_us for c in found]
-    assert times == sorted(times)
-    assert len(found) > 20
+def test_candidates_are_ranked_and_their_head_varies() -> None:
+    for program in (gated_mlp(), rmsnorm_linear()):
+        blocks = blocks_of(program)
+        found = candidates(blocks, H200)
+        times = [c.estimate_us for c in found]
+        assert times[0] == min(times)
+        assert times[HEAD:] == sorted(times[HEAD:])
+        assert len({(id(c.block), str(c.schedule)) for c in found}) == len(found) > 36
+        head = [c.schedule for c in found[:36]]
+        assert {s.swap for s in head} == {False, True}
+        assert {s.num_stages for s in head} >= {3, 4, 5}
+        assert len({(s.grid, tuple(s.loops.items()), s.swap) for s in head}) >= 8
+        assert min(6, len(blocks) - 1) <= len({id(c.block) for c in found[:36]}) <= 6
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,64 @@
+"""The order candidates are measured in: the best first, and few of a kind among the first.
+
+The model errs by more than its neighbours differ, and alike candidates err alike: forty schedules of one topology that
+differ in one stage teach less than the best of several topologies, tiles, swaps, warps and stages.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+from mugraph.ir.block import Candidate, Schedule
+
+HEAD = 48
+"""Candidates that are chosen for variety; the tuner measures fewer."""
+TOPOLOGIES = 6
+"""Distinct topologies among them: each costs a verification."""
+_DEARER = {"topology": 1.012, "tiles": 1.05, "schedule": 1.12, "warps": 1.01, "stages": 1.01, "swap": 1.01}
+"""By how much each earlier candidate that shares a trait makes the next one look slower."""
+
+
+def diverse(ranked: Sequence[Candidate]) -> list[Candidate]:
+    """All of them: the head chosen greedily by estimate times a factor for each trait seen before, the rest as they
+    were. ranked: best first."""
+    head: list[Candidate] = []
+    left = list(ranked)
+    seen: Counter[tuple[str, Hashable]] = Counter()
+    topologies: set[int] = set()
+    while left and len(head) < HEAD:
+        best: tuple[float, int] | None = None
+        for number, candidate in enumerate(left):
+            if best is not None and candidate.estimate_us >= best[0]:  # a factor is never less than 1
+                break
+            if len(topologies) >= TOPOLOGIES and id(candidate.block) not in topologies:
+                continue
+            us = candidate.estimate_us
+            for trait in _traits(candidate):
+                us *= _DEARER[trait[0]] ** min(seen[trait], 12)
+            if best is None or us < best[0]:
+                best = (us, number)
+        if best is None:
+            break
+        chosen = left.pop(best[1])
+        topologies.add(id(chosen.block))
+        seen.update(_traits(chosen))
+        head.append(chosen)
+    return [*head, *left]
+
+
+def _traits(candidate: Candidate) -> list[tuple[str, Hashable]]:
+    schedule = candidate.schedule
+    return [
+        ("topology", id(candidate.block)),
+        ("tiles", tiles(schedule)),
+        ("schedule", (tiles(schedule), schedule.num_warps, schedule.num_stages)),
+        ("warps", schedule.num_warps),
+        ("stages", schedule.num_stages),
+        ("swap", schedule.swap),
+    ]
+
+
+def tiles(schedule: Schedule) -> Hashable:
+    """Everything of a schedule but warps and stages."""
+    return schedule.grid, tuple(schedule.loops.items()), schedule.swap
