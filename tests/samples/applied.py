@@ -77,7 +77,7 @@ def applied(path: Path, target: str) -> Applied:
     folder = Path(tempfile.mkdtemp(prefix="mugraph-applied-"))
     copy = folder / path.name
     shutil.copyfile(path, copy)
-    options = Options(target=target, budget_s=1.0, measure=False)
+    options = Options(target=target, budget_s=4.0, measure=False)
     trace = trace_file(copy)
     trace = replace(trace, regions=(*trace.regions[:2], *trace.regions[2:][-2:]))
     device = detect()

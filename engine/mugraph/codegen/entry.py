@@ -19,11 +19,14 @@ from mugraph.codegen.wrapper_operator import call, returns
 
 
 def arguments(plan: RegionPlan) -> tuple[str, ...]:
-    """The names of the user's code that the region's live-ins and guards start from, those of its function first.
+    """What the user's code passes: the live-ins in their order where they are called directly, else the names that
+    live-ins and guards start from, those of its function first.
 
     Raises Rejected when one of them is no expression.
     """
     region = plan.region
+    if is_direct(plan):
+        return tuple(live_in.expression for live_in in region.live_ins)
     found: dict[str, None] = {}
     for expression in (*(live_in.expression for live_in in region.live_ins), *region.guards):
         found |= dict.fromkeys(_names_in(expression, region.function))

@@ -7,11 +7,13 @@ import codecs
 import os
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from mugraph.codegen import files
 from mugraph.codegen.edit import EditError, apply, apply_files
+from mugraph.codegen.module import module_text
 from mugraph.codegen.names import module_name
 from mugraph.codegen.revert import revert_file
 
@@ -249,6 +251,18 @@ def test_guards_stay_out_of_the_users_file(maker):
     edited = apply(text.encode(), Path("model.py"), [plan], "model_mugraph").decode()
     test = next(node.test for node in ast.walk(ast.parse(edited)) if isinstance(node, ast.If))
     assert ast.unparse(test) == "mugraph_kernels.gated_fits(self, x, limit)"
+
+
+def test_live_ins_called_directly_keep_their_order(maker):
+    """Which is not always that of the function's parameters."""
+    text = "def forward(x, w, u):\n    y = f(x)\n    return y\n"
+    plan = maker.plan(text, "y = f(x)", live_ins=("w", "x", "u"))
+    plan = replace(plan, region=replace(plan.region, function_args=("x", "w", "u")))
+    edited = apply(text.encode(), Path("model.py"), [plan], "model_mugraph").decode()
+    assert "y = mugraph_kernels.gated(w, x, u)" in edited
+    assert "def gated(w: torch.Tensor, x: torch.Tensor" in module_text(
+        [plan], maker.kernels, original_path=Path("model.py")
+    )
 
 
 def test_undo_keeps_what_else_was_changed(gated_file, maker, source, part):
