@@ -27,7 +27,7 @@ class Limits:
 
     max_block_ops: int = 11
     slack: int = 2
-    seconds: float = 7.0
+    seconds: float = 8.0
     max_loops: int = 2
     max_topologies: int = 256
     max_values: int = 20_000

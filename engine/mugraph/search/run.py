@@ -17,8 +17,10 @@ from mugraph.search.saturate import Saturation
 from mugraph.search.softmax import is_shift_invariant
 from mugraph.search.topology import Topologies
 
-_EXTRACTION_SHARE = 0.3
+_EXTRACTION_SHARE = 0.5
 """Of the time, kept for reading topologies off when saturation does not end by itself."""
+_HIT_WEIGHT = 3
+"""Time of a nest with a topology, as a multiple of that of one without."""
 _SLICE = 0.05
 """Seconds a nest saturates before the next has its turn."""
 
@@ -90,8 +92,11 @@ class Search:
             for nest in waiting:
                 yield from self._first(nest, slice_)
             slice_ *= 2
-        for i, nest in enumerate(self._nests):
-            yield from self._rest(nest, len(self._nests) - i)
+        # Nests that gave a topology promise more of them; the time they leave goes to the others.
+        order = sorted(self._nests, key=lambda nest: not nest.hit)
+        for i, nest in enumerate(order):
+            weights = [_HIT_WEIGHT if later.hit else 1 for later in order[i:]]
+            yield from self._rest(nest, weights[0] / sum(weights))
         self._ended_by = self._end()
 
     # ------------------------------------------------------------------ phases
@@ -112,10 +117,9 @@ class Search:
                 return
         nest.exhausted = True
 
-    def _rest(self, nest: _Nest, nests: int) -> Iterator[Found]:
-        """Saturate to the end, then read off every topology, smallest first. nests: to share what is left of the time
-        with, this one included."""
-        share = (self.limits.seconds - (time.monotonic() - self._began)) / nests
+    def _rest(self, nest: _Nest, part: float) -> Iterator[Found]:
+        """Saturate to the end, then read off every topology, smallest first, in this part of the time that is left."""
+        share = (self.limits.seconds - (time.monotonic() - self._began)) * part
         deadline = time.monotonic() + share * (1 - _EXTRACTION_SHARE)
         end = time.monotonic() + share
         for added in nest.steps:
