@@ -29,6 +29,7 @@ class Topologies:
         (output,) = program.outputs
         self._named[saturation.goal.mask, saturation.goal.p.tobytes()] = program.op(output)
         self._taken = {op.name for op in program.ops}
+        self._float32_products = any(op.f32 for op in program.ops if op.kind is Kind.DOT)
 
     def build(self, dag: Dag) -> BlockGraph | None:
         """The topology, or None where no order of its loops runs it, or one of the frame's loops is of no use to it."""
@@ -52,7 +53,7 @@ class Topologies:
             known = owners.get(index)
             name = known.name if known else _fresh(self._stem(index, edge, inputs, dag, owners), counts, taken)
             names[index] = name
-            f32[name] = known.f32 if known else any(f32[i] for i in inputs)
+            f32[name] = known.f32 if known else self._in_float32(edge.kind, [f32[i] for i in inputs])
             axes = self.frame.axes_of(value.mask)
             ops.append(Op(name, edge.kind, inputs, axes, edge.over, fn=edge.fn, f32=f32[name]))
         (target,) = (index for index in order if index in self.saturation.targets)
@@ -60,6 +61,11 @@ class Topologies:
         store = _fresh(f"store_{tensor.name}", counts, taken)
         ops.append(Op(store, Kind.STORE, (names[target],), self.frame.axes_of(values[target].mask), tensor=tensor.name))
         return BlockGraph(program.name, dict(program.sizes), self._tensors(ops, tensor), tuple(ops), loops)
+
+    def _in_float32(self, kind: Kind, operands: list[bool]) -> bool:
+        """The precision mark of a value the program does not have. A product takes 16-bit operands unless the program
+        itself multiplies matrices in float32: there too computed operands were rounded on their way into one."""
+        return any(operands) and (kind is not Kind.DOT or self._float32_products)
 
     def _owners(self, order: list[int]) -> dict[int, Op]:
         """Which values are values of the program; of several equal ones (before and after a loop) the last."""

@@ -114,7 +114,7 @@ def _product(found: Work, shape: Shape, schedule: Schedule, product: Product, ti
     if min(rows, columns) == 1:  # matrix-vector: multiply and sum
         found.lanes += 2 * rows * columns * depth * trips / (32 * warps)
         return
-    if any(shape.ops[i].f32 for i in product.op.inputs):
+    if product.op.f32:
         found.converted += (rows + columns) * depth * trips
     flops = 2.0 * rows * columns * depth * trips
     if rows >= WIDE_LEFT and warps >= 4:
