@@ -1,0 +1,117 @@
+"""Runs a program, and the same program with kernels written into it, on the CPU; prints their errors as JSON.
+
+A process of its own, because TRITON_INTERPRET must be set before triton is imported. Arguments: the original file, the
+edited one, the edited one's kernel module.
+
+For each function and class with a `# mugraph:` comment: {"same": the edited code without a kernel gives the bits of the
+original, "error", "eager": the kernel's and the original's ||out - ref|| / ||ref|| with ref in float64, "launches": the
+kernels that ran, ...}.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import re
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from mugraph.verify.float_child import patch_interpreter
+from torch import nn
+
+DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+ARGUMENT = re.compile(r"(\w+)=(\w+)\[([^\]]*)\]")
+
+
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def entries(path: Path) -> Iterator[tuple[str, list[tuple[str, str, list[int]]]]]:
+    """Name, and (argument, type, shape) of each."""
+    source = path.read_text()
+    lines = source.splitlines()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and lines[node.lineno - 2].startswith("# mugraph: "):
+            found = ARGUMENT.findall(lines[node.lineno - 2])
+            yield node.name, [(name, kind, [int(size) for size in shape.split(",")]) for name, kind, shape in found]
+
+
+def made(module: ModuleType, name: str, seed: int) -> Any:
+    """The function, or an instance whose parameters are all drawn: zeros and ones would hide what uses them."""
+    target = getattr(module, name)
+    if not isinstance(target, type):
+        return target
+    instance: nn.Module = target().eval()
+    generator = torch.Generator().manual_seed(seed)
+    for tensor in (*instance.parameters(), *instance.buffers()):
+        scale = 1.0 / tensor.shape[-1] ** 0.5 if tensor.dim() > 1 else 0.5
+        drawn = torch.randn(tensor.shape, generator=generator) * scale
+        tensor.data.copy_(drawn)
+    return instance
+
+
+def distance(result: torch.Tensor, reference: torch.Tensor) -> float:
+    return float((result.double() - reference).norm() / reference.norm())
+
+
+def compare(original: ModuleType, edited: ModuleType, kernels: ModuleType, name: str, shapes: Any) -> dict[str, Any]:
+    seed = zlib.crc32(name.encode())
+    generator = torch.Generator().manual_seed(seed)
+    inputs = [torch.randn(shape, generator=generator).to(DTYPES[kind]) for _, kind, shape in shapes]
+    before, after = made(original, name, seed), made(edited, name, seed)
+    eager, fallback = before(*inputs), after(*inputs)
+    if isinstance(before, nn.Module):
+        before.double()
+    reference = before(*(tensor.double() for tensor in inputs)).double()
+    launches: list[str] = []
+    own = dict(vars(kernels))
+    for launcher in [key for key in own if key.startswith("launch_")]:
+        setattr(kernels, launcher, counted(own[launcher], launcher, launches))
+    kernels._tested_gpu = lambda kind, index: True
+    with_kernels = after(*inputs)
+    vars(kernels).update(own)
+    return {
+        "same": bool(torch.equal(eager, fallback)) and eager.dtype == fallback.dtype == with_kernels.dtype,
+        "shape": list(eager.shape) == list(with_kernels.shape),
+        "strides": list(eager.stride()) == list(with_kernels.stride()),
+        "error": distance(with_kernels, reference),
+        "eager": distance(eager, reference),
+        "rounding": torch.finfo(eager.dtype).eps,
+        "launches": launches,
+    }
+
+
+def counted(launch: Any, name: str, launches: list[str]) -> Any:
+    def run(*tensors: torch.Tensor) -> Any:
+        launches.append(name)
+        return launch(*tensors)
+
+    return run
+
+
+def main() -> None:
+    original_path, edited_path, kernels_path = (Path(argument) for argument in sys.argv[1:])
+    patch_interpreter()
+    sys.path.insert(0, str(edited_path.parent))
+    original = load(original_path)
+    kernels = load(kernels_path)
+    edited = load(edited_path)
+    with torch.no_grad():
+        print(json.dumps({n: compare(original, edited, kernels, n, shapes) for n, shapes in entries(original_path)}))
+
+
+if __name__ == "__main__":
+    main()
