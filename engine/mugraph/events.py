@@ -57,6 +57,8 @@ class Solution:
     verdict:      with the float test of this very kernel where one ran
     estimate_us, library_us: by the cost model, of the kernel and of the piece run operator by operator
     measured_us:  of the kernel alone, on the device; None without one
+    plain_us:     of the piece as plain PyTorch calls, in the same way; None where the region has nothing else, and its
+                  own time will tell
     """
 
     kernel: GraphKernel
@@ -65,6 +67,14 @@ class Solution:
     estimate_us: float
     library_us: float
     measured_us: float | None = None
+    plain_us: float | None = None
+
+    @property
+    def pays(self) -> bool:
+        """Worth a place in the region's plan, as far as can be told from this search unit alone."""
+        if self.measured_us is None:
+            return self.estimate_us < self.library_us
+        return self.plain_us is None or self.measured_us < self.plain_us
 
 
 @dataclass(frozen=True)

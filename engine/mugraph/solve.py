@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.lower import lower
+from mugraph.codegen.plain import FUNCTION, plain_source
 from mugraph.codegen.resize import reduced
 from mugraph.events import Better, Event, FirstHit, PieceResult, Searching, SearchReport, Solution, Working
 from mugraph.ir.block import BlockGraph, Candidate
@@ -27,7 +28,9 @@ from mugraph.store.keys import versions
 from mugraph.trace.region import LaxPiece
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
-from mugraph.tune.tuner import MEASURED, Variant, tune
+from mugraph.tune.messages import Subject
+from mugraph.tune.statistics import Summary
+from mugraph.tune.tuner import MEASURED, Variant, input_specs, tune
 from mugraph.verify.float_test import FloatResult, FloatTester
 from mugraph.verify.sizes import resize
 from mugraph.verify.verdict import Verdict
@@ -197,7 +200,21 @@ def _measured(
     variant, summary, tested = tuned.times[0]
     verdict = next(verdict for other, verdict in variants if other is variant)
     verdict = _with_float(verdict, tested, dict(piece.program.sizes))
-    return _solution(variant, variant.kernel, verdict, library_us, summary.median_us)
+    plain_us = _plain_us(piece, measurer) if place.pieces > 1 else None
+    return _solution(variant, variant.kernel, verdict, library_us, summary.median_us, plain_us)
+
+
+def _plain_us(piece: LaxPiece, measurer: Measurer) -> float | None:
+    """Microseconds of the piece as the user has it, eager; None where it cannot be run on its own."""
+    try:
+        text, values = plain_source(piece)
+    except Rejected:
+        return None
+    names = {value: name for name, value in piece.inputs.items()}
+    found = measurer.measure_kernel(
+        Subject("plain", text, FUNCTION), input_specs(piece.program, [names[value] for value in values]), rounds=12
+    )
+    return found.median_us if isinstance(found, Summary) else None
 
 
 def _interpreted(
@@ -237,11 +254,16 @@ def _with_float(verdict: Verdict, tested: FloatResult, sizes: dict[str, int]) ->
 
 
 def _solution(
-    variant: Variant, source: KernelSource, verdict: Verdict, library_us: float, measured_us: float | None
+    variant: Variant,
+    source: KernelSource,
+    verdict: Verdict,
+    library_us: float,
+    measured_us: float | None,
+    plain_us: float | None = None,
 ) -> Solution:
     block, schedule = variant.candidate.block, variant.candidate.schedule
     kernel = GraphKernel(block.name, block, schedule, fuse_threads(block))
-    return Solution(kernel, source, verdict, variant.candidate.estimate_us, library_us, measured_us)
+    return Solution(kernel, source, verdict, variant.candidate.estimate_us, library_us, measured_us, plain_us)
 
 
 def _most_common(reasons: Counter[str]) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import mugraph
 from mugraph.codegen.content import digest
@@ -11,7 +14,8 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
 
 
-def versions() -> dict[str, str]:
+@cache
+def versions() -> Mapping[str, str]:
     """Versions of mugraph, torch and triton ("none" where there is none); imports neither of them."""
     found = {"mugraph": mugraph.__version__}
     for package in ("torch", "triton"):
@@ -20,6 +24,17 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "none"
     return found
+
+
+@cache
+def code_digest() -> str:
+    """64 hexadecimal digits of this package's own source: what another search, cost model or lowering would find must
+    not be answered with what an earlier one found, between releases either. About 10 ms, once a process."""
+    folder = Path(mugraph.__file__).parent
+    found = hashlib.sha256()
+    for file in sorted(folder.rglob("*.py")):
+        found.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes())
+    return found.hexdigest()
 
 
 def region_key(
@@ -37,7 +52,8 @@ def region_key(
              tensors (`Tensor.source`) is part of it too, because the result's code names them
     device:  the GPU's name; "" where nothing was measured
     driver:  the driver's version; "" where nothing was measured
-    space:   the schedule space and the search's limits, as text
-    with_versions: of mugraph, torch, triton; those installed when not given
+    space:   the search's limits, as text
+    with_versions: of mugraph, torch, triton, and of the code; those installed when not given
     """
-    return digest("region", program, target, device, driver, space, dict(with_versions or versions()))
+    made_with = dict(with_versions or {**versions(), "code": code_digest()})
+    return digest("region", program, target, device, driver, space, made_with)

@@ -52,6 +52,7 @@ class _Trace(msgspec.Struct):
     errors: tuple[str, ...]
     operators: int
     barriers: dict[str, int]
+    dependencies: dict[str, str]
 
 
 def _encode_value(value: Argument) -> _Value:
@@ -117,7 +118,8 @@ def trace_to_json(trace: Trace) -> bytes:
         )
         for region in trace.regions
     ]
-    return msgspec.json.encode(_Trace(trace.path, regions, trace.errors, trace.operators, dict(trace.barriers)))
+    counts, dependencies = dict(trace.barriers), dict(trace.dependencies)
+    return msgspec.json.encode(_Trace(trace.path, regions, trace.errors, trace.operators, counts, dependencies))
 
 
 def trace_from_json(data: bytes) -> Trace:
@@ -140,4 +142,4 @@ def trace_from_json(data: bytes) -> Trace:
         )
         for region in wire.regions
     )
-    return Trace(wire.path, regions, wire.errors, wire.operators, wire.barriers)
+    return Trace(wire.path, regions, wire.errors, wire.operators, wire.barriers, wire.dependencies)

@@ -64,13 +64,18 @@ class Region:
 
 @dataclass(frozen=True)
 class Trace:
-    """All that was found in one file. errors: one clear sentence each (import failed, timed out, raised in forward)."""
+    """All that was found in one file.
+
+    errors:       one clear sentence each (import failed, timed out, raised in forward)
+    dependencies: the user's other files that ran, by absolute path -> `text_digest` of what they held
+    """
 
     path: str
     regions: tuple[Region, ...] = ()
     errors: tuple[str, ...] = ()
     operators: int = 0
     barriers: Mapping[str, int] = field(default_factory=dict[str, int])
+    dependencies: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from mugraph.trace.partition import Partition
 from mugraph.trace.recorder import Recorder, TraceTooLong
 from mugraph.trace.region import Region, Status, Trace
 from mugraph.trace.report import needs_shapes, selected
-from mugraph.trace.source import Source, read_source
+from mugraph.trace.source import Source, read_source, text_digest
 from mugraph.trace.tape import Happening, Record, Tape
 from mugraph.trace.values import Values
 
@@ -178,4 +178,5 @@ def trace_request(request: Request) -> Trace:
         tuple(session.errors),
         session.operators,
         dict(session.barriers.most_common()),
+        {f.source.path: text_digest(f.source.text) for f in session.workspace.files if f.source is not source},
     )

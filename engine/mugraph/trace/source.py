@@ -6,6 +6,7 @@ Python counts columns in UTF-8 bytes, editors in UTF-16 code units; every conver
 from __future__ import annotations
 
 import ast
+import hashlib
 import io
 import re
 import tokenize
@@ -26,6 +27,11 @@ def read_source(path: Path) -> str:
     data = path.read_bytes()
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     return data.decode(encoding).removeprefix("\ufeff")
+
+
+def text_digest(text: str) -> str:
+    """64 hexadecimal digits: whether a file still holds what it held."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)

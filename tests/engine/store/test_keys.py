@@ -9,7 +9,7 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor
-from mugraph.store.keys import region_key, versions
+from mugraph.store.keys import code_digest, region_key, versions
 
 X = Tensor("x", (("m",), ("n",)), (16, 1), "f16", "x")
 PROGRAM = TensorProgram(
@@ -64,7 +64,8 @@ def test_the_order_of_mappings_does_not_count():
     assert region_key(again, **GIVEN) == KEY
 
 
-def test_installed_versions_are_the_default():
+def test_installed_versions_and_code_are_the_default():
     given = {name: value for name, value in GIVEN.items() if name != "with_versions"}
-    assert region_key(PROGRAM, **given) == region_key(PROGRAM, **given, with_versions=versions())
+    installed = {**versions(), "code": code_digest()}
+    assert region_key(PROGRAM, **given) == region_key(PROGRAM, **given, with_versions=installed)
     assert set(versions()) == {"mugraph", "torch", "triton"}

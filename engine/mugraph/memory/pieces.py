@@ -37,6 +37,7 @@ def remember(result: PieceResult) -> Mapping[str, object]:
         document["verdict"] = msgspec.to_builtins(solution.verdict)
         document["library_us"] = solution.library_us
         document["measured_us"] = solution.measured_us
+        document["plain_us"] = solution.plain_us
     return document
 
 
@@ -52,10 +53,11 @@ def recall(document: Mapping[str, object], piece: LaxPiece, name: str, target: T
         verdict = msgspec.convert(document["verdict"], Verdict)
         library_us = msgspec.convert(document["library_us"], float)
         measured_us = msgspec.convert(document["measured_us"], float | None)
+        plain_us = msgspec.convert(document["plain_us"], float | None)
         block = replace(candidate.block, name=name)
         source = lower(block, candidate.schedule, target=target)
     except (KeyError, FormatError, msgspec.ValidationError, Rejected):
         return None
     kernel = GraphKernel(name, block, candidate.schedule, fuse_threads(block))
-    solution = Solution(kernel, source, verdict, candidate.estimate_us, library_us, measured_us)
+    solution = Solution(kernel, source, verdict, candidate.estimate_us, library_us, measured_us, plain_us)
     return PieceResult(piece, solution, search, reason, rejected, from_store=True)

@@ -1,0 +1,23 @@
+"""A search unit as the plain PyTorch calls it was recorded from: what its kernel is measured against."""
+
+from __future__ import annotations
+
+from mugraph.codegen.wrapper import statement
+from mugraph.trace.region import LaxPiece
+
+FUNCTION = "plain"
+
+
+def plain_source(piece: LaxPiece) -> tuple[str, tuple[int, ...]]:
+    """A module with a function `plain`, and the value numbers of its arguments in order.
+
+    Raises codegen's Rejected where a call cannot be spelled.
+    """
+    arguments = tuple(dict.fromkeys(piece.inputs.values()))
+    values = dict.fromkeys([*arguments, *(value for made in piece.calls for value in made.outputs)])
+    names = {value: f"v{value}" for value in values}
+    lines = [line for made in piece.calls for line in statement(made, names)]
+    outputs = ", ".join(names[value] for value in dict.fromkeys(piece.outputs.values()))
+    head = f"def {FUNCTION}({', '.join(names[value] for value in arguments)}):"
+    body = "\n".join(f"    {line}" for line in [*lines, f"return {outputs}"])
+    return f"import torch\nimport torch.nn.functional as F\n\n\n{head}\n{body}\n", arguments

@@ -1,0 +1,30 @@
+"""Measured times of regions kept between runs, by everything the time depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from mugraph.codegen.content import digest
+from mugraph.events import Timing
+from mugraph.store.keys import versions
+from mugraph.tune.device import Device
+from mugraph.tune.messages import InputSpec
+
+
+def timing_key(text: str, function: str, specs: tuple[InputSpec, ...], device: Device) -> str:
+    """text: of the kernel module that was measured, kernels and reference."""
+    return digest("timing", text, function, [str(spec) for spec in specs], device.name, device.driver, versions())
+
+
+def remember_timing(timing: Timing, reason: str | None) -> Mapping[str, object]:
+    return {"timing": msgspec.to_builtins(timing), "reason": reason}
+
+
+def recall_timing(document: Mapping[str, object]) -> tuple[Timing, str | None] | None:
+    """None where the document cannot be read."""
+    try:
+        return msgspec.convert(document["timing"], Timing), msgspec.convert(document["reason"], str | None)
+    except (KeyError, msgspec.ValidationError):
+        return None
