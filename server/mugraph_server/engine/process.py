@@ -1,0 +1,145 @@
+"""One engine process: started in a group of its own, its standard error drained, and ended with all its children."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+from mugraph_server.engine.command import Command
+from mugraph_server.log import logger
+
+_CHUNK = 1 << 16
+_LINE = 400
+ASKED_S, TERMINATED_S = 0.5, 0.4
+"""How long it may take after being asked to exit, and after SIGTERM."""
+
+
+class EngineProcess:
+    """last_words: the end of its standard error."""
+
+    def __init__(self, process: asyncio.subprocess.Process, command: Command) -> None:
+        self._process = process
+        self._command = command
+        self.last_words: deque[str] = deque(maxlen=20)
+        self._drain = asyncio.create_task(self._read_errors())
+        self._ending: asyncio.Task[None] | None = None
+
+    @staticmethod
+    async def start(command: Command, folder: Path) -> EngineProcess:
+        """Raises OSError."""
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *command.arguments,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            cwd=folder if folder.is_dir() else None,
+            start_new_session=True,  # a group of its own: an interrupt in the terminal is ours, and killpg reaches all
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )
+        return EngineProcess(process, command)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def status(self) -> int | None:
+        return self._process.returncode
+
+    async def read(self) -> bytes:
+        """b"" at the end."""
+        assert self._process.stdout is not None
+        return await self._process.stdout.read(_CHUNK)
+
+    def write(self, data: bytes) -> None:
+        """Never waits: what an engine that does not read has not read yet is held here until it dies."""
+        stream = self._process.stdin
+        if stream is not None and not stream.is_closing():
+            stream.write(data)
+
+    async def wait(self) -> int:
+        return await self._process.wait()
+
+    def words(self) -> str:
+        return next((line for line in reversed(self.last_words) if line.strip()), "")
+
+    async def stop(self, farewell: bytes) -> None:
+        """Ask, wait, terminate, wait, kill; then whatever it started. May be called twice; nothing is left after it."""
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end(farewell))
+        await asyncio.shield(self._ending)
+
+    async def _end(self, farewell: bytes) -> None:
+        family = self._descendants()
+        stream = self._process.stdin
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                self.write(farewell)
+                stream.close()
+        if not await self._gone(ASKED_S):
+            self._signal(signal.SIGTERM)
+            family |= self._descendants()
+            if not await self._gone(TERMINATED_S):
+                self._signal(signal.SIGKILL)
+                await self._gone(1.0)
+        self.kill_family(family)
+        await asyncio.wait({self._drain}, timeout=0.2)  # its last words may still be in the pipe
+        self._drain.cancel()
+
+    def kill_now(self) -> None:
+        """Without waiting: the server's own last moment."""
+        family = self._descendants()
+        self._signal(signal.SIGKILL)
+        self.kill_family(family)
+
+    def kill_family(self, family: Iterable[psutil.Process] = ()) -> None:
+        """Its group, even after the process itself has died, and what left the group."""
+        self._signal(signal.SIGKILL)
+        for child in family:
+            with contextlib.suppress(psutil.Error):
+                child.kill()  # psutil compares the time of birth: a reused id is not hit
+
+    def _descendants(self) -> set[psutil.Process]:
+        try:
+            return set(psutil.Process(self.pid).children(recursive=True))
+        except psutil.Error:
+            return set()
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    async def _gone(self, seconds: float) -> bool:
+        try:
+            await asyncio.wait_for(self._process.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _read_errors(self) -> None:
+        """In chunks: lines may lack their ends, and a full pipe stops the engine."""
+        stream = self._process.stderr
+        assert stream is not None
+        rest = ""
+        while data := await stream.read(_CHUNK):
+            *lines, rest = (rest + data.decode(errors="replace")).split("\n")
+            for line in lines[-self.last_words.maxlen :] if self.last_words.maxlen else lines:
+                self._keep(line)
+            if len(rest) > _LINE:
+                self._keep(rest)
+                rest = ""
+        if rest.strip():
+            self._keep(rest)
+
+    def _keep(self, line: str) -> None:
+        if line.strip():
+            self.last_words.append(line[:_LINE])
+            logger.debug("engine %d: %s", self.pid, line[:_LINE])

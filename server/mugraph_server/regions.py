@@ -1,0 +1,260 @@
+"""The one store of region states. Every view is a function of it, and nothing else says what a region is like.
+
+What the engine says of a region counts for the text it was asked about. The store moves the places with the edits that
+came since, and says "stale" of a region whose code may no longer be what was searched; the earlier result stays with it
+until a new one is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from lsprotocol import types
+from mugraph.protocol.values import KernelCheck, Region, RegionStatus
+from mugraph.protocol.values import Range as EngineRange
+
+from mugraph_server.documents.documents import Edit
+from mugraph_server.documents.marks import moved, stretched
+
+RESULTS: frozenset[RegionStatus] = frozenset({"improved", "no-gain"})
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How far a region's search is. number, of: which of the regions being searched, from 0."""
+
+    what: str = ""
+    number: int = 0
+    of: int = 0
+    topologies: int = 0
+    seconds: float = 0.0
+    first_hit_s: float | None = None
+    estimate_us: float | None = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A region where it stands now. region: as the engine last said; its own ranges are those of the text it was asked
+    about, and only `range`, `head` and `statements` are to be shown. previous: the last result before this one."""
+
+    region: Region
+    range: types.Range
+    head: types.Range
+    statements: tuple[types.Range, ...]
+    touched: bool = False
+    previous: Region | None = None
+    pace: Pace = field(default_factory=Pace)
+
+    @property
+    def key(self) -> str:
+        return self.region.key
+
+    @property
+    def result(self) -> Region | None:
+        """The newest result there is, if only of the search before."""
+        return self.region if self.region.status in RESULTS else self.previous
+
+    def edited(self, span: types.Range, text: str) -> Mark:
+        place, head = moved(self.range, span, text), moved(self.head, span, text)
+        statements = [moved(statement, span, text) for statement in self.statements]
+        return replace(
+            self,
+            range=place or stretched(self.range, span, text),
+            head=head or stretched(self.head, span, text),
+            statements=tuple(statement for statement in statements if statement is not None),
+            touched=self.touched or place is None,
+        )
+
+
+@dataclass
+class FileState:
+    """What is known of one source.
+
+    stamp:    of the text that the regions were found in
+    edits:    since then
+    stale:    the text now means something else than that one
+    broken:   why the text does not parse now; "" if it does
+    looking:  asked for, and no answer yet; `heads` are lines that will probably have regions
+    revision: counts what a view could show differently
+    """
+
+    uri: str
+    stamp: int = 0
+    fingerprint: str = ""
+    marks: tuple[Mark, ...] = ()
+    errors: tuple[str, ...] = ()
+    checks: tuple[tuple[KernelCheck, types.Range | None], ...] = ()
+    stale: bool = False
+    broken: str = ""
+    looking: bool = False
+    searching: bool = False
+    tracing: str = ""
+    heads: tuple[int, ...] = ()
+    revision: int = 0
+
+    def state(self, mark: Mark) -> RegionStatus:
+        """What to say of it. Code that does not parse, or has been edited, is never said to be verified."""
+        if self.broken or self.stale or mark.touched:
+            return "stale"
+        return mark.region.status
+
+    def find(self, key: str) -> Mark | None:
+        return next((mark for mark in self.marks if mark.key == key), None)
+
+
+class Regions:
+    """By source. changed: called with the uri of a source whose views may differ now; `lasting` is False for a search's
+    ticks, which are worth a progress bar but no new lenses."""
+
+    def __init__(self, changed: Callable[[str, bool], None]) -> None:
+        self._changed = changed
+        self._files: dict[str, FileState] = {}
+
+    def get(self, uri: str) -> FileState | None:
+        return self._files.get(uri)
+
+    def all(self) -> list[FileState]:
+        return list(self._files.values())
+
+    def file(self, uri: str) -> FileState:
+        return self._files.setdefault(uri, FileState(uri))
+
+    def drop(self, uri: str) -> None:
+        if self._files.pop(uri, None) is not None:
+            self._changed(uri, True)
+
+    def clear(self) -> list[str]:
+        uris = list(self._files)
+        for uri in uris:
+            self.drop(uri)
+        return uris
+
+    def touch(self, file: FileState, lasting: bool = True) -> None:
+        file.revision += lasting
+        self._changed(file.uri, lasting)
+
+    # --- what the editor does -----------------------------------------------------------------------------------
+
+    def edited(self, uri: str, edits: Sequence[Edit]) -> None:
+        file = self._files.get(uri)
+        if file is None:
+            return
+        for span, text in edits:
+            file.marks = tuple(mark.edited(span, text) for mark in file.marks)
+            file.checks = tuple((check, _moved(place, span, text)) for check, place in file.checks)
+            file.heads = tuple(line for head in file.heads if (line := _moved_line(head, span, text)) is not None)
+        file.revision += 1  # without a word: views are asked for again by the editor that did this
+
+    def judged(self, uri: str, fingerprint: str, broken: str) -> None:
+        """The text has been looked at: does it parse, and does it mean what the regions were found in?"""
+        file = self.file(uri)
+        stale = bool(file.fingerprint) and fingerprint != file.fingerprint
+        if (stale, broken) != (file.stale, file.broken):
+            file.stale, file.broken = stale, broken
+            self.touch(file)
+
+    # --- what the engine says -----------------------------------------------------------------------------------
+
+    def asked(self, uri: str, heads: tuple[int, ...]) -> None:
+        file = self.file(uri)
+        file.looking = not file.marks
+        file.heads = heads
+        file.searching = True
+        self.touch(file)
+
+    def found(
+        self, uri: str, stamp: int, fingerprint: str, regions: Sequence[Region], errors: Sequence[str], since: list[Edit]
+    ) -> None:
+        file = self.file(uri)
+        before = {mark.key: mark for mark in file.marks}
+        by_function = {mark.region.function: mark for mark in file.marks}
+        marks: list[Mark] = []
+        for region in regions:
+            old = before.get(region.key) or by_function.get(region.function)
+            marks.append(_placed(region, since, old.result if old is not None else None, Pace()))
+        file.stamp, file.fingerprint = stamp, fingerprint
+        file.marks, file.errors = tuple(marks), tuple(errors)
+        file.stale, file.broken, file.looking, file.tracing = False, "", False, ""
+        self.touch(file)
+
+    def region(self, uri: str, region: Region, since: list[Edit]) -> None:
+        self._mark(uri, region.key, lambda mark: _placed(region, since, mark.result, mark.pace), lasting=True)
+
+    def pace(self, uri: str, key: str | None, pace: Callable[[Pace], Pace], lasting: bool = False) -> None:
+        if key is None:
+            file = self.file(uri)
+            file.tracing = pace(Pace()).what
+            self.touch(file, lasting=False)
+        else:
+            self._mark(uri, key, lambda mark: replace(mark, pace=pace(mark.pace)), lasting)
+
+    def finished(self, uri: str, message: str, unfinished: RegionStatus | None) -> None:
+        """unfinished: what to say of regions whose turn did not come or did not end; None leaves them as they are."""
+        file = self.file(uri)
+        file.searching = file.looking = False
+        file.tracing = ""
+        if message:
+            file.errors = (message,)
+        if unfinished is not None:
+            file.marks = tuple(
+                _ended(mark, unfinished, message) if mark.region.status in ("queued", "searching") else mark
+                for mark in file.marks
+            )
+        self.touch(file)
+
+    def checked(self, uri: str, checks: Sequence[KernelCheck], since: list[Edit]) -> None:
+        file = self.file(uri)
+        kept = tuple((check, _since(to_range(check.range), since) if check.range else None) for check in checks)
+        if kept != file.checks:
+            file.checks = kept
+            self.touch(file)
+
+    def _mark(self, uri: str, key: str, change: Callable[[Mark], Mark], lasting: bool) -> None:
+        file = self._files.get(uri)
+        if file is None or file.find(key) is None:
+            return
+        file.marks = tuple(change(mark) if mark.key == key else mark for mark in file.marks)
+        self.touch(file, lasting)
+
+
+def to_range(given: EngineRange) -> types.Range:
+    return types.Range(
+        types.Position(given.start.line, given.start.character), types.Position(given.end.line, given.end.character)
+    )
+
+
+def _placed(region: Region, since: Sequence[Edit], previous: Region | None, pace: Pace) -> Mark:
+    statements = tuple(to_range(statement) for statement in region.statements)
+    mark = Mark(region, to_range(region.range), to_range(region.name_range), statements, previous=previous, pace=pace)
+    for span, text in since:
+        mark = mark.edited(span, text)
+    return mark if region.status not in RESULTS else replace(mark, previous=None)
+
+
+def _ended(mark: Mark, status: RegionStatus, message: str) -> Mark:
+    """A search that was called off leaves the result before it, if there is one; a failed one says that it failed."""
+    if status != "failed" and mark.previous is not None:
+        return replace(mark, region=mark.previous, previous=None, pace=Pace())
+    sentence = message or "the search was cancelled before it came to an end"
+    return replace(mark, region=_with_status(mark.region, status, sentence), pace=Pace())
+
+
+def _with_status(region: Region, status: RegionStatus, message: str) -> Region:
+    return Region(region.key, region.function, region.range, region.name_range, status, message, region.statements)
+
+
+def _since(place: types.Range, since: Sequence[Edit]) -> types.Range:
+    for span, text in since:
+        place = moved(place, span, text) or stretched(place, span, text)
+    return place
+
+
+def _moved(place: types.Range | None, span: types.Range, text: str) -> types.Range | None:
+    return None if place is None else moved(place, span, text) or stretched(place, span, text)
+
+
+def _moved_line(line: int, span: types.Range, text: str) -> int | None:
+    start = types.Position(line, 0)
+    after = moved(types.Range(start, start), span, text)
+    return after.start.line if after is not None else None

@@ -1,0 +1,140 @@
+"""Whether a text can matter, before anything of it runs: a look for words, then at its syntax tree.
+
+The tree of a large text takes longer than a hover may (100,000 lines: a second, and nothing else runs meanwhile), so it
+is looked at in a process of its own: `python -m mugraph_server.relevance` reads a text and prints the answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import contextlib
+import hashlib
+import io
+import json
+import re
+import sys
+import tokenize
+import warnings
+from dataclasses import asdict, dataclass
+
+INLINE = 48_000
+"""Characters up to which a text is parsed in the server itself: about 20 ms."""
+_TIMEOUT_S = 20.0
+
+_TORCH = re.compile(r"^[ \t]*(?:>>> )?(?:import|from)[ \t]+(?:[\w., \t]*\b)?(?:torch|jaxtyping|einops)\b", re.MULTILINE)
+_GENERATED = re.compile(r'\A"""GPU kernels for [^\n]* written by mugraph ')
+_COMMENT = re.compile(r"^[ \t]*#[ \t]*mugraph:", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Look:
+    """matters: torch is imported and a function is defined, or a region's code could stand at module level
+    error:       why it does not parse; "" if it does
+    fingerprint: of everything that a trace depends on: the tree and our comments, not where lines stand
+    heads:       lines (0-based) of functions that look as if they would be traced, for the views until they are
+    """
+
+    matters: bool
+    error: str = ""
+    fingerprint: str = ""
+    heads: tuple[int, ...] = ()
+
+
+_NOTHING = Look(False)
+
+
+def can_matter(text: str) -> bool:
+    """By words alone."""
+    return "torch" in text and _TORCH.search(text) is not None and _GENERATED.match(text) is None
+
+
+def look(text: str) -> Look:
+    if not can_matter(text):
+        return Look(False, "", _digest(text))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the user's invalid escape sequences are not ours to print
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return Look(False, _sentence(error), _digest(text))
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    comments = "\n".join(_comments(text))
+    dump = ast.dump(tree)
+    return Look(bool(functions), "", _digest(dump, comments), _heads(tree, text))
+
+
+async def look_apart(text: str) -> Look:
+    """As `look`, in another process. Says nothing against a text that it fails to look at: the engine will."""
+    if not can_matter(text):
+        return look(text)
+    command = (sys.executable, "-I", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {_CHILD}")
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL)
+    try:
+        data = text.encode("utf-8", "surrogatepass")
+        out, _ = await asyncio.wait_for(process.communicate(data), _TIMEOUT_S)
+        given = json.loads(out)
+        return Look(given["matters"], given["error"], given["fingerprint"], tuple(given["heads"]))
+    except (TimeoutError, ValueError):
+        return Look(True, "", _digest(text))
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+
+
+_CHILD = "from mugraph_server.relevance import main; main()"
+
+
+def main() -> None:
+    text = sys.stdin.buffer.read().decode("utf-8", "surrogatepass")
+    print(json.dumps(asdict(look(text))))
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {error.msg}"
+    return "it is nested too deeply" if isinstance(error, RecursionError | MemoryError) else str(error)
+
+
+def _comments(text: str) -> list[str]:
+    """Ours: they say shapes. They count with what stands below them, so the next line of code goes along."""
+    if not _COMMENT.search(text):
+        return []
+    found: list[str] = []
+    waiting: list[str] = []
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT and _COMMENT.match(token.string):
+                waiting.append(token.string.strip())
+            elif waiting and token.type == tokenize.NAME:
+                found += [*waiting, token.line.strip()]
+                waiting = []
+    return found + waiting
+
+
+def _heads(tree: ast.Module, text: str) -> tuple[int, ...]:
+    """Of functions with one of our comments above them, and of the `forward` of classes that have one."""
+    lines = text.split("\n")
+    heads: list[int] = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        first = min([node.lineno, *(d.lineno for d in node.decorator_list)]) - 1
+        above = lines[first - 1] if 0 < first <= len(lines) else ""
+        if not _COMMENT.match(above):
+            continue
+        if isinstance(node, ast.ClassDef):
+            heads += [n.lineno - 1 for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "forward"]
+        else:
+            heads.append(node.lineno - 1)
+    return tuple(heads)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""A line above each function that has a region: how much faster, and a click to have it.
+
+The slot stays filled from the moment the file opens, or every line of it would jump at each save.
+"""
+
+from __future__ import annotations
+
+from lsprotocol import types
+
+from mugraph_server.documents.source import Document, Source
+from mugraph_server.regions import FileState
+from mugraph_server.views.words import lens
+
+APPLY, AGAIN, SHAPES, REVERT = "mugraph.apply", "mugraph.searchAgain", "mugraph.insertShapes", "mugraph.revert"
+
+
+def lenses(source: Source, document: Document, file: FileState) -> list[types.CodeLens]:
+    found: list[types.CodeLens] = []
+    for mark in file.marks:
+        spot = source.place(mark.head)
+        if spot is None or spot[0] is not document:
+            continue
+        state = file.state(mark)
+        title = lens(file, mark)
+        command, arguments = "", None
+        if state == "improved" and mark.region.applicable:
+            command, arguments = APPLY, [source.uri, mark.key]
+        elif state in ("stale", "failed", "no-gain") and not file.broken:
+            command, arguments = AGAIN, [source.uri, mark.key]
+        elif state == "needs-shapes":
+            command, arguments = SHAPES, [source.uri, mark.region.function]
+        elif state == "applied":
+            command, arguments = REVERT, [source.uri]
+        found.append(types.CodeLens(spot[1], types.Command(title, command, arguments=arguments)))
+    if not file.marks and file.looking:
+        for head in file.heads:
+            line = types.Position(head, 0)
+            spot = source.place(types.Range(line, line))
+            if spot is not None and spot[0] is document:
+                found.append(types.CodeLens(spot[1], types.Command("searching…", "")))
+    return found
