@@ -81,6 +81,18 @@ def bench(
     return command(names or [], samples, budget, as_json=json)
 
 
+@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
+def record(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="-- COMMAND", help="What to run, as you would.")
+    ] = None,
+) -> int:
+    """Run a program once and remember the shapes its functions were called with."""
+    from mugraph.commands.record import record as command_
+
+    return command_(command or [])
+
+
 @app.command()
 def doctor(json: _Json = False) -> int:
     """Say what is installed, what does not fit, and what to do about it."""

@@ -46,18 +46,12 @@ def kernel_modules(path: Path) -> list[tuple[Path, Record]]:
     return [(module, record) for _, module, record in sorted(found, reverse=True)]
 
 
-def revert_file(path: Path) -> Reverted:
-    """Undoes every edit of the file and deletes its kernel modules.
+def reverted(source: bytes, path: Path) -> tuple[bytes, Reverted]:
+    """The file's text with every edit undone, and what reverting it would do; writes nothing.
 
-    Parts of the file that were not replaced keep what the user has made of them since. Raises EditError (one sentence),
-    with everything as it was, when there is nothing to undo, when a replaced part was edited by hand, or when the
-    folder cannot be written.
+    Parts of the file that were not replaced keep what the user has made of them since. Raises EditError (one sentence)
+    when there is nothing to undo or when a replaced part was edited by hand.
     """
-    path = path.resolve()
-    try:
-        source = path.read_bytes()
-    except OSError as error:
-        raise EditError(f"{path} cannot be read ({error.strerror}).") from None
     modules = kernel_modules(path)
     if not modules:
         raise EditError(f"There is nothing to undo: no kernel module of {path.name} lies beside it.")
@@ -71,12 +65,27 @@ def revert_file(path: Path) -> Reverted:
         if text_hash(before.encode()) == record.edited and text_hash(file.encode()) != record.original:
             raise EditError(f"The record in {path.name}'s kernel module is damaged; nothing was changed.")
     used = {module: _used_elsewhere(module, path) for module, _ in modules}
-    write_one(path, source, file.encode())
     deleted = tuple(module for module, elsewhere in used.items() if not elsewhere)
-    for module in deleted:
+    kept = tuple(module for module, elsewhere in used.items() if elsewhere)
+    return file.encode(), Reverted(path, regions, deleted, kept)
+
+
+def revert_file(path: Path) -> Reverted:
+    """Undoes every edit of the file and deletes its kernel modules.
+
+    Raises EditError as `reverted` does, or when the folder cannot be written, with everything as it was.
+    """
+    path = path.resolve()
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise EditError(f"{path} cannot be read ({error.strerror}).") from None
+    after, done = reverted(source, path)
+    write_one(path, source, after)
+    for module in done.deleted:
         with contextlib.suppress(OSError):  # the user's file is right already; a module left over does no harm
             module.unlink()
-    return Reverted(path, regions, deleted, tuple(module for module, elsewhere in used.items() if elsewhere))
+    return done
 
 
 def _used_elsewhere(module: Path, path: Path) -> bool:

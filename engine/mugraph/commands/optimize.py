@@ -11,8 +11,11 @@ from mugraph.commands.progress import ProgressView
 from mugraph.document import file_document
 from mugraph.events import Done, FileResult
 from mugraph.pipeline import Options, improved, run
+from mugraph.recording.memory import recorded_shapes
 from mugraph.report import print_report
 from mugraph.store import Store
+from mugraph.trace.entries import RecordedShapes
+from mugraph.trace.source import read_source
 from mugraph.tune.device import UnknownTarget
 
 
@@ -37,7 +40,7 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     store = Store.open() if use_store else None
     try:
         with ProgressView(Console(stderr=True), verbose) as view:
-            for event in run(place.path, place.qualname, options, store=store):
+            for event in run(place.path, place.qualname, options, recorded_shapes=_recorded(place), store=store):
                 view.show(event)
                 if isinstance(event, Done):
                     return event.result
@@ -49,6 +52,14 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
             for notice in store.notices:
                 say_error(notice)
     raise AssertionError("the pipeline ended without a result")
+
+
+def _recorded(place: Where) -> RecordedShapes | None:
+    """What `mugraph record` has seen of the file."""
+    try:
+        return recorded_shapes(place.path, read_source(place.path)) or None
+    except (OSError, UnicodeDecodeError, SyntaxError):
+        return None  # tracing says what is wrong with the file
 
 
 def _apply(place: Where, result: FileResult, quiet: bool) -> bool:

@@ -154,12 +154,14 @@ class InsertShapes(msgspec.Struct, frozen=True, tag="insert-shapes", tag_field="
     """A `# mugraph:` comment above the function. Answer: Edit.
 
     arguments: as Recording has them; None: a comment to be filled in, with the parameters' names
+    init:      as Recording has them; None: those that were recorded with these arguments
     """
 
     id: int
     document: Document
     function: str
     arguments: dict[str, str] | None = None
+    init: dict[str, str] | None = None
 
 
 class Draw(msgspec.Struct, frozen=True, tag="draw", tag_field="type"):

@@ -140,12 +140,14 @@ class Recording(msgspec.Struct, frozen=True):
     """Arguments a function was called with, as a `# mugraph:` comment writes them: {"x": "f16[16, 4096]"}.
 
     calls: how many of the calls looked at were like this
+    init:  of the module's constructor, where the function is a module's and they are known
     """
 
     function: str
     arguments: dict[str, str]
     devices: list[str]
     calls: int
+    init: dict[str, str] | None = None
 
 
 class KernelCheck(msgspec.Struct, frozen=True):

@@ -30,7 +30,8 @@ from mugraph.trace.source import Source
 
 _HEAD = re.compile(r"(?:async\s+)?(?:def|class)\s+\w+")
 RecordedShapes = Mapping[str, Mapping[str, str]]
-"""Qualified name -> argument's name -> what was seen, as in a comment: "f16[16, 4096]"."""
+"""Qualified name -> argument's name -> what was seen, as in a comment: "f16[16, 4096]". A module's constructor's
+arguments are those of "Block.__init__"."""
 
 
 @dataclass(frozen=True)
@@ -210,6 +211,8 @@ class _Finder:
     def of_class(self, name: str, node: ast.ClassDef, said: Description) -> None:
         forward = _method(node, "forward")
         full = f"{name}.forward"
+        if said.init is None and (seen := self.recorded.get(f"{name}.__init__")) is not None:
+            said = replace(said, init={key: parse_spec(text) for key, text in seen.items()})
         if forward is None:
             if any(_has_tensor(spec) for spec in said.arguments.values()):  # inherited
                 self.add(Entry("module", full, name, "__call__", said.arguments, said.init, self.place(node)))

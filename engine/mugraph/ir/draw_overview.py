@@ -1,0 +1,119 @@
+"""A μGraph small enough for a hover: its kernels and their loops, in letters that stay readable at two thirds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from mugraph.ir.draw_parts import BOLD_EM, COLOURS, EM, FONT, Theme, n
+from mugraph.ir.draw_words import grid_words, loop_words
+from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
+from mugraph.ir.ops import Kind
+from mugraph.ir.placement import loop_paths, placement
+
+WIDTH, HEIGHT = 680.0, 270.0
+MARGIN = 12.0
+SIZE = 16.0  # px; 11 px where the picture is shown 472 px wide
+MOST = 3
+"""Kernels with a row of their own; of more, the last row says how many there are."""
+
+
+def draw_overview(mugraph: MuGraph, theme: Theme = "light") -> str:
+    """A complete SVG document of `WIDTH` by `HEIGHT`."""
+    kernels = mugraph.kernels if len(mugraph.kernels) <= MOST else mugraph.kernels[: MOST - 1]
+    left = len(mugraph.kernels) - len(kernels)
+    rows = len(kernels) + (1 if left else 0)
+    top = MARGIN + SIZE * 1.6
+    height = (HEIGHT - top - MARGIN * rows) / rows
+    flow = f"{', '.join(mugraph.inputs)} → {', '.join(mugraph.outputs)}"
+    parts = [_text("flow", MARGIN, MARGIN + SIZE, flow, WIDTH - 2 * MARGIN)]
+    for number, kernel in enumerate(kernels):
+        y = top + number * (height + MARGIN)
+        is_library = isinstance(kernel, LibraryKernel)
+        parts.append(_library(kernel, y, height) if is_library else _kernel(kernel, y, height))
+    if left:
+        y = top + (rows - 1) * (height + MARGIN) + height / 2
+        parts.append(_text("muted", MARGIN, y, f"and {left} more kernels and calls", WIDTH - 2 * MARGIN))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {n(WIDTH)} {n(HEIGHT)}" width="{n(WIDTH)}" '
+        f'height="{n(HEIGHT)}" role="img" aria-label="{escape(f"μGraph {mugraph.name}: {flow}")}">\n'
+        f"<style>{_style(theme)}</style>\n"
+        f'<rect class="page" width="{n(WIDTH)}" height="{n(HEIGHT)}"/>\n' + "\n".join(parts) + "\n</svg>\n"
+    )
+
+
+def _kernel(kernel: GraphKernel, y: float, height: float) -> str:
+    """The box, its name and grid, and in it the loops from left to right, nested ones inside."""
+    block = kernel.block
+    room = WIDTH - 4 * MARGIN
+    title = _text("name", 2 * MARGIN, y + SIZE * 1.4, kernel.name, room)
+    used = len(_cut(kernel.name, room, BOLD_EM)) * SIZE * BOLD_EM + 2 * MARGIN
+    grid = _text("muted", 2 * MARGIN + used, y + SIZE * 1.4, grid_words(kernel), room - used)
+    around = placement(block)
+    places: list[tuple[str, str]] = []  # a loop's words, and what stands in it
+    for path in loop_paths(block.loops).values():
+        words = ", ".join(loop_words(axis, block, kernel.schedule) for axis in path)
+        places.append((words, _operators(op.kind for op in block.block_ops if around[op.name] == path)))
+    outside = _operators(op.kind for op in block.block_ops if not around[op.name])
+    if outside or not places:
+        places.append(("", outside))
+    boxes: list[str] = []
+    width = (room - MARGIN * (len(places) - 1)) / len(places)
+    first = y + SIZE * 2.0
+    for number, (words, inside) in enumerate(places):
+        x = 2 * MARGIN + number * (width + MARGIN)
+        tall = max(0.0, y + height - MARGIN / 2 - first)
+        if words:
+            boxes.append(_box("loop", x, first, width, tall))
+        lines = [("loop-title", words)] * bool(words) + [("muted", inside)] * bool(inside)
+        for line, (look, text) in enumerate(lines):
+            base = first + SIZE * 1.2 * (line + 1)
+            if base <= first + tall:
+                boxes.append(_text(look, x + 8, base, text, width - 16))
+    return "".join([_box("kernel", MARGIN, y, WIDTH - 2 * MARGIN, height), title, grid, *boxes])
+
+
+def _library(kernel: LibraryKernel, y: float, height: float) -> str:
+    room = WIDTH - 4 * MARGIN
+    return "".join(
+        [
+            _box("kernel", MARGIN, y, WIDTH - 2 * MARGIN, height),
+            _text("name", 2 * MARGIN, y + SIZE * 1.4, kernel.name, room),
+            _text("muted", 2 * MARGIN, y + SIZE * 2.8, kernel.call, room) if height >= SIZE * 3.2 else "",
+        ]
+    )
+
+
+def _operators(kinds: Iterable[Kind]) -> str:
+    found = list(kinds)
+    matmuls = found.count(Kind.DOT)
+    others = len(found) - matmuls
+    words = [f"{matmuls} matmul{'' if matmuls == 1 else 's'}"] * bool(matmuls)
+    words += [f"{others} {'other ' if matmuls else ''}operator{'' if others == 1 else 's'}"] * bool(others)
+    return ", ".join(words)
+
+
+def _box(look: str, x: float, y: float, width: float, height: float) -> str:
+    return f'<rect class="{look}" x="{n(x)}" y="{n(y)}" width="{n(width)}" height="{n(height)}" rx="8"/>'
+
+
+def _text(look: str, x: float, y: float, text: str, room: float) -> str:
+    """room: px; what is longer ends in `…`."""
+    em = BOLD_EM if look in ("name", "loop-title") else EM
+    return f'<text class="{look}" x="{n(x)}" y="{n(y)}">{escape(_cut(text, room, em))}</text>'
+
+
+def _cut(text: str, room: float, em: float) -> str:
+    most = max(0, int(room / (SIZE * em)))
+    return text if len(text) <= most else text[: max(0, most - 1)] + "…"
+
+
+def _style(theme: Theme) -> str:
+    colours = COLOURS[theme]
+    return (
+        f"text{{font-family:{FONT};font-size:{n(SIZE)}px;fill:{colours['text']}}}.page{{fill:{colours['page']}}}"
+        f".kernel{{fill:{colours['kernel']};stroke:{colours['kernel-line']}}}"
+        f".loop{{fill:{colours['loop']};stroke:{colours['loop-line']};stroke-dasharray:5 3}}"
+        f".name{{font-weight:600}}.loop-title{{font-weight:600;fill:{colours['loop-text']}}}"
+        f".muted{{fill:{colours['muted']}}}"
+    )

@@ -1,0 +1,1 @@
+"""Recording inside the user's program: functions get a first statement that looks at their arguments."""

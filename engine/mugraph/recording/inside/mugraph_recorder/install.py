@@ -1,0 +1,113 @@
+"""Puts the recorder into a Python that is starting: into every module of the user's that is imported, and into the
+script it was asked to run.
+"""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import os
+import sys
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from types import CodeType
+
+from .instrument import SLOTS, instrument
+from .looks import Looks
+from .script import as_script
+from .spool import Spool
+
+FOLDER = "MUGRAPH_RECORD_TO"
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+
+def install() -> None:
+    """Does nothing where nothing is to be recorded."""
+    folder = os.environ.get(FOLDER)
+    if not folder or not os.path.isdir(folder):
+        return
+    spool = Spool(folder)
+    looks = Looks(spool.write)
+    setattr(builtins, SLOTS, looks.slots)
+    atexit.register(lambda: spool.finish(looks.sets))
+    os.register_at_fork(after_in_child=lambda: spool.forked(looks.sets))
+    _hook_imports(looks)
+    _hook_script(looks)
+
+
+def _hook_imports(looks: Looks) -> None:
+    """All ways of importing a source file end in this method; what it made is not kept as bytecode on the disk."""
+    ordinary = SourceFileLoader.get_code
+
+    def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
+        path = self.path
+        if is_own(path):
+            try:
+                return compiled(self.get_data(path), path, looks)
+            except (OSError, SyntaxError, ValueError, RecursionError):
+                pass  # the ordinary way says what is wrong
+        return ordinary(self, fullname)
+
+    SourceFileLoader.get_code = get_code
+
+
+def _hook_script(looks: Looks) -> None:
+    """`python train.py` does not import train.py. But Python asks the path hooks whether train.py is a place to import
+    `__main__` from, as a zip file would be, and then does."""
+
+    def hook(path: str) -> _ScriptFinder:
+        if not is_script(path):
+            raise ImportError(path)
+        sys.path_hooks.remove(hook)
+        return _ScriptFinder(path, looks)
+
+    sys.path_hooks.insert(0, hook)
+
+
+def is_script(path: str) -> bool:
+    return os.path.isfile(path) and path.endswith(".py") and is_own(path)
+
+
+class _ScriptFinder:
+    """Of `__main__` in a script."""
+
+    def __init__(self, path: str, looks: Looks) -> None:
+        self._path = path
+        self._looks = looks
+
+    def find_spec(self, fullname: str, target: object = None) -> ModuleSpec | None:
+        if fullname != "__main__":
+            return None
+        # sys.path begins with the script, where its folder should stand (nothing with -P).
+        if sys.path and sys.path[0] == self._path:
+            folder = os.path.dirname(os.path.realpath(self._path))
+            sys.path[:1] = [] if sys.flags.safe_path else [folder]
+        sys.path_importer_cache.pop(self._path, None)
+        spec = ModuleSpec(fullname, _ScriptLoader(fullname, self._path, self._looks), origin=self._path)
+        spec.has_location = True
+        return spec
+
+
+class _ScriptLoader(SourceFileLoader):
+    def __init__(self, fullname: str, path: str, looks: Looks) -> None:
+        super().__init__(fullname, path)
+        self._looks = looks
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Raises SyntaxError, as running it would."""
+        return compiled(self.get_data(self.path), self.path, self._looks, is_script=True)
+
+
+def compiled(data: bytes, path: str, looks: Looks, is_script: bool = False) -> CodeType:
+    tree = instrument(data, path, looks.register)
+    if is_script:
+        as_script(tree)
+    return compile(tree, path, "exec", dont_inherit=True)
+
+
+def is_own(path: str) -> bool:
+    """Whether a source file is the user's: neither a library, nor Python's own, nor ours."""
+    full = os.path.abspath(path)
+    parts = full.split(os.sep)
+    if "site-packages" in parts or "dist-packages" in parts or not full.endswith(".py"):
+        return False
+    return not any(full.startswith(place + os.sep) for place in (os.path.dirname(os.__file__), _PACKAGE))

@@ -1,0 +1,125 @@
+"""Every function gets a first statement that shows its arguments to the recorder.
+
+`def f(x, *rest)` begins with `if __mugraph_seen__[7]: __mugraph_seen__[7](x, rest)`. The list is a builtin, so the
+module's own names stay what they are; the statement stands after the docstring, on the line of the `def`, so that
+line numbers in tracebacks stay right; and once a slot is None the function costs some 20 ns more than it did.
+
+Left alone are functions in functions, lambdas, static and class methods and properties, which no `# mugraph:` comment
+can describe, and functions whose decorator compiles their bytecode.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+SLOTS = "__mugraph_seen__"
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_LEFT_ALONE = frozenset(
+    {"staticmethod", "classmethod", "property", "cached_property", "overload", "jit", "njit", "vectorize",
+     "guvectorize", "cfunc", "stencil", "script"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """kind: "one", or "many" of `*args`, or "named" of `**kwargs`. default: where the signature has a constant."""
+
+    name: str
+    kind: str = "one"
+    has_default: bool = False
+    default: object = None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Of one function of the user's. name: qualified ("Block.forward"). owner: the class, for a method, whose `self`
+    is the first value that is shown."""
+
+    file: str
+    name: str
+    owner: str | None
+    parameters: tuple[Parameter, ...]
+
+
+def instrument(text: str | bytes, file: str, register: Callable[[Signature], int]) -> ast.Module:
+    """The module's tree with the statements. register: gives a function its slot. Raises SyntaxError or ValueError."""
+    tree = ast.parse(text, filename=file)
+    for function, name, owner in _functions(tree.body, "", None):
+        signature = _signature(function, file, name, owner)
+        if signature is not None:
+            _show(function, register(signature))
+    return tree
+
+
+def _functions(
+    body: list[ast.stmt], prefix: str, owner: ast.ClassDef | None
+) -> Iterator[tuple[Function, str, ast.ClassDef | None]]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node, prefix + node.name, owner
+        elif isinstance(node, ast.ClassDef):
+            yield from _functions(node.body, f"{prefix}{node.name}.", node)
+        else:
+            for field in ("body", "orelse", "finalbody"):
+                yield from _functions(getattr(node, field, []), prefix, owner)
+            for handler in getattr(node, "handlers", []):
+                yield from _functions(handler.body, prefix, owner)
+
+
+def _signature(function: Function, file: str, name: str, owner: ast.ClassDef | None) -> Signature | None:
+    """None for one that is left alone."""
+    if any(_last_name(decorator) in _LEFT_ALONE for decorator in function.decorator_list):
+        return None
+    if owner is not None and function.name.startswith("__") and function.name not in ("__init__", "__call__"):
+        return None  # __getattr__ and its like are no place to search
+    arguments = function.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    if owner is not None and not plain:
+        return None
+    without = len(plain) - len(arguments.defaults)
+    found = [
+        _parameter(argument, arguments.defaults[number - without] if number >= without else None)
+        for number, argument in enumerate(plain)
+    ][1 if owner is not None else 0 :]
+    found += [
+        _parameter(one, default) for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    ]
+    if arguments.vararg is not None:
+        found.append(Parameter(arguments.vararg.arg, "many", True))
+    if arguments.kwarg is not None:
+        found.append(Parameter(arguments.kwarg.arg, "named", True))
+    if not found and function.name != "__init__":
+        return None
+    return Signature(file, name, name.rpartition(".")[0] if owner is not None else None, tuple(found))
+
+
+def _parameter(argument: ast.arg, default: ast.expr | None) -> Parameter:
+    if isinstance(default, ast.Constant):
+        return Parameter(argument.arg, "one", True, default.value)
+    return Parameter(argument.arg, "one", default is not None, _UNKNOWN)
+
+
+_UNKNOWN = object()
+"""In place of a default that is no constant: no value is the same."""
+
+
+def _show(function: Function, slot: int) -> None:
+    arguments = function.args
+    plain = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    names = [argument.arg for argument in (*plain, arguments.vararg, arguments.kwarg) if argument is not None]
+    place = f"{SLOTS}[{slot}]"
+    [statement] = ast.parse(f"if {place}: {place}({', '.join(names)})").body
+    at = 1 if ast.get_docstring(function, clean=False) is not None else 0
+    for node in ast.walk(statement):
+        if isinstance(node, ast.stmt | ast.expr):
+            node.lineno = node.end_lineno = function.lineno
+            node.col_offset = node.end_col_offset = function.col_offset
+    function.body.insert(at, statement)
+
+
+def _last_name(decorator: ast.expr) -> str:
+    """ "jit" of `@numba.jit(parallel=True)`."""
+    node = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

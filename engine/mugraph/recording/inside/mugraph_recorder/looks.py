@@ -1,0 +1,263 @@
+"""What a function's first statement calls: tells calls apart by their tensors' shapes, types and devices and by flags.
+
+It runs before every call, so the way for what was seen before is short: it builds a key and finds it, in about 1 µs.
+Where that would be felt, because a function is called all the time, it looks at one call in eight, which costs a fifth
+of that. Only a new key leads to `_remember`, which writes the arguments down. Contents of tensors are never read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+import weakref
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from .instrument import Parameter, Signature
+from .words import Opaque, words
+
+MOST_SETS = 8
+"""Sets of arguments kept of one function; calls unlike all of them are counted together."""
+ENOUGH = 200
+"""Calls without a tensor after which a function is not looked at any more."""
+
+WINDOW = 256
+"""Calls looked at between two glances at the clock."""
+OFTEN_S = 300e-6
+"""A function called at shorter intervals than this is looked at less."""
+_SKIPS = (5, 9, 7, 8, 6, 10, 4)
+"""Calls left out between two that are looked at: seven on average, and no rhythm that a program's could fall into."""
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """How a module was made: its class and its constructor's arguments, None where they cannot be written."""
+
+    kind: type
+    arguments: Mapping[str, str] | None
+
+
+@dataclass(eq=False)
+class Seen:
+    """One set of arguments. opaque: of those that cannot be written, the type. written: what the spool says of calls"""
+
+    function: Signature
+    number: int
+    arguments: Mapping[str, str]
+    opaque: Mapping[str, str]
+    devices: tuple[str, ...]
+    init: Mapping[str, str] | None
+    calls: int = 1
+    written: int = 0
+
+
+@dataclass(eq=False)
+class _Calls:
+    """Of a key that needs no set of its own."""
+
+    calls: int = 1
+
+
+class Looks:
+    """All functions of the program. slots: the builtin list; say: called with a set that is new."""
+
+    def __init__(self, say: Callable[[Seen], None]) -> None:
+        self.slots: list[Callable[..., None] | None] = []
+        self.sets: list[Seen] = []
+        self._say = say
+        self._made: dict[int, Made] = {}
+        self._kinds: dict[tuple[type, tuple[tuple[str, str], ...] | None], Made] = {}
+        self._alive: dict[int, weakref.ref[object]] = {}
+        self._tensors: set[type] = set()
+
+    def register(self, signature: Signature) -> int:
+        slot = len(self.slots)
+        if signature.name.endswith("__init__") and signature.owner is not None:
+            self.slots.append(self._constructor(signature, slot))
+        else:
+            self.slots.append(self._function(signature, slot))
+        return slot
+
+    def _function(self, signature: Signature, slot: int) -> Callable[..., None]:
+        known: dict[Hashable, Seen | _Calls] = {}
+        made, tensors, slots = self._made, self._tensors, self.slots
+        is_method = signature.owner is not None
+        nothing = _Calls(0)
+        now, skips = time.monotonic, itertools.cycle(_SKIPS)
+        skip, left, weight, since = 0, WINDOW, 1, now()
+
+        def look(*values: Any) -> None:
+            nonlocal skip, left, weight, since
+            if skip:
+                skip -= 1
+                return
+            try:
+                key: list[Hashable] = []
+                add = key.append
+                for value in values:
+                    kind = type(value)  # pyright: ignore[reportUnknownVariableType] - of anything
+                    if kind in tensors:
+                        add(value.shape)
+                        add(value.dtype)
+                        add(value.device)
+                    elif kind is bool:
+                        add(value)
+                    elif kind is tuple or kind is list or kind is dict:
+                        add(_inside(value, tensors))
+                    else:
+                        add(kind)  # pyright: ignore[reportUnknownArgumentType]
+                if is_method:
+                    key[0] = made.get(id(values[0]))
+                seen = known.get(tuple(key))
+                if seen is not None:
+                    seen.calls += weight
+                    left -= 1
+                    if weight > 1:
+                        skip = next(skips)
+                    if not left:
+                        often = now() - since < OFTEN_S * WINDOW * weight
+                        left, weight, since = WINDOW, 8 if often else 1, now()
+                    return
+                if self._learn_kinds(values):
+                    look(*values)
+                    return
+                found = self._remember(signature, values, sum(isinstance(one, Seen) for one in known.values()))
+                if found is None:
+                    nothing.calls += 1
+                    if nothing.calls > ENOUGH and nothing.calls > sum(one.calls for one in known.values()):
+                        slots[slot] = None
+                    return
+                known[tuple(key)] = found
+                left, weight, since = WINDOW, 1, now()
+            except Exception:  # a tensor without sizes, a namespace that changes: the program goes on
+                return
+
+        return look
+
+    def _constructor(self, signature: Signature, slot: int) -> Callable[..., None]:
+        strangers = 0
+
+        def look(self_: object, *values: object) -> None:
+            nonlocal strangers
+            try:
+                if id(self_) in self._made:
+                    return  # the constructor of a class it inherits from
+                module = _torch("nn.Module")
+                if module is None or not isinstance(self_, module):
+                    strangers += 1
+                    if strangers > ENOUGH:
+                        self.slots[slot] = None
+                    return
+                self._note_made(self_, signature, values, sys._getframe(1).f_globals)  # pyright: ignore[reportPrivateUsage]
+            except Exception:
+                return
+
+        return look
+
+    def _note_made(
+        self, instance: object, signature: Signature, values: tuple[object, ...], namespace: Mapping[str, object]
+    ) -> None:
+        arguments, opaque = _described(signature.parameters, values, namespace)
+        kind = type(instance)
+        given = None if opaque else arguments
+        key = (kind, tuple(given.items()) if given is not None else None)
+        place = id(instance)
+        self._made[place] = self._kinds.setdefault(key, Made(kind, given))
+
+        def gone(_: object) -> None:
+            self._made.pop(place, None)
+            self._alive.pop(place, None)
+
+        self._alive[place] = weakref.ref(instance, gone)
+
+    def _learn_kinds(self, values: tuple[object, ...]) -> bool:
+        """Whether one of the values is of a kind of tensor that was not known as one."""
+        tensor = _torch("Tensor")
+        new = {type(value) for value in _leaves(values) if tensor is not None and isinstance(value, tensor)}
+        new = {kind for kind in new if not kind.__module__.startswith("torch._")} - self._tensors  # fake, functional
+        self._tensors |= new
+        return bool(new)
+
+    def _remember(self, signature: Signature, values: tuple[object, ...], have: int) -> Seen | _Calls | None:
+        """None where no tensor is among the values."""
+        owner = values[0] if signature.owner is not None else None
+        given = values[1:] if signature.owner is not None else values
+        tensors = [value for value in _leaves(given) if type(value) in self._tensors]
+        if not tensors:
+            return None
+        if have >= MOST_SETS:
+            return _Calls()
+        namespace = sys._getframe(2).f_globals  # pyright: ignore[reportPrivateUsage] - of the user's function
+        arguments, opaque = _described(signature.parameters, given, namespace)
+        made = self._made.get(id(owner)) or self._like(type(owner))
+        exact = made is not None and made.kind.__qualname__ == signature.owner
+        devices = tuple(dict.fromkeys(str(cast(Any, tensor).device) for tensor in tensors))
+        seen = Seen(signature, have, arguments, opaque, devices, made.arguments if made and exact else None)
+        self.sets.append(seen)
+        self._say(seen)
+        return seen
+
+    def _like(self, kind: type) -> Made | None:
+        """Of a copy, which no constructor made: how the last of its class was made."""
+        found = [made for (one, _), made in self._kinds.items() if one is kind]
+        return found[-1] if found else None
+
+
+def _described(
+    parameters: tuple[Parameter, ...], values: tuple[object, ...], namespace: Mapping[str, object]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Texts of the arguments, defaults left out, and the types of those that are needed and have none."""
+    tensor = _torch("Tensor") or type("_None", (), {})
+    texts: dict[str, str] = {}
+    opaque: dict[str, str] = {}
+    for parameter, value in zip(parameters, values, strict=True):
+        if parameter.kind == "many":
+            if value:
+                opaque[f"*{parameter.name}"] = "tuple"
+            continue
+        pairs = {parameter.name: value}
+        if parameter.kind == "named":
+            pairs = cast("dict[str, object]", value)
+        for name, one in pairs.items():
+            if parameter.has_default and type(one) is type(parameter.default) and one == parameter.default:
+                continue
+            try:
+                texts[name] = words(one, tensor, namespace)
+            except Opaque as error:
+                if not parameter.has_default or parameter.kind == "named":
+                    opaque[name] = str(error)
+    return texts, opaque
+
+
+def _inside(value: Any, tensors: set[type]) -> Hashable:
+    """The key of a container's elements."""
+    kind = cast(type[object], type(value))
+    if kind in tensors:
+        return (value.shape, value.dtype, value.device)
+    if kind is tuple or kind is list:
+        return (kind, *(_inside(item, tensors) for item in value[:64]), len(value))
+    if kind is dict:
+        pairs = list(value.items())[:64]
+        return (kind, *((key, _inside(item, tensors)) for key, item in pairs if type(key) is str), len(value))
+    return value if kind is bool else kind
+
+
+def _leaves(value: object, depth: int = 0) -> list[object]:
+    if depth > 4:
+        return []
+    if isinstance(value, tuple | list):
+        return [leaf for item in cast("list[object]", value)[:64] for leaf in _leaves(item, depth + 1)]
+    if type(value) is dict:
+        items = list(cast("dict[object, object]", value).values())[:64]
+        return [leaf for item in items for leaf in _leaves(item, depth + 1)]
+    return [value]
+
+
+def _torch(name: str) -> type | None:
+    """A class of torch's, once the program has imported it."""
+    found: Any = sys.modules.get("torch")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found if isinstance(found, type) else None

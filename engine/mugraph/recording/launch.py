@@ -1,0 +1,122 @@
+"""Runs the user's program with the recorder in it, and keeps what it has seen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from mugraph.recording import inside
+from mugraph.recording.inside.mugraph_recorder.install import FOLDER
+from mugraph.recording.memory import Recorded, keep, together
+
+Functions = dict[str, list[Recorded]]
+
+
+class CannotRun(Exception):
+    """The command cannot be started; one sentence."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """status: of the program, as a shell has it (128 and the signal's number for one that was killed).
+
+    files:    source file -> function -> what it was called with
+    problems: one sentence each
+    """
+
+    status: int
+    files: dict[Path, Functions] = field(default_factory=dict[Path, Functions])
+    problems: tuple[str, ...] = ()
+
+
+class _Line(msgspec.Struct):
+    """As the spool writes it."""
+
+    file: str
+    function: str
+    set: int
+    arguments: dict[str, str]
+    opaque: dict[str, str]
+    devices: list[str]
+    init: dict[str, str] | None
+    calls: int
+
+
+def record(command: Sequence[str]) -> Run:
+    """Runs the command, which keeps its standard streams, its arguments and its status. Raises CannotRun."""
+    with tempfile.TemporaryDirectory(prefix="mugraph-record-", ignore_cleanup_errors=True) as spool:
+        status = _run(command, {**os.environ, **_environment(spool)})
+        files = _read(Path(spool))
+    problems: list[str] = []
+    for path, functions in files.items():
+        try:
+            keep(path, functions)
+        except OSError as error:
+            problems.append(f"what was seen of {path} cannot be kept: {error.strerror or error}")
+    return Run(status, files, tuple(problems))
+
+
+def _environment(spool: str) -> Mapping[str, str]:
+    """The recorder first on the path, for this Python and those it starts. Code runs as it is written, not compiled:
+    torch.compile would keep functions from being called."""
+    paths = [str(Path(inside.__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    compiled = os.environ.get("TORCH_COMPILE_DISABLE", "1")
+    return {FOLDER: spool, "PYTHONPATH": os.pathsep.join(paths), "TORCH_COMPILE_DISABLE": compiled}
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    if shutil.which(command[0]) is None:
+        raise CannotRun(f"there is no command {command[0]}")
+    child: subprocess.Popen[bytes] | None = None
+    asked: list[int] = []
+
+    def forward(number: int, _: FrameType | None) -> None:
+        asked.append(number)
+        if child is not None and number != signal.SIGINT:  # the terminal sends that one to both
+            child.send_signal(number)
+
+    signals = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    before = {number: signal.signal(number, forward) for number in signals}
+    try:
+        child = subprocess.Popen(command, env=dict(environment))
+        if asked and asked[-1] != signal.SIGINT:
+            child.send_signal(asked[-1])
+        status = child.wait()
+    except OSError as error:
+        raise CannotRun(f"{command[0]} cannot be started: {error.strerror or error}") from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return status if status >= 0 else 128 - status
+
+
+def _read(spool: Path) -> dict[Path, Functions]:
+    """Of each process the last that it says of each set; equal sets of several processes together."""
+    latest: dict[tuple[str, str, str, int], _Line] = {}
+    for file in sorted(spool.glob("*.jsonl")):
+        for line in _lines(file):
+            latest[file.name, line.file, line.function, line.set] = line
+    found: dict[Path, Functions] = {}
+    for line in latest.values():
+        sets = found.setdefault(Path(line.file), {}).setdefault(line.function, [])
+        if line.calls:  # a child made by fork repeats what its parent has seen
+            sets.append(Recorded(line.arguments, line.init, line.opaque, line.devices, line.calls))
+    return {path: {name: together(sets) for name, sets in functions.items()} for path, functions in found.items()}
+
+
+def _lines(file: Path) -> Iterator[_Line]:
+    decoder = msgspec.json.Decoder(_Line)
+    for text in file.read_bytes().splitlines():
+        try:
+            yield decoder.decode(text)
+        except msgspec.MsgspecError:  # cut off by the program's death
+            continue

@@ -1,0 +1,1 @@
+"""The engine process behind the language server: `python -m mugraph.worker`."""

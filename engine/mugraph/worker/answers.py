@@ -1,0 +1,259 @@
+"""Questions about what was found: edits, drawings, previews, checks, reports. Values in, values out; no job runs."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mugraph.codegen.edit import Prepared, prepare
+from mugraph.codegen.kernel import Rejected
+from mugraph.codegen.revert import reverted
+from mugraph.codegen.sourcefile import EditError
+from mugraph.events import RegionResult
+from mugraph.ir.target import TARGETS
+from mugraph.log import log_path
+from mugraph.pipeline import improved
+from mugraph.protocol import messages as m
+from mugraph.protocol import values
+from mugraph.protocol.values import Document, Settings
+from mugraph.recording.memory import recorded
+from mugraph.store.keys import versions
+from mugraph.trace.region import Position, Range
+from mugraph.tune.device import Device, UnknownTarget, resolve
+from mugraph.worker.documents import Known, moved
+from mugraph.worker.edits import common_end, common_start, lines_of, text_edits
+from mugraph.worker.kernel_checks import check_kernels
+from mugraph.worker.shape_comment import NoPlace, with_shapes
+from mugraph.worker.texts import Unreadable, as_bytes, as_text, read
+
+Question = (
+    m.PrepareEdit | m.PrepareRevert | m.InsertShapes | m.Draw | m.Preview | m.CheckKernels | m.AskRecordings
+    | m.AskReport
+)  # fmt: skip
+
+
+NOTHING = Device("no GPU", "none", TARGETS["cpu"])
+"""While it is not known which GPU is here."""
+
+
+class NoAnswer(Exception):
+    """One sentence for the user."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How the engine is doing, for a report."""
+
+    device: Device | None
+    settings: Settings
+    jobs: tuple[str, ...]
+    errors: tuple[str, ...]
+    uptime_s: float
+    restarts: int
+
+
+def answer(question: Question, known: Known | None, engine: Engine) -> m.FromEngine:
+    """known: what is known of the document asked about. Raises NoAnswer."""
+    try:
+        match question:
+            case m.PrepareEdit():
+                return _edit(question, known)
+            case m.PrepareRevert():
+                return _revert(question)
+            case m.InsertShapes():
+                return _shapes(question)
+            case m.Draw():
+                return _drawing(question, known)
+            case m.Preview():
+                return _preview(question, known)
+            case m.CheckKernels():
+                document = question.document
+                checks = check_kernels(_path(document), read(document))
+                return m.KernelChecks(question.id, document.uri, document.version, checks)
+            case m.AskRecordings():
+                return _recordings(question)
+            case m.AskReport():
+                return _report(question, engine)
+    except (EditError, Rejected, Unreadable, NoPlace, UnknownTarget) as error:
+        raise NoAnswer(str(error)) from None
+    except OSError as error:
+        raise NoAnswer(f"the system refuses: {error.strerror or error}") from None
+
+
+def wrong_setting(settings: Settings) -> str | None:
+    """One sentence about the first value that cannot be."""
+    try:
+        resolve(settings.target, NOTHING)
+    except UnknownTarget as error:
+        return str(error)
+    if not settings.budget_s > 0:
+        return f"the budget is a number of seconds above 0, not {settings.budget_s:g}"
+    if not settings.trace_timeout_s > 0:
+        return f"the time-out of tracing is a number of seconds above 0, not {settings.trace_timeout_s:g}"
+    return None
+
+
+def missing() -> str | None:
+    """One sentence about a package without which nothing can be traced."""
+    if versions()["torch"] == "none":
+        return f"PyTorch is not installed in {sys.executable}; install it there or choose another interpreter"
+    return None
+
+
+def device_value(device: Device) -> values.Device:
+    return values.Device(device.name, device.kind, device.target.name, device.driver, device.note)
+
+
+def _path(document: Document) -> Path:
+    return Path(document.path).absolute()
+
+
+def _edit(question: m.PrepareEdit, known: Known | None) -> m.Edit:
+    document = question.document
+    before, ready = _prepared(document, known, question.keys)
+    edits = text_edits(before, as_text(ready.source))
+    create = {str(ready.module): ready.module_text}
+    return m.Edit(question.id, document.uri, document.version, edits, "Replace with generated Triton kernel", create)
+
+
+def _preview(question: m.Preview, known: Known | None) -> m.KernelPreview:
+    document = question.document
+    before, ready = _prepared(document, known, question.keys)
+    return m.KernelPreview(
+        question.id,
+        document.uri,
+        document.version,
+        str(ready.module),
+        ready.module_text,
+        before,
+        as_text(ready.source),
+    )
+
+
+def _prepared(document: Document, known: Known | None, keys: Sequence[str] | None) -> tuple[str, Prepared]:
+    """The document's text, and both files of the edit, as `mugraph optimize --apply` would write them."""
+    if known is None:
+        raise NoAnswer("nothing has been searched in this document yet")
+    before = read(document)
+    results = _placed(_chosen(known, keys), known.text.text, before)
+    plans, sources, speeds = improved(results)
+    target = resolve(known.settings.target, known.device)
+    path = _path(document).resolve()
+    return before, prepare(as_bytes(before), path, plans, sources, target=target, speeds=speeds)
+
+
+def _chosen(known: Known, keys: Sequence[str] | None) -> list[RegionResult]:
+    """Improved regions, in the document's order."""
+    chosen: list[RegionResult] = []
+    for key in known.keys:
+        result = known.results.get(key)
+        if result is not None and result.status == "improved" and (keys is None or key in keys):
+            chosen.append(result)
+    missing = set(keys or ()) - {key for key in known.keys if known.results.get(key) in chosen}
+    if missing or not chosen:
+        raise NoAnswer("there is no verified kernel for this code; search again")
+    return chosen
+
+
+def _placed(results: Sequence[RegionResult], old: str, new: str) -> list[RegionResult]:
+    """The results where their code stands in the new text. Raises NoAnswer where it may have changed."""
+    if old == new:
+        return list(results)
+    was, now = lines_of(old), lines_of(new)
+    start = common_start(was, now)
+    end = min(common_end(was, now), len(was) - start, len(now) - start)
+    placed: list[RegionResult] = []
+    for result in results:
+        place = result.region.range
+        if place.end.line < start:
+            placed.append(result)
+        elif place.start.line >= len(was) - end:
+            shift = len(now) - len(was)
+            there = Range(
+                Position(place.start.line + shift, place.start.character),
+                Position(place.end.line + shift, place.end.character),
+            )
+            placed.append(moved(result, replace(result.region, range=there)))
+        else:
+            raise NoAnswer(f"the code of {result.region.function} has changed since it was searched; search again")
+    return placed
+
+
+def _revert(question: m.PrepareRevert) -> m.Edit:
+    document = question.document
+    before = read(document)
+    after, done = reverted(as_bytes(before), _path(document).resolve())
+    return m.Edit(
+        question.id,
+        document.uri,
+        document.version,
+        text_edits(before, as_text(after)),
+        "Revert to PyTorch",
+        delete=[str(module) for module in done.deleted],
+        notes=[f"kept {module}, which another file imports" for module in done.kept],
+    )
+
+
+def _recordings(question: m.AskRecordings) -> m.Recordings:
+    """Those that a comment can describe."""
+    document = question.document
+    found = [
+        values.Recording(name, one.arguments, one.devices, one.calls, one.init)
+        for name, sets in recorded(_path(document), read(document)).items()
+        for one in sets
+        if not one.opaque
+    ]
+    return m.Recordings(question.id, document.uri, found)
+
+
+def _shapes(question: m.InsertShapes) -> m.Edit:
+    document = question.document
+    before = read(document)
+    init = question.init
+    if init is None and question.arguments is not None:
+        known = recorded(_path(document), before).get(question.function, [])
+        init = next((one.init for one in known if one.arguments == question.arguments), None)
+    after = with_shapes(before, question.function, question.arguments, init)
+    return m.Edit(question.id, document.uri, document.version, text_edits(before, after), "Insert shapes")
+
+
+def _drawing(question: m.Draw, known: Known | None) -> m.Drawing:
+    result = known.results.get(question.key) if known is not None else None
+    if result is None or result.plan is None:
+        raise NoAnswer("there is no μGraph for this code")
+    from mugraph.ir.draw import draw_overview, draw_svg, draw_tree  # igraph takes long to import
+
+    mugraph = result.plan.mugraph
+    if question.form == "text":
+        text = draw_tree(mugraph, question.width)
+    elif question.form == "svg":
+        text = draw_svg(mugraph, question.theme)
+    else:
+        text = draw_overview(mugraph, question.theme)
+    return m.Drawing(question.id, question.uri, question.key, question.form, text)
+
+
+def _report(question: m.AskReport, engine: Engine) -> m.Report:
+    from mugraph.findings import findings
+
+    device = engine.device or NOTHING
+    found = [values.Finding(one.what, one.found, one.state, one.advice) for one in findings(device)]
+    return m.Report(
+        question.id,
+        found,
+        all_versions(),
+        device_value(device),
+        engine.settings,
+        str(log_path()),
+        list(engine.jobs),
+        list(engine.errors),
+        engine.uptime_s,
+        engine.restarts,
+    )
+
+
+def all_versions() -> dict[str, str]:
+    return {**versions(), "python": platform.python_version()}

@@ -1,0 +1,122 @@
+"""What is known of a document at one version: its regions, and what was found for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+
+from mugraph.codegen.content import digest
+from mugraph.codegen.plan import RegionPlan
+from mugraph.events import RegionResult
+from mugraph.ir.mugraph import GraphKernel
+from mugraph.protocol.values import Settings
+from mugraph.trace.region import Position, Range, Region, Trace
+from mugraph.tune.device import Device
+
+_NOWHERE = Range(Position(0, 0), Position(0, 0))
+
+
+@dataclass(frozen=True)
+class Text:
+    """A document's text at a version. fingerprint: of what else tracing it depends on."""
+
+    uri: str
+    path: Path
+    version: int
+    text: str
+    fingerprint: str
+
+    def says_the_same(self, other: Text) -> bool:
+        return (self.path, self.text, self.fingerprint) == (other.path, other.text, other.fingerprint)
+
+
+@dataclass
+class Known:
+    """
+    heads:    function -> its `def`
+    applied:  positions of regions in code that a kernel replaces already
+    keys:     of the regions, as the protocol has them
+    contents: of the regions, everything their results depend on
+    results:  key -> what was found
+    """
+
+    text: Text
+    settings: Settings
+    device: Device
+    trace: Trace
+    heads: dict[str, Range]
+    applied: frozenset[int]
+    seconds: float
+    keys: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
+    results: dict[str, RegionResult] = field(default_factory=dict[str, RegionResult])
+
+    def __post_init__(self) -> None:
+        self.keys = region_keys(self.trace.regions)
+        self.contents = tuple(region_content(region, self.settings) for region in self.trace.regions)
+
+    def inherit(self, earlier: Known) -> None:
+        """Takes over the results of code that is as it was, wherever it stands now."""
+        old = dict(zip(earlier.keys, earlier.contents, strict=True))
+        for number, key in enumerate(self.keys):
+            result = earlier.results.get(key)
+            if result is not None and old.get(key) == self.contents[number]:
+                self.results[key] = moved(result, self.trace.regions[number])
+
+    def number(self, key: str) -> int | None:
+        return self.keys.index(key) if key in self.keys else None
+
+    def searchable(self, keys: Sequence[str] | None, again: bool) -> list[int]:
+        """Positions of the regions that are to be searched."""
+        return [
+            number
+            for number, region in enumerate(self.trace.regions)
+            if region.status is None
+            and number not in self.applied
+            and (keys is None or self.keys[number] in keys)
+            and (again or self.keys[number] not in self.results)
+        ]
+
+    def taken(self, but: Sequence[int]) -> tuple[str, ...]:
+        """Names of the plans and kernels of all results that stay."""
+        going = {self.keys[number] for number in but}
+        names: list[str] = []
+        for key, result in self.results.items():
+            if key not in going and result.plan is not None:
+                names.append(result.plan.name)
+                names += [kernel.name for kernel in result.plan.mugraph.kernels if isinstance(kernel, GraphKernel)]
+        return tuple(names)
+
+    def settled(self, text: Text, settings: Settings) -> bool:
+        """Whether tracing this text under these settings would find what is known here."""
+        return text.says_the_same(self.text) and settings == self.settings
+
+    def at(self, text: Text) -> None:
+        """The same text, at another version."""
+        self.text = text
+
+
+def region_keys(regions: Sequence[Region]) -> tuple[str, ...]:
+    """By function and text, and by number where these are the same."""
+    counts: dict[tuple[str, str], int] = {}
+    keys: list[str] = []
+    for region in regions:
+        name = (region.function, region.text.strip())
+        counts[name] = counts.get(name, 0) + 1
+        keys.append(digest("key", *name, counts[name], length=16))
+    return tuple(keys)
+
+
+def region_content(region: Region, settings: Settings) -> str:
+    """All that a result depends on but where the region stands."""
+    calls = tuple(replace(call, range=_NOWHERE) for call in region.calls)
+    placeless = replace(region, range=_NOWHERE, calls=calls)
+    return sha256(f"{placeless!r}{settings!r}".encode()).hexdigest()
+
+
+def moved(result: RegionResult, region: Region) -> RegionResult:
+    """The result for the same code at another place."""
+    plan: RegionPlan | None = replace(result.plan, region=region) if result.plan is not None else None
+    return replace(result, region=region, plan=plan)

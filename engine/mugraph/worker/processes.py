@@ -1,0 +1,82 @@
+"""Ending a process with everything it has started, whatever sessions and groups that has made for itself."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import psutil
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def adopt_orphans() -> None:
+    """From now on a descendant whose parent dies becomes a child of this process, so that it can be found (Linux)."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def kill_tree(pid: int) -> list[int]:
+    """Kills the process and all it has started; who was killed. Stopped first, so that nothing can fork meanwhile."""
+    _signal(pid, signal.SIGSTOP)
+    stopped = {pid}
+    while new := [child.pid for child in descendants(pid) if child.pid not in stopped]:
+        for child in new:
+            _signal(child, signal.SIGSTOP)
+        stopped.update(new)
+    for one in stopped:
+        _signal(one, signal.SIGKILL)
+    return sorted(stopped)
+
+
+@dataclass(frozen=True)
+class Killed:
+    """children: of this process, for which somebody may be waiting. others: who become children of it by that."""
+
+    children: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()
+
+
+def kill_children() -> Killed:
+    """Kills all that this process has started or adopted, and what that has started."""
+    try:
+        children = [child.pid for child in psutil.Process().children()]
+    except psutil.Error:
+        return Killed()
+    killed = [pid for child in children for pid in kill_tree(child)]
+    return Killed(tuple(children), tuple(pid for pid in killed if pid not in children))
+
+
+def reap(pids: Iterable[int], wait_s: float = 1.0) -> None:
+    """Takes note of the end of children, so that they do not stay as zombies. Whoever else waits for one of them learns
+    only that it has gone."""
+    left, deadline = set(pids), time.monotonic() + wait_s
+    while left and time.monotonic() < deadline:
+        for pid in list(left):
+            try:
+                if os.waitpid(pid, os.WNOHANG)[0] == pid:
+                    left.discard(pid)
+            except ChildProcessError:  # not ours, or not yet
+                if not psutil.pid_exists(pid):
+                    left.discard(pid)
+        if left:
+            time.sleep(0.005)
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)

@@ -1,0 +1,98 @@
+"""The front's side of the runner: start it, give it orders, end it with all it has started."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO, cast
+
+from mugraph.worker.frames import Order, Word, read, write
+from mugraph.worker.processes import kill_children, kill_tree, reap
+
+COMMAND = (sys.executable, "-P", "-m", "mugraph.worker.runner")  # -P: the workspace's files must not hide ours
+
+
+@dataclass(frozen=True)
+class Heard:
+    """generation: of the runner that said it; a word of one that was killed meanwhile counts no more."""
+
+    generation: int
+    word: Word
+
+
+@dataclass(frozen=True)
+class RunnerGone:
+    """status: as Popen has it, negative for a signal."""
+
+    generation: int
+    status: int
+
+
+class RunnerProcess:
+    def __init__(self, tell: Callable[[Heard | RunnerGone], None], command: tuple[str, ...] = COMMAND) -> None:
+        self._tell = tell
+        self._command = command
+        self._process: subprocess.Popen[bytes] | None = None
+        self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+        self.generation = 0
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
+
+    def start(self) -> None:
+        """A new one, if there is none. Raises OSError."""
+        if self._process is not None:
+            return
+        self.generation += 1
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0
+        )
+        self._orders = queue.SimpleQueue()
+        ends = self._process, self.generation, self._orders
+        for work in (self._listen, self._dictate):
+            threading.Thread(target=work, args=ends, name=f"runner {self.generation}", daemon=True).start()
+
+    def order(self, order: Order) -> None:
+        """Never waits: a runner that is still starting does not read yet, and one that has died says so itself."""
+        self._orders.put(order)
+
+    def kill(self) -> None:
+        """Ends it now; nothing more is heard of it."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        self.generation += 1
+        self._orders.put(None)
+        killed = kill_tree(process.pid)
+        process.wait()
+        # What the runner had started has become ours by its death.
+        threading.Thread(target=reap, args=([pid for pid in killed if pid != process.pid],), daemon=True).start()
+
+    def forget(self) -> None:
+        """After RunnerGone: what it had started goes too."""
+        self._process = None
+        self._orders.put(None)
+        orphans = kill_children()
+        threading.Thread(target=reap, args=(orphans.children + orphans.others,), daemon=True).start()
+
+    def _dictate(
+        self, process: subprocess.Popen[bytes], generation: int, orders: queue.SimpleQueue[Order | None]
+    ) -> None:
+        with contextlib.suppress(OSError, ValueError), cast(BinaryIO, process.stdin) as stdin:
+            while (order := orders.get()) is not None:
+                write(stdin.fileno(), order)
+
+    def _listen(self, process: subprocess.Popen[bytes], generation: int, orders: object) -> None:
+        descriptor = cast(BinaryIO, process.stdout).fileno()
+        try:
+            while (word := read(descriptor)) is not None:
+                self._tell(Heard(generation, cast(Word, word)))
+        except Exception:  # a frame cut off by the runner's death
+            pass
+        self._tell(RunnerGone(generation, process.wait()))

@@ -1,0 +1,196 @@
+"""What the runner does: trace and search, in a process of its own (`runner`), started and ended by the engine's front.
+
+It does one job at a time and stays warm between jobs. Asked to stop, it kills what the job has started and ends the job
+at its next event; where that takes too long, the front kills it. When the front goes, it ends itself and all it has
+started.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+import queue
+import threading
+import time
+from collections.abc import Generator, Iterator, Mapping
+from typing import cast
+
+from mugraph.codegen.edit_check import edited_spans
+from mugraph.codegen.names import ALIAS
+from mugraph.codegen.sourcefile import EditError, SourceFile
+from mugraph.events import Event
+from mugraph.log import note
+from mugraph.memory.traces import recall_trace, remember_trace, trace_key
+from mugraph.pipeline import run_trace
+from mugraph.store import Store
+from mugraph.store.place import cache_folder
+from mugraph.store.results import FILE
+from mugraph.trace.entries import name_range
+from mugraph.trace.region import Range, Trace
+from mugraph.trace.source import Source
+from mugraph.trace.tracer import trace_file
+from mugraph.tune.device import UnknownTarget, detect, resolve
+from mugraph.worker.frames import (
+    Ended,
+    Happened,
+    Order,
+    RunnerReady,
+    SearchTrace,
+    Stop,
+    TracedFile,
+    TraceFile,
+    Word,
+    read,
+    write,
+)
+from mugraph.worker.processes import kill_children, reap
+
+
+class Blind(Store):
+    """Keeps what it is given and knows nothing: for a search that is to be done again."""
+
+    def get(self, key: str) -> Mapping[str, object] | None:
+        return None
+
+
+class Runner:
+    def __init__(self, source: int, sink: int) -> None:
+        self._source, self._sink = source, sink
+        self._orders: queue.Queue[TraceFile | SearchTrace] = queue.Queue()
+        self._current: int | None = None
+        self._stopped: set[int] = set()
+        self._lock = threading.Lock()
+
+    def serve(self) -> None:
+        began = time.monotonic()
+        threading.Thread(target=self._listen, name="orders", daemon=True).start()
+        device = detect()
+        self._say(RunnerReady(device, time.monotonic() - began))
+        while True:
+            order = self._orders.get()
+            with self._lock:
+                self._current = order.job
+            ended = self._done(order)
+            with self._lock:
+                self._current = None
+                self._stopped.discard(order.job)
+            left = kill_children()  # what the user's code has left behind
+            reap(left.children + left.others, 0.1)
+            self._say(ended)
+
+    def _done(self, order: TraceFile | SearchTrace) -> Ended:
+        try:
+            if self._is_stopped(order.job):
+                return Ended(order.job, stopped=True)
+            if isinstance(order, TraceFile):
+                self._trace(order)
+                return Ended(order.job, stopped=self._is_stopped(order.job))
+            return self._search(order)
+        except UnknownTarget as error:
+            return Ended(order.job, str(error))
+        except OSError as error:
+            return Ended(order.job, f"the system refuses: {error.strerror or error}")
+        except Exception as error:  # whatever it is, the next job must run
+            return Ended(order.job, f"an internal error ({type(error).__name__}); details are in {note(error, 'job')}")
+
+    def _trace(self, order: TraceFile) -> None:
+        began = time.monotonic()
+        recorded = order.recorded or None
+        with Store.open() as store:
+            key = trace_key(order.path, order.text, None, recorded)
+            trace = recall_trace(store, key)
+            if trace is None:
+                trace = trace_file(order.path, source=order.text, recorded_shapes=recorded, timeout_s=order.timeout_s)
+                if not self._is_stopped(order.job):
+                    remember_trace(store, key, trace)
+        if not self._is_stopped(order.job):
+            heads, applied = _heads(order.text, trace), _applied(order.text, trace)
+            self._say(TracedFile(order.job, trace, heads, applied, time.monotonic() - began))
+
+    def _search(self, order: SearchTrace) -> Ended:
+        device = detect()
+        target = resolve(order.options.target, device)
+        with Blind(cache_folder() / FILE) if order.again else Store.open() as store:
+            events = cast(
+                Generator[Event],
+                run_trace(
+                    order.trace,
+                    device,
+                    target,
+                    order.options,
+                    store,
+                    lambda: self._is_stopped(order.job),
+                    taken=order.taken,
+                ),
+            )
+            with contextlib.closing(events):
+                for event in events:
+                    if self._is_stopped(order.job):
+                        return Ended(order.job, stopped=True)
+                    self._say(Happened(order.job, event))
+        return Ended(order.job, notices=tuple(store.notices))
+
+    def _is_stopped(self, job: int) -> bool:
+        return job in self._stopped
+
+    def _listen(self) -> None:
+        while (order := cast(Order | None, read(self._source))) is not None:
+            if not isinstance(order, Stop):
+                self._orders.put(order)
+                continue
+            with self._lock:
+                self._stopped.add(order.job)
+                running = self._current == order.job
+            if running:  # it may be waiting for one of them
+                reap(kill_children().others, 0.1)
+        kill_children()
+        os._exit(0)
+
+    def _say(self, word: Word) -> None:
+        try:
+            write(self._sink, word)
+        except OSError:  # the front has gone
+            kill_children()
+            os._exit(0)
+
+
+def _heads(text: str, trace: Trace) -> dict[str, Range]:
+    """Where the functions of the regions are defined."""
+    wanted = {region.function for region in trace.regions}
+    try:
+        source = Source(trace.path, text)
+        return {name: name_range(source, node)[0] for name, node in _functions(source.tree.body, "") if name in wanted}
+    except (SyntaxError, ValueError, RecursionError, IndexError):
+        return {}
+
+
+def _applied(text: str, trace: Trace) -> frozenset[int]:
+    """Regions in code that an edit of ours has replaced."""
+    if ALIAS not in text:
+        return frozenset()
+    try:
+        file = SourceFile(text, None, "utf-8", bom=False)
+        spans = edited_spans(ast.parse(text), file)
+        places = [(file.offset(region.range.start), file.offset(region.range.end)) for region in trace.regions]
+    except (SyntaxError, ValueError, RecursionError, EditError):
+        return frozenset()
+    return frozenset(
+        number
+        for number, (start, end) in enumerate(places)
+        if any(start < last and first < end for first, last in spans)
+    )
+
+
+def _functions(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield prefix + node.name, node
+            yield from _functions(node.body, f"{prefix}{node.name}.<locals>.")
+        elif isinstance(node, ast.ClassDef):
+            yield from _functions(node.body, f"{prefix}{node.name}.")
+        else:
+            for name in ("body", "orelse", "finalbody"):
+                yield from _functions(getattr(node, name, []), prefix)
+            for handler in getattr(node, "handlers", []):
+                yield from _functions(handler.body, prefix)

@@ -1,0 +1,332 @@
+"""Which job runs, and its way through the runner: traced, searched, told, stopped.
+
+Called from the front's loop only. A job that is to end has `STOP_S` to do so by itself; then the runner is killed with
+all it has started, so that a cancelled job has its answer within 200 ms whatever it was doing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from mugraph import events
+from mugraph.pipeline import Options
+from mugraph.protocol import messages as m
+from mugraph.protocol.values import Priority, Settings
+from mugraph.recording.memory import recorded_shapes
+from mugraph.trace.entries import RecordedShapes
+from mugraph.tune.device import Device
+from mugraph.worker.documents import Known
+from mugraph.worker.frames import Ended, Happened, RunnerReady, SearchTrace, Stop, TracedFile, TraceFile, Word
+from mugraph.worker.jobs import Ending, Job, JobQueue
+from mugraph.worker.runner_process import RunnerProcess
+from mugraph.worker.states import all_states, region_state
+from mugraph.worker.texts import Unreadable, read, text_of
+
+Outcome = Literal["done", "cancelled", "superseded", "failed"]
+STOP_S = 0.08
+_log = logging.getLogger("mugraph.worker")
+
+
+class Schedule:
+    """
+    settings:  for jobs that begin from now on
+    device:    None until the runner has looked
+    documents: uri -> what is known of it
+    problem:   why nothing can be traced or searched here, one sentence; then every job fails with it
+    kill_at:   when `time_out` has to be called, by time.monotonic
+    restarts:  of the runner
+    """
+
+    def __init__(
+        self,
+        send: Callable[[m.FromEngine], None],
+        runner: RunnerProcess,
+        ready: Callable[[Device | None, str | None], None],
+        error: Callable[[str], None],
+    ) -> None:
+        """ready: called when the runner can work, or with why it cannot. error: takes note of what went wrong."""
+        self._send = send
+        self._runner = runner
+        self._ready = ready
+        self._error = error
+        self.settings = Settings()
+        self.device: Device | None = None
+        self.problem: str | None = None
+        self.documents: dict[str, Known] = {}
+        self.kill_at: float | None = None
+        self.restarts = 0
+        self._latest: dict[str, int] = {}
+        self._queue = JobQueue()
+        self._job: Job | None = None
+        self._is_ready = False
+        self._runs = itertools.count(1)
+        self._orders = itertools.count()
+
+    # ------------------------------------------------------------------ from the server
+
+    def start(self) -> str | None:
+        """The runner, so that it is warm when the first job comes. Why it cannot be started, if so."""
+        try:
+            self._runner.start()
+        except OSError as error:
+            sentence = f"the process that searches cannot be started: {error.strerror or error}"
+            self._ready(None, sentence)
+            return sentence
+        return None
+
+    def ask(self, request: m.Find | m.Search) -> None:
+        document = request.document
+        job = Job(request, next(self._orders), request.priority)
+        if document.version < self._latest.get(document.uri, document.version):
+            self._finish(job, "superseded")
+            return
+        if self.problem is not None:
+            self._finish(job, "failed", self.problem)
+            return
+        self._latest[document.uri] = document.version
+        self._end(lambda job: job.uri == document.uri and job.version < document.version, "superseded")
+        self._queue.add(job)
+        self._make_room()
+        self._next()
+
+    def cancel(self, id: int) -> None:
+        self._end(lambda job: job.request.id == id, "cancelled")
+
+    def cancel_document(self, uri: str) -> None:
+        self._end(lambda job: job.uri == uri, "cancelled")
+
+    def close(self, uri: str) -> None:
+        self.cancel_document(uri)
+        self.documents.pop(uri, None)
+        self._latest.pop(uri, None)
+
+    def prioritise(self, uri: str, priority: Priority) -> None:
+        for job in (*self._queue, *([self._job] if self._job else [])):
+            if job.uri == uri:
+                job.priority = priority
+        self._make_room()
+
+    def open_jobs(self) -> list[str]:
+        """Documents with jobs, the running one first."""
+        return [job.uri for job in (*([self._job] if self._job else []), *self._queue)]
+
+    # ------------------------------------------------------------------ from the runner
+
+    def heard(self, word: Word) -> None:
+        if isinstance(word, RunnerReady):
+            self._is_ready, self.device = True, word.device
+            self._ready(word.device, None)
+            return
+        job = self._job
+        if job is None or word.job != job.run:
+            return
+        if isinstance(word, Ended):
+            self._ended(job, word)
+        elif job.ending is None:
+            if isinstance(word, TracedFile):
+                self._traced(job, word)
+            else:
+                self._happened(job, word)
+
+    def gone(self, status: int) -> None:
+        """The runner has died by itself."""
+        self._runner.forget()
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        more = "; perhaps memory ran out" if status == -9 else ""
+        sentence = f"the process that searches {how}{more}"
+        self._error(sentence)
+        was_ready, self._is_ready = self._is_ready, False
+        job, self._job = self._job, None
+        if job is not None:
+            if job.ending is not None:
+                self._conclude(job, job.ending)
+            else:
+                self._finish(job, "failed", sentence)
+        self.kill_at = None
+        if was_ready:  # one that cannot even start is started again when there is something to do
+            self.restarts += 1
+            self.start()
+        else:
+            self._ready(None, f"{sentence} before it could work; see the engine's standard error")
+        self._next()
+
+    def time_out(self) -> None:
+        """The job did not stop in time."""
+        job, self._job = self._job, None
+        self.kill_at = None
+        self._runner.kill()
+        self._is_ready = False
+        self.restarts += 1
+        self.start()
+        if job is not None and job.ending is not None:
+            self._conclude(job, job.ending)
+        self._next()
+
+    # ------------------------------------------------------------------ a job's way
+
+    def _make_room(self) -> None:
+        if self._job is not None and self._job.ending is None and self._queue.more_urgent_than(self._job):
+            self._stop(self._job, "put back")
+
+    def _next(self) -> None:
+        while self._job is None and (job := self._queue.take()) is not None:
+            self._begin(job)
+
+    def _begin(self, job: Job) -> None:
+        job.began, job.ending, job.settings = time.monotonic(), None, self.settings
+        document = job.request.document
+        try:
+            text = read(document)
+            shapes: RecordedShapes = recorded_shapes(Path(document.path), text) if job.settings.recorded else {}
+            job.text = text_of(document, text, shapes)
+        except Unreadable as error:
+            self._finish(job, "failed", str(error))
+            return
+        known = self.documents.get(job.uri)
+        if known is not None and known.settled(job.text, job.settings):
+            known.at(job.text)
+            self._found(job, known, 0.0)
+            if self._is_find(job):
+                return
+            self._search(job, known)
+            return
+        self._runs_now(job)
+        self._send(m.Progress(job.request.id, job.uri, job.version, None, f"tracing {job.text.path.name}"))
+        timeout = job.settings.trace_timeout_s
+        self._order(job, TraceFile(job.run or 0, job.text.path, job.text.text, shapes, timeout))
+
+    def _runs_now(self, job: Job) -> None:
+        self._job, job.run = job, next(self._runs)
+
+    def _order(self, job: Job, order: TraceFile | SearchTrace) -> None:
+        cannot = self.start()
+        if cannot is not None:
+            self._job = None
+            self._finish(job, "failed", cannot)
+            return
+        self._runner.order(order)
+
+    def _traced(self, job: Job, word: TracedFile) -> None:
+        assert job.text is not None
+        assert self.device is not None
+        known = Known(job.text, job.settings, self.device, word.trace, word.heads, word.applied, word.seconds)
+        earlier = self.documents.get(job.uri)
+        if earlier is not None:
+            known.inherit(earlier)
+        self.documents[job.uri] = job.known = known
+        self._found(job, known, word.seconds)
+
+    def _found(self, job: Job, known: Known, seconds: float) -> None:
+        job.known = known
+        queued: list[int] = []
+        if isinstance(job.request, m.Search):
+            queued = known.searchable(job.request.keys, job.request.again)
+        states = all_states(known, queued)
+        self._send(m.Found(job.request.id, job.uri, job.version, states, list(known.trace.errors), seconds))
+
+    def _search(self, job: Job, known: Known) -> None:
+        """The second half of a Search: what has no result yet."""
+        assert isinstance(job.request, m.Search)
+        numbers = job.numbers = known.searchable(job.request.keys, job.request.again)
+        if not numbers:
+            self._job = None
+            self._finish(job, "done")
+            return
+        self._runs_now(job)
+        trace = replace(known.trace, regions=tuple(known.trace.regions[number] for number in numbers), errors=())
+        settings = job.settings
+        options = Options(settings.target, settings.budget_s, settings.measure, settings.trace_timeout_s)
+        again = job.request.again
+        self._order(job, SearchTrace(job.run or 0, trace, options, known.taken(numbers), again))
+
+    def _happened(self, job: Job, word: Happened) -> None:
+        known, numbers, event = job.known, job.numbers, word.event
+        if known is None or numbers is None:
+            return
+        if isinstance(event, events.Done):
+            job.message = "; ".join(event.result.errors)
+            return
+        if isinstance(event, events.Traced):
+            return
+        number, of, key = event.region, len(numbers), known.keys[numbers[event.region]]
+        about = (job.request.id, job.uri, job.version)
+        match event:
+            case events.Searching():
+                if job.searching != key:
+                    job.searching = key
+                    state = region_state(known, numbers[number], "searching")
+                    self._send(m.RegionChanged(*about, state, number, of))
+                what = f"searching {event.function}"
+                self._send(m.Progress(*about, key, what, number, of, event.topologies, event.seconds))
+            case events.Working():
+                self._send(m.Progress(*about, key, event.what, number, of, done=event.done, total=event.of))
+            case events.FirstHit():
+                self._send(m.FirstHit(*about, key, event.seconds, len(event.block.block_ops)))
+            case events.Better():
+                self._send(m.BetterHit(*about, key, event.candidate.estimate_us))
+            case events.RegionDone():
+                known.results[key] = event.result
+                self._send(m.RegionChanged(*about, region_state(known, numbers[number]), number, of))
+
+    # ------------------------------------------------------------------ ends
+
+    def _end(self, which: Callable[[Job], bool], ending: Literal["cancelled", "superseded"]) -> None:
+        """Ends the jobs it applies to: those that wait at once, the running one as soon as it has stopped."""
+        for job in [job for job in self._queue if which(job)]:
+            self._queue.remove(job)
+            self._finish(job, ending)
+        if self._job is not None and which(self._job):
+            if self._job.ending is None:
+                self._stop(self._job, ending)
+            elif self._job.ending == "put back":
+                self._job.ending = ending
+
+    def _stop(self, job: Job, ending: Ending) -> None:
+        job.ending = ending
+        self._runner.order(Stop(job.run or 0))
+        self.kill_at = time.monotonic() + STOP_S
+
+    def _ended(self, job: Job, word: Ended) -> None:
+        for notice in word.notices:
+            self._send(m.Notice(notice))
+        self.kill_at = None
+        if job.ending is not None:
+            self._job = None
+            self._conclude(job, job.ending)
+        elif word.error is not None:
+            self._job = None
+            self._error(word.error)
+            self._finish(job, "failed", word.error)
+        elif job.known is not None and job.numbers is None and not self._is_find(job):
+            self._search(job, job.known)
+        else:
+            self._job = None
+            self._finish(job, "done", job.message)
+        self._next()
+
+    def _conclude(self, job: Job, ending: Ending) -> None:
+        """Of a job that was stopped."""
+        if ending == "put back":
+            job.run, job.known, job.numbers, job.searching = None, None, None, None
+            self._queue.add(job)
+        else:
+            self._finish(job, ending)
+
+    def _finish(self, job: Job, outcome: Outcome, message: str = "") -> None:
+        request = job.request
+        if isinstance(request, m.Find):
+            if outcome != "done":
+                self._send(m.Failed(request.id, message or outcome))
+            return
+        seconds = time.monotonic() - job.began
+        self._send(m.Finished(request.id, job.uri, job.version, outcome, message, seconds))
+
+    @staticmethod
+    def _is_find(job: Job) -> bool:
+        return isinstance(job.request, m.Find)

@@ -1,0 +1,126 @@
+"""What a person is told of a region: the protocol's value for what tracing and searching have found."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from mugraph.codegen.names import mugraph_id
+from mugraph.document import finite, verdicts_of
+from mugraph.events import RegionResult, SearchReport, Timing
+from mugraph.ir.mugraph import GraphKernel
+from mugraph.protocol import values
+from mugraph.report import evidence
+from mugraph.trace.region import Range, Region
+from mugraph.worker.documents import Known
+
+_WAITING: dict[values.RegionStatus, str] = {"queued": "to be searched", "searching": "searching for kernels"}
+
+
+def region_state(known: Known, number: int, status: values.RegionStatus | None = None) -> values.Region:
+    """status: what it is now, where that is not what was found."""
+    region, key = known.trace.regions[number], known.keys[number]
+    state = _traced(known, region, key)
+    result = known.results.get(key)
+    if number in known.applied:
+        message = f"{region.function}: a generated kernel replaces this code already"
+        return _with(state, status="applied", message=message)
+    if region.status is not None:
+        return _with(state, status=region.status, message=region.reason or f"{region.function} cannot be searched")
+    if status is not None or result is None:
+        status = status or "queued"
+        return _with(state, status=status, message=f"{region.function}: {_WAITING.get(status, status)}")
+    return _with(state, **_found(result))
+
+
+def all_states(known: Known, queued: Collection[int] = ()) -> list[values.Region]:
+    """queued: positions of the regions that will be searched, whatever was found before."""
+    return [
+        region_state(known, number, "queued" if number in queued else None)
+        for number in range(len(known.trace.regions))
+    ]
+
+
+def _with(state: values.Region, **changes: object) -> values.Region:
+    return msgspec.structs.replace(state, **changes)
+
+
+def _traced(known: Known, region: Region, key: str) -> values.Region:
+    return values.Region(
+        key=key,
+        function=region.function,
+        range=to_range(region.range),
+        name_range=to_range(known.heads.get(region.function, region.range)),
+        status="queued",
+        message="",
+        statements=[to_range(place) for place in dict.fromkeys(call.range for call in region.calls)],
+        inputs=[
+            values.Input(live.expression, list(region.values[live.value].shape), region.values[live.value].dtype)
+            for live in region.live_ins
+        ],
+    )
+
+
+def _found(result: RegionResult) -> dict[str, object]:
+    plan = result.plan
+    verdicts = verdicts_of(plan)
+    kernels = [kernel for kernel in plan.mugraph.kernels if isinstance(kernel, GraphKernel)] if plan else []
+    verified = bool(verdicts) and all(verdict.passed for verdict in verdicts)
+    return {
+        "status": result.status,
+        "message": _message(result, verified),
+        "verified": verified,
+        "lax": bool(verdicts) and all(verdict.lax for verdict in verdicts),
+        "applicable": result.status == "improved" and plan is not None,
+        "evidence": [sentence for verdict in verdicts for sentence in evidence(verdict)],
+        "timing": _timing(result.timing),
+        "search": _search(result.search, all(piece.from_store for piece in result.pieces)) if result.pieces else None,
+        "kernels": [kernel.name for kernel in kernels],
+        "block_ops": sum(len(kernel.block.block_ops) for kernel in kernels),
+        "id": mugraph_id(plan) if plan else "",
+    }
+
+
+def _message(result: RegionResult, verified: bool) -> str:
+    timing = result.timing
+    if result.status != "improved" or timing.speedup is None:
+        return result.reason or f"{result.region.function}: nothing faster than PyTorch was found"
+    checked = "verified" if verified else "NOT VERIFIED"
+    device = timing.device.upper() if timing.source == "estimated" else timing.device
+    if timing.source == "measured" and timing.baseline_us is not None and timing.optimized_us is not None:
+        times = f"measured {timing.optimized_us:.1f} µs against {timing.baseline_us:.1f}"
+        return f"{timing.speedup:.1f}× faster on {device}, {checked}; {times}"
+    return f"{timing.speedup:.1f}× faster on {device} by estimate, {checked}; not measured"
+
+
+def _timing(timing: Timing) -> values.Timing | None:
+    if timing.baseline_us is None and timing.optimized_us is None:
+        return None
+    return values.Timing(
+        timing.source,
+        timing.device,
+        timing.method,
+        finite(timing.baseline_us),
+        finite(timing.optimized_us),
+        finite(timing.speedup),
+        {name: us for name, us in timing.peers_us.items() if finite(us) is not None},
+    )
+
+
+def _search(report: SearchReport, from_store: bool) -> values.SearchSummary:
+    return values.SearchSummary(
+        report.topologies,
+        report.candidates,
+        report.complete,
+        report.ended_by,
+        report.total_s,
+        report.first_verified_s,
+        from_store,
+    )
+
+
+def to_range(place: Range) -> values.Range:
+    return values.Range(
+        values.Position(place.start.line, place.start.character), values.Position(place.end.line, place.end.character)
+    )

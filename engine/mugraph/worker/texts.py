@@ -1,0 +1,52 @@
+"""A document's text, from the message or from the disk, as bytes and as characters."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from hashlib import sha256
+from pathlib import Path
+
+from mugraph.protocol.values import Document
+from mugraph.trace.entries import RecordedShapes
+from mugraph.trace.source import read_source
+from mugraph.worker.documents import Text
+from mugraph.worker.neighbours import fingerprint
+
+
+class Unreadable(Exception):
+    """One sentence."""
+
+
+def text_of(document: Document, text: str, shapes: RecordedShapes) -> Text:
+    """shapes: that tracing it will use."""
+    path = Path(document.path).absolute()
+    around = sha256(f"{fingerprint(path, text)}{sorted(shapes.items(), key=repr)!r}".encode()).hexdigest()
+    return Text(document.uri, path, document.version, text, around)
+
+
+def read(document: Document) -> str:
+    """Without a byte-order mark. Raises Unreadable."""
+    if document.text is not None:
+        return document.text.removeprefix("\ufeff")
+    path = Path(document.path)
+    try:
+        return read_source(path)
+    except (OSError, UnicodeDecodeError, SyntaxError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise Unreadable(f"{path.name} cannot be read: {why}") from None
+
+
+def as_bytes(text: str) -> bytes:
+    """As an editor would save it: in the encoding it declares. Raises Unreadable."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(text.encode("utf-8", "surrogatepass")).readline)
+        return text.encode(encoding)
+    except (SyntaxError, UnicodeError, LookupError) as error:
+        raise Unreadable(f"the text cannot be written in the encoding it declares ({error})") from None
+
+
+def as_text(data: bytes) -> str:
+    """The reverse of `as_bytes`."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return data.decode(encoding)
