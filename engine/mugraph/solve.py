@@ -5,6 +5,7 @@ Part of the pipeline: it calls rooms in order and decides nothing they can decid
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
@@ -22,6 +23,7 @@ from mugraph.optimizer.order import by_depth
 from mugraph.optimizer.thread_fusion import fuse_threads
 from mugraph.search.cost import estimate_library_us
 from mugraph.search.limits import Limits, NotSearchable
+from mugraph.search.neighbours import neighbours
 from mugraph.search.run import Search
 from mugraph.search.schedules import candidates
 from mugraph.store.keys import versions
@@ -173,14 +175,17 @@ def _lowered(
     for candidate, verdict in ranked:
         block = by_depth(replace(candidate.block, name=name))
         try:
-            kernel = lower(block, candidate.schedule, target=target)
+            variants.append((_variant(replace(candidate, block=block), target), verdict))
         except Rejected as error:
             rejected[str(error)] += 1
-            continue
-        variants.append((Variant(replace(candidate, block=block), kernel), verdict))
         if len(variants) == most:
             break
     return variants
+
+
+def _variant(candidate: Candidate, target: Target) -> Variant:
+    """Raises codegen's Rejected."""
+    return Variant(candidate, lower(candidate.block, candidate.schedule, target=target))
 
 
 def _measured(
@@ -193,12 +198,22 @@ def _measured(
     rejected: Counter[str],
 ) -> Generator[Event, None, Solution | None]:
     yield Working(place.region, f"measuring {place.name}", 0, len(variants))
-    tuned = tune(piece.program, [variant for variant, _ in variants], measurer, tools.tester, tools.pool)
+
+    def around(variant: Variant) -> list[Variant]:
+        found: list[Variant] = []
+        for candidate in neighbours(variant.candidate, tools.target):
+            with contextlib.suppress(Rejected):
+                found.append(_variant(candidate, tools.target))
+        return found
+
+    ranked = [variant for variant, _ in variants]
+    tuned = tune(piece.program, ranked, measurer, tools.tester, tools.pool, around=around)
     rejected.update(reason for _, reason in tuned.refused)
     if not tuned.times:
         return None
     variant, summary, tested = tuned.times[0]
-    verdict = next(verdict for other, verdict in variants if other is variant)
+    # A neighbour has its topology, and so its verdict, from where the walk began.
+    verdict = next(verdict for other, verdict in variants if other.candidate.block is variant.candidate.block)
     verdict = _with_float(verdict, tested, dict(piece.program.sizes))
     plain_us = _plain_us(piece, measurer) if place.pieces > 1 else None
     return _solution(variant, variant.kernel, verdict, library_us, summary.median_us, plain_us)

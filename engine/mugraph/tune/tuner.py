@@ -1,4 +1,5 @@
-"""Which candidate is fastest here: measure the best few dozen by the cost model's rank, then the finalists together.
+"""Which candidate is fastest here: measure the best by the cost model's rank, then what lies around the fastest of
+them, then the finalists together.
 
 Compiled kernels are compared with float64 on the device before their time counts: compilers err.
 """
@@ -18,8 +19,12 @@ from mugraph.tune.messages import Agreed, Compiler, InputSpec, Subject
 from mugraph.tune.statistics import Summary, speedup
 from mugraph.verify.float_test import FloatResult, FloatTester
 
-MEASURED = 36
-"""How many candidates are measured: MCFuser's eight are few where the model is wrong, hundreds take minutes."""
+MEASURED = 24
+"""How many candidates are measured to begin with: MCFuser's eight are few where the model is wrong, hundreds take
+minutes."""
+WALKS = (10, 6)
+"""How many more, the best by estimate of those one step from the fastest few, in each round of a walk from there."""
+WALKERS = 3
 FINALISTS = 3
 PEERS: Mapping[str, Compiler] = {
     "eager": "none",
@@ -92,40 +97,29 @@ def tune(
     tester: FloatTester,
     pool: CompilePool | None = None,
     *,
-    limit: int = MEASURED,
+    around: Callable[[Variant], Sequence[Variant]] = lambda _: (),
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Tuned:
-    """Measure the first `limit` variants (ranked best first) of one program, and return the fastest that are right.
+    """Measure variants (ranked best first) of one program, walk from the fastest, return the fastest that are right.
 
     A time counts once the kernel agreed with float64 on the device. Kernels are checked from the fastest on until
     enough are right: the check takes seconds, a time milliseconds, and a slow kernel's time decides nothing.
 
     tester:   of this device
     pool:     compiles ahead of the measuring, in parallel
+    around:   variants one step from the given one, best first by estimate
     progress: called with (measured, of how many)
     """
-    chosen = list(variants[:limit])
-    refused: list[tuple[Variant, str]] = []
-    if pool is not None and chosen:
-        work = [(v.subject, _specs(program, v)) for v in chosen]
-        reasons = pool.compile(work)
-        refused += [(v, f"does not compile: {r}") for v, r in zip(chosen, reasons, strict=True) if r is not None]
-        chosen = [v for v, r in zip(chosen, reasons, strict=True) if r is None]
-    times: list[tuple[Variant, Summary]] = []
-    for count, variant in enumerate(chosen):
-        if cancelled():
+    batch = _Batch(program, measurer, pool, progress, cancelled)
+    batch.measure(variants[:MEASURED])
+    for most in WALKS:
+        near = sorted((v for start in batch.fastest(WALKERS) for v in around(start)), key=_estimate)
+        if not batch.measure(near, most):
             break
-        if progress is not None:
-            progress(count, len(chosen))
-        result = measurer.measure_kernel(variant.subject, _specs(program, variant), rounds=12)
-        if isinstance(result, Refused):
-            refused.append((variant, result.reason))
-        else:
-            times.append((variant, result))
-    times.sort(key=lambda pair: pair[1].median_us)
     right: list[tuple[Variant, Summary, FloatResult]] = []
-    for variant, summary in times:
+    refused = batch.refused
+    for variant, summary in sorted(batch.times, key=lambda pair: pair[1].median_us):
         if len(right) == FINALISTS or cancelled():
             break
         found = tester.test_kernel(variant.kernel, program)
@@ -133,7 +127,59 @@ def tune(
             right.append((variant, summary, found))
         else:
             refused.append((variant, found.reason or "wrong on the device"))
-    return Tuned(tuple(_again(program, right, measurer)), tuple(refused), len(times))
+    return Tuned(tuple(_again(program, right, measurer)), tuple(refused), len(batch.times))
+
+
+def _estimate(variant: Variant) -> float:
+    return variant.candidate.estimate_us
+
+
+@dataclass
+class _Batch:
+    """Variants measured so far, each once."""
+
+    program: TensorProgram
+    measurer: Measurer
+    pool: CompilePool | None
+    progress: Callable[[int, int], None] | None
+    cancelled: Callable[[], bool]
+    times: list[tuple[Variant, Summary]] = field(default_factory=list[tuple[Variant, Summary]])
+    refused: list[tuple[Variant, str]] = field(default_factory=list[tuple[Variant, str]])
+    seen: set[str] = field(default_factory=set[str])
+
+    def fastest(self, count: int) -> list[Variant]:
+        return [variant for variant, _ in sorted(self.times, key=lambda pair: pair[1].median_us)[:count]]
+
+    def measure(self, variants: Sequence[Variant], most: int | None = None) -> int:
+        """How many were new. most: of them."""
+        new: list[Variant] = []
+        for variant in variants:
+            text = variant.kernel.standalone()
+            if text not in self.seen and (most is None or len(new) < most):
+                self.seen.add(text)
+                new.append(variant)
+        chosen = self._compiled(new)
+        for variant in chosen:
+            if self.cancelled():
+                break
+            if self.progress is not None:
+                tried = len(self.times) + len(self.refused)
+                self.progress(tried, len(self.seen))
+            result = self.measurer.measure_kernel(variant.subject, _specs(self.program, variant), rounds=12)
+            if isinstance(result, Refused):
+                self.refused.append((variant, result.reason))
+            else:
+                self.times.append((variant, result))
+        return len(new)
+
+    def _compiled(self, variants: Sequence[Variant]) -> list[Variant]:
+        """Those that compile."""
+        if self.pool is None or not variants or self.cancelled():
+            return list(variants)
+        reasons = self.pool.compile([(v.subject, _specs(self.program, v)) for v in variants])
+        pairs = list(zip(variants, reasons, strict=True))
+        self.refused += [(v, f"does not compile: {reason}") for v, reason in pairs if reason is not None]
+        return [v for v, reason in pairs if reason is None]
 
 
 def _specs(program: TensorProgram, variant: Variant) -> tuple[InputSpec, ...]:

@@ -48,8 +48,8 @@ def run(request: Mapping[str, Any], device: torch.device, folder: Path) -> list[
     launch = _load(request["module"], request["launcher"], folder, request["number"])
     results: list[ScenarioResult] = []
     for position, scenario in enumerate(scenarios(program)):
-        generator = torch.Generator().manual_seed(request["seed"] + position)
-        inputs = make_inputs(program, scenario, generator, device)
+        generator = torch.Generator(device).manual_seed(request["seed"] + position)
+        inputs = make_inputs(program, scenario, generator)
         if inputs is None:
             continue
         # The interpreter is slow, and as deterministic in one scenario as in the next.

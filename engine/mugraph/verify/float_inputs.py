@@ -30,18 +30,17 @@ def scenarios(program: TensorProgram) -> tuple[Scenario, ...]:
     return ("normal", "magnitudes", "cancellation", *(("large logits",) if has_exp else ()))
 
 
-def make_inputs(
-    program: TensorProgram, scenario: Scenario, generator: torch.Generator, device: torch.device
-) -> dict[str, Tensor] | None:
-    """Tensor name -> tensor with the program's shapes, strides and types. Tensors with one source, shape and layout are
-    one tensor. None where the program's own values leave the range of its types however small the inputs are made."""
+def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Generator) -> dict[str, Tensor] | None:
+    """Tensor name -> tensor with the program's shapes, strides and types, on the generator's device. Tensors with one
+    source, shape and layout are one tensor. None where the program's own values leave the range of its types however
+    small the inputs are made."""
     owners: dict[tuple[str, tuple[int, ...], tuple[int, ...]], str] = {}
     home: dict[str, str] = {}
     for tensor in program.tensors:
         key = (tensor.source or f"tensor {tensor.name}", tensor.shape(program.sizes), tensor.strides)
         home[tensor.name] = owners.setdefault(key, tensor.name)
     drawn = {
-        name: _draw(program, program.tensor(name), scenario, number, generator).to(device)
+        name: _draw(program, program.tensor(name), scenario, number, generator)
         for number, name in enumerate(owners.values())
     }
     if scenario == "large logits":
@@ -61,9 +60,9 @@ def _draw(
     shape = tuple(
         1 if stride == 0 else size for size, stride in zip(tensor.shape(program.sizes), tensor.strides, strict=True)
     )
-    data = torch.randn(shape, generator=generator, dtype=torch.float64)
+    data = torch.randn(shape, generator=generator, dtype=torch.float64, device=generator.device)
     if scenario == "magnitudes" and len(shape) > 0:
-        rows = torch.randint(-6, 7, (shape[0],), generator=generator).to(torch.float64)
+        rows = torch.randint(-6, 7, (shape[0],), generator=generator, device=generator.device).to(torch.float64)
         data = data * torch.exp2(rows).reshape(-1, *(1 for _ in shape[1:]))
     if scenario == "cancellation":
         data = _mirror(program, tensor, data, -1.0 if number % 2 else 1.0, generator)
@@ -77,7 +76,7 @@ def _mirror(program: TensorProgram, tensor: Layout, data: Tensor, sign: float, g
         half = data.shape[position] // 2
         if half and reduced.intersection(dim):
             first = data.narrow(position, 0, half)
-            noise = torch.randn(first.shape, generator=generator, dtype=torch.float64)
+            noise = torch.randn(first.shape, generator=generator, dtype=torch.float64, device=generator.device)
             data.narrow(position, half, half).copy_(sign * first + noise / 16)
             return data
     return data

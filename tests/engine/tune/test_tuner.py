@@ -1,0 +1,145 @@
+"""Tuning walks from the fastest of the first batch, measures nothing twice, and takes only what is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import log2
+from typing import Any, cast
+
+import pytest
+from mugraph.codegen.kernel import Rejected
+from mugraph.codegen.lower import lower
+from mugraph.ir.block import Candidate, Schedule
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.target import TARGETS
+from mugraph.search.limits import Limits
+from mugraph.search.neighbours import key, neighbours
+from mugraph.search.run import Search
+from mugraph.search.schedules import ScheduleLimits, fits, schedules
+from mugraph.search.tiles import Shape
+from mugraph.trace.pieces import pieces
+from mugraph.trace.region import LaxPiece
+from mugraph.trace.tracer import trace_file
+from mugraph.tune.statistics import Summary
+from mugraph.tune.tuner import MEASURED, WALKS, Variant, tune
+from mugraph.verify.float_test import FloatResult
+
+TARGET = TARGETS["h100"]
+TEXT = """\
+import torch
+import torch.nn.functional as F
+
+
+# mugraph: x=f16[16, 512], w=f16[512, 1024]
+def gate(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return F.silu(x @ w)
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[TensorProgram, Candidate]:
+    """The program, and a poor schedule of its topology with a loop."""
+    path = tmp_path_factory.mktemp("tune") / "model.py"
+    path.write_text(TEXT)
+    (region,) = trace_file(path).regions
+    (piece,) = [unit for unit in pieces(region) if isinstance(unit, LaxPiece)]
+    block = next(f.block for f in Search(piece.program, Limits(seconds=5)).run() if f.block.loop_axes)
+    every = schedules(block, TARGET, ScheduleLimits(max_candidates=10_000))
+    return piece.program, every[-1]
+
+
+def variant(candidate: Candidate) -> Variant:
+    return Variant(candidate, lower(candidate.block, candidate.schedule, target=TARGET))
+
+
+def distance(schedule: Schedule) -> float:
+    """Steps from some best schedule: a landscape without other valleys."""
+    steps = abs(log2(schedule.num_warps / 4)) + abs(schedule.num_stages - 4) + schedule.swap
+    tiles = {**dict(schedule.grid), **schedule.loops}
+    pairs = zip(sorted(tiles.values()), (16, 64, 128), strict=False)
+    return steps + sum(abs(log2(tile / best)) for tile, best in pairs)
+
+
+@dataclass
+class Landscape:
+    """Stands for the measuring process: a kernel's time is its distance from the best."""
+
+    schedules: dict[str, Schedule]
+    asked: list[str] = field(default_factory=list)
+
+    def measure_kernel(self, subject: Any, inputs: object, rounds: int) -> Summary:
+        self.asked.append(subject.source)
+        return Summary(1.0 + distance(self.schedules[subject.source]), 0.01, rounds)
+
+    def compare(self, subjects: Sequence[Any], inputs: object) -> dict[str, Summary]:
+        return {s.name: Summary(1.0 + distance(self.schedules[s.source]), 0.01, 9) for s in subjects}
+
+
+@dataclass
+class Judge:
+    wrong: set[str]
+
+    def test_kernel(self, kernel: Any, program: TensorProgram) -> FloatResult:
+        passed = kernel.standalone() not in self.wrong
+        return FloatResult(passed, None if passed else "wrong", 1e-4, 1e-4, "GPU")
+
+
+def walk(program: TensorProgram, start: Candidate, wrong: set[str] | None = None) -> tuple[Any, Landscape]:
+    land = Landscape({})
+
+    def known(one: Variant) -> Variant:
+        land.schedules[one.kernel.standalone()] = one.candidate.schedule
+        return one
+
+    def around(one: Variant) -> list[Variant]:
+        near: list[Variant] = []
+        for candidate in neighbours(one.candidate, TARGET):
+            try:
+                near.append(known(variant(candidate)))
+            except Rejected:
+                continue
+        return near
+
+    tuned = tune(program, [known(variant(start))], cast(Any, land), cast(Any, Judge(wrong or set())), around=around)
+    return tuned, land
+
+
+def test_neighbours_are_one_step_away_and_fit(found: tuple[TensorProgram, Candidate]) -> None:
+    _, start = found
+    near = neighbours(start, TARGET)
+    assert near
+    assert len({key(candidate.schedule) for candidate in near}) == len(near)
+    shape = Shape(start.block)
+    for candidate in near:
+        a, b = start.schedule, candidate.schedule
+        steps = sum(
+            (
+                sum(dict(a.grid)[axis] != tile for axis, tile in b.grid),
+                sum(a.loops[axis] != tile for axis, tile in b.loops.items()),
+                a.swap != b.swap,
+                a.num_warps != b.num_warps,
+                a.num_stages != b.num_stages,
+            )
+        )
+        assert steps == 1
+        assert fits(shape, b, TARGET, ScheduleLimits())
+    assert [c.estimate_us for c in near] == sorted(c.estimate_us for c in near)
+
+
+def test_the_walk_improves_on_where_it_starts(found: tuple[TensorProgram, Candidate]) -> None:
+    program, start = found
+    tuned, land = walk(program, start)
+    assert len(land.asked) == len(set(land.asked)) == tuned.measured
+    assert tuned.measured <= MEASURED + sum(WALKS)
+    best = tuned.times[0][0].candidate.schedule
+    assert distance(best) <= distance(start.schedule) - 2  # a step in each of two rounds
+
+
+def test_a_wrong_kernel_is_passed_over_however_fast(found: tuple[TensorProgram, Candidate]) -> None:
+    program, start = found
+    first, _ = walk(program, start)
+    winner = first.times[0][0].kernel.standalone()
+    second, _ = walk(program, start, {winner})
+    assert [v.kernel.standalone() for v, _ in second.refused] == [winner]
+    assert winner not in [v.kernel.standalone() for v, _, _ in second.times]
