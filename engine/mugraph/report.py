@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.syntax import Syntax
+from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
@@ -16,6 +18,9 @@ from mugraph.events import FileResult, PieceResult, RegionResult, Timing
 from mugraph.ir.draw import draw_tree
 from mugraph.verify.verdict import Verdict
 
+_MARGIN = "  "
+_NARROW, _WIDE = 100, 160
+"""Columns a drawing has at least, and where it is not for a terminal."""
 _STYLE = {
     "improved": "bold green",
     "no-gain": "yellow",
@@ -26,34 +31,62 @@ _STYLE = {
 
 
 def print_report(result: FileResult, console: Console, *, verbose: bool, kernels: bool = True) -> None:
-    """kernels: the generated source as well."""
+    """kernels: the generated source as well. Drawings and code are never wrapped: a terminal that is too narrow breaks
+    the lines itself, and a file holds them as they are."""
+    width = console.width - len(_MARGIN) if console.is_terminal else _WIDE
     for region in result.regions:
-        console.print(_region(region, verbose, kernels, max(60, console.width - 4)))
+        for part in _region(region, verbose, kernels, max(_NARROW, width)):
+            if isinstance(part, _Verbatim):
+                for line in part.text.split("\n"):
+                    line.rstrip()
+                    console.print(Text(_MARGIN).append_text(line), soft_wrap=True)
+            else:
+                console.print(part)
         console.print()
-    console.print(_summary(result))
+    console.print(_summary(result), soft_wrap=True)
 
 
-def _region(result: RegionResult, verbose: bool, kernels: bool, width: int) -> RenderableType:
+@dataclass(frozen=True)
+class _Verbatim:
+    """Lines that mean something as they stand."""
+
+    text: Text
+
+
+def _region(result: RegionResult, verbose: bool, kernels: bool, width: int) -> Iterator[RenderableType | _Verbatim]:
     region = result.region
     first, last = region.range.start.line + 1, region.range.end.line + 1
     lines = f"line {first}" if first == last else f"lines {first}-{last}"
-    title = Text.assemble(
+    yield Text.assemble(
         (region.function, "bold"), f"  {lines}  ", (result.status, _STYLE.get(result.status, "")), _gain(result)
     )
-    body: list[RenderableType] = []
     if result.reason:
-        body.append(Text(result.reason))
+        yield _said("", result.reason)
     if result.plan is not None:
-        body.append(Text(draw_tree(result.plan.mugraph, width).rstrip()))
-        body += [Text(f"verified  {sentence}") for v in verdicts_of(result.plan) for sentence in evidence(v)]
-        body.append(Text(f"time      {time_text(result.timing)}"))
+        yield _Verbatim(Text(draw_tree(result.plan.mugraph, width).rstrip()))
+        for verdict in verdicts_of(result.plan):
+            for sentence in evidence(verdict):
+                yield _said("verified", sentence)
+        yield _said("time", time_text(result.timing))
         if kernels:
-            body += _sources(result)
+            yield from _sources(result)
     if result.pieces:
-        body.append(Text(f"search    {search_text(result)}"))
+        yield _said("search", search_text(result))
     if verbose:
-        body += [line for piece in result.pieces for line in _details(piece)]
-    return Group(title, Padding(Group(*body), (0, 0, 0, 2)))
+        for piece in result.pieces:
+            for detail in _details(piece):
+                yield Padding(detail, (0, 0, 0, len(_MARGIN)))
+
+
+def _said(what: str, sentence: str) -> RenderableType:
+    """A sentence under its heading, wrapped beside it."""
+    if not what:
+        return Padding(Text(sentence), (0, 0, 0, len(_MARGIN)))
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(min_width=len("verified"), no_wrap=True)
+    grid.add_column()
+    grid.add_row(Text(what, "dim"), Text(sentence))
+    return Padding(grid, (0, 0, 0, len(_MARGIN)), expand=False)
 
 
 def _gain(result: RegionResult) -> str:
@@ -108,12 +141,12 @@ def search_text(result: RegionResult) -> str:
     )
 
 
-def _sources(result: RegionResult) -> Iterator[RenderableType]:
+def _sources(result: RegionResult) -> Iterator[_Verbatim]:
     assert result.plan is not None
     for kernel in result.plan.mugraph.kernels:
         if kernel.name in result.sources:
-            yield Text("kernel")
-            yield Syntax(result.sources[kernel.name].jit, "python", background_color="default", word_wrap=True)
+            jit = result.sources[kernel.name].jit
+            yield _Verbatim(Syntax("", "python", background_color="default").highlight(jit))
 
 
 def _details(piece: PieceResult) -> Iterator[RenderableType]:
