@@ -9,11 +9,11 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import math
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Generator
+from concurrent.futures import Future
+from typing import Any, Protocol, cast
 
 from cattrs import Converter
 from lsprotocol import types
@@ -24,6 +24,7 @@ from pygls.exceptions import (
     JsonRpcParseError,
     JsonRpcServerNotInitialized,
 )
+from pygls.lsp.server import LanguageServer
 from pygls.protocol import (
     JsonRPCNotification,
     JsonRPCRequestMessage,
@@ -37,6 +38,30 @@ from mugraph_server.log import logger
 
 STOP_S = 1.2
 """For everything to end when the client asks for it; the process ends by force soon after."""
+CANCELLED_S = 0.2
+"""For requests that are open at a shutdown to be answered."""
+
+_OURS = (
+    types.SHUTDOWN,
+    types.EXIT,
+    types.TEXT_DOCUMENT_DID_OPEN,
+    types.TEXT_DOCUMENT_DID_CHANGE,
+    types.TEXT_DOCUMENT_DID_CLOSE,
+    types.NOTEBOOK_DOCUMENT_DID_OPEN,
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE,
+    types.NOTEBOOK_DOCUMENT_DID_CLOSE,
+    types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS,
+    types.WORKSPACE_EXECUTE_COMMAND,
+    types.WINDOW_WORK_DONE_PROGRESS_CANCEL,
+)
+"""Methods that pygls would handle by itself, with a generator and two futures for each message."""
+
+
+class Host(Protocol):
+    """What the server adds to the protocol."""
+
+    def adjust(self, capabilities: types.ServerCapabilities) -> None: ...
+    async def stop(self) -> None: ...
 
 
 def converter() -> Converter:
@@ -61,24 +86,29 @@ _FIELDS: dict[Any, tuple[str, ...]] = {
 class MugraphProtocol(LanguageServerProtocol):
     """`done` is set when there is nothing more to serve; `status` is then the process's exit status."""
 
-    def __init__(self, server: Any, made: Converter) -> None:
+    def __init__(self, server: LanguageServer, made: Converter) -> None:
         super().__init__(server, made)
         self.done = asyncio.Event()
         self.status = 1
-        self.arrivals = 0
+        self.host: Host | None = None
         self._began = False
+        builtin = cast("dict[str, object]", self.fm.builtin_features)  # pyright: ignore[reportUnknownMemberType]
+        for method in _OURS:
+            builtin.pop(method, None)
+        features = cast("dict[str, object]", self.fm.features)  # pyright: ignore[reportUnknownMemberType]
+        features[types.SHUTDOWN] = self._stop
+        features[types.EXIT] = self._leave
 
     # --- what comes in ------------------------------------------------------------------------------------------
 
     def receive(self, body: bytes) -> None:
         """Never raises."""
-        self.arrivals += 1
         try:
             message = json.loads(body)
         except (ValueError, RecursionError):
             self._refuse(None, JsonRpcParseError("the message is not JSON"))
             return
-        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        if not isinstance(message, dict) or cast("dict[str, Any]", message).get("jsonrpc") != "2.0":
             self._refuse(None, JsonRpcInvalidRequest("a message is an object with jsonrpc 2.0"))
             return
         message = cast("dict[str, Any]", message)
@@ -91,15 +121,18 @@ class MugraphProtocol(LanguageServerProtocol):
             if asks:  # an answer without an id (to what we could not read) is answered by nothing
                 self._refuse(None, JsonRpcInvalidRequest("an id is a whole number or a string"))
             return
+        if asks and identity in self._request_futures:
+            self._refuse(identity, JsonRpcInvalidRequest("there is an open request with this id"))
+            return
         error = self._untimely(method) if method is not None else None
         if error is not None:
             if asks:
                 self._refuse(identity, error)
             return
         try:
-            structured = self.structure_message(message)
+            structured: Any = self.structure_message(message)
         except Exception as wrong:
-            logger.warning("unreadable message: %s", method or "a response")
+            logger.warning("unreadable message: %.100s", method or "a response")
             if asks:
                 self._refuse(identity, wrong if isinstance(wrong, JsonRpcException) else JsonRpcInvalidParams())
             elif _valid(identity) is not None:
@@ -108,7 +141,7 @@ class MugraphProtocol(LanguageServerProtocol):
         try:
             self.handle_message(structured)
         except Exception:
-            logger.exception("a message could not be handled: %s", method or "a response")
+            logger.exception("a message could not be handled: %.100s", method or "a response")
 
     def _untimely(self, method: str) -> JsonRpcException | None:
         if self._shutdown:
@@ -127,116 +160,61 @@ class MugraphProtocol(LanguageServerProtocol):
 
     def _abandon(self, identity: Any) -> None:
         """An answer to a request of ours that cannot be read: whoever waits for it must not wait for ever."""
-        future = self._request_futures.get(identity)
-        if future is not None and not isinstance(future, asyncio.Future):
+        future: Any = self._request_futures.get(identity)
+        if isinstance(future, Future):
             self._request_futures.pop(identity, None)
             future.set_exception(JsonRpcException("the answer could not be read"))
 
     def _handle_response(self, msg_id: Any, result: Any = None, error: types.ResponseError | None = None) -> None:
-        future = self._request_futures.get(msg_id)
+        future: Any = self._request_futures.get(msg_id)
         if isinstance(future, asyncio.Future):
             logger.warning("a response carries the id of a request to us")  # both directions share pygls's table
             return
+        if isinstance(future, Future) and future.cancelled():  # we stopped waiting for it
+            self._request_futures.pop(msg_id, None)
+            return
         super()._handle_response(msg_id, result, error)
 
-    def _with_utf16(self, result: types.InitializeResult) -> types.InitializeResult:
-        """Positions are UTF-16, which every client knows: pygls would take whatever the client names first."""
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
+        result = yield from super().lsp_initialize(params)
+        # Positions are UTF-16, which every client knows: pygls would take whatever the client names first.
         result.capabilities.position_encoding = types.PositionEncodingKind.Utf16
+        if self.host is not None:
+            self.host.adjust(result.capabilities)
         return result
 
-    @lsp_method(types.INITIALIZE)
-    def lsp_initialize(self, params: types.InitializeParams) -> Any:
-        result = yield from super().lsp_initialize(params)
-        adjust = getattr(self._server, "adjust_capabilities", None)
-        if adjust is not None:
-            adjust(result.capabilities)
-        return self._with_utf16(result)
+    # --- the end ------------------------------------------------------------------------------------------------
 
-    # --- documents: at once, and leaving nothing behind -----------------------------------------------------------
-
-    def _pass(self, method: str, params: Any) -> None:
-        handler: Callable[[Any], object] | None = self.fm.features.get(method)
-        if handler is not None:
-            handler(params)
-
-    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
-    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
-        self._pass(types.TEXT_DOCUMENT_DID_OPEN, params)
-
-    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
-        self._pass(types.TEXT_DOCUMENT_DID_CHANGE, params)
-
-    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
-        self._pass(types.TEXT_DOCUMENT_DID_CLOSE, params)
-
-    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_OPEN)
-    def lsp_notebook_document__did_open(self, params: types.DidOpenNotebookDocumentParams) -> None:
-        self._pass(types.NOTEBOOK_DOCUMENT_DID_OPEN, params)
-
-    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
-    def lsp_notebook_document__did_change(self, params: types.DidChangeNotebookDocumentParams) -> None:
-        self._pass(types.NOTEBOOK_DOCUMENT_DID_CHANGE, params)
-
-    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
-    def lsp_notebook_document__did_close(self, params: types.DidCloseNotebookDocumentParams) -> None:
-        self._pass(types.NOTEBOOK_DOCUMENT_DID_CLOSE, params)
-
-    @lsp_method(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
-    def lsp_workspace__did_change_workspace_folders(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
-        self._pass(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, params)
-
-    @lsp_method(types.SET_TRACE)
-    def lsp_set_trace(self, params: types.SetTraceParams) -> None:
-        self.trace = params.value
-
-    @lsp_method(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
-    def lsp_work_done_progress_cancel(self, params: types.WorkDoneProgressCancelParams) -> None:
-        self._pass(types.WINDOW_WORK_DONE_PROGRESS_CANCEL, params)
-
-    # --- commands and the end --------------------------------------------------------------------------------------
-
-    @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
-    async def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> object:
-        """One that is under way at the shutdown answers null: the client asked for the end, not for an error."""
-        handler = self.fm.commands.get(params.command)
-        if handler is None:
-            raise JsonRpcInvalidParams(f"there is no command {params.command!r}")
-        arguments = list(params.arguments or ())
-        try:
-            result = handler(*arguments)
-            return await result if inspect.isawaitable(result) else result
-        except TypeError as error:
-            if error.__traceback__ is not None and error.__traceback__.tb_next is None:  # raised by the call itself
-                raise JsonRpcInvalidParams(f"wrong arguments for {params.command!r}") from None
-            raise
-        except asyncio.CancelledError:
-            if self._shutdown:
-                return None
-            raise
-
-    @lsp_method(types.SHUTDOWN)
-    async def lsp_shutdown(self, *_: object) -> None:
+    async def _stop(self, *_: object) -> None:
         """Everything that is open is cancelled and answered, then the engines stop; null comes last."""
         self._shutdown = True
         mine = self.msg_id
-        opened = [future for key, future in list(self._request_futures.items()) if key != mine]
-        for future in opened:
-            future.cancel()
-        tasks = [future for future in opened if isinstance(future, asyncio.Future)]
+        opened = cast("list[tuple[Any, object]]", list(self._request_futures.items()))
+        tasks: list[asyncio.Future[Any]] = []
+        for identity, future in opened:
+            if identity == mine:
+                continue
+            if isinstance(future, asyncio.Future):
+                tasks.append(cast("asyncio.Future[Any]", future))
+            elif isinstance(future, Future):
+                cast("Future[Any]", future).cancel()
+        for task in tasks:
+            task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=0.2)
-        stop: Any = self.fm.features.get(types.SHUTDOWN)
-        if stop is not None:
+            await asyncio.wait(tasks, timeout=CANCELLED_S)
+        if self.host is not None:
             try:
-                await asyncio.wait_for(stop(None), STOP_S)
+                await asyncio.wait_for(self.host.stop(), STOP_S)
             except Exception:
-                logger.exception("the engines did not stop in time")
+                logger.exception("not everything stopped in time")
 
-    @lsp_method(types.EXIT)
-    def lsp_exit(self, *_: object) -> None:
+    def _leave(self, *_: object) -> None:
         self.lost()
+
+    @property
+    def is_shut_down(self) -> bool:
+        return self._shutdown
 
     def lost(self) -> None:
         """The client left, with `exit` or without. 0 only if it had asked for the shutdown."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from lsprotocol import types
-from mugraph.protocol.values import KernelCheck, Region, RegionStatus
+from mugraph.protocol.values import KernelCheck, Recording, Region, RegionStatus
 from mugraph.protocol.values import Range as EngineRange
 
 from mugraph_server.documents.documents import Edit
@@ -72,7 +72,9 @@ class FileState:
     """What is known of one source.
 
     stamp:    of the text that the regions were found in
-    edits:    since then
+    checks:   of the generated kernels it uses, and where they are now
+    recordings: arguments that its functions were seen to be called with
+    unjudged: the text was edited, and has not been looked at since
     stale:    the text now means something else than that one
     broken:   why the text does not parse now; "" if it does
     looking:  asked for, and no answer yet; `heads` are lines that will probably have regions
@@ -85,6 +87,8 @@ class FileState:
     marks: tuple[Mark, ...] = ()
     errors: tuple[str, ...] = ()
     checks: tuple[tuple[KernelCheck, types.Range | None], ...] = ()
+    recordings: tuple[Recording, ...] = ()
+    unjudged: bool = False
     stale: bool = False
     broken: str = ""
     looking: bool = False
@@ -95,7 +99,7 @@ class FileState:
 
     def state(self, mark: Mark) -> RegionStatus:
         """What to say of it. Code that does not parse, or has been edited, is never said to be verified."""
-        if self.broken or self.stale or mark.touched:
+        if self.broken or self.stale or self.unjudged or mark.touched:
             return "stale"
         return mark.region.status
 
@@ -144,27 +148,40 @@ class Regions:
             file.marks = tuple(mark.edited(span, text) for mark in file.marks)
             file.checks = tuple((check, _moved(place, span, text)) for check, place in file.checks)
             file.heads = tuple(line for head in file.heads if (line := _moved_line(head, span, text)) is not None)
+        file.unjudged = True
         file.revision += 1  # without a word: views are asked for again by the editor that did this
 
-    def judged(self, uri: str, fingerprint: str, broken: str) -> None:
-        """The text has been looked at: does it parse, and does it mean what the regions were found in?"""
+    def judged(self, uri: str, fingerprint: str, broken: str, late: bool = False) -> None:
+        """The text has been looked at: does it parse, and does it mean what the regions were found in?
+
+        late: views may have been asked for since the edit, and have said that nothing is known of it
+        """
         file = self.file(uri)
         stale = bool(file.fingerprint) and fingerprint != file.fingerprint
-        if (stale, broken) != (file.stale, file.broken):
-            file.stale, file.broken = stale, broken
-            self.touch(file)
+        was_unjudged, file.unjudged = file.unjudged, False
+        changed = (stale, broken) != (file.stale, file.broken)
+        file.stale, file.broken = stale, broken
+        if changed or was_unjudged:
+            self.touch(file, lasting=changed or late)
 
     # --- what the engine says -----------------------------------------------------------------------------------
 
-    def asked(self, uri: str, heads: tuple[int, ...]) -> None:
+    def asked(self, uri: str, heads: tuple[int, ...], search: bool) -> None:
+        """search: False where it is only traced."""
         file = self.file(uri)
         file.looking = not file.marks
         file.heads = heads
-        file.searching = True
+        file.searching = search
         self.touch(file)
 
     def found(
-        self, uri: str, stamp: int, fingerprint: str, regions: Sequence[Region], errors: Sequence[str], since: list[Edit]
+        self,
+        uri: str,
+        stamp: int,
+        fingerprint: str,
+        regions: Sequence[Region],
+        errors: Sequence[str],
+        since: Sequence[Edit],
     ) -> None:
         file = self.file(uri)
         before = {mark.key: mark for mark in file.marks}
@@ -175,10 +192,10 @@ class Regions:
             marks.append(_placed(region, since, old.result if old is not None else None, Pace()))
         file.stamp, file.fingerprint = stamp, fingerprint
         file.marks, file.errors = tuple(marks), tuple(errors)
-        file.stale, file.broken, file.looking, file.tracing = False, "", False, ""
+        file.unjudged, file.stale, file.broken, file.looking, file.tracing = False, False, "", False, ""
         self.touch(file)
 
-    def region(self, uri: str, region: Region, since: list[Edit]) -> None:
+    def region(self, uri: str, region: Region, since: Sequence[Edit]) -> None:
         self._mark(uri, region.key, lambda mark: _placed(region, since, mark.result, mark.pace), lasting=True)
 
     def pace(self, uri: str, key: str | None, pace: Callable[[Pace], Pace], lasting: bool = False) -> None:
@@ -203,12 +220,18 @@ class Regions:
             )
         self.touch(file)
 
-    def checked(self, uri: str, checks: Sequence[KernelCheck], since: list[Edit]) -> None:
+    def checked(self, uri: str, checks: Sequence[KernelCheck]) -> None:
         file = self.file(uri)
-        kept = tuple((check, _since(to_range(check.range), since) if check.range else None) for check in checks)
+        kept = tuple((check, to_range(check.range) if check.range else None) for check in checks)
         if kept != file.checks:
             file.checks = kept
             self.touch(file)
+
+    def recorded(self, uri: str, recordings: Sequence[Recording]) -> None:
+        file = self._files.get(uri)
+        if file is not None and tuple(recordings) != file.recordings:
+            file.recordings = tuple(recordings)
+            self.touch(file, lasting=False)
 
     def _mark(self, uri: str, key: str, change: Callable[[Mark], Mark], lasting: bool) -> None:
         file = self._files.get(uri)
@@ -242,12 +265,6 @@ def _ended(mark: Mark, status: RegionStatus, message: str) -> Mark:
 
 def _with_status(region: Region, status: RegionStatus, message: str) -> Region:
     return Region(region.key, region.function, region.range, region.name_range, status, message, region.statements)
-
-
-def _since(place: types.Range, since: Sequence[Edit]) -> types.Range:
-    for span, text in since:
-        place = moved(place, span, text) or stretched(place, span, text)
-    return place
 
 
 def _moved(place: types.Range | None, span: types.Range, text: str) -> types.Range | None:

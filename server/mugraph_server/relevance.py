@@ -53,15 +53,30 @@ def look(text: str) -> Look:
     if not can_matter(text):
         return Look(False, "", _digest(text))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the user's invalid escape sequences are not ours to print
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        tree = _parse(text)
+    except _UNPARSABLE as error:
         return Look(False, _sentence(error), _digest(text))
     functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     comments = "\n".join(_comments(text))
     dump = ast.dump(tree)
     return Look(bool(functions), "", _digest(dump, comments), _heads(tree, text))
+
+
+def parses(text: str) -> bool:
+    try:
+        _parse(text)
+    except _UNPARSABLE:
+        return False
+    return True
+
+
+def _parse(text: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the user's invalid escape sequences are not ours to print
+        return ast.parse(text)
+
+
+_UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 async def look_apart(text: str) -> Look:

@@ -80,7 +80,7 @@ def _flat(given: Mapping[object, object], prefix: str) -> list[tuple[str, object
         if isinstance(value, Mapping) and path not in _KEYS:
             found += _flat(cast("Mapping[object, object]", value), f"{path}.")
         else:
-            found.append((path, value))
+            found.append((path, cast(object, value)))
     return found
 
 
@@ -150,7 +150,8 @@ KEYS = tuple(_KEYS)
 
 
 def _kind(value: object) -> str:
-    return {str: "a string", list: "a list", bool: "true or false"}.get(type(value), "a number")
+    kinds: dict[type, str] = {str: "a string", list: "a list", bool: "true or false"}
+    return kinds.get(type(value), "a number")
 
 
 def _shown(value: object) -> str:

@@ -92,9 +92,7 @@ class Documents:
         if source is not None and source.kind != "notebook":
             self._forget(source)
 
-    def _change(
-        self, source: Source, document: Document, change: types.TextDocumentContentChangeEvent
-    ) -> Edit | None:
+    def _change(self, source: Source, document: Document, change: types.TextDocumentContentChangeEvent) -> Edit | None:
         """The edit as it was understood, in the source's lines."""
         if isinstance(change, types.TextDocumentContentChangePartial):
             first = source.first_line(document)

@@ -11,7 +11,7 @@ from typing import Literal
 from lsprotocol.types import Position, Range
 
 from mugraph_server.documents.text import Text
-from mugraph_server.relevance import INLINE, Look, look
+from mugraph_server.relevance import INLINE, Look, look, parses
 
 _stamps = itertools.count(1)
 _MAGIC = re.compile(r"^(\s*)[%!?]", re.MULTILINE)
@@ -114,12 +114,18 @@ class Source:
         for document in self.documents:
             self._starts.append(line)
             text = str(document.text)
-            if _CELL_MAGIC.match(text):
-                text = re.sub(r"(?m)^.", "#", text)
-            else:
-                text = _MAGIC.sub(r"\1#", text)
+            text = _without_magics(text)
             if not text.endswith(("\n", "\r")):
                 text += "\n"
             parts.append(text)
             line += len(document.text.lines) - (1 if document.text.lines[-1] == "" else 0)
         self._text = "".join(parts)
+
+
+def _without_magics(text: str) -> str:
+    """A cell that is Python as it stands stays: an operator may begin a line too."""
+    if _CELL_MAGIC.match(text):
+        return re.sub(r"(?m)^.", "#", text)
+    if not _MAGIC.search(text) or parses(text):
+        return text
+    return _MAGIC.sub(r"\1#", text)

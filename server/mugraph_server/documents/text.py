@@ -1,4 +1,4 @@
-"""A text that is edited in place, by LSP's rules: lines end at \\n, \\r\\n or \\r and nowhere else, columns count UTF-16.
+"""A text that is edited in place by LSP's rules: lines end at \\n, \\r\\n or \\r, nowhere else; columns count UTF-16.
 
 Python's own splitlines() also splits at form feeds and Unicode separators, which editors do not: the two would drift
 apart in any file that holds one.

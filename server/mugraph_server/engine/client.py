@@ -6,7 +6,7 @@ import asyncio
 import itertools
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from mugraph.protocol import Decoder, Unreadable, encode
 from mugraph.protocol import messages as m
@@ -112,7 +112,7 @@ class EngineClient:
         self.process.kill_now()
 
     async def _read(self) -> None:
-        decoder: Decoder[FromEngine] = Decoder(FromEngine)  # pyright: ignore[reportArgumentType] # a union is no type
+        decoder = cast("Decoder[FromEngine]", Decoder(FromEngine))  # pyright: ignore # a union is no type
         sentence = ""
         try:
             while data := await self.process.read():

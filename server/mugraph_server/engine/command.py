@@ -51,7 +51,9 @@ def explain(error: Sequence[str], command: Command) -> str | None:
     last = "\n".join(error)
     if "No module named 'mugraph" in last or "No module named mugraph" in last:
         python = command.interpreter or "the engine's Python"
-        return f"{python} has no mugraph; install it there (python -m pip install mugraph) or choose another interpreter"
+        return (
+            f"{python} has no mugraph; install it there (python -m pip install mugraph) or choose another interpreter"
+        )
     if "No module named" in last:
         missing = last.rpartition("No module named")[2].strip().splitlines()[0].strip(" '\"")
         return f"{command.name} lacks the Python package {missing}; install mugraph there with its dependencies"

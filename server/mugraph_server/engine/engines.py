@@ -1,90 +1,75 @@
-"""All engines: one for each workspace root, all started by the same command."""
+"""All engines: one for each workspace root, started in the environment that root is set to."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from mugraph.protocol.messages import FromEngine
 from mugraph.protocol.values import Settings as EngineSettings
 
-from mugraph_server.engine.command import Command, choose
-from mugraph_server.engine.keeper import Keeper
-from mugraph_server.engine.state import EngineRefused, EngineStatus
+from mugraph_server.engine.command import choose
+from mugraph_server.engine.keeper import Keeper, Patience
+from mugraph_server.engine.state import EngineGone, EngineRefused, EngineStatus
+from mugraph_server.roots import Roots
 from mugraph_server.settings import Settings
 
 
 class Engines:
-    """event: what an engine says; changed: some engine's status is another now; refused: a sentence about a setting."""
+    """settings: of a root. event: what an engine says. changed: some engine's status is another now."""
 
     def __init__(
         self,
+        roots: Roots,
+        settings: Callable[[Path], Settings],
         event: Callable[[FromEngine], None],
         changed: Callable[[Keeper, EngineStatus], None],
-        refused: Callable[[str], None],
+        patience: Patience | None = None,
     ) -> None:
+        self._roots = roots
+        self._settings = settings
         self._event = event
         self._changed = changed
-        self._refused = refused
-        self._roots: list[Path] = []
+        self._patience = patience
         self._keepers: dict[Path, Keeper] = {}
-        self._command: Command = choose(Settings())
-        self._settings = EngineSettings()
 
     @property
     def keepers(self) -> list[Keeper]:
         return list(self._keepers.values())
 
-    @property
-    def command(self) -> Command:
-        return self._command
-
-    def set_roots(self, roots: Sequence[Path]) -> None:
-        """Before anything is asked, or when folders come; an engine of a folder that left stays until the end."""
-        self._roots = list(dict.fromkeys(roots))
-
-    def first_root(self) -> Path:
-        return self._roots[0] if self._roots else Path.cwd()
-
-    def root_of(self, path: str) -> Path:
-        """The innermost root around it, else its own folder."""
-        around = [root for root in self._roots if Path(path).is_relative_to(root)]
-        if around:
-            return max(around, key=lambda root: len(root.parts))
-        return self._roots[0] if self._roots else Path(path).parent
-
     def of(self, path: str) -> Keeper:
-        root = self.root_of(path)
-        keeper = self._keepers.get(root)
-        if keeper is None:
-
-            def changed(status: EngineStatus) -> None:
-                self._changed(self._keepers[root], status)
-
-            keeper = Keeper(root, self._command, self._settings, self._event, changed)
+        root = self._roots.of(path)
+        if root not in self._keepers:
+            settings = self._settings(root)
+            keeper = Keeper(root, choose(settings), to_engine(settings), self._event, self._changed, self._patience)
             self._keepers[root] = keeper
-        return keeper
+        return self._keepers[root]
 
-    async def configure(self, settings: Settings) -> bool:
-        """True if the command is another now: all engines have been stopped, and start again when they are needed."""
-        command = choose(settings)
-        self._settings = EngineSettings(settings.target, settings.budget_s, settings.measure)
-        if command != self._command:
-            self._command = command
-            gone, self._keepers = self._keepers, {}
-            await asyncio.gather(*(keeper.stop() for keeper in gone.values()))
-            return True
-        for keeper in self.keepers:
+    def moved(self) -> list[Path]:
+        """Roots whose engine would be started by another command now."""
+        return [root for root, keeper in self._keepers.items() if choose(self._settings(root)) != keeper.command]
+
+    async def retire(self, roots: Iterable[Path]) -> None:
+        """Their engines stop; others take their place when they are needed."""
+        gone = [self._keepers.pop(root) for root in roots]
+        await asyncio.gather(*(keeper.stop() for keeper in gone))
+
+    async def configure(self) -> list[str]:
+        """Tells every engine its settings; sentences about those that an engine refused."""
+        refused: list[str] = []
+        for root, keeper in list(self._keepers.items()):
             try:
-                await keeper.configure(self._settings)
+                await keeper.configure(to_engine(self._settings(root)))
             except EngineRefused as error:
-                self._refused(str(error))
-            except Exception:
-                continue  # it died; its successor begins with the new settings
-        return False
+                refused.append(str(error))
+            except EngineGone:
+                continue  # its successor begins with the new settings
+        return refused
 
     async def restart(self) -> None:
+        """What has changed about the choice of an environment counts from now on."""
+        await self.retire(self.moved())
         await asyncio.gather(*(keeper.restart() for keeper in self.keepers))
 
     async def stop(self) -> None:
@@ -93,3 +78,7 @@ class Engines:
     def kill_now(self) -> None:
         for keeper in self.keepers:
             keeper.kill_now()
+
+
+def to_engine(settings: Settings) -> EngineSettings:
+    return EngineSettings(settings.target, settings.budget_s, settings.measure)

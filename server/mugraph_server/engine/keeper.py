@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -35,7 +36,10 @@ class Patience:
 
 
 class Keeper:
-    """event: what the engine says beside answers. changed: called with every new status."""
+    """event: what the engine says beside answers. changed: called with every new status.
+
+    generation: counts the engines that became ready; one knows nothing of what was found by the one before it
+    """
 
     def __init__(
         self,
@@ -43,7 +47,7 @@ class Keeper:
         command: Command,
         settings: EngineSettings,
         event: Callable[[FromEngine], None],
-        changed: Callable[[EngineStatus], None],
+        changed: Callable[[Keeper, EngineStatus], None],
         patience: Patience | None = None,
     ) -> None:
         self.root = root
@@ -56,15 +60,20 @@ class Keeper:
         self._client: EngineClient | None = None
         self._starting: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._watched: EngineClient | None = None
         self._crashed: list[float] = []
         self._closed = False
+        self.generation = 0
 
     # --- what the server asks ---------------------------------------------------------------------------------------
 
     async def ask(self, message: ToEngine, answer: type[A]) -> A:
         """Starts the engine if need be. Raises EngineGone, EngineRefused."""
         client = await self._running()
-        if self._watching is None or self._watching.done():
+        if self._watching is None or self._watching.done() or self._watched is not client:
+            if self._watching is not None:
+                self._watching.cancel()
+            self._watched = client
             self._watching = asyncio.create_task(self._watch(client))
         return await client.ask(message, answer)
 
@@ -109,7 +118,7 @@ class Keeper:
         if self.status.state == "exited":
             self._begin("starting", 0.0)
         if self._starting is not None:
-            await asyncio.shield(self._starting)
+            await asyncio.wait({self._starting})  # its being cancelled (a restart) is not our being cancelled
         if self._client is None or self.status.state != "running":
             raise EngineGone(self.status.message or "the engine was stopped")
         return self._client
@@ -128,11 +137,12 @@ class Keeper:
             if missing is not None:
                 self._give_up(missing)
                 return
+            settings = self._settings
             try:
                 self._client, ready = await EngineClient.start(
                     self.command,
                     self.root,
-                    self._settings,
+                    settings,
                     self._event,
                     self._ended,
                     self._patience.start,
@@ -158,7 +168,12 @@ class Keeper:
             await client.stop()
             self._give_up(sentence)
             return
-        self._say(replace(self.status, state="running", message="", python=ready.python, device=ready.device.name))
+        self.generation += 1
+        status = replace(self.status, state="running", message="", python=ready.python, device=ready.device.name)
+        self._say(replace(status, versions=tuple(ready.versions.items())))
+        if settings != self._settings:  # they were changed while it started
+            with contextlib.suppress(EngineGone, EngineRefused):
+                await self._client.ask(m.Configure(next(ids), self._settings), m.Configured)
 
     def _started(self, client: EngineClient) -> None:
         self._client = client
@@ -192,16 +207,18 @@ class Keeper:
 
     def _say(self, status: EngineStatus) -> None:
         self.status = status
-        self._changed(status)
+        self._changed(self, status)
 
     async def _halt(self) -> None:
-        for task in (self._starting, self._watching):
-            if task is not None and not task.done():
-                task.cancel()
-        self._starting = self._watching = None
+        tasks = [task for task in (self._starting, self._watching) if task is not None and not task.done()]
+        self._starting = self._watching = self._watched = None
         client, self._client = self._client, None
+        for task in tasks:
+            task.cancel()
         if client is not None:
             await client.stop()
+        if tasks:
+            await asyncio.wait(tasks)
 
     async def _watch(self, client: EngineClient) -> None:
         """While something is open, and only then: an engine that does not answer a ping is not going to answer that."""

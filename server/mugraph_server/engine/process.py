@@ -16,26 +16,45 @@ from mugraph_server.engine.command import Command
 from mugraph_server.log import logger
 
 _CHUNK = 1 << 16
+_BUFFER = 1 << 20
 _LINE = 400
+_LATE_S = 0.05
+"""After its end, for what it wrote last to be read."""
 ASKED_S, TERMINATED_S = 0.5, 0.4
 """How long it may take after being asked to exit, and after SIGTERM."""
+
+
+class _Streams(asyncio.subprocess.SubprocessStreamProtocol):
+    """asyncio's `wait` also waits for the pipes, which whatever the engine started may hold open for ever."""
+
+    def __init__(self) -> None:
+        super().__init__(_BUFFER, asyncio.get_running_loop())
+        self.exited = asyncio.Event()
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self.exited.set()
 
 
 class EngineProcess:
     """last_words: the end of its standard error."""
 
-    def __init__(self, process: asyncio.subprocess.Process, command: Command) -> None:
-        self._process = process
-        self._command = command
+    def __init__(self, transport: asyncio.SubprocessTransport, streams: _Streams) -> None:
+        self._transport = transport
+        self._streams = streams
+        self._process = asyncio.subprocess.Process(transport, streams, asyncio.get_running_loop())
+        self._pid = transport.get_pid()
         self.last_words: deque[str] = deque(maxlen=20)
         self._drain = asyncio.create_task(self._read_errors())
+        self._farewell = asyncio.create_task(self._close_output())
         self._ending: asyncio.Task[None] | None = None
 
     @staticmethod
     async def start(command: Command, folder: Path) -> EngineProcess:
         """Raises OSError."""
         pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(
+        transport, streams = await asyncio.get_running_loop().subprocess_exec(
+            _Streams,
             *command.arguments,
             stdin=pipe,
             stdout=pipe,
@@ -44,15 +63,15 @@ class EngineProcess:
             start_new_session=True,  # a group of its own: an interrupt in the terminal is ours, and killpg reaches all
             env=os.environ | {"PYTHONUNBUFFERED": "1"},
         )
-        return EngineProcess(process, command)
+        return EngineProcess(transport, streams)
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return self._pid
 
     @property
     def status(self) -> int | None:
-        return self._process.returncode
+        return self._transport.get_returncode()
 
     async def read(self) -> bytes:
         """b"" at the end."""
@@ -64,9 +83,6 @@ class EngineProcess:
         stream = self._process.stdin
         if stream is not None and not stream.is_closing():
             stream.write(data)
-
-    async def wait(self) -> int:
-        return await self._process.wait()
 
     def words(self) -> str:
         return next((line for line in reversed(self.last_words) if line.strip()), "")
@@ -93,6 +109,8 @@ class EngineProcess:
         self.kill_family(family)
         await asyncio.wait({self._drain}, timeout=0.2)  # its last words may still be in the pipe
         self._drain.cancel()
+        self._farewell.cancel()
+        self._transport.close()
 
     def kill_now(self) -> None:
         """Without waiting: the server's own last moment."""
@@ -119,10 +137,18 @@ class EngineProcess:
 
     async def _gone(self, seconds: float) -> bool:
         try:
-            await asyncio.wait_for(self._process.wait(), seconds)
+            await asyncio.wait_for(self._streams.exited.wait(), seconds)
         except TimeoutError:
             return False
         return True
+
+    async def _close_output(self) -> None:
+        """Once it is dead nothing more will be answered, whoever else still holds the pipe's other end."""
+        await self._streams.exited.wait()
+        await asyncio.sleep(_LATE_S)
+        output = self._transport.get_pipe_transport(1)
+        if output is not None:
+            output.close()
 
     async def _read_errors(self) -> None:
         """In chunks: lines may lack their ends, and a full pipe stops the engine."""

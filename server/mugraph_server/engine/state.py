@@ -18,6 +18,7 @@ class EngineStatus:
     command: str = ""
     python: str = ""
     device: str = ""
+    versions: tuple[tuple[str, str], ...] = ()
     pid: int | None = None
     restarts: int = 0
     crashes: tuple[str, ...] = ()

@@ -9,9 +9,8 @@ from lsprotocol import types
 
 from mugraph_server.documents.source import Document, Source
 from mugraph_server.regions import FileState
+from mugraph_server.views.code_actions import AGAIN, APPLY, REVERT, SHAPES
 from mugraph_server.views.words import lens
-
-APPLY, AGAIN, SHAPES, REVERT = "mugraph.apply", "mugraph.searchAgain", "mugraph.insertShapes", "mugraph.revert"
 
 
 def lenses(source: Source, document: Document, file: FileState) -> list[types.CodeLens]:
@@ -24,8 +23,10 @@ def lenses(source: Source, document: Document, file: FileState) -> list[types.Co
         title = lens(file, mark)
         command, arguments = "", None
         if state == "improved" and mark.region.applicable:
-            command, arguments = APPLY, [source.uri, mark.key]
-        elif state in ("stale", "failed", "no-gain") and not file.broken:
+            command, arguments = APPLY, [source.uri, [mark.key]]
+        elif (state in ("stale", "failed", "no-gain") and not file.broken) or (
+            state == "queued" and not file.searching
+        ):
             command, arguments = AGAIN, [source.uri, mark.key]
         elif state == "needs-shapes":
             command, arguments = SHAPES, [source.uri, mark.region.function]

@@ -42,9 +42,7 @@ def result_id(source: Source, file: FileState | None) -> str:
     return f"{source.stamp}.{file.revision if file is not None else 0}"
 
 
-def _region(
-    source: Source, document: Document, file: FileState, mark: Mark, related: bool
-) -> types.Diagnostic | None:
+def _region(source: Source, document: Document, file: FileState, mark: Mark, related: bool) -> types.Diagnostic | None:
     state = file.state(mark)
     if state not in _SHOWN:
         return None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-from urllib.parse import quote
-
 import json
+from urllib.parse import quote
 
 from lsprotocol import types
 
@@ -32,7 +31,7 @@ def mark_at(source: Source, document: Document, file: FileState, position: types
 def content(
     source: Source, file: FileState, mark: Mark, drawing: str | None, images: bool, commands: frozenset[str]
 ) -> types.MarkupContent:
-    """drawing: a tree or an SVG, None where there is none or it is not there yet. commands: those that links may run."""
+    """drawing: a tree or an SVG; None where there is none, or not yet. commands: those that links may run."""
     parts = [f"**mugraph: {sentence(file, mark)}**"]
     region = mark.region
     state = file.state(mark)

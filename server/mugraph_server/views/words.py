@@ -32,8 +32,10 @@ def sentence(file: FileState, mark: Mark) -> str:
     if state == "stale":
         if file.broken:
             return f"the file cannot be parsed ({file.broken})"
-        why = "the code has changed since" if file.stale or mark.touched else mark.region.message
+        why = "the code has changed since" if file.stale or file.unjudged or mark.touched else mark.region.message
         return f"{why}; before: {_before(mark.result)}" if mark.result is not None else why
+    if state == "queued" and not file.searching:
+        return "not searched yet"
     if state in ("queued", "searching"):
         return pace(mark)
     return mark.region.message
@@ -67,7 +69,7 @@ def lens(file: FileState, mark: Mark) -> str:
         count = f" {mark.pace.number + 1}/{mark.pace.of}" if mark.pace.of > 1 else ""
         return f"searching…{count}{before}"
     return {
-        "queued": f"searching…{before}",
+        "queued": f"searching…{before}" if file.searching else "not searched yet: search",
         "stale": f"changed; save to search again{before}" if not file.broken else "waiting for code that parses",
         "no-gain": "PyTorch's own kernels are as good here",
         "needs-shapes": "needs shapes: insert a comment",

@@ -1,0 +1,70 @@
+"""The server as a process: how it begins, and that it ends, whatever is going on in it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from mugraph_server import log, parent
+from mugraph_server.log import logger
+from mugraph_server.transport import serve_stdio, serve_tcp
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Does not return once it has served: the process ends with every thread there is. 2 for wrong usage."""
+    parser = argparse.ArgumentParser("mugraph server", description="The language server.", allow_abbrev=False)
+    way = parser.add_mutually_exclusive_group(required=True)
+    way.add_argument("--stdio", action="store_true", help="speak on standard input and output")
+    way.add_argument("--tcp", type=int, metavar="PORT", help="wait for one client on this port; 0 chooses a free one")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
+    try:
+        given = parser.parse_args(arguments)
+    except SystemExit as error:
+        return 2 if error.code else 0
+    log.start()
+    try:
+        status = asyncio.run(serve(given.tcp, given.host))
+    except OSError as error:
+        print(f"mugraph server: port {given.tcp} cannot be used: {error.strerror or error}", file=sys.stderr)
+        status = 1
+    logging.shutdown()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.flush()
+    os._exit(status)
+
+
+async def serve(port: int | None, host: str) -> int:
+    """Until the client leaves. Exit status. port: None for standard input and output."""
+    from mugraph_server.server import MugraphServer
+
+    loop = asyncio.get_running_loop()
+    server = MugraphServer()
+    protocol = server.protocol
+
+    def end() -> None:
+        """From any thread."""
+        parent.exit_within(parent.GRACE_S, 1, server.session.kill_now)
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(protocol.lost)
+
+    def initialized(process_id: int | None) -> None:
+        if process_id is not None and port is None:  # over TCP it may be a process of another machine
+            parent.watch(process_id, end)
+
+    server.on_initialize = initialized
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, end)
+    await (serve_stdio(protocol) if port is None else serve_tcp(protocol, port, host))
+    parent.exit_within(parent.GRACE_S, protocol.status, server.session.kill_now)
+    try:
+        await asyncio.wait_for(server.session.stop(), parent.GRACE_S)
+    except TimeoutError:
+        logger.error("the engines did not stop in time; they are killed")
+    server.session.kill_now()
+    return protocol.status

@@ -1,0 +1,271 @@
+"""One client's session: what it has open, what is known of it, and the engines that find that out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from lsprotocol import types
+from mugraph.protocol import messages as m
+from mugraph.protocol.messages import FromEngine
+from pygls.uris import from_fs_path, to_fs_path
+
+from mugraph_server import log
+from mugraph_server.abilities import read as read_abilities
+from mugraph_server.analysis import Analysis
+from mugraph_server.client import Client
+from mugraph_server.configuration import Configuration, read_options
+from mugraph_server.documents.source import Source
+from mugraph_server.engine.engines import Engines
+from mugraph_server.engine.keeper import Keeper
+from mugraph_server.engine.state import EngineStatus
+from mugraph_server.inquiries import Form, Inquiries, Theme
+from mugraph_server.log import logger
+from mugraph_server.publisher import Publisher
+from mugraph_server.regions import Regions
+from mugraph_server.roots import Roots
+from mugraph_server.searches import Searches
+from mugraph_server.settings import Settings
+from mugraph_server.views.status import EngineView, status
+from mugraph_server.watch import Watch
+
+CONFIGURED_S = 3.0
+"""How long a client may take to answer what its configuration is, before the defaults count."""
+
+
+class Session:
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.roots = Roots()
+        self.configuration = Configuration()
+        self._options: object = None
+        self._configured = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._told: set[str] = set()
+        self._watch: Watch | None = None
+        self._stopping = False
+        self.regions = Regions(self._changed)
+        self.engines = Engines(self.roots, self.configuration.of, self._event, self._engine_changed)
+        self.searches = Searches(self.regions, self.engines, self._source, self.spawn)
+        self.analysis = Analysis(self.regions, self.searches, self.roots, self.settings, self._ready, self.spawn)
+        self.documents = self.analysis.documents
+        self.inquiries = Inquiries(
+            self.regions, self.engines, self.searches, self._is_current, self._drawn_as, self.spawn
+        )
+        self.publisher = Publisher(
+            client,
+            self.regions,
+            self._source,
+            lambda uri: self.documents.source(uri) is not None,
+            lambda source: self.settings(source).diagnostics,
+            self.status,
+            self.spawn,
+        )
+        self.analysis.on_settled = self.inquiries.settled
+        self.analysis.on_open = self._opened
+        self.analysis.on_close = self._closed
+
+    # --- beginning and end ----------------------------------------------------------------------------------------
+
+    def begin(self, params: types.InitializeParams) -> None:
+        options, given = read_options(params.initialization_options)
+        self.client.can = read_abilities(params.capabilities, given)
+        self._options = options.settings
+        self._wrong(self.configuration.begin(options))
+        folders = [folder.uri for folder in params.workspace_folders or ()]
+        if not folders and params.root_uri:
+            folders = [params.root_uri]
+        self.roots.set(_paths(folders))
+        log.set_level(self.configuration.default.log_level)
+
+    def begun(self) -> None:
+        """The client is ready for questions."""
+        if self.client.can.configuration:
+            self.spawn(self._first_configuration())
+        else:
+            self._configured.set()
+        self.publisher.soon()
+
+    async def _first_configuration(self) -> None:
+        if self.client.can.registers_configuration:
+            options = types.DidChangeConfigurationRegistrationOptions(section="mugraph")
+            self.spawn(self.client.register(types.WORKSPACE_DID_CHANGE_CONFIGURATION, options))
+        try:
+            await asyncio.wait_for(self.pull_configuration(), CONFIGURED_S)
+        except TimeoutError:
+            logger.warning("the client did not say its configuration; the defaults count")
+        finally:
+            self._configured.set()
+
+    async def _ready(self) -> None:
+        await self._configured.wait()
+
+    async def stop(self) -> None:
+        self._stopping = True
+        if self._watch is not None:
+            self._watch.stop()
+        await self.engines.stop()
+
+    def kill_now(self) -> None:
+        self.engines.kill_now()
+
+    # --- settings -------------------------------------------------------------------------------------------------
+
+    def settings(self, source: Source) -> Settings:
+        return self.configuration.of(self.roots.of(source.path))
+
+    def set_folders(self, event: types.WorkspaceFoldersChangeEvent) -> None:
+        gone = set(_paths([folder.uri for folder in event.removed]))
+        added = _paths([folder.uri for folder in event.added])
+        self.roots.set([root for root in self.roots.folders if root not in gone] + added)
+        self.spawn(self._folders_changed(gone))
+
+    async def _folders_changed(self, gone: set[Path]) -> None:
+        await self.engines.retire([k.root for k in self.engines.keepers if k.root in gone])
+        if self.client.can.configuration:
+            await self.pull_configuration()
+
+    async def pull_configuration(self) -> None:
+        roots = self.roots.folders
+        answers = await self.client.configuration([None, *(from_fs_path(str(root)) for root in roots)])
+        default = answers[0] or self._options
+        by_root = {root: given or self._options for root, given in zip(roots, answers[1:], strict=True)}
+        await self._take(default, by_root)
+
+    async def push_configuration(self, given: object) -> None:
+        """From clients that cannot be asked: all settings, or the section `mugraph` alone."""
+        if self.client.can.configuration:
+            await self.pull_configuration()
+            return
+        section = cast("dict[str, object]", given).get("mugraph", given) if isinstance(given, dict) else given
+        if section:
+            self._options = section
+            await self._take(section, {})
+
+    async def set_client_state(self, **changes: Any) -> None:
+        """trusted or theme."""
+        before = self._snapshot()
+        self.configuration.set(**changes)
+        await self._apply(before)
+
+    async def _take(self, default: object, by_root: dict[Path, object]) -> None:
+        before = self._snapshot()
+        self._wrong(self.configuration.take(default, by_root))
+        await self._apply(before)
+
+    def _snapshot(self) -> list[Settings]:
+        return [self.configuration.default, *(self.configuration.of(root) for root in self.roots.folders)]
+
+    async def _apply(self, before: list[Settings]) -> None:
+        """What has changed counts from now on, without a restart."""
+        now = self._snapshot()
+        if now == before:
+            return
+        log.set_level(self.configuration.default.log_level)
+        if not any(settings.enable and settings.trusted for settings in now):
+            self.analysis.stop_all()
+            await self.engines.stop()
+        else:
+            moved = self.engines.moved()
+            if moved:
+                self.searches.abandon_all()
+                await self.engines.retire(moved)
+            for sentence in await self.engines.configure():
+                self._say(sentence, types.MessageType.Warning)
+            if moved or [_searched(s) for s in now] != [_searched(s) for s in before]:
+                self.analysis.again_all()
+        self.publisher.all()
+        self.publisher.soon()
+
+    def _wrong(self, sentences: Sequence[str]) -> None:
+        for sentence in sentences:
+            self._say(sentence, types.MessageType.Warning)
+
+    # --- engines --------------------------------------------------------------------------------------------------
+
+    def _event(self, message: FromEngine) -> None:
+        if isinstance(message, m.Notice):
+            self._say(message.message, types.MessageType.Warning)
+            return
+        self.searches.event(message)
+        if isinstance(message, m.RegionChanged | m.Found):
+            source = self._source(message.uri)
+            found = message.regions if isinstance(message, m.Found) else [message.region]
+            for region in found:
+                if source is not None and region.status == "improved":
+                    self.inquiries.improved(source, region)
+
+    def _engine_changed(self, keeper: Keeper, now: EngineStatus) -> None:
+        logger.info("engine in %s: %s %s", keeper.root.name, now.state, now.message)
+        if now.state == "errored" and not self._stopping:
+            self._say(now.message, types.MessageType.Error)
+        if now.state == "running":
+            self._told.clear()  # the same trouble after a time that was good is news
+        self.publisher.soon()
+
+    async def restart_engines(self) -> None:
+        self.searches.abandon_all()
+        self._told.clear()
+        await self.engines.restart()
+        self.analysis.again_all()
+
+    def status(self) -> dict[str, Any]:
+        engines = [EngineView(str(keeper.root), keeper.status) for keeper in self.engines.keepers]
+        settings = self._snapshot()
+        enabled = any(one.enable for one in settings)
+        return status(self.regions.all(), engines, enabled, self.configuration.default.trusted)
+
+    # --- sources --------------------------------------------------------------------------------------------------
+
+    def _source(self, uri: str) -> Source | None:
+        return self.analysis.source(uri)
+
+    def _is_current(self, source: Source) -> bool:
+        return self._source(source.uri) is source
+
+    def _opened(self, source: Source) -> None:
+        if source.kind != "untitled":
+            if self._watch is None:
+                self._watch = Watch(self.analysis.outside)
+            self._watch.add(source.path)
+
+    def _closed(self, source: Source) -> None:
+        if source.kind != "untitled" and self._watch is not None:
+            self._watch.remove(source.path)
+
+    def _changed(self, uri: str, lasting: bool) -> None:
+        if not self._stopping:
+            self.publisher.changed(uri, lasting)
+
+    def _drawn_as(self) -> tuple[Form, Theme]:
+        return ("overview" if self.client.can.images else "text"), self.configuration.default.theme
+
+    # --- small things ---------------------------------------------------------------------------------------------
+
+    def _say(self, sentence: str, kind: types.MessageType) -> None:
+        """Once."""
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self.client.show(f"mugraph: {sentence}", kind)
+
+    def spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("something failed in the background", exc_info=error)
+
+
+def _searched(settings: Settings) -> tuple[object, ...]:
+    """The settings that another result, or any at all, could come of."""
+    return settings.enable, settings.trusted, settings.target, settings.measure, settings.search_on == "open"
+
+
+def _paths(uris: Sequence[str]) -> list[Path]:
+    return [Path(path) for uri in uris if (path := to_fs_path(uri)) is not None]
