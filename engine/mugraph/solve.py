@@ -36,7 +36,7 @@ from mugraph.tune.tuner import MEASURED, Variant, input_specs, tune
 from mugraph.verify.float_test import FloatResult, FloatTester
 from mugraph.verify.sizes import resize
 from mugraph.verify.verdict import Verdict
-from mugraph.verify.verifier import verify_topology
+from mugraph.verify.verifier import verify_schedule, verify_topology
 
 VERIFIED = 6
 """Distinct topologies, the best by estimate, that are verified and scheduled; the rest would not be chosen."""
@@ -240,7 +240,8 @@ def _interpreted(
     library_us: float,
     rejected: Counter[str],
 ) -> Generator[Event, None, Solution | None]:
-    """The best by estimate that is right in Triton's interpreter at reduced sizes (a full one takes minutes there)."""
+    """The best by estimate whose tiles are right over finite fields, and whose kernel in Triton's interpreter, at
+    reduced sizes (full ones take minutes there)."""
     for number, (variant, verdict) in enumerate(variants):
         yield Working(place.region, f"testing {place.name} in Triton's interpreter", number, len(variants))
         block, schedule = reduced(variant.candidate.block, variant.candidate.schedule)
@@ -249,7 +250,12 @@ def _interpreted(
         except Rejected as error:
             rejected[f"at reduced sizes: {error}"] += 1
             continue
-        tested = tools.tester.test_kernel(small, resize(piece.program, block.sizes))
+        program = resize(piece.program, block.sizes)
+        indexed = verify_schedule(program, block, schedule)
+        if not indexed.passed:
+            rejected[f"its tiles: {indexed.reason}"] += 1
+            continue
+        tested = tools.tester.test_kernel(small, program)
         if tested.passed:
             verdict = _with_float(verdict, tested, dict(block.sizes))
             return _solution(variant, variant.kernel, verdict, library_us, None)
