@@ -21,6 +21,7 @@ from mugraph.ir.target import TARGETS, Target
 
 _PRELUDE = """\
 import torch
+import torch.nn.functional as F
 from torch.autograd import forward_ad
 
 try:
@@ -123,7 +124,7 @@ MODULE_NAMES = frozenset(
     node.name if isinstance(node, ast.FunctionDef) else node.id
     for node in ast.walk(ast.parse(_PRELUDE + _MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0")))
     if isinstance(node, ast.FunctionDef) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-) | {VARIABLE, "_CASES", "_check", "torch", "triton", "tl", "forward_ad"}
+) | {VARIABLE, "_CASES", "_check", "torch", "triton", "tl", "forward_ad", "F"}
 
 
 def module_text(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mugraph.codegen.wrapper import statement
+from mugraph.codegen.statements import statement
 from mugraph.trace.region import LaxPiece
 
 FUNCTION = "plain"

@@ -11,13 +11,12 @@ from mugraph.codegen.entry import entry_text, is_direct, on_tensors, tensors_fit
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.names import Scope, parameter_name
 from mugraph.codegen.plan import KernelStep, RegionPlan
+from mugraph.codegen.statements import statements
 from mugraph.codegen.wrapper_operator import call, function, returns, torch_type, tuple_text
 from mugraph.ir.tensors import Tensor, contiguous_strides
-from mugraph.trace.emit_call import NotReplayable, call_text
-from mugraph.trace.region import Call, Region, TensorInfo
-
-_TUPLES = frozenset({"split", "split_with_sizes", "tensor_split", "chunk", "unbind", "hsplit", "vsplit", "dsplit"})
-"""Calls that return a tuple even when it holds one tensor."""
+from mugraph.ops.builder import operands
+from mugraph.trace.region import Region, TensorInfo
+from mugraph.trace.value_names import value_names
 
 
 @dataclass(frozen=True)
@@ -61,17 +60,8 @@ def wrapper(plan: RegionPlan, kernels: Mapping[str, KernelSource], module_names:
 
 
 def _name_values(plan: RegionPlan, names: dict[int, str], scope: Scope) -> None:
-    """Adds a name for every value the region defines: what the user calls it, else the tensor program's name."""
-    wanted: dict[int, str] = {}
-    for step in plan.steps:
-        if isinstance(step, KernelStep):
-            for tensor, value in (*step.piece.outputs.items(), *step.piece.inputs.items()):
-                wanted.setdefault(value, tensor)
-    for live_out in plan.region.live_outs:
-        if live_out.expression.isidentifier() and live_out.expression != "return":
-            wanted[live_out.value] = live_out.expression
-    for live_out in plan.region.live_outs:
-        wanted.setdefault(live_out.value, "result")
+    """Adds a name for every value the region defines."""
+    wanted = value_names(plan.region)
     defined = [value for made in plan.region.calls for value in made.outputs]
     for step in plan.steps:
         if isinstance(step, KernelStep):
@@ -80,22 +70,12 @@ def _name_values(plan: RegionPlan, names: dict[int, str], scope: Scope) -> None:
             defined += [value for made in step.calls for value in made.outputs]
     for value in dict.fromkeys(defined):
         if value not in names:
-            names[value] = scope.unique(wanted.get(value, f"t{value}"))
+            names[value] = scope.unique(wanted.get(value, "value"))
 
 
-def statement(made: Call, names: Mapping[int, str]) -> list[str]:
-    """Lines of Python that run a recorded call and bind what it returns (several tensors: unpacked)."""
-    try:
-        text = call_text(made, names)
-    except NotReplayable as error:
-        raise Rejected(str(error)) from None
-    parsed = ast.parse(text).body
-    if len(parsed) == 1 and isinstance(parsed[0], ast.Expr):
-        targets = ", ".join(names[value] for value in made.outputs)
-        if len(made.outputs) == 1 and made.target.rpartition(".")[2] in _TUPLES:
-            targets = f"({targets},)"
-        text = f"{targets} = {text}" if targets else text
-    return text.splitlines()
+def _bound(region: Region) -> set[int]:
+    """Values that the user's code has names for, or that leave the region: each gets a line of its own."""
+    return {*region.names, *(live_out.value for live_out in region.live_outs)}
 
 
 def _returning(lines: list[str], outputs: str) -> list[str]:
@@ -121,8 +101,7 @@ def _outputs(region: Region, names: Mapping[int, str]) -> str:
 def _reference(plan: RegionPlan, parameters: tuple[str, ...], names: Mapping[int, str]) -> str:
     region = plan.region
     lines = [f'"""What {region.function} computed here, in PyTorch, for the sizes the kernel was made for."""']
-    for made in region.calls:
-        lines += statement(made, names)
+    lines += statements(region.calls, names, _bound(region))
     lines = _returning(lines, _outputs(region, names))
     return function(f"_{plan.name}_reference", parameters, returns(len(region.live_outs)), lines)
 
@@ -172,19 +151,32 @@ def _replacement(
     region = plan.region
     lines = [f'"""{region.function}; only where {tensors_fit(plan)} says yes (nothing is checked here)."""']
     known = {live_in.value for live_in in region.live_ins}
+    read = {value for step in plan.steps if isinstance(step, KernelStep) for value in step.piece.inputs.values()}
+    bound = _bound(region) | read | _read_by_several(plan)
     checked = set(known)  # values whose strides are those that were recorded
     for step in plan.steps:
         if isinstance(step, KernelStep):
             lines += _kernel_call(plan, step, kernels[step.kernel.name], names, known, checked)
             known |= set(step.piece.outputs.values())
             continue
-        for made in step.calls:
-            lines += statement(made, names)
-            known |= set(made.outputs)
+        lines += statements(step.calls, names, bound)
+        known |= {value for made in step.calls for value in made.outputs}
     if lacking := [out.expression or "the result" for out in region.live_outs if out.value not in known]:
         raise Rejected(f"no step of {plan.name} computes {', '.join(lacking)}")
     lines = _returning(lines, _outputs(region, names))
     return function(on_tensors(plan), parameters, returns(len(region.live_outs)), lines)
+
+
+def _read_by_several(plan: RegionPlan) -> set[int]:
+    """Values that one step of plain calls computes and another one reads."""
+    made: set[int] = set()
+    shared: set[int] = set()
+    for step in plan.steps:
+        if not isinstance(step, KernelStep):
+            own = {value for made_here in step.calls for value in made_here.outputs}
+            shared |= {value for call_ in step.calls for value in operands(call_)} & made - own
+            made |= own
+    return shared
 
 
 def _kernel_call(

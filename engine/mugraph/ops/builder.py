@@ -7,7 +7,7 @@ twice, and a broadcast simply forgets an axis. Which of these axes are the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, sqrt
 
@@ -24,7 +24,8 @@ _MOST_NODES = 3000
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """An operator at given axes. LOAD: `source` is the value number, `dims` its axes. hint: a name it would like."""
+    """An operator at given axes. LOAD: `source` is the value number, `dims` its axes. hint: a name it would like;
+    bound: it is the user's."""
 
     kind: Kind
     inputs: tuple[Node, ...] = ()
@@ -35,6 +36,7 @@ class Node:
     fn: str = ""
     f32: bool = False
     hint: str = ""
+    bound: bool = False
 
 
 @dataclass(eq=False)
@@ -42,12 +44,15 @@ class Builder:
     """
     calls:  what may be lowered, in execution order; every other value is loaded
     values: what is known of each value number
+    names:  what each value number is called, those in `bound` by the user's code
     nodes:  in an order in which inputs come before uses
     demands: value number -> the axes it was asked for -> the answer
     """
 
     calls: Sequence[Call]
     values: Mapping[int, TensorInfo]
+    names: Mapping[int, str] = field(default_factory=dict[int, str])
+    bound: Collection[int] = frozenset()
     atoms: Atoms = field(default_factory=Atoms)
     nodes: list[Node] = field(default_factory=list[Node])
     demands: dict[int, dict[AtomDims, Node]] = field(default_factory=dict[int, dict[AtomDims, Node]])
@@ -119,9 +124,16 @@ class Builder:
         outer, self._f32 = self._f32, self._mixed and info.dtype == "f32"
         node = entry.rule(self, Arguments(call, entry.parameters), dims)
         self._f32 = outer
-        if not node.hint and node.kind not in (Kind.LOAD, Kind.CONST):
-            node.hint = call.target.rsplit(".", 1)[-1].strip("_")
+        self._name(node, call.outputs[0])
         return node
+
+    def _name(self, node: Node, value: int) -> None:
+        """What the user's code calls the value first, before what the value is."""
+        if node.kind in (Kind.LOAD, Kind.CONST) or node.bound:
+            return
+        node.bound = value in self.bound
+        if node.bound or not node.hint:
+            node.hint = self.names.get(value, "")
 
     # --- primitives, each giving its canonical form ------------------------------------------------------------------
 

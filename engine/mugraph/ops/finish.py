@@ -12,6 +12,7 @@ from mugraph.ops.axes import AtomDims
 from mugraph.ops.builder import Builder, Node
 from mugraph.ops.names import Names, identifier
 from mugraph.ops.registry import Duplicated, NotLowerable
+from mugraph.ops.titles import title_of
 from mugraph.ops.unify import reachable, unify
 
 _COMMUTATIVE = (Kind.ADD, Kind.MUL, Kind.DOT)
@@ -42,6 +43,7 @@ class _Flat:
     fn: str
     f32: bool
     hint: str
+    bound: bool
 
 
 class _Joined:
@@ -122,14 +124,16 @@ class _Shared:
         count = 1.0
         for axis in missing:
             count *= self._joined.sizes[axis]
-        constant = self._put(_Flat(Kind.CONST, (), (), frozenset(), -1, (), count, "", False, ""))
+        constant = self._put(_Flat(Kind.CONST, (), (), frozenset(), -1, (), count, "", False, "", False))
         return self._op(node, Kind.MUL, (constant, i), ())
 
     def _op(self, node: Node, kind: Kind, inputs: tuple[int, ...], over: tuple[int, ...]) -> int:
         dims = self._joined.dims(node.dims)
         axes = frozenset(x for dim in dims for x in dim).union(*(self.flat[i].axes for i in inputs)) - set(over)
         over = tuple(sorted(over))
-        return self._put(_Flat(kind, inputs, over, axes, node.source, dims, node.value, node.fn, node.f32, node.hint))
+        named = kind is node.kind  # an operator that stands in for the node goes by what it does itself
+        hint, bound = (node.hint, node.bound) if named else ("", False)
+        return self._put(_Flat(kind, inputs, over, axes, node.source, dims, node.value, node.fn, node.f32, hint, bound))
 
     def _put(self, flat: _Flat) -> int:
         inputs = tuple(sorted(flat.inputs)) if flat.kind in _COMMUTATIVE else flat.inputs
@@ -139,7 +143,8 @@ class _Shared:
             self.flat.append(flat)
         found = self.flat[self._known[key]]
         found.f32 |= flat.f32
-        found.hint = found.hint or flat.hint
+        if flat.hint and (not found.hint or (flat.bound and not found.bound)):
+            found.hint, found.bound = flat.hint, flat.bound
         return self._known[key]
 
 
@@ -222,13 +227,13 @@ def _named(
             inputs[title[i]] = op.source
             tensors.append(Tensor(title[i], spell(op.dims), info.strides, _dtype(info.dtype), source))
     written: dict[str, Tensor] = {}
-    stored = {place[output.node] for output in outputs}
-    results = [names.take(identifier(output.name)) for output in outputs]
+    stored = names.copy()  # a tensor may be called what the value in it is called
+    results = [stored.take(identifier(output.name)) for output in outputs]
     ops: list[Op] = []
     for i in live:
         op = flat[i]
         if i not in title:
-            title[i] = names.take(_title(op, i in stored))
+            title[i] = names.take(identifier(op.hint or title_of(op, flat, title)))
         ops.append(
             Op(
                 title[i], op.kind, tuple(title[x] for x in op.inputs), tuple(sorted(axis[x] for x in op.axes)),
@@ -244,15 +249,6 @@ def _named(
         info = builder.values[output.value]
         written[value] = Tensor(result, dims, contiguous_strides(dims, sizes), _dtype(info.dtype), output.name)
     return TensorProgram(name, sizes, tuple(tensors), tuple(ops), written), inputs
-
-
-def _title(op: _Flat, stored: bool) -> str:
-    """A value's name: that of the call it ends, else of what it does."""
-    if op.kind is Kind.CONST:
-        return "c"
-    if op.hint and not stored:
-        return identifier(op.hint)
-    return identifier(op.fn or op.hint or op.kind.value)
 
 
 def _dtype(dtype: str) -> DType:

@@ -13,8 +13,12 @@ _POOL = "nmkrhdpqcuvwijstbegf"
 class Names:
     """Hands out identifiers that were not used before."""
 
-    def __init__(self) -> None:
-        self._used: set[str] = set()
+    def __init__(self, used: Iterable[str] = ()) -> None:
+        self._used = set(used)
+
+    def copy(self) -> Names:
+        """Another one that knows what was handed out so far."""
+        return Names(self._used)
 
     def take(self, wish: str) -> str:
         """`wish` itself, or with a number behind it."""

@@ -7,11 +7,7 @@ from typing import cast
 
 import torch
 
-from mugraph.trace.region import Argument, Ref, Symbol
-
-DEVICE = Symbol("device")
-"""The device that the region's live-ins are on: what `x.device` was in the user's code."""
-
+from mugraph.trace.region import DEVICE, Argument, Ref, Symbol
 
 _PYTHON_TYPES: Mapping[type, str] = {bool: "torch.bool", int: "torch.int64", float: "torch.float64"}  # as a dtype
 

@@ -9,6 +9,7 @@ from typing import cast
 
 import torch
 
+from mugraph.trace.bound_names import bound_names
 from mugraph.trace.guards import Conditions, conditions_of
 from mugraph.trace.instrument import Function, number_of
 from mugraph.trace.paths import Paths
@@ -68,12 +69,15 @@ class Scope:
         """The user functions that a step ran, directly or through library code."""
         return self._inner.get((activation.index, step), ())
 
-    def function(self, activation: Activation) -> Function:
+    def node(self, number: int) -> ast.AST:
         for file in self.files:
             numbering = file.numbering
-            if numbering.base <= activation.node < numbering.base + len(numbering.nodes):
-                return cast(Function, numbering.nodes[activation.node - numbering.base])
-        raise KeyError(activation.node)
+            if numbering.base <= number < numbering.base + len(numbering.nodes):
+                return numbering.nodes[number - numbering.base]
+        raise KeyError(number)
+
+    def function(self, activation: Activation) -> Function:
+        return cast(Function, self.node(activation.node))
 
     @staticmethod
     def body(function: Function) -> Sequence[ast.stmt]:
@@ -199,7 +203,11 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     new: dict[int, int] = {}
     for number in (*consumed, *(number for record in kept for number in record.outputs)):
         new.setdefault(number, len(new))
-    region = _region(scope, unit, kept, new, [Named(names[number], number) for number in consumed], outs)
+    live_ins = [Named(names[number], number) for number in consumed]
+    called = bound_names(scope, unit, new, read | {live_in.expression for live_in in live_ins})
+    made = {new[number] for record in kept for number in record.outputs}
+    called = {number: name for number, name in called.items() if number in made}
+    region = _region(scope, unit, kept, new, live_ins, outs, called)
     return Assembled(region, conditions, unit, scope, new)
 
 
@@ -210,6 +218,7 @@ def _region(
     new: Mapping[int, int],
     live_ins: Sequence[Named],
     live_outs: Sequence[Named],
+    names: Mapping[int, str],
 ) -> Region:
     source = scope.here.source
     first: ast.expr | ast.stmt = unit.expression or unit.statements[0]
@@ -235,6 +244,7 @@ def _region(
         calls=calls,
         values={number: scope.values.infos[old] for old, number in new.items()},
         function_args=arguments_of(function),
+        names=names,
     )
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 
-from mugraph.trace.arguments import DEVICE
-from mugraph.trace.region import Argument, Region
+from mugraph.trace.region import Region
 from mugraph.trace.replay import replay
 
 if TYPE_CHECKING:
@@ -19,21 +17,8 @@ if TYPE_CHECKING:
 
 def run_calls(region: Region, live_ins: Mapping[int, torch.Tensor]) -> dict[int, torch.Tensor]:
     """Every value of a region, from those of its live-ins."""
-    device = next(iter(live_ins.values())).device
-    calls = [
-        replace(
-            call,
-            args=tuple(_on(device, argument) for argument in call.args),
-            kwargs={name: _on(device, argument) for name, argument in call.kwargs.items()},
-        )
-        for call in region.calls
-    ]
     with torch.no_grad():
-        return replay(calls, live_ins)
-
-
-def _on(device: torch.device, argument: Argument) -> Argument:
-    return str(device) if argument == DEVICE else argument
+        return replay(region.calls, live_ins)
 
 
 def same(left: torch.Tensor, right: torch.Tensor) -> bool:

@@ -42,6 +42,7 @@ class _Region(msgspec.Struct):
     values: dict[int, TensorInfo]
     guards: tuple[str, ...]
     function_args: tuple[str, ...]
+    names: dict[int, str]
     status: Status | None
     reason: str | None
 
@@ -113,6 +114,7 @@ def trace_to_json(trace: Trace) -> bytes:
             values=dict(region.values),
             guards=region.guards,
             function_args=region.function_args,
+            names=dict(region.names),
             status=region.status,
             reason=region.reason,
         )
@@ -137,6 +139,7 @@ def trace_from_json(data: bytes) -> Trace:
             values=region.values,
             guards=region.guards,
             function_args=region.function_args,
+            names=dict(region.names),
             status=region.status,
             reason=region.reason,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mugraph.ir.program import TensorProgram
@@ -32,22 +32,26 @@ def lower(
     live_ins: Sequence[Named],
     outputs: Sequence[int],
     name: str,
-    result_names: Mapping[int, str] | None = None,
+    names: Mapping[int, str] | None = None,
+    bound: Collection[int] = (),
 ) -> Lowered:
     """The tensor program that computes `outputs` from the values no call produces.
 
-    live_ins: what the user's code calls some of those values; the others are called `v<number>`
-    result_names: what it calls some of the outputs; the others are called `out`
+    live_ins: expressions by which the user's code reads some of those values
+    names: what values are called; those that have no name are called by what they are
+    bound: those of them that the user's code has named itself, which count most
     Raises NotLowerable with one sentence saying why, Duplicated when a value should be loaded instead of computed.
     """
-    builder = Builder(calls, values)
+    names = names or {}
+    builder = Builder(calls, values, names, frozenset(bound))
     wanted: list[Output] = []
     for value in outputs:
         shape = values[value].shape
         letters = ("", "n", "mn", "bmn", "bcmn", "bcdmn")[len(shape)] if len(shape) < 6 else "n" * len(shape)
         dims = tuple(builder.fresh(size, letter, 1) for size, letter in zip(shape, letters, strict=True))
-        wanted.append(Output(value, (result_names or {}).get(value) or "out", dims, builder.at(Ref(value), dims)))
-    program, inputs = finish(builder, wanted, {live.value: live.expression for live in live_ins}, name)
+        wanted.append(Output(value, names.get(value, "out"), dims, builder.at(Ref(value), dims)))
+    sources = {**names, **{live.value: live.expression for live in live_ins}}
+    program, inputs = finish(builder, wanted, sources, name)
     # Two outputs never share a value (finish refuses), so tensors and wanted outputs come in one order.
-    names = [tensor.name for tensor in program.outputs.values()]
-    return Lowered(program, inputs, dict(zip(names, outputs, strict=True)))
+    tensors = [tensor.name for tensor in program.outputs.values()]
+    return Lowered(program, inputs, dict(zip(tensors, outputs, strict=True)))

@@ -20,6 +20,7 @@ from mugraph.ops.registry import entry_for
 from mugraph.trace.fusion import BANDWIDTH, LAUNCH_US, fits, joins_well
 from mugraph.trace.lower import Lowered, NotLowerable, lower
 from mugraph.trace.region import Call, LaxPiece, Piece, PlainPiece, Region, Symbol, TensorInfo
+from mugraph.trace.value_names import value_names
 
 _ITEMSIZE = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "bool": 1, "i8": 1, "u8": 1}
 _VIEWS = frozenset({"Tensor.view"})
@@ -117,6 +118,7 @@ class _Cutter:
         self._max_ops = max_ops
         self._most = most
         self._tried: dict[tuple[frozenset[int], int], Lowered | None] = {}
+        self._names = value_names(graph.region)
 
     def cut(self) -> tuple[Piece, ...]:
         """The greedy cut, improved by ending units at element-wise calls where the estimate says so.
@@ -181,7 +183,6 @@ class _Cutter:
 
     def _lowered(self, calls: frozenset[int], output: int) -> Lowered | None:
         region = self._graph.region
-        names = {live.value: live.expression for live in region.live_outs}
         try:
             lowered = lower(
                 [region.calls[i] for i in sorted(calls)],
@@ -189,7 +190,8 @@ class _Cutter:
                 region.live_ins,
                 [output],
                 identifier_of(region),
-                {output: names.get(output, "")},
+                self._names,
+                region.names.keys(),
             )
         except NotLowerable:
             return None

@@ -13,9 +13,12 @@ from mugraph.ir.calls import Argument, Call, Position, Range, Ref, Symbol, Tenso
 from mugraph.ir.program import TensorProgram
 
 __all__ = [
-    "Argument", "Call", "LaxPiece", "Named", "Piece", "PlainPiece", "Position", "Range", "Ref", "Region", "Status",
-    "Symbol", "TensorInfo", "Trace",
+    "DEVICE", "Argument", "Call", "LaxPiece", "Named", "Piece", "PlainPiece", "Position", "Range", "Ref", "Region",
+    "Status", "Symbol", "TensorInfo", "Trace",
 ]  # fmt: skip
+
+DEVICE = Symbol("device")
+"""As an argument: the device that the region's live-ins are on, which is what `x.device` was in the user's code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Region:
                device checks codegen makes itself ("self.drop.training is False", "self.eps == 1e-06"). Their names are
                those that the function has before the region: arguments (`self` too), other locals, globals
     function_args: names the region's function takes (`self` included), so codegen knows what it may refer to
+    names:     what the user's code calls some of the values its calls compute ("scores"); not unique, and only a wish
     status:    None for a region to be searched; else why not ("needs-shapes", "unsupported", "failed") with reason
     """
 
@@ -58,6 +62,7 @@ class Region:
     values: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
     guards: tuple[str, ...] = ()
     function_args: tuple[str, ...] = ()
+    names: Mapping[int, str] = field(default_factory=dict[int, str], compare=False)
     status: Status | None = None
     reason: str | None = None
 

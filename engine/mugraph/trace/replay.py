@@ -11,7 +11,7 @@ import torch
 
 from mugraph.ops.registry import canonical
 from mugraph.trace.emit_call import NotReplayable
-from mugraph.trace.region import Argument, Call, Ref, Symbol
+from mugraph.trace.region import DEVICE, Argument, Call, Ref, Symbol
 
 __all__ = ["NotReplayable", "replay"]
 
@@ -19,12 +19,14 @@ __all__ = ["NotReplayable", "replay"]
 def replay(calls: Sequence[Call], env: Mapping[int, torch.Tensor]) -> dict[int, torch.Tensor]:
     """Every value number -> its tensor, after running the calls in order on the tensors of `env`.
 
+    The region's device is that of the first of them (the CPU when there is none).
     Raises NotReplayable for an unknown target or a missing value; what PyTorch itself raises goes through.
     """
     values = dict(env)
+    device = next((tensor.device for tensor in env.values()), torch.device("cpu"))
     for call in calls:
-        args = [_decode(argument, values) for argument in call.args]
-        kwargs = {name: _decode(argument, values) for name, argument in call.kwargs.items()}
+        args = [_decode(argument, values, device) for argument in call.args]
+        kwargs = {name: _decode(argument, values, device) for name, argument in call.kwargs.items()}
         result = function_of(call.target)(*args, **kwargs)
         values.update(zip(call.outputs, _results(call, result), strict=True))
     return values
@@ -46,18 +48,20 @@ def _tensors(result: object) -> Iterable[torch.Tensor]:
             yield from _tensors(item)
 
 
-def _decode(argument: Argument, values: Mapping[int, torch.Tensor]) -> object:
+def _decode(argument: Argument, values: Mapping[int, torch.Tensor], device: torch.device) -> object:
     if isinstance(argument, Ref):
         if argument.value not in values:
             raise NotReplayable(f"value {argument.value} is needed before it is computed")
         return values[argument.value]
+    if argument == DEVICE:
+        return device
     if isinstance(argument, Symbol):
         return symbol(argument.name)
     if isinstance(argument, tuple):
-        return tuple(_decode(item, values) for item in argument)
+        return tuple(_decode(item, values, device) for item in argument)
     if isinstance(argument, slice):
         bounds: tuple[Argument, ...] = (argument.start, argument.stop, argument.step)
-        return slice(*(_decode(item, values) for item in bounds))
+        return slice(*(_decode(item, values, device) for item in bounds))
     return argument
 
 

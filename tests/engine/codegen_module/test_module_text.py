@@ -57,7 +57,7 @@ def test_it_imports_nothing_but_torch_and_triton(maker, plan):
 def test_a_kernel_two_regions_share_is_written_once(maker, plan):
     text = module_text([plan, replace(plan, name="second")], maker.kernels, original_path=PATH)
     assert text.count("def launch_gate(") == 1
-    assert text.count("_gate(_laid_out(product") == 2
+    assert text.count("_gate(_laid_out(xw") == 2
 
 
 def test_a_kernel_with_the_regions_name(gated_file, maker, source, part, load, on_this_machine):

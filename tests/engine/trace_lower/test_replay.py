@@ -14,7 +14,7 @@ import torch.nn.functional as F
 sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
 from harness import NOWHERE, randn, record
 from mugraph.trace.emit_call import call_text
-from mugraph.trace.region import Argument, Call, Ref, Symbol
+from mugraph.trace.region import DEVICE, Argument, Call, Ref, Symbol
 from mugraph.trace.replay import NotReplayable, replay
 
 PROGRAMS: dict[str, tuple[Callable[..., Any], dict[str, torch.Tensor]]] = {
@@ -43,7 +43,7 @@ def test_text_runs(name: str) -> None:
     """Every call's text, evaluated one after the other, computes the program."""
     fn, inputs = PROGRAMS[name]
     region = record(fn, inputs)
-    scope: dict[str, Any] = {"torch": torch, **inputs}
+    scope: dict[str, Any] = {"torch": torch, "F": F, **inputs}
     names = {live.value: live.expression for live in region.live_ins}
     for n, call in enumerate(region.calls):
         result = eval(call_text(call, names), scope)
@@ -66,7 +66,7 @@ TEXTS = [
     (call("Tensor.__rsub__", X, 1), "1 - a"),
     (call("Tensor.__rdiv__", X, 2.0), "2.0 / a"),
     (call("Tensor.add", X, Y, alpha=2), "a.add(self.b, alpha=2)"),
-    (call("Tensor.neg", X), "a.neg()"),
+    (call("Tensor.neg", X), "-a"),
     (call("Tensor.__neg__", X), "-a"),
     (call("Tensor.mul", X, -1.0), "a * (-1.0)"),
     (call("Tensor.T.__get__", X), "a.T"),
@@ -74,8 +74,13 @@ TEXTS = [
     (call("Tensor.__getitem__", X, (None,)), "a[None,]"),
     (call("Tensor.to", X, Symbol("torch.float32")), "a.to(torch.float32)"),
     (call("torch.nn.functional.pad", X, (0,), value=float("inf")),
-     'torch.nn.functional.pad(a, (0,), value=float("inf"))'),
+     'F.pad(a, (0,), value=float("inf"))'),
     (call("torch.Tensor.matmul", X, Y), "a @ self.b"),
+    (call("torch.nn.functional.linear", X, Y, None), "F.linear(a, self.b)"),
+    (call("torch.nn.functional.softmax", X, dim=-1, _stacklevel=3), "F.softmax(a, dim=-1)"),
+    (call("torch.nn.functional.silu", X, inplace=False), "F.silu(a)"),
+    (call("torch.arange", 4, device=DEVICE), "torch.arange(4, device=a.device)"),
+    (call("Tensor.to", X, DEVICE, Symbol("torch.float32")), "a.to(a.device, torch.float32)"),
 ]  # fmt: skip
 
 
@@ -84,9 +89,25 @@ def test_text(given: Call, text: str) -> None:
     assert call_text(given, {0: "a", 1: "self.b"}) == text
 
 
-def test_compound_names_are_put_in_parentheses() -> None:
-    assert call_text(call("Tensor.mul", X, Y), {0: "a + b", 1: "c"}) == "(a + b) * c"
-    assert call_text(call("Tensor.view", X, 4), {0: "a + b"}) == "(a + b).view(4)"
+COMPOUND = [
+    (call("Tensor.mul", X, Y), "(a + b) * (c * d)"),
+    (call("Tensor.mul", Y, X), "c * d * (a + b)"),
+    (call("Tensor.add", X, Y), "a + b + c * d"),
+    (call("Tensor.sub", Y, X), "c * d - (a + b)"),
+    (call("Tensor.__pow__", X, 2), "(a + b) ** 2"),
+    (call("Tensor.__neg__", X), "-(a + b)"),
+    (call("Tensor.__lt__", X, Y), "a + b < c * d"),
+    (call("Tensor.view", X, 4), "(a + b).view(4)"),
+    (call("Tensor.mT.__get__", X), "(a + b).mT"),
+    (call("torch.exp", X), "torch.exp(a + b)"),
+]
+
+
+@pytest.mark.parametrize(("given", "text"), COMPOUND, ids=[text for _, text in COMPOUND])
+def test_compound_operands_are_put_in_parentheses_where_they_must(given: Call, text: str) -> None:
+    assert call_text(given, {0: "a + b", 1: "c * d"}) == text
+    assert call_text(call("Tensor.sum", X), {0: "x.view(2)[0]"}) == "x.view(2)[0].sum()"
+    assert call_text(call("Tensor.__lt__", X, Y), {0: "a < b", 1: "c"}) == "(a < b) < c"
 
 
 def test_errors_are_sentences() -> None:

@@ -7,6 +7,7 @@ fit in registers again in a second pass over their loop (lowering rules; MCFuser
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from math import inf
 
@@ -128,7 +129,7 @@ class Emitter(Operators):
     def _accumulate(self, node: Node, home: Region, body: Region, before: list[Item]) -> Value:
         dims = self.dims(node)
         source = self.nodes[node.inputs[0]]
-        name = self.fresh(node.name)
+        name = self.fresh(_accumulator(node, source))
         before.append(Line(name, Expr((self._filled(dims, "0.0"),))))
         alpha = self._rescale(node, body)
         target = Ref(alpha, Prec.ATOM, subscript(alpha.dims, dims)) if alpha else None
@@ -255,3 +256,10 @@ class Emitter(Operators):
             return
         self._stored.add(node.name)
         region.items.append(self.store(node, region))
+
+
+def _accumulator(node: Node, source: Node) -> str:
+    """What an accumulator is called: it is a value of the program, else a sum of something; a product's is `acc`."""
+    if source.kind is TileKind.DOT or not re.fullmatch(r"acc(_\d+)?", node.name):
+        return node.name
+    return f"{source.name}_sum"
