@@ -44,6 +44,7 @@ class Session:
         self._configured = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: set[str] = set()
+        self._logged: tuple[object, ...] = ()
         self._watch: Watch | None = None
         self._stopping = False
         self.regions = Regions(self._changed)
@@ -139,7 +140,8 @@ class Session:
         if self.client.can.configuration:
             await self.pull_configuration()
             return
-        section = cast("dict[str, object]", given).get("mugraph", given) if isinstance(given, dict) else given
+        settings = cast("dict[str, object]", given) if isinstance(given, dict) else {}
+        section = settings.get("mugraph", settings)
         if section:
             self._options = section
             await self._take(section, {})
@@ -198,7 +200,9 @@ class Session:
                     self.inquiries.improved(source, region)
 
     def _engine_changed(self, keeper: Keeper, now: EngineStatus) -> None:
-        logger.info("engine in %s: %s %s", keeper.root.name, now.state, now.message)
+        if (keeper.root, now.state, now.message) != self._logged:
+            self._logged = keeper.root, now.state, now.message
+            logger.info("engine in %s: %s %s", keeper.root.name, now.state, now.message)
         if now.state == "errored" and not self._stopping:
             self._say(now.message, types.MessageType.Error)
         if now.state == "running":

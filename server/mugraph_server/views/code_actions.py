@@ -12,7 +12,6 @@ from lsprotocol import types
 from mugraph.protocol.values import Recording
 
 from mugraph_server.abilities import Abilities
-from mugraph_server.documents.marks import key
 from mugraph_server.documents.source import Document, Source
 from mugraph_server.regions import FileState, Mark
 from mugraph_server.views.words import factor
@@ -155,4 +154,5 @@ def _is_of(kind: str, asked: str) -> bool:
 
 
 def _touches(one: types.Range, other: types.Range) -> bool:
-    return key(one.start) <= key(other.end) and key(other.start) <= key(one.end)
+    """By lines: who stands at the beginning of a statement means what it returns."""
+    return one.start.line <= other.end.line and other.start.line <= one.end.line

@@ -11,10 +11,12 @@ from pygls.uris import from_fs_path
 
 from mugraph_server.documents.source import Document, Source
 from mugraph_server.regions import FileState, Mark
-from mugraph_server.views.words import sentence
+from mugraph_server.views.words import kept, sentence
 
 SOURCE = "mugraph"
-_SHOWN = frozenset({"improved", "needs-shapes", "failed", "applied", "searching", "stale"})
+_SHOWN = frozenset({"improved", "needs-shapes", "failed", "applied"})
+_KEPT = frozenset({"queued", "searching", "stale"})
+"""Shown where there is an earlier result to keep; else there is nothing to say yet."""
 _MOST_STATEMENTS = 40
 
 
@@ -44,9 +46,9 @@ def result_id(source: Source, file: FileState | None) -> str:
 
 def _region(source: Source, document: Document, file: FileState, mark: Mark, related: bool) -> types.Diagnostic | None:
     state = file.state(mark)
-    if state not in _SHOWN:
+    if state not in _SHOWN and not (state in _KEPT and mark.result is not None):
         return None
-    spot = source.place(mark.range if state in ("improved", "applied", "stale", "searching") else mark.head)
+    spot = source.place(mark.head if state in ("needs-shapes", "failed") else mark.range)
     if spot is None or spot[0] is not document:
         return None
     information: list[types.DiagnosticRelatedInformation] = []
@@ -59,9 +61,9 @@ def _region(source: Source, document: Document, file: FileState, mark: Mark, rel
                 information.append(types.DiagnosticRelatedInformation(at, words))
     return types.Diagnostic(
         spot[1],
-        sentence(file, mark),
+        sentence(file, mark) if state not in ("queued", "searching") else kept(mark),
         types.DiagnosticSeverity.Hint,
-        f"{state}",
+        state,
         source=SOURCE,
         related_information=information or None,
         data={"uri": source.uri, "key": mark.key, "id": mark.region.id},

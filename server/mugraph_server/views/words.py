@@ -41,6 +41,11 @@ def sentence(file: FileState, mark: Mark) -> str:
     return mark.region.message
 
 
+def kept(mark: Mark) -> str:
+    """While it is searched again: without counts, which would change ten times a second."""
+    return f"being searched again; before: {_before(mark.result)}"
+
+
 def pace(mark: Mark) -> str:
     """ "searching 2/5, first verified kernel after 1.3 s"."""
     if mark.region.status == "queued":
