@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -61,6 +62,12 @@ class RunnerProcess:
     def order(self, order: Order) -> None:
         """Never waits: a runner that is still starting does not read yet, and one that has died says so itself."""
         self._orders.put(order)
+
+    def halt(self) -> None:
+        """Stops it where it is, until it is killed."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGSTOP)
 
     def kill(self) -> None:
         """Ends it now; nothing more is heard of it."""

@@ -160,12 +160,13 @@ class Schedule:
         """The job did not stop in time."""
         job, self._job = self._job, None
         self.kill_at = None
+        self._runner.halt()
+        if job is not None and job.ending is not None:  # from now on nothing works for it: it need not wait for the rest
+            self._conclude(job, job.ending)
         self._runner.kill()
         self._is_ready = False
         self.restarts += 1
         self.start()
-        if job is not None and job.ending is not None:
-            self._conclude(job, job.ending)
         self._next()
 
     # ------------------------------------------------------------------ a job's way

@@ -14,7 +14,6 @@ from typing import TypeVar, cast
 
 import psutil
 import pytest
-
 from mugraph.protocol import messages as m
 from mugraph.protocol.codec import Decoder, Unreadable, encode
 from mugraph.protocol.values import Document, Settings

@@ -24,12 +24,11 @@ _LEFT_ALONE = frozenset(
 
 @dataclass(frozen=True)
 class Parameter:
-    """kind: "one", or "many" of `*args`, or "named" of `**kwargs`. default: where the signature has a constant."""
+    """kind: "one", or "many" of `*args`, or "named" of `**kwargs`. default: its source, None where it has none."""
 
     name: str
     kind: str = "one"
-    has_default: bool = False
-    default: object = None
+    default: str | None = None
 
 
 @dataclass(frozen=True)
@@ -87,22 +86,16 @@ def _signature(function: Function, file: str, name: str, owner: ast.ClassDef | N
         _parameter(one, default) for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     ]
     if arguments.vararg is not None:
-        found.append(Parameter(arguments.vararg.arg, "many", True))
+        found.append(Parameter(arguments.vararg.arg, "many"))
     if arguments.kwarg is not None:
-        found.append(Parameter(arguments.kwarg.arg, "named", True))
+        found.append(Parameter(arguments.kwarg.arg, "named"))
     if not found and function.name != "__init__":
         return None
     return Signature(file, name, name.rpartition(".")[0] if owner is not None else None, tuple(found))
 
 
 def _parameter(argument: ast.arg, default: ast.expr | None) -> Parameter:
-    if isinstance(default, ast.Constant):
-        return Parameter(argument.arg, "one", True, default.value)
-    return Parameter(argument.arg, "one", default is not None, _UNKNOWN)
-
-
-_UNKNOWN = object()
-"""In place of a default that is no constant: no value is the same."""
+    return Parameter(argument.arg, "one", ast.unparse(default) if default is not None else None)
 
 
 def _show(function: Function, slot: int) -> None:

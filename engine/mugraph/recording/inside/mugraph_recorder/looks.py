@@ -221,13 +221,14 @@ def _described(
         if parameter.kind == "named":
             pairs = cast("dict[str, object]", value)
         for name, one in pairs.items():
-            if parameter.has_default and type(one) is type(parameter.default) and one == parameter.default:
-                continue
             try:
-                texts[name] = words(one, tensor, namespace)
+                text = words(one, tensor, namespace)
             except Opaque as error:
-                if not parameter.has_default or parameter.kind == "named":
+                if parameter.default is None:
                     opaque[name] = str(error)
+                continue
+            if text != parameter.default:
+                texts[name] = text
     return texts, opaque
 
 

@@ -1,0 +1,238 @@
+"""The recorder's parts, without a process: first statements, keys, words, and whether recordings still fit."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from mugraph.recording.inside.mugraph_recorder import looks as looks_module
+from mugraph.recording.inside.mugraph_recorder.instrument import SLOTS, Signature, instrument
+from mugraph.recording.inside.mugraph_recorder.looks import ENOUGH, MOST_SETS, Looks, Seen
+from mugraph.recording.inside.mugraph_recorder.words import Opaque, words
+from mugraph.recording.memory import Recorded, keep, recorded_shapes, together
+from torch import nn
+
+
+def run(text: str) -> tuple[dict[str, Any], Looks, list[Seen]]:
+    """The module's names, with its functions watched."""
+    said: list[Seen] = []
+    looks = Looks(said.append)
+    tree = instrument(text, "m.py", looks.register)
+    namespace: dict[str, Any] = {"torch": torch, "nn": nn, SLOTS: looks.slots, "__name__": "m"}
+    exec(compile(tree, "m.py", "exec"), namespace)
+    return namespace, looks, said
+
+
+def test_only_what_a_comment_can_describe_is_watched():
+    found: list[Signature] = []
+    text = '''
+import numba
+def f(a, /, b, c=3, *rest, d, e=None, **more):
+    """doc"""
+    def inner(x): return x
+async def g(x): return x
+def none(): pass
+class A:
+    def __init__(self, dim): self.dim = dim
+    def forward(self, x): return x
+    def __getattr__(self, name): raise AttributeError
+    @staticmethod
+    def s(x): return x
+    class B:
+        def m(self, x): yield x
+if True:
+    @numba.njit(parallel=True)
+    def compiled(x): return x
+    def h(x): return x
+'''
+
+    def register(signature: Signature) -> int:
+        found.append(signature)
+        return len(found) - 1
+
+    tree = instrument(text, "m.py", register)
+    assert [one.name for one in found] == ["f", "g", "A.__init__", "A.forward", "A.B.m", "h"]
+    assert [one.name for one in found[0].parameters] == ["a", "b", "c", "d", "e", "rest", "more"]
+    assert found[3].owner == "A"
+    function = tree.body[1]
+    assert isinstance(function, ast.FunctionDef)
+    assert ast.get_docstring(function) == "doc"
+    assert ast.unparse(function.body[1]).split() == [
+        "if", f"{SLOTS}[0]:", f"{SLOTS}[0](a,", "b,", "c,", "d,", "e,", "rest,", "more)"
+    ]  # fmt: skip
+    compile(tree, "m.py", "exec")
+
+
+def test_calls_are_told_apart_by_shapes_types_and_flags():
+    names, looks, _ = run("def f(x, y=None, flag=False, n=1): return x")
+    f = names["f"]
+    f(torch.zeros(2, 3), n=1)
+    f(torch.zeros(2, 3), n=2)
+    f(torch.zeros(3, 2))
+    f(torch.zeros(2, 3).half())
+    f(torch.zeros(2, 3), flag=True)
+    f(torch.zeros(2, 3), (torch.zeros(1), 2))
+    f(torch.zeros(2, 3), (torch.zeros(2), 2))
+    f(nn.Parameter(torch.zeros(2, 3)))
+    assert [(dict(one.arguments), one.calls) for one in looks.sets] == [
+        ({"x": "f32[2, 3]"}, 3),
+        ({"x": "f32[3, 2]"}, 1),
+        ({"x": "f16[2, 3]"}, 1),
+        ({"x": "f32[2, 3]", "flag": "True"}, 1),
+        ({"x": "f32[2, 3]", "y": "(f32[1], 2)"}, 1),
+        ({"x": "f32[2, 3]", "y": "(f32[2], 2)"}, 1),
+    ]
+
+
+def test_sets_are_bounded_and_functions_without_tensors_left_alone(monkeypatch: pytest.MonkeyPatch):
+    names, looks, said = run("def f(x): return x\ndef g(x): return x")
+    for size in range(50):
+        names["f"](torch.zeros(size))
+    assert len(said) == len(looks.sets) == MOST_SETS
+    for _ in range(ENOUGH + 2):
+        names["g"](1)
+    assert looks.slots[1] is None
+    assert looks.slots[0] is not None
+
+
+def test_a_function_called_all_the_time_is_sampled(monkeypatch: pytest.MonkeyPatch):
+    names, looks, _ = run("def f(x): return x")
+    x = torch.zeros(2)
+    for _ in range(50_000):
+        names["f"](x)
+    assert looks.sets[0].calls == pytest.approx(50_000, rel=0.1)
+    assert looks_module.WINDOW < 50_000
+
+
+def test_modules_are_recorded_with_how_they_were_made():
+    text = """
+class Base(nn.Module):
+    def __init__(self, dim, act=nn.ReLU):
+        super().__init__()
+        self.dim = dim
+    def forward(self, x): return x
+class Sub(Base):
+    def __init__(self, size):
+        super().__init__(size * 2)
+    def forward(self, x): return super().forward(x)
+"""
+    names, looks, _ = run(text)
+    import copy
+
+    names["Base"](4, nn.GELU)(torch.zeros(1))
+    names["Base"](8)(torch.zeros(1))
+    copy.deepcopy(names["Base"](8))(torch.zeros(1))
+    names["Sub"](3)(torch.zeros(2))
+    found: Counter[tuple[str, str]] = Counter()
+    for one in looks.sets:
+        found[one.function.name, str(one.init)] += one.calls
+    assert found == {
+        ("Base.forward", "{'dim': '4', 'act': 'nn.GELU'}"): 1,
+        ("Base.forward", "{'dim': '8'}"): 2,
+        ("Sub.forward", "{'size': '3'}"): 1,
+        ("Base.forward", "None"): 1,
+    }
+    assert len(looks._made) <= 1, "modules that are gone are forgotten"  # pyright: ignore[reportPrivateUsage]
+
+
+def test_no_tensor_is_kept_alive_and_nothing_is_raised():
+    import gc
+    import weakref
+
+    names, looks, _ = run("def f(x, **more): return None")
+    x = torch.zeros(3)
+    gone = weakref.ref(x)
+    names["f"](x, y=x)
+    del x
+    gc.collect()
+    assert gone() is None
+
+    class Strange:
+        def __getattribute__(self, name: str) -> object:
+            raise RuntimeError(name)
+
+    names["f"](Strange(), z=torch.zeros(1))
+    names["f"](torch.zeros(1).to_sparse())
+    names["f"](torch.nested.nested_tensor([torch.zeros(1), torch.zeros(2)]))
+    assert torch.fx.symbolic_trace(names["f"]) is not None
+    assert dict(looks.sets[0].arguments) == {"x": "f32[3]", "y": "f32[3]"}
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+@dataclass
+class Config:
+    dim: int
+    name: str = "small"
+    inner: object = None
+
+
+SPACE: dict[str, object] = {"torch": torch, "nn": nn, "Colour": Colour, "Config": Config}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (torch.zeros(2, 0, dtype=torch.bfloat16), "bf16[2, 0]"),
+        (torch.tensor(3), "i64"),
+        (torch.Size([1, 2]), "(1, 2)"),
+        ((1,), "(1,)"),
+        ([None, 1.5, "a'b"], '[None, 1.5, "a\'b"]'),
+        (float("inf"), "float('inf')"),
+        ("cuda:1", "'cpu'"),
+        (torch.device("cuda"), "'cpu'"),
+        (torch.float16, "torch.float16"),
+        (nn.GELU, "nn.GELU"),
+        (Colour.RED, "Colour.RED"),
+        (Config(3, inner=Config(4, "big")), "Config(dim=3, inner=Config(dim=4, name='big'))"),
+        ({"a": 1, "b": (True,)}, "{'a': 1, 'b': (True,)}"),
+    ],
+)
+def test_words_are_source(value: object, text: str):
+    assert words(value, torch.Tensor, SPACE) == text
+    if not isinstance(value, torch.Tensor) and "cpu" not in text:
+        assert eval(text, {"float": float, **SPACE}) == value
+
+
+@pytest.mark.parametrize("value", [object(), nn.Linear(1, 1), "x" * 400, torch.zeros(1).to(torch.complex64), {1, 2}])
+def test_what_has_no_words(value: object):
+    with pytest.raises(Opaque):
+        words(value, torch.Tensor, SPACE)
+
+
+def test_recordings_that_no_longer_fit_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "m.py"
+    text = "class A:\n    def __init__(self, d): 0\n    def forward(self, x, y=1): return x\ndef f(x): return x\n"
+    keep(
+        path,
+        {
+            "A.forward": [
+                Recorded({"x": "f16[1]"}, {"d": "2"}, calls=1),
+                Recorded({"x": "f16[2]"}, {"d": "3"}, calls=9),
+            ],
+            "f": [Recorded({}, opaque={"x": "Cache"}, calls=5), Recorded({"x": "f16[3]"}, calls=1)],
+        },
+    )
+    keep(path, {"f": [Recorded({"x": "f16[4]"}, calls=1), Recorded({}, opaque={"x": "Cache"}, calls=5)]})
+    assert recorded_shapes(path, text) == {
+        "A.forward": {"x": "f16[2]"},
+        "A.__init__": {"d": "3"},
+        "f": {"x": "f16[4]"},
+    }
+    assert set(recorded_shapes(path, text.replace("self, d", "self, d, e"))) == {"f"}
+    assert set(recorded_shapes(path, text.replace("f(x)", "f(z)"))) == {"A.forward", "A.__init__"}
+    assert recorded_shapes(path, "def f(x:\n") == {}
+
+
+def test_equal_sets_of_several_processes_are_one():
+    sets = [Recorded({"x": "f16[1]"}, calls=2), Recorded({"x": "f16[2]"}, calls=3), Recorded({"x": "f16[1]"}, calls=4)]
+    assert [(one.arguments["x"], one.calls) for one in together(sets)] == [("f16[1]", 6), ("f16[2]", 3)]
