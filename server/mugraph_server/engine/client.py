@@ -38,6 +38,7 @@ class EngineClient:
         self._ended = ended
         self._open: dict[int, tuple[asyncio.Future[FromEngine], type[object]]] = {}
         self._stopping = False
+        self._over = False
         self._strays = 0
         self._reader = asyncio.create_task(self._read())
 
@@ -74,6 +75,11 @@ class EngineClient:
         """Whether any request is open."""
         return bool(self._open)
 
+    async def buried(self) -> None:
+        """If it has died: until `ended` was told. At once while it lives."""
+        if self._over:
+            await asyncio.wait({self._reader})
+
     def tell(self, message: ToEngine) -> None:
         if not self._stopping:
             self.process.write(encode(message))
@@ -82,7 +88,7 @@ class EngineClient:
         """Raises EngineGone, EngineRefused. Cancelling the wait tells the engine, which would else work on."""
         identity = getattr(message, "id", None)
         assert isinstance(identity, int)
-        if self._stopping or self._reader.done():
+        if self._stopping or self._over:
             raise EngineGone("the engine has ended")
         future: asyncio.Future[FromEngine] = asyncio.get_running_loop().create_future()
         self._open[identity] = future, answer
@@ -163,6 +169,7 @@ class EngineClient:
         self._answer(line.id, m.Failed(line.id, "the engine's answer could not be read"))
 
     def _fail(self, sentence: str) -> None:
+        self._over = True
         for future, _ in self._open.values():
             if not future.done():
                 future.set_exception(EngineGone(sentence))

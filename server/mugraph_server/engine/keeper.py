@@ -111,6 +111,8 @@ class Keeper:
     # --- its life -------------------------------------------------------------------------------------------------
 
     async def _running(self) -> EngineClient:
+        if self._client is not None:
+            await self._client.buried()  # what comes next is decided when it is known how it ended
         if self._closed:
             raise EngineGone("the engine was stopped")
         if self.status.state == "errored":

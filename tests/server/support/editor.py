@@ -151,15 +151,15 @@ class Editor:
     def _until(self, found: Callable[[], Json], timeout: float, what: str) -> Json:
         deadline = time.monotonic() + timeout
         with self._news:
-            while (value := found()) is None or value is False:
+            while not (value := found()):
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise TimeoutError(f"{what}; stderr: {self.stderr[-2000:]}")
-                self._news.wait(left)
+                self._news.wait(min(left, 0.05))
             return value
 
     def until(self, found: Callable[[], Json], timeout: float = 20, what: str = "a state") -> Json:
-        """The first thing it gives that is neither None nor False; looked at whenever a message has come."""
+        """The first thing it gives that counts as true; looked at when a message has come, and now and then."""
         return self._until(found, timeout, what)
 
     # --- documents ------------------------------------------------------------------------------------------------
