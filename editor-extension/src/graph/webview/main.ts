@@ -1,0 +1,142 @@
+import type { FromPage, ToPage } from "../messages";
+import { describe, readNode, sourcesOf, type GraphNode } from "../nodes";
+import { Stage } from "./stage";
+
+declare function acquireVsCodeApi(): { postMessage(message: FromPage): void };
+
+interface Box {
+  readonly element: SVGGElement;
+  readonly node: GraphNode;
+}
+
+const editor = acquireVsCodeApi();
+const title = element("title");
+const sentence = element("sentence");
+const regions = element("regions") as HTMLSelectElement;
+const actions = element("actions");
+const drawing = element("drawing");
+const empty = element("empty");
+const zoom = element("zoom");
+const about = element("node");
+const stage = new Stage(element("stage"), drawing, () => select(undefined));
+const shadow = drawing.attachShadow({ mode: "open" });
+let boxes: readonly Box[] = [];
+let key = "";
+
+window.addEventListener("message", (event: MessageEvent<ToPage>) => {
+  const message = event.data;
+  switch (message.type) {
+    case "graph":
+      show(message);
+      break;
+    case "select":
+      mark(boxes.filter((box) => reads(box, message.sources)));
+      break;
+    case "wait":
+    case "none":
+      title.textContent = "μGraph";
+      sentence.textContent = "";
+      shadow.replaceChildren();
+      boxes = [];
+      empty.textContent = message.sentence;
+      actions.hidden = zoom.hidden = true;
+  }
+});
+
+regions.addEventListener("change", () => editor.postMessage({ type: "region", key: regions.value }));
+for (const command of ["apply", "change", "kernel"] as const) {
+  element(command).addEventListener("click", () => editor.postMessage({ type: "command", command }));
+}
+element("in").addEventListener("click", () => stage.zoom(1.25));
+element("out").addEventListener("click", () => stage.zoom(0.8));
+element("fit").addEventListener("click", () => stage.fit());
+editor.postMessage({ type: "ready" });
+
+function show(graph: Extract<ToPage, { type: "graph" }>): void {
+  title.textContent = graph.title;
+  sentence.textContent = graph.sentence;
+  empty.textContent = "";
+  actions.hidden = zoom.hidden = false;
+  regions.hidden = graph.regions.length < 2;
+  regions.replaceChildren(...graph.regions.map(({ key: value, label }) => new Option(label, value, false, value === graph.key)));
+  const parsed = new DOMParser().parseFromString(graph.svg, "image/svg+xml").documentElement;
+  const svg = document.importNode(parsed, true) as unknown as SVGSVGElement;
+  // The page's policy forbids style elements; the same rules as a constructed sheet are allowed.
+  const rules = new CSSStyleSheet();
+  rules.replaceSync(`${[...svg.querySelectorAll("style")].map((style) => style.textContent).join("\n")}\n${OURS}`);
+  svg.querySelectorAll("style, script, foreignObject").forEach((unwanted) => unwanted.remove());
+  shadow.adoptedStyleSheets = [rules];
+  shadow.replaceChildren(svg);
+  boxes = [...svg.querySelectorAll<SVGGElement>("g")].flatMap((group) => box(group) ?? []);
+  for (const one of boxes) prepare(one);
+  mark([]);
+  stage.take(svg, graph.key !== key);
+  key = graph.key;
+}
+
+const OURS = `
+.page { fill: transparent }
+g[tabindex] { cursor: pointer; outline: none }
+g[tabindex]:hover > rect, g[tabindex]:focus-visible > rect { stroke: var(--vscode-focusBorder); stroke-width: 1.6 }
+g.selected > rect { stroke: var(--vscode-focusBorder); stroke-width: 2.6 }
+`;
+
+function box(group: SVGGElement): Box | undefined {
+  const heading = group.querySelector(":scope > title")?.textContent;
+  const look = group.querySelector(":scope > rect")?.getAttribute("class");
+  if (!heading || !look) return undefined;
+  const name = group.querySelector(":scope > text")?.textContent ?? "";
+  return { element: group, node: readNode(heading, look, name) };
+}
+
+function prepare(one: Box): void {
+  const { name, what } = describe(one.node);
+  one.element.setAttribute("tabindex", "0");
+  one.element.setAttribute("role", "button");
+  one.element.setAttribute("aria-label", `${name}: ${what}`);
+  one.element.addEventListener("click", (event) => {
+    event.stopPropagation();
+    if (!stage.wasDragged) select(one);
+  });
+  one.element.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      select(one);
+    }
+  });
+}
+
+function select(one: Box | undefined): void {
+  mark(one === undefined ? [] : [one]);
+  if (one === undefined) editor.postMessage({ type: "unselect" });
+  else editor.postMessage({ type: "node", sources: sources(one), reveal: true });
+}
+
+function mark(selected: readonly Box[]): void {
+  for (const one of boxes) one.element.classList.toggle("selected", selected.includes(one));
+  about.replaceChildren();
+  const first = selected[0];
+  if (first === undefined) {
+    about.textContent = boxes.length === 0 ? "" : "Select an operator to see the code it comes from, or put the cursor into the code.";
+    return;
+  }
+  const { name, what } = describe(first.node);
+  const strong = document.createElement("strong");
+  strong.textContent = name;
+  const more = selected.length > 1 ? `  and ${String(selected.length - 1)} more` : "";
+  about.append(strong, `  ${what}${more}`);
+}
+
+function reads(one: Box, wanted: readonly string[]): boolean {
+  return sources(one).some((source) => wanted.includes(source));
+}
+
+function sources(one: Box): string[] {
+  return sourcesOf(one.node, boxes.map((other) => other.node));
+}
+
+function element(id: string): HTMLElement {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`the page has no ${id}`);
+  return found;
+}
