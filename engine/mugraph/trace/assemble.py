@@ -9,7 +9,7 @@ from typing import cast
 
 import torch
 
-from mugraph.trace.bound_names import bound_names
+from mugraph.trace.bound_names import bound_names, called_by
 from mugraph.trace.guards import Conditions, conditions_of
 from mugraph.trace.instrument import Function, number_of
 from mugraph.trace.paths import Paths
@@ -192,13 +192,19 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         return Offence(unit.after - 1, "reads no tensor")
     if _is_aliased(scope, [out.value for out in outs], produced, consumed):
         return Offence(unit.after - 1, "binds a view of a tensor that is written to")
+    if any(out.value in _homeless(scope, kept, consumed) for out in outs):
+        return Offence(unit.after - 1, "makes a tensor on the default device that is read later")
     read = _names_read(unit)
     snapshot = activation.steps[unit.first].names
+    devices = _global_devices(scope, unit, read - snapshot.keys())
+    if isinstance(devices, Offence):
+        return devices
     conditions = conditions_of(
         events,
-        {name: snapshot[name] for name in sorted(read) if name in snapshot},
+        {name: snapshot[name] for name in sorted(read) if name in snapshot} | devices,
         paths,
         {id(scope.values.tensor(number)) for number in consumed},
+        f"{names[next(iter(consumed))]}.device",
     )
     new: dict[int, int] = {}
     for number in (*consumed, *(number for record in kept for number in record.outputs)):
@@ -209,6 +215,32 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     called = {number: name for number, name in called.items() if number in made}
     region = _region(scope, unit, kept, new, live_ins, outs, called)
     return Assembled(region, conditions, unit, scope, new)
+
+
+def _homeless(scope: Scope, records: Sequence[Record], consumed: Iterable[int]) -> set[int]:
+    """Values computed from nothing but tensors made on the default device: only a program on that device has them on
+    its live-ins' device, where the region makes them."""
+    homeless = set(scope.tape.homeless)
+    at_home = set(consumed)
+    for record in records:
+        if any(number in at_home for number in _refs(record)):
+            at_home.update(record.outputs)
+        elif any(number in homeless for number in _refs(record)):
+            homeless.update(record.outputs)
+    return homeless
+
+
+def _global_devices(scope: Scope, unit: Unit, read: Iterable[str]) -> dict[str, object] | Offence:
+    """The devices that are globals of the module, by the names the unit, or a function it calls, reads them by."""
+    module = unit.activation.globals
+    found = {name: module[name] for name in sorted(read) if isinstance(module.get(name), torch.device)}
+    for inner in called_by(scope, unit):
+        names = loaded_names(scope.function(inner).body)
+        for name in sorted(name for name in names if isinstance(inner.globals.get(name), torch.device)):
+            if inner.globals is not module or name in unit.activation.steps[unit.first].names:
+                return Offence(_own_step(unit, inner), "reads another module's device")
+            found[name] = module[name]
+    return found
 
 
 def _region(
@@ -282,6 +314,12 @@ def _refs(record: Record) -> Iterator[int]:
 
 def _step(record: Record, unit: Unit) -> int:
     site = record.site.within(unit.activation.index)
+    return site.step if site is not None else unit.first
+
+
+def _own_step(unit: Unit, inner: Activation) -> int:
+    """The unit's step that led to another activation."""
+    site = inner.site.within(unit.activation.index) if inner.site is not None else None
     return site.step if site is not None else unit.first
 
 

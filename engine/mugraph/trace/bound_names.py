@@ -31,14 +31,15 @@ def bound_names(scope: Scope, unit: Unit, numbers: Mapping[int, int], reads: Col
         if value in numbers:
             named.setdefault(numbers[value], name)
     own = {*named.values(), *reads}
-    for inner in _called(scope, unit):
+    for inner in called_by(scope, unit):
         for name, value in (*_returned(scope, inner), *_bindings(scope, inner, 0, len(inner.steps))):
             if value in numbers and name not in own:
                 named.setdefault(numbers[value], name)
     return named
 
 
-def _called(scope: Scope, unit: Unit) -> Iterator[Activation]:
+def called_by(scope: Scope, unit: Unit) -> Iterator[Activation]:
+    """The executions of user functions that the unit led to, outer ones first."""
     for inner in scope.tape.activations[unit.activation.index + 1 :]:
         site = inner.site.within(unit.activation.index) if inner.site is not None else None
         if site is not None and unit.first <= site.step < unit.after:

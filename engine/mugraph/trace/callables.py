@@ -30,7 +30,7 @@ _TORCH = words(
     """torch.Size torch.device torch.finfo torch.iinfo torch.is_tensor torch.is_grad_enabled torch.no_grad
     torch.autograd.grad_mode.no_grad torch.autograd.grad_mode.inference_mode torch.autograd.grad_mode.enable_grad
     torch.autograd.grad_mode.set_grad_enabled torch.get_default_dtype torch.is_storage torch.promote_types
-    torch.functional.broadcast_shapes torch.is_inference_mode_enabled torch.cuda.is_available
+    torch.functional.broadcast_shapes torch.is_inference_mode_enabled
     torch.amp.autocast_mode.autocast torch.jit.is_scripting torch._jit_internal.is_scripting torch._C.Size
     torch._jit_internal.is_tracing torch.jit._trace.is_tracing torch.compiler.is_compiling torch.is_autocast_enabled
     torch._C._get_tracing_state torch._C.finfo torch._C.iinfo torch._C.device"""

@@ -49,13 +49,19 @@ def _constant(value: object) -> str | None:
     return None
 
 
-def about(expression: str, value: object, conditions: Conditions, consumed: bool = False) -> None:
-    """Adds what must stay true of one object that was read. consumed: a tensor that is a live-in, checked elsewhere."""
+def about(expression: str, value: object, conditions: Conditions, here: str, consumed: bool = False) -> None:
+    """Adds what must stay true of one object that was read.
+
+    here: an expression for the live-ins' device. consumed: a tensor that is a live-in, checked elsewhere
+    """
     constant = _constant(value)
     if constant is not None:
         conditions.setdefault(expression, [constant])
     elif isinstance(value, torch.dtype):
         conditions.setdefault(f"str({expression})", [repr(str(value))])
+    elif isinstance(value, torch.device):
+        if expression != here:
+            conditions.setdefault(f"str({expression})", ["'cuda'", f"str({here})"])
     elif isinstance(value, torch.Tensor):
         if not consumed:
             conditions.setdefault(f"tuple({expression}.shape)", [repr(tuple(value.shape))])
@@ -87,19 +93,22 @@ def _about_module(expression: str, module: torch.nn.Module, conditions: Conditio
             conditions.setdefault(f"{expression}.training", [repr(module.training)])
 
 
-def conditions_of(events: Iterable[Event], names: Mapping[str, object], paths: Paths, consumed: set[int]) -> Conditions:
+def conditions_of(
+    events: Iterable[Event], names: Mapping[str, object], paths: Paths, consumed: set[int], here: str
+) -> Conditions:
     """Of the events of a region.
 
     names:    the region's own names that it reads, as they were before it
     paths:    expressions for objects that were there before it
     consumed: ids of the live-in tensors
+    here:     an expression for the device they are on
     """
     conditions: Conditions = {}
     for name, value in names.items():
         if isinstance(value, FunctionType | BuiltinFunctionType):
             conditions[f"getattr({name}, '__qualname__', None)"] = [repr(value.__qualname__)]
         else:
-            about(name, value, conditions, id(value) in consumed)
+            about(name, value, conditions, here, id(value) in consumed)
     for event in events:
         if isinstance(event, ModuleCalled):
             expression = paths.get(event.module)
@@ -109,7 +118,7 @@ def conditions_of(events: Iterable[Event], names: Mapping[str, object], paths: P
             base = paths.get(event.base)
             if base is not None and not _is_bound_method(event.value):
                 suffix = event.name if event.name.startswith("[") else f".{event.name}"
-                about(f"{base}{suffix}", event.value, conditions, id(event.value) in consumed)
+                about(f"{base}{suffix}", event.value, conditions, here, id(event.value) in consumed)
     return conditions
 
 

@@ -13,7 +13,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from mugraph.trace.arguments import NotAnArgument, as_arguments
+from mugraph.trace.autocast import noticed
 from mugraph.trace.callables import Judge
+from mugraph.trace.devices import ASKS_WHERE, HERE, device_argument, elsewhere, makes_tensors, problem_with
 from mugraph.trace.recurrent import recurrent_by_shape
 from mugraph.trace.region import Argument
 from mugraph.trace.tape import Activation, Event, Happening, Loaded, Made, ModuleCalled, Record, Site, Step, Tape
@@ -83,6 +85,7 @@ class Recorder(TorchFunctionMode):
         self.values = Values(keep_copies)
         self._stack: list[Activation] = []
         self._active = False
+        self._devices: dict[int, torch.device] = {}  # that tensors of the program were asked for
 
     # -- life
 
@@ -101,13 +104,17 @@ class Recorder(TorchFunctionMode):
         torch.nn.Module.__call__ = call
         self._active = True
         try:
-            with self:
+            with self, noticed(self._autocast):
                 yield
         finally:
             self._active = False
             torch.nn.Module.__call__ = original
             while self._stack:
                 self._close(self._stack[-1], {})
+
+    def _autocast(self) -> None:
+        if self._active and self._stack:
+            self.add(Happening(self.site(), "torch.autocast", "runs under autocast"))
 
     def site(self) -> Site:
         activation = self._stack[-1]
@@ -180,6 +187,7 @@ class Recorder(TorchFunctionMode):
             verdict = self.judge.call(function, [event.target for event in after if isinstance(event, Record)])
             if verdict is not None:
                 self.add(Happening(site, verdict.name, verdict.problem, verdict.mutates))
+            self._about_devices(function, args, result)
             return result
 
         return self._evaluate(node, compute)
@@ -189,7 +197,18 @@ class Recorder(TorchFunctionMode):
             return _BINARY[name](left, right)
         return self._evaluate(node, lambda: _BINARY[name](left, right))
 
-    compare = binary
+    def compare(self, node: int, name: str, left: object, right: object) -> object:
+        if self._active and self._stack and (isinstance(left, torch.device) or isinstance(right, torch.device)):
+            own = id(left) in self._devices and id(right) in self._devices
+            self.add(Happening(self.site(), "torch.device", None if own else "compares devices"))
+        return self.binary(node, name, left, right)
+
+    def _about_devices(self, function: Callable[..., object], args: tuple[object, ...], result: object) -> None:
+        """Notes what would come out differently where the program runs in the end."""
+        if isinstance(result, torch.device) and any(problem_with(arg) for arg in args if isinstance(arg, str)):
+            self.add(Happening(self.site(), "torch.device", "names a device other than the GPU"))
+        elif function in (str, repr, format, hash) and any(isinstance(arg, torch.device) for arg in args):
+            self.add(Happening(self.site(), "torch.device", "asks which device a tensor is on"))
 
     def inplace(self, node: int, name: str, left: object, right: object) -> object:
         if not (self._active and self._stack):
@@ -207,6 +226,10 @@ class Recorder(TorchFunctionMode):
         if not (self._active and self._stack) or isinstance(base, ModuleType):
             return getattr(base, name)
         value = self._evaluate(node, lambda: getattr(base, name))
+        if isinstance(base, torch.device):
+            self.add(Happening(self.site(), "torch.device", "asks which device a tensor is on"))
+        elif isinstance(base, torch.Tensor) and isinstance(value, torch.device):
+            self._devices[id(value)] = value
         if not isinstance(base, torch.Tensor):
             self.add(Loaded(self.site(), node, base, name, value))
         return value
@@ -247,15 +270,18 @@ class Recorder(TorchFunctionMode):
         out = recurrent_by_shape(target, args) or func(*args, **kwargs)
         produced = list(tensors_in(out))
         name = last_part(target)
+        place = device_argument(name, args, kwargs)
         if not produced:
-            if name not in _METADATA or target.endswith(".__set__"):
+            if name in ASKS_WHERE:
+                self.add(Happening(self.site(), target, "asks which device a tensor is on"))
+            elif name not in _METADATA or target.endswith(".__set__"):
                 problem = "writes a tensor" if name.startswith("__set") else "reads a tensor's numbers"
                 self._note_writes(given, before)
                 self.add(Happening(self.site(), target, problem))
             else:
                 self.add(Record(self.site(), target, (), {}, (), (), (), None))
             return out
-        problem = self._third_party() or _structure_problem(out)
+        problem = self._third_party() or _structure_problem(out) or problem_with(place)
         if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
             problem = problem or "runs under autocast"
         writes = self._note_writes(given, before)
@@ -271,12 +297,18 @@ class Recorder(TorchFunctionMode):
         elif len(produced) == 1 and id(produced[0]) in known:
             if name not in ("contiguous",):
                 # A conversion that had nothing to convert; guards on dtype and training keep it so
-                self.add(Record(self.site(), target, (), {}, (), (), (), impurity(target, args, kwargs)))
+                problem = problem_with(place) or impurity(target, args, kwargs)
+                self.add(Record(self.site(), target, (), {}, (), (), (), problem))
                 return out
             self.values.fresh(produced[0])  # on other devices there may be something to copy
         if problem is None:
             problem = impurity(target, args, kwargs)
         outputs = tuple(self.values.number(tensor) for tensor in produced)
+        if makes_tensors(target) and place is None:
+            self.tape.homeless.update(outputs)
+            kwargs = {**kwargs, "device": HERE}
+        elif place is not None:
+            args, kwargs = elsewhere(HERE, name, args, kwargs)
         # By number, since a later write gives the same object another one
         numbers = dict(zip([id(tensor) for tensor in given], inputs, strict=True))
         positional: tuple[Argument, ...] = ()

@@ -13,10 +13,12 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from mugraph.trace.assemble import Scope
+from mugraph.trace.autocast import remember_what_is_wanted
 from mugraph.trace.build import Builder, CannotBuild
 from mugraph.trace.callables import Judge
 from mugraph.trace.check import check_found
 from mugraph.trace.child import Request
+from mugraph.trace.devices import OneDevice
 from mugraph.trace.entries import Entry, find_definitions
 from mugraph.trace.loader import Workspace, WorkspaceFinder
 from mugraph.trace.partition import Partition
@@ -75,6 +77,7 @@ class Session:
     ran: set[str] = field(default_factory=set[str])
 
     def load(self) -> bool:
+        remember_what_is_wanted()
         path = Path(self.source.path)
         top, name, package = package_of(path)
         if str(top) not in sys.path:
@@ -127,7 +130,7 @@ class Session:
         self.recorder.tape, self.recorder.values = Tape(), Values(keep_copies=self.request.check)
         torch.random.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
         builder = Builder(self.namespace, mode)
-        with torch.no_grad():
+        with torch.no_grad(), OneDevice():
             ready = builder.ready(entry)
             with builder.within(), self.recorder.recording():
                 ready.function(*ready.args, **ready.kwargs)

@@ -144,5 +144,8 @@ class File:
 
 @dataclass
 class Tape:
+    """homeless: values made on the default device, which may be another than that of the program's inputs"""
+
     events: list[Event] = field(default_factory=list[Event])
     activations: list[Activation] = field(default_factory=list[Activation])
+    homeless: set[int] = field(default_factory=set[int])
