@@ -118,19 +118,23 @@ def _sentence(error: Exception) -> str:
 
 
 def _comments(text: str) -> list[str]:
-    """Ours: they say shapes. They count with what stands below them, so the next line of code goes along."""
+    """Ours: they say shapes. They count with the code that stands directly below them, so its line goes along."""
     if not _COMMENT.search(text):
         return []
-    found: list[str] = []
-    waiting: list[str] = []
+    lines = text.split("\n")
+    comments: dict[int, str] = {}
     with contextlib.suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.COMMENT and _COMMENT.match(token.string):
-                waiting.append(token.string.strip())
-            elif waiting and token.type == tokenize.NAME:
-                found += [*waiting, token.line.strip()]
-                waiting = []
-    return found + waiting
+            if token.type == tokenize.COMMENT:
+                comments[token.start[0]] = token.string.strip()
+    found: list[str] = []
+    for number, comment in comments.items():
+        if _COMMENT.match(comment):
+            below = number + 1
+            while below in comments:
+                below += 1
+            found += [comment, lines[below - 1].strip() if below <= len(lines) else ""]
+    return found
 
 
 def _heads(tree: ast.Module, text: str) -> tuple[int, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from pathlib import Path
 
 import pytest
@@ -75,9 +77,6 @@ def test_a_picture_only_where_images_render(editor: MakeEditor, root: Path) -> N
     assert "|width=472)" in text
     assert "[full graph](command:mugraph.showGraph?" in text
     assert "showKernel" not in text
-    import base64
-    import re
-
     (data,) = re.findall(r"base64,([A-Za-z0-9+/=]+)", text)
     assert b"<!-- dark -->" in base64.b64decode(data)
     client.notify("mugraph/theme", {"theme": "light"})
@@ -174,6 +173,7 @@ def test_an_edit_is_refused_when_the_text_changes_meanwhile(editor: MakeEditor, 
     control.tell(edit_s=0.5)
     action = next(a for a in client.actions(uri, 5) if a["title"].startswith("Replace"))
     asked = client.begin("codeAction/resolve", action)
+    client.until(lambda: control.heard("PrepareEdit"))
     client.change(uri, (0, 0), (0, 0), "\n")
     with pytest.raises(Refused, match="changed meanwhile") as error:
         client.answer(asked)
