@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from pathlib import Path
 
 from mugraph.codegen.content import digest
 from mugraph.codegen.plan import RegionPlan
@@ -20,16 +19,12 @@ _NOWHERE = Range(Position(0, 0), Position(0, 0))
 
 @dataclass(frozen=True)
 class Text:
-    """A document's text at a version. fingerprint: of what else tracing it depends on."""
+    """A document's text at a version. state: digest of it and of all else that tracing it depends on."""
 
     uri: str
-    path: Path
     version: int
     text: str
-    fingerprint: str
-
-    def says_the_same(self, other: Text) -> bool:
-        return (self.path, self.text, self.fingerprint) == (other.path, other.text, other.fingerprint)
+    state: str
 
 
 @dataclass
@@ -89,13 +84,9 @@ class Known:
                 names += [kernel.name for kernel in result.plan.mugraph.kernels if isinstance(kernel, GraphKernel)]
         return tuple(names)
 
-    def settled(self, text: Text, settings: Settings) -> bool:
-        """Whether tracing this text under these settings would find what is known here."""
-        return text.says_the_same(self.text) and settings == self.settings
-
-    def at(self, text: Text) -> None:
+    def at(self, version: int) -> None:
         """The same text, at another version."""
-        self.text = text
+        self.text = replace(self.text, version=version)
 
 
 def region_keys(regions: Sequence[Region]) -> tuple[str, ...]:

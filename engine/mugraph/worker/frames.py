@@ -10,11 +10,10 @@ import os
 import pickle
 import struct
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from mugraph.events import Event
-from mugraph.pipeline import Options
-from mugraph.trace.entries import RecordedShapes
+from mugraph.options import Options
+from mugraph.protocol.values import Document
 from mugraph.trace.region import Range, Trace
 from mugraph.tune.device import Device
 
@@ -23,13 +22,16 @@ _HEAD = struct.Struct("<Q")
 
 @dataclass(frozen=True)
 class TraceFile:
-    """Trace this text. Answer: Traced, Ended."""
+    """Trace the document. Answer: Unchanged, or Tracing and TracedFile; then Ended.
+
+    recorded: use shapes that were recorded. known: state of the text whose trace the front has
+    """
 
     job: int
-    path: Path
-    text: str
-    recorded: RecordedShapes
+    document: Document
+    recorded: bool
     timeout_s: float
+    known: str | None = None
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,25 @@ class RunnerReady:
 
 
 @dataclass(frozen=True)
-class TracedFile:
-    """heads: function -> where its `def` stands. applied: positions of regions in code that kernels replace already."""
+class Unchanged:
+    """The document is as the front knows it."""
 
     job: int
+
+
+@dataclass(frozen=True)
+class Tracing:
+    job: int
+
+
+@dataclass(frozen=True)
+class TracedFile:
+    """text, state: what was traced. heads: function -> where its `def` stands. applied: positions of regions in code
+    that kernels replace already."""
+
+    job: int
+    text: str
+    state: str
     trace: Trace
     heads: dict[str, Range]
     applied: frozenset[int]
@@ -79,15 +96,16 @@ class Happened:
 
 @dataclass(frozen=True)
 class Ended:
-    """error: one sentence, where the job failed as a whole. notices: of the store."""
+    """error: one sentence, where the job failed as a whole; refused: by what it was given. notices: of the store."""
 
     job: int
     error: str | None = None
+    refused: bool = False
     stopped: bool = False
     notices: tuple[str, ...] = field(default=())
 
 
-Word = RunnerReady | TracedFile | Happened | Ended
+Word = RunnerReady | Unchanged | Tracing | TracedFile | Happened | Ended
 
 
 def write(descriptor: int, value: object) -> None:

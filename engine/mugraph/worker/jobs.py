@@ -9,7 +9,7 @@ from typing import Literal
 
 from mugraph.protocol.messages import Find, Search
 from mugraph.protocol.values import Priority, Settings
-from mugraph.worker.documents import Known, Text
+from mugraph.worker.documents import Known
 
 Ending = Literal["cancelled", "superseded", "put back"]
 _RANK: dict[Priority, int] = {"background": 0, "visible": 1, "saved": 2}
@@ -21,7 +21,7 @@ class Job:
     order:     when it came
     run:       number of what the runner does for it now; None while it waits
     ending:    why it is being stopped
-    text, settings: what it works on and how
+    settings:  that it began with
     known:     its document, traced
     numbers:   the regions that are searched, as positions in the trace; None before it has come so far
     searching: key of the region that is being searched
@@ -34,7 +34,6 @@ class Job:
     priority: Priority
     run: int | None = None
     ending: Ending | None = None
-    text: Text | None = None
     settings: Settings = field(default_factory=Settings)
     known: Known | None = None
     numbers: list[int] | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterable
@@ -23,24 +22,31 @@ def adopt_orphans() -> None:
             ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def descendants(pid: int) -> list[psutil.Process]:
+def descendants(pid: int) -> list[int]:
     try:
-        return psutil.Process(pid).children(recursive=True)
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
     except psutil.Error:
         return []
 
 
 def kill_tree(pid: int) -> list[int]:
     """Kills the process and all it has started; who was killed. Stopped first, so that nothing can fork meanwhile."""
-    _signal(pid, signal.SIGSTOP)
+    stop(pid)
     stopped = {pid}
-    while new := [child.pid for child in descendants(pid) if child.pid not in stopped]:
+    while new := [child for child in descendants(pid) if child not in stopped]:
         for child in new:
-            _signal(child, signal.SIGSTOP)
+            stop(child)
         stopped.update(new)
     for one in stopped:
-        _signal(one, signal.SIGKILL)
+        with contextlib.suppress(psutil.Error):
+            psutil.Process(one).kill()
     return sorted(stopped)
+
+
+def stop(pid: int) -> None:
+    """Where it is; nothing happens if it has gone."""
+    with contextlib.suppress(psutil.Error):
+        psutil.Process(pid).suspend()
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,8 @@ def kill_children() -> Killed:
 def reap(pids: Iterable[int], wait_s: float = 1.0) -> None:
     """Takes note of the end of children, so that they do not stay as zombies. Whoever else waits for one of them learns
     only that it has gone."""
+    if sys.platform == "win32":
+        return  # which has no zombies
     left, deadline = set(pids), time.monotonic() + wait_s
     while left and time.monotonic() < deadline:
         for pid in list(left):
@@ -75,8 +83,3 @@ def reap(pids: Iterable[int], wait_s: float = 1.0) -> None:
                     left.discard(pid)
         if left:
             time.sleep(0.005)
-
-
-def _signal(pid: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, number)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import signal
 import subprocess
 import sys
 import threading
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 from mugraph.worker.frames import Order, Word, read, write
-from mugraph.worker.processes import kill_children, kill_tree, reap
+from mugraph.worker.processes import kill_children, kill_tree, reap, stop
 
 COMMAND = (sys.executable, "-P", "-m", "mugraph.worker.runner")  # -P: the workspace's files must not hide ours
 
@@ -66,8 +65,7 @@ class RunnerProcess:
     def halt(self) -> None:
         """Stops it where it is, until it is killed."""
         if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(signal.SIGSTOP)
+            stop(self._process.pid)
 
     def kill(self) -> None:
         """Ends it now; nothing more is heard of it."""

@@ -14,6 +14,7 @@ import queue
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping
+from pathlib import Path
 from typing import cast
 
 from mugraph.codegen.edit_check import edited_spans
@@ -23,10 +24,11 @@ from mugraph.events import Event
 from mugraph.log import note
 from mugraph.memory.traces import recall_trace, remember_trace, trace_key
 from mugraph.pipeline import run_trace
+from mugraph.recording.memory import recorded_shapes
 from mugraph.store import Store
 from mugraph.store.place import cache_folder
 from mugraph.store.results import FILE
-from mugraph.trace.entries import name_range
+from mugraph.trace.entries import RecordedShapes, name_range
 from mugraph.trace.region import Range, Trace
 from mugraph.trace.source import Source
 from mugraph.trace.tracer import trace_file
@@ -40,11 +42,15 @@ from mugraph.worker.frames import (
     Stop,
     TracedFile,
     TraceFile,
+    Tracing,
+    Unchanged,
     Word,
     read,
     write,
 )
 from mugraph.worker.processes import kill_children, reap
+from mugraph.worker.texts import Unreadable, state_of
+from mugraph.worker.texts import read as read_document
 
 
 class Blind(Store):
@@ -87,26 +93,34 @@ class Runner:
                 self._trace(order)
                 return Ended(order.job, stopped=self._is_stopped(order.job))
             return self._search(order)
-        except UnknownTarget as error:
-            return Ended(order.job, str(error))
+        except (UnknownTarget, Unreadable) as error:
+            return Ended(order.job, str(error), refused=True)
         except OSError as error:
             return Ended(order.job, f"the system refuses: {error.strerror or error}")
         except Exception as error:  # whatever it is, the next job must run
             return Ended(order.job, f"an internal error ({type(error).__name__}); details are in {note(error, 'job')}")
 
     def _trace(self, order: TraceFile) -> None:
+        """Raises Unreadable."""
         began = time.monotonic()
-        recorded = order.recorded or None
+        path = Path(order.document.path).absolute()
+        text = read_document(order.document)
+        shapes: RecordedShapes = recorded_shapes(path, text) if order.recorded else {}
+        state = state_of(order.document, text, shapes)
+        if state == order.known:
+            self._say(Unchanged(order.job))
+            return
+        self._say(Tracing(order.job))
         with Store.open() as store:
-            key = trace_key(order.path, order.text, None, recorded)
+            key = trace_key(path, text, None, shapes or None)
             trace = recall_trace(store, key)
             if trace is None:
-                trace = trace_file(order.path, source=order.text, recorded_shapes=recorded, timeout_s=order.timeout_s)
+                trace = trace_file(path, source=text, recorded_shapes=shapes or None, timeout_s=order.timeout_s)
                 if not self._is_stopped(order.job):
                     remember_trace(store, key, trace)
         if not self._is_stopped(order.job):
-            heads, applied = _heads(order.text, trace), _applied(order.text, trace)
-            self._say(TracedFile(order.job, trace, heads, applied, time.monotonic() - began))
+            heads, applied = _heads(text, trace), _applied(text, trace)
+            self._say(TracedFile(order.job, text, state, trace, heads, applied, time.monotonic() - began))
 
     def _search(self, order: SearchTrace) -> Ended:
         device = detect()

@@ -15,18 +15,26 @@ from pathlib import Path
 from typing import Literal
 
 from mugraph import events
-from mugraph.pipeline import Options
+from mugraph.options import Options
 from mugraph.protocol import messages as m
 from mugraph.protocol.values import Priority, Settings
-from mugraph.recording.memory import recorded_shapes
-from mugraph.trace.entries import RecordedShapes
 from mugraph.tune.device import Device
-from mugraph.worker.documents import Known
-from mugraph.worker.frames import Ended, Happened, RunnerReady, SearchTrace, Stop, TracedFile, TraceFile, Word
+from mugraph.worker.documents import Known, Text
+from mugraph.worker.frames import (
+    Ended,
+    Happened,
+    RunnerReady,
+    SearchTrace,
+    Stop,
+    TracedFile,
+    TraceFile,
+    Tracing,
+    Unchanged,
+    Word,
+)
 from mugraph.worker.jobs import Ending, Job, JobQueue
 from mugraph.worker.runner_process import RunnerProcess
 from mugraph.worker.states import all_states, region_state
-from mugraph.worker.texts import Unreadable, read, text_of
 
 Outcome = Literal["done", "cancelled", "superseded", "failed"]
 STOP_S = 0.08
@@ -129,10 +137,18 @@ class Schedule:
         if isinstance(word, Ended):
             self._ended(job, word)
         elif job.ending is None:
-            if isinstance(word, TracedFile):
-                self._traced(job, word)
-            else:
-                self._happened(job, word)
+            match word:
+                case Tracing():
+                    name = Path(job.request.document.path).name
+                    self._send(m.Progress(job.request.id, job.uri, job.version, None, f"tracing {name}"))
+                case Unchanged():
+                    known = self.documents[job.uri]
+                    known.at(job.version)
+                    self._found(job, known, 0.0)
+                case TracedFile():
+                    self._traced(job, word)
+                case Happened():
+                    self._happened(job, word)
 
     def gone(self, status: int) -> None:
         """The runner has died by itself."""
@@ -161,7 +177,9 @@ class Schedule:
         job, self._job = self._job, None
         self.kill_at = None
         self._runner.halt()
-        if job is not None and job.ending is not None:  # from now on nothing works for it: it need not wait for the rest
+        if (
+            job is not None and job.ending is not None
+        ):  # from now on nothing works for it: it need not wait for the rest
             self._conclude(job, job.ending)
         self._runner.kill()
         self._is_ready = False
@@ -181,26 +199,12 @@ class Schedule:
 
     def _begin(self, job: Job) -> None:
         job.began, job.ending, job.settings = time.monotonic(), None, self.settings
-        document = job.request.document
-        try:
-            text = read(document)
-            shapes: RecordedShapes = recorded_shapes(Path(document.path), text) if job.settings.recorded else {}
-            job.text = text_of(document, text, shapes)
-        except Unreadable as error:
-            self._finish(job, "failed", str(error))
-            return
         known = self.documents.get(job.uri)
-        if known is not None and known.settled(job.text, job.settings):
-            known.at(job.text)
-            self._found(job, known, 0.0)
-            if self._is_find(job):
-                return
-            self._search(job, known)
-            return
+        state = known.text.state if known is not None and known.settings == job.settings else None
         self._runs_now(job)
-        self._send(m.Progress(job.request.id, job.uri, job.version, None, f"tracing {job.text.path.name}"))
-        timeout = job.settings.trace_timeout_s
-        self._order(job, TraceFile(job.run or 0, job.text.path, job.text.text, shapes, timeout))
+        settings = job.settings
+        order = TraceFile(job.run or 0, job.request.document, settings.recorded, settings.trace_timeout_s, state)
+        self._order(job, order)
 
     def _runs_now(self, job: Job) -> None:
         self._job, job.run = job, next(self._runs)
@@ -214,9 +218,9 @@ class Schedule:
         self._runner.order(order)
 
     def _traced(self, job: Job, word: TracedFile) -> None:
-        assert job.text is not None
         assert self.device is not None
-        known = Known(job.text, job.settings, self.device, word.trace, word.heads, word.applied, word.seconds)
+        text = Text(job.uri, job.version, word.text, word.state)
+        known = Known(text, job.settings, self.device, word.trace, word.heads, word.applied, word.seconds)
         earlier = self.documents.get(job.uri)
         if earlier is not None:
             known.inherit(earlier)
@@ -302,7 +306,8 @@ class Schedule:
             self._conclude(job, job.ending)
         elif word.error is not None:
             self._job = None
-            self._error(word.error)
+            if not word.refused:
+                self._error(word.error)
             self._finish(job, "failed", word.error)
         elif job.known is not None and job.numbers is None and not self._is_find(job):
             self._search(job, job.known)

@@ -10,7 +10,6 @@ from pathlib import Path
 from mugraph.protocol.values import Document
 from mugraph.trace.entries import RecordedShapes
 from mugraph.trace.source import read_source
-from mugraph.worker.documents import Text
 from mugraph.worker.neighbours import fingerprint
 
 
@@ -18,11 +17,12 @@ class Unreadable(Exception):
     """One sentence."""
 
 
-def text_of(document: Document, text: str, shapes: RecordedShapes) -> Text:
-    """shapes: that tracing it will use."""
+def state_of(document: Document, text: str, shapes: RecordedShapes) -> str:
+    """Digest of all that tracing the text depends on. shapes: that tracing it would use."""
     path = Path(document.path).absolute()
-    around = sha256(f"{fingerprint(path, text)}{sorted(shapes.items(), key=repr)!r}".encode()).hexdigest()
-    return Text(document.uri, path, document.version, text, around)
+    around = fingerprint(path, text)
+    parts = (str(path), text, around, repr(sorted(shapes.items(), key=repr)))
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read(document: Document) -> str:

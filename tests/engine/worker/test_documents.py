@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 from mugraph.protocol import messages as m
@@ -73,6 +74,25 @@ def test_modules_that_end_the_process_or_never_end(engine: Engine):
         assert said in error
         assert "\n" not in error
     assert engine.ask(m.AskReport(engine.id()), m.Report).restarts == 0
+
+
+def test_a_huge_file_does_not_keep_the_engine_from_answering(engine: Engine):
+    text = MATMUL + "".join(f"x{number} = [{number}, {number} + 1]\n" for number in range(100_000))
+    request = m.Find(engine.id(), document(engine.root / "huge.py", text))
+    engine.send(request)
+    slowest = 0.0
+    for _ in range(40):
+        began = time.monotonic()
+        engine.ask(m.Ping(engine.id()), m.Pong)
+        slowest = max(slowest, time.monotonic() - began)
+        time.sleep(0.05)
+    print(f"slowest of 40 pings: {slowest * 1000:.1f} ms")
+    began = time.monotonic()
+    engine.send(m.Cancel(request.id))
+    if not [said for said in engine.heard if isinstance(said, m.Found)]:
+        engine.until(lambda said: getattr(said, "id", None) == request.id and isinstance(said, (m.Failed, m.Found)))
+    print(f"cancelled after {(time.monotonic() - began) * 1000:.0f} ms")
+    assert slowest < 1.0
 
 
 def test_a_changed_neighbour_is_noticed(engine: Engine):

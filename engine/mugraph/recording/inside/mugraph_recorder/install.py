@@ -29,7 +29,8 @@ def install() -> None:
     looks = Looks(spool.write)
     setattr(builtins, SLOTS, looks.slots)
     atexit.register(lambda: spool.finish(looks.sets))
-    os.register_at_fork(after_in_child=lambda: spool.forked(looks.sets))
+    if hasattr(os, "fork"):
+        os.register_at_fork(after_in_child=lambda: spool.forked(looks.sets))
     _hook_imports(looks)
     _hook_script(looks)
 
