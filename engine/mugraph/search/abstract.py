@@ -15,11 +15,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 
 NF = int
 """A hash-consed normal form."""
 Term = tuple[int, tuple[int, ...], int, int, int]
 ABSENT = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A term, taken apart: its number of summands, inputs and constants, atoms of unary functions and their arguments,
+    and the normal forms under exp and sqrt and in the denominator (0 where absent)."""
+
+    times: int
+    leaves: tuple[int, ...]
+    functions: tuple[int, ...]
+    arguments: tuple[NF, ...]
+    exponent: NF
+    root: NF
+    denominator: NF
 
 
 class Algebra:
@@ -35,6 +50,7 @@ class Algebra:
         self._binary: dict[tuple[str, int, int], int] = {}
         self._quotients: dict[tuple[int, int], int | None] = {}
         self._nquots: dict[tuple[int, int], int | None] = {}
+        self._inners: dict[NF, tuple[NF, ...]] = {}
         self._subs: dict[tuple[NF, NF], bool] = {}
 
     # ------------------------------------------------------------------ building
@@ -119,6 +135,45 @@ class Algebra:
             found = self._into(x, e) or any(self.sub(x, inner) for inner in self._inner(e))
             self._subs[key] = found
         return found
+
+    def within(self, e: NF) -> list[NF]:
+        """`e` and the normal forms inside of it, at any depth, each once."""
+        found = [e]
+        for nf in found:
+            found += [inner for inner in self._inner(nf) if inner not in found]
+        return found
+
+    def terms_of(self, a: NF) -> list[int]:
+        """Its distinct terms."""
+        return [term for term, _ in self._nfs[a]]
+
+    def parts_of(self, a: NF) -> list[Parts]:
+        """Its distinct terms, taken apart."""
+        found: list[Parts] = []
+        for t, _ in self._nfs[a]:
+            k, atoms, f, s, d = self._terms[t]
+            functions = tuple(atom for atom in atoms if atom in self._arguments)
+            leaves = tuple(atom for atom in atoms if atom not in self._arguments)
+            found.append(Parts(k, leaves, functions, tuple(self._arguments[atom] for atom in functions), f, s, d))
+        return found
+
+    @property
+    def size(self) -> int:
+        """Terms and normal forms it holds."""
+        return len(self._terms) + len(self._nfs)
+
+    def cofactor(self, x: NF, e: NF, term: int) -> int | None:
+        """The term q that makes x's first term `term`, where all of q * x is contained in e; else None."""
+        q = self._tquot(term, self._nfs[x][0][0])
+        if q is None:
+            return None
+        whole = dict(self._nfs[e])
+        return q if all(whole.get(t, 0) >= n for t, n in self._scaled(q, x).items()) else None
+
+    def divides_denominator(self, x: NF, term: int) -> bool:
+        """Is the term's denominator a multiple of `x`?"""
+        denominator = self._terms[term][4]
+        return denominator != ABSENT and self._nquot(denominator, x) is not None
 
     def text(self, a: NF) -> str:
         """For people: the sum of terms, inputs by name."""
@@ -267,14 +322,17 @@ class Algebra:
                 return True
         return False
 
-    def _inner(self, e: NF) -> list[NF]:
-        """Normal forms one level down: under exp, sqrt, the denominator, unary functions."""
-        inner: list[NF] = []
-        for t, _ in self._nfs[e]:
-            _, atoms, f, s, d = self._terms[t]
-            inner += [part for part in (f, s, d) if part]
-            inner += [self._arguments[atom] for atom in atoms if atom in self._arguments]
-        return inner
+    def _inner(self, e: NF) -> tuple[NF, ...]:
+        """Normal forms one level down: under exp, sqrt, the denominator, unary functions; each once."""
+        known = self._inners.get(e)
+        if known is None:
+            inner: list[NF] = []
+            for t, _ in self._nfs[e]:
+                _, atoms, f, s, d = self._terms[t]
+                inner += [part for part in (f, s, d) if part]
+                inner += [self._arguments[atom] for atom in atoms if atom in self._arguments]
+            known = self._inners[e] = tuple(dict.fromkeys(inner))
+        return known
 
 
 def _difference(atoms: tuple[int, ...], minus: tuple[int, ...]) -> tuple[int, ...] | None:

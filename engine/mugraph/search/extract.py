@@ -7,12 +7,13 @@ chain below the deepest one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from mugraph.search.saturate import Edge, Saturation
+from mugraph.search.edges import Dag, Edge, needs, reaches
+from mugraph.search.saturate import Saturation
 
-Dag = dict[int, Edge]
-"""Value -> the edge that computes it, for every value a topology computes; the target is the first key."""
+_CHOICE = 4
+"""Work of one choice, in the saturation's unit."""
 
 
 def smallest(saturation: Saturation, target: int) -> Dag | None:
@@ -26,25 +27,29 @@ def smallest(saturation: Saturation, target: int) -> Dag | None:
         edge = min(saturation.edges[index], key=lambda edge: sum(saturation.size(i) for i in edge.inputs))
         chosen[index] = edge
         todo.extend(edge.inputs)
-    circular = any(_reaches(chosen, i, index) for index, edge in chosen.items() for i in edge.inputs)
+    circular = any(reaches(chosen, i, index) for index, edge in chosen.items() for i in edge.inputs)
     return None if circular else chosen
 
 
 class Extraction:
-    """Reads the DAGs of one saturation off. cut: larger ones than asked for were passed over;
-    stopped: it was cancelled."""
+    """Reads the DAGs of one saturation off.
 
-    def __init__(self, saturation: Saturation, max_ops: int, cancelled: Callable[[], bool]) -> None:
+    work:        choices looked at so far, in the saturation's unit
+    complete_to: every DAG up to this many operators has been yielded
+    cut:         larger ones than asked for were passed over
+    """
+
+    def __init__(self, saturation: Saturation, max_ops: int) -> None:
         self.saturation, self.max_ops = saturation, max_ops
         self.cut = False
-        self._cancelled = cancelled
-        self.stopped = False
-        self._steps = 0
+        self.work = 0
+        self.complete_to = 0
         self._heights = _heights(saturation)
-        self._needs = _needs(saturation)
+        self._needs = needs(saturation.edges, saturation.leaves)
 
-    def dags(self) -> Iterator[Dag]:
-        """Every DAG of every target with at most `max_ops` operators, in order of size, until cancelled."""
+    def dags(self) -> Iterator[Dag | None]:
+        """Every DAG of every target with at most `max_ops` operators, in order of size; None now and then, so that the
+        caller can turn to something else."""
         for size in range(1, self.max_ops + 1):
             self.cut = False  # only what the last, largest size passes over is lost
             for target in self.saturation.targets:
@@ -53,16 +58,13 @@ class Extraction:
                     self.cut = True
                     continue
                 yield from self._decide({}, frozenset({target}), need, size)
-            if self.stopped:
-                return
+            self.complete_to = size
 
-    def _decide(self, chosen: Dag, todo: frozenset[int], need: int, size: int) -> Iterator[Dag]:
+    def _decide(self, chosen: Dag, todo: frozenset[int], need: int, size: int) -> Iterator[Dag | None]:
         """DAGs with exactly `size` operators. need: all values known to be in them, as bits."""
-        self._steps += 1
-        if not self._steps % 256 and self._cancelled():
-            self.stopped = True
-        if self.stopped:
-            return
+        self.work += _CHOICE
+        if not self.work % (_CHOICE * 64):
+            yield None
         if not todo:
             if len(chosen) == size:
                 yield dict(chosen)
@@ -82,63 +84,12 @@ class Extraction:
             if more.bit_count() > size:
                 self.cut = True
                 continue
-            if any(i in chosen and _reaches(chosen, i, index) for i in edge.inputs):
+            if any(i in chosen and reaches(chosen, i, index) for i in edge.inputs):
                 continue
             fresh = frozenset(i for i in edge.inputs if i not in leaves and i not in chosen)
             chosen[index] = edge
             yield from self._decide(chosen, rest | fresh, more, size)
             del chosen[index]
-
-
-def _reaches(chosen: Dag, start: int, goal: int) -> bool:
-    """Is `goal` among what `start` is computed from, as far as decided?"""
-    stack, seen = [start], {start}
-    while stack:
-        index = stack.pop()
-        if index == goal:
-            return True
-        edge = chosen.get(index)
-        for i in edge.inputs if edge else ():
-            if i not in seen:
-                seen.add(i)
-                stack.append(i)
-    return False
-
-
-def _relevant(saturation: Saturation) -> list[int]:
-    """Values some DAG of a target may compute."""
-    seen = set(saturation.targets)
-    stack = list(seen)
-    while stack:
-        for edge in saturation.edges[stack.pop()]:
-            for i in edge.inputs:
-                if i not in seen:
-                    seen.add(i)
-                    stack.append(i)
-    return sorted(seen)
-
-
-def _needs(saturation: Saturation) -> dict[int, int]:
-    """Of each relevant value, the values that all of its DAGs compute, as bits (the greatest fixed point)."""
-    relevant = _relevant(saturation)
-    leaves = saturation.leaves
-    bit = {index: 1 << n for n, index in enumerate(i for i in relevant if i not in leaves)}
-    everything = (1 << len(bit)) - 1
-    needs = {index: 0 if index in leaves else everything for index in relevant}
-    changed = True
-    while changed:
-        changed = False
-        for index, own in bit.items():
-            shared = everything
-            for edge in saturation.edges[index]:
-                union = 0
-                for i in edge.inputs:
-                    union |= needs[i]
-                shared &= union
-            if shared | own != needs[index]:
-                needs[index] = shared | own
-                changed = True
-    return needs
 
 
 def _heights(saturation: Saturation) -> list[int]:

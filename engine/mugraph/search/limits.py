@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 
 from mugraph.ir.block import BlockGraph
 
+WORK_PER_SECOND = 150_000
+"""Work granted per second of the time budget: about a third of what one core of a server does, so that a busy machine
+finds what an idle one finds."""
+
 
 class NotSearchable(ValueError):
     """The program is outside of what the search covers; the message is one sentence for the user."""
@@ -17,20 +21,28 @@ class Limits:
     """Bounds of a search.
 
     max_block_ops:  topologies up to this many block operators are searched completely; a program whose direct form is
-                    larger is searched within `seconds`, to `slack` operators over its direct form
+                    larger is searched as far as `work` reaches, to `slack` operators over its direct form
     slack:          operators a topology may have more than the program's direct form
-    seconds:        of wall-clock for the whole search
+    seconds:        of wall-clock for the whole search; the work granted is in proportion (WORK_PER_SECOND), and ends a
+                    search before the time does unless the machine is very busy
     max_loops:      loops in a block graph, nested or one after the other
     max_topologies: per loop nest; the smallest are kept
     max_values:     per loop nest; saturation stops there
+    memory:         bytes, by estimate; saturation stops there
     """
 
     max_block_ops: int = 11
     slack: int = 2
-    seconds: float = 8.0
+    seconds: float = 20.0
     max_loops: int = 2
     max_topologies: int = 256
     max_values: int = 20_000
+    memory: int = 512 << 20
+
+    @property
+    def work(self) -> int:
+        """Comparisons of abstract expressions, or as much other work."""
+        return int(self.seconds * WORK_PER_SECOND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +57,24 @@ class Found:
 class Stats:
     """How a search ended.
 
-    topologies: yielded
-    values:     distinct values reached, over all loop nests
-    complete:   the whole space within the operator bound was searched
-    ended_by:   "space" (nothing left), "size" (the operator bound cut values off), "topologies", "values", "time" or
-                "cancelled"
-    pruned:     reason -> combinations discarded: "type", "size", "expression", "duplicate", "field", "softmax", "nest"
-    seconds:    wall-clock
+    topologies:  yielded
+    values:      distinct values reached, over all loop nests
+    complete:    every topology within the operator bound was found: `max_block_ops`, or less where the program's direct
+                 form and the slack are less. What a larger program has beyond it may still be cut by `ended_by`
+    complete_to: operators up to which every topology was found
+    ended_by:    "space" (nothing left), "size" (the operator bound cut values off), "topologies", "values", "work",
+                 "memory", "time" or "cancelled"
+    pruned:      reason -> pairs of values, or single operators on values, that were discarded. "expression": no part of
+                 the output's abstract expression; "size": in no topology within the operator bound; "type": axes that
+                 do not fit, or a loop's result inside of it; "field": division by zero; "duplicate": a known value,
+                 kept as another way to it; and topologies: "nest" (no order of loops runs it), "softmax" (overflows)
+    seconds:     wall-clock
     """
 
     topologies: int = 0
     values: int = 0
     complete: bool = False
+    complete_to: int = 0
     ended_by: str = "running"
     pruned: Mapping[str, int] = field(default_factory=dict[str, int])
     seconds: float = 0.0

@@ -4,6 +4,9 @@ Algorithm 1 of Mirage §4 enumerates graphs; here the *values* are enumerated, e
 as a hyperedge, and graphs are read off afterwards (extract.py). A value's identity is its axes, the loops it has
 passed, its abstract expression and its residues over the field. The residues alone would not do: abstract expressions
 of equal values may differ, and pruning by only one of them could cut the way to the optimum (Theorem 1).
+
+Values are reached in the order of the smallest topology they may be part of, so that at any time the space up to some
+number of operators is behind (`complete_to`).
 """
 
 from __future__ import annotations
@@ -15,21 +18,36 @@ from dataclasses import dataclass
 
 from mugraph.ir.ops import Kind
 from mugraph.search.abstract import NF
+from mugraph.search.edges import Edge
+from mugraph.search.fitting import Fitting
 from mugraph.search.frame import Frame, Reduction, Value
+from mugraph.search.remaining import Remaining
+from mugraph.search.sites import Marks, Sites
+
+_EVALUATION = 20
+"""Work of evaluating one operator over the field, in pairs of expressions that are compared by their sites."""
+_ENTRY_BYTES, _VALUE_BYTES, _EDGE_BYTES = 900, 4000, 400
+"""In memory, of a term or normal form with what is remembered of it, a value and an edge: measured, rounded up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """One way to compute a value: an operator on values, by number. over: axes reduced, or the loop of an ACCUM."""
+@dataclass(slots=True)
+class _Group:
+    """Reached values of one abstract expression. size: operators in the smallest DAG of any of them."""
 
-    kind: Kind
-    inputs: tuple[int, ...]
-    over: tuple[str, ...] = ()
-    fn: str = ""
+    nf: NF
+    marks: Marks
+    within: int
+    size: int
+    members: list[int]
 
 
 class Saturation:
-    """The values of one loop nest. `steps()` reaches them smallest first, the program's own before the others."""
+    """The values of one loop nest. `steps()` reaches them: the program's own before the others, then by the size of the
+    smallest topology they may be in.
+
+    over: nothing is left to reach; done: and nothing was lost
+    work: done so far, in comparisons of two abstract expressions or as much time (deterministic, unlike a clock)
+    """
 
     def __init__(self, frame: Frame, max_ops: int, max_values: int) -> None:
         self.frame, self.max_ops, self.max_values = frame, max_ops, max_values
@@ -42,14 +60,16 @@ class Saturation:
         self.leaves: dict[int, str] = {}
         self.targets: list[int] = []
         self.pruned: Counter[str] = Counter()
-        self.done = False
+        self.done = self.over = False
+        self.work = 0
+        self._edges = 0
         self._dags: list[int] = []  # of each value: the operators of its smallest known DAG, as a set of bits
         self._known: dict[tuple[int, int, NF, bytes], int] = {}
-        self._heap: list[tuple[bool, int, int]] = []
+        self._heap: list[tuple[bool, int, int, int]] = []
         self._reached: list[bool] = []
-        self._partners: dict[NF, list[int]] = {}
-        self._allowed: dict[NF, bool] = {}
-        self._pairs: dict[tuple[NF, NF], tuple[NF, NF, NF, NF]] = {}
+        self._groups: dict[NF, _Group] = {}
+        self._doubts: dict[tuple[int, int], int] = {}  # operands cut by size -> operators that would follow, at least
+        self._least_lost = max_ops + 1  # operators of the smallest topology that may be lost for good
         self._landmarks = frame.landmarks()
         self._fns = sorted({op.fn for op in program.ops if op.kind is Kind.UNARY})
         self._has = {op.kind for op in program.ops}
@@ -59,6 +79,14 @@ class Saturation:
         self._thin_dots = any(_is_thin(*(frame.mask(program.op(i).axes) for i in op.inputs))
                               for op in program.ops if op.kind is Kind.DOT)  # fmt: skip
         self._algebra = algebra
+        self._sites = Sites(algebra, self.goal.nf)
+        self._remaining = Remaining(
+            algebra,
+            self.goal.nf,
+            [frame.primes[slot] for slot in frame.loop_slot.values()],
+            [frame.primes[slot] for slot in frame.tile_slot.values()],
+            self._may_dot(),
+        )
         seen: set[tuple[Kind, NF]] = set()
         for op in program.ops:
             if op.kind in (Kind.LOAD, Kind.CONST):
@@ -71,32 +99,90 @@ class Saturation:
         """Operators in the smallest DAG known for a value (an upper bound of the smallest there is)."""
         return self._dags[index].bit_count()
 
+    @property
+    def least_possible(self) -> int:
+        """No topology has fewer operators."""
+        return self._remaining.within(self.goal.nf)
+
+    @property
+    def complete_to(self) -> int:
+        """Every topology of at most this many operators has all its values and edges here."""
+        remaining = self._remaining
+        least = self._least_lost
+        for (index, other), distance in self._doubts.items():
+            least = min(least, self._least((index,) if other < 0 else (index, other), distance))
+        for index, value in enumerate(self.values):
+            if not self._reached[index] and index not in self.targets:
+                least = min(least, max(self.least_possible, remaining.within(value.nf) + remaining.after(value.nf)))
+        return least - 1
+
+    @property
+    def bytes(self) -> int:
+        """Memory it holds, by estimate."""
+        return self._algebra.size * _ENTRY_BYTES + len(self.values) * _VALUE_BYTES + self._edges * _EDGE_BYTES
+
     def steps(self) -> Iterator[bool]:
         """Reach one value after the other; True after one that added a target."""
-        while self._heap:
+        while self._heap or self._resume():
             if len(self.values) > self.max_values:
                 return
-            _, _, index = heapq.heappop(self._heap)
-            if self._reached[index]:
-                continue
-            self._reached[index] = True
             before = len(self.targets)
-            self._partners.setdefault(self.values[index].nf, []).append(index)
-            if index not in self.targets:  # nothing of use is computed from the output
-                self._unaries(index)
-                self._binaries(index)
+            if self._heap:
+                *_, index = heapq.heappop(self._heap)
+                if self._reached[index]:
+                    continue
+                self._reached[index] = True
+                self._enter(index)
+                if index not in self.targets:  # nothing of use is computed from the output
+                    self._unaries(index, self._dags[index])
+                    self._binaries(index)
             yield len(self.targets) > before
-        self.done = True
+        self.done = self._least_lost > self.max_ops
+        self.over = True
+
+    def _resume(self) -> bool:
+        """What the size bound cut off is looked at again when nothing else is left: of the smallest DAGs of two values
+        only one each is known, and others may share more. Is there anything new?"""
+        self.work += len(self.edges) if self._doubts else 0
+        fitting = Fitting(self.edges, self.leaves, self._dags) if self._doubts else None
+        edges = self._edges
+        while self._doubts and fitting and self._edges == edges:
+            (index, other), distance = next(iter(self._doubts.items()))
+            del self._doubts[index, other]
+            operands = (index,) if other < 0 else (index, other)
+            dag = fitting.dag(operands, self.max_ops - 1 - distance)
+            self.work += fitting.steps
+            if fitting.gave_up:
+                self._least_lost = min(self._least_lost, self._least(operands, distance))
+            if dag and other < 0:
+                self._unaries(index, dag)
+            elif dag:
+                nfs = self._pair(self.values[index].nf, self.values[other].nf)
+                self._with(index, other, nfs, dag)
+        return self._edges > edges
+
+    def _enter(self, index: int) -> None:
+        nf, size = self.values[index].nf, self.size(index)
+        group = self._groups.get(nf)
+        if group is None:
+            group = _Group(nf, self._sites.marks(nf), self._remaining.within(nf), size, [])
+            self._groups[nf] = group
+        group.members.append(index)
+        group.size = min(group.size, size)
+
+    def _may_dot(self) -> bool:
+        """May a DOT arise from this program's axes? Not where the axes of any two values lie one in the other."""
+        loads = [self.frame.values[op.name].mask & self.frame.tile_bits for op in self.frame.program.ops
+                 if op.kind is Kind.LOAD]  # fmt: skip
+        if self._thin_dots or len(self.frame.reductions) > 1:
+            return True
+        return any(not _is_thin(a, b) for a in loads for b in loads)
 
     # ------------------------------------------------------------------ applying operators
 
-    def _unaries(self, index: int) -> None:
+    def _unaries(self, index: int, dag: int) -> None:
         value, algebra = self.values[index], self._algebra
         mask, after, frame = value.mask, value.after, self.frame
-        dag = self._dags[index]
-        if not value.is_leaf and dag.bit_count() >= self.max_ops:
-            self.pruned["size"] += 1
-            return
         here = (index,)
         if Kind.SQRT in self._has:
             self._try(Kind.SQRT, here, mask, after, algebra.sqrt(value.nf), dag)
@@ -114,67 +200,96 @@ class Saturation:
                 self._try(Kind.ACCUM, here, mask & ~(1 << slot), after | 1 << slot, nf, dag, (slot,), (axis,))
 
     def _binaries(self, index: int) -> None:
-        a, frame = self.values[index], self.frame
-        dag_a, dags, values = self._dags[index], self._dags, self.values
-        tiles, loops, room = frame.tile_bits, frame.loop_bits, self.max_ops
-        products = [reduction for reduction in frame.reductions if a.mask & reduction.mask == reduction.mask]
-        pruned = self.pruned
-        for nf, partners in list(self._partners.items()):
-            pair = self._pair(a.nf, nf)
-            total, product, quotient, reverse = pair
-            if not (total or product or quotient or reverse):
-                pruned["expression"] += len(partners)
-                continue
-            for other in partners:
-                b = values[other]
-                mask, after = a.mask | b.mask, a.after | b.after
-                if mask & after & loops:  # a loop's result is not known inside of it
-                    pruned["type"] += 1
-                    continue
-                dag = dag_a | dags[other]
-                if dag.bit_count() >= room:
-                    pruned["size"] += 1
-                    continue
-                inputs = (index, other) if index <= other else (other, index)
-                tile, tile_a, tile_b = mask & tiles, a.mask & tiles, b.mask & tiles
-                if tile in (tile_a, tile_b) or tile in self._axis_sets:
-                    if total:
-                        self._try(Kind.ADD, inputs, mask, after, total, dag)
-                    if product:
-                        self._try(Kind.MUL, inputs, mask, after, product, dag)
-                    if quotient:
-                        self._try(Kind.DIV, (index, other), mask, after, quotient, dag)
-                    if reverse and index != other:
-                        self._try(Kind.DIV, (other, index), mask, after, reverse, dag)
-                else:
-                    pruned["type"] += 1
-                if product and (self._thin_dots or not _is_thin(tile_a, tile_b)):
-                    self._dots(products, b, inputs, mask, after, product, dag)
+        a, pruned = self.values[index], self.pruned
+        marks = self._sites.marks(a.nf)
+        cofactors, factor, divisor = marks.cofactors, marks.factor, marks.divisor
+        groups = list(self._groups.values())
+        self.work += len(groups)
+        cut = 0
+        for group in groups:
+            b = group.marks
+            if cofactors & b.cofactors or factor & (b.factor | b.divisor) or divisor & b.factor:
+                self._with_group(index, group)
+            else:
+                cut += len(group.members)
+        pruned["expression"] += cut
+
+    def _with_group(self, index: int, group: _Group) -> None:
+        """All operators of two operands on a value and each of a group."""
+        nfs = self._pair(self.values[index].nf, group.nf)
+        self.work += 3
+        if not any(nfs):
+            self.pruned["expression"] += len(group.members)
+            return
+        a, own = self.values[index], self._dags[index]
+        distance = min(self._remaining.after(nf) for nf in self._results(nfs, a) if nf)
+        if max(own.bit_count(), group.size) + 1 + distance > self.max_ops:
+            self.pruned["size"] += len(group.members)
+            for other in group.members:
+                self._doubt((index, other), distance)
+            return
+        for other in tuple(group.members):
+            self._with(index, other, nfs, own | self._dags[other])
+
+    def _results(self, nfs: tuple[NF, NF, NF, NF], a: Value) -> Iterator[NF]:
+        """Those of the four operators, and of products that reduce at once."""
+        yield from nfs
+        if nfs[1]:
+            for reduction in self.frame.reductions:
+                if a.mask & reduction.mask == reduction.mask:
+                    nf = self._algebra.sum(reduction.prime, nfs[1])
+                    if self._leads_on(nf):
+                        yield nf
+
+    def _with(self, index: int, other: int, nfs: tuple[NF, NF, NF, NF], dag: int) -> None:
+        """All operators on two values. dag: operators below them."""
+        a, b, frame = self.values[index], self.values[other], self.frame
+        mask, after = a.mask | b.mask, a.after | b.after
+        self.work += 1
+        if mask & after & frame.loop_bits:  # a loop's result is not known inside of it
+            self.pruned["type"] += 1
+            return
+        total, product, quotient, reverse = nfs
+        inputs = (index, other) if index <= other else (other, index)
+        tile, tile_a, tile_b = (m & frame.tile_bits for m in (mask, a.mask, b.mask))
+        dots = bool(product) and (self._thin_dots or not _is_thin(tile_a, tile_b))
+        if tile in (tile_a, tile_b) or tile in self._axis_sets:
+            if total:
+                self._try(Kind.ADD, inputs, mask, after, total, dag)
+            if product:
+                self._try(Kind.MUL, inputs, mask, after, product, dag)
+            if quotient:
+                self._try(Kind.DIV, (index, other), mask, after, quotient, dag)
+            if reverse and index != other:
+                self._try(Kind.DIV, (other, index), mask, after, reverse, dag)
+        elif not dots:
+            self.pruned["type"] += 1
+        if dots:
+            products = [r for r in frame.reductions if a.mask & b.mask & r.mask == r.mask]
+            self._dots(products, inputs, mask, after, product, dag)
 
     def _dots(
-        self, products: list[Reduction], b: Value, inputs: tuple[int, int], mask: int, after: int, nf: NF, dag: int
+        self, products: list[Reduction], inputs: tuple[int, int], mask: int, after: int, nf: NF, dag: int
     ) -> None:
         for reduction in products:
-            if b.mask & reduction.mask == reduction.mask:
-                total = self._algebra.sum(reduction.prime, nf)
-                self._try(Kind.DOT, inputs, mask & ~reduction.mask, after, total, dag, reduction.slots, reduction.axes)
+            total = self._algebra.sum(reduction.prime, nf)
+            self._try(Kind.DOT, inputs, mask & ~reduction.mask, after, total, dag, reduction.slots, reduction.axes)
 
     def _pair(self, x: NF, y: NF) -> tuple[NF, NF, NF, NF]:
         """Abstract expressions of x + y, x * y, x / y and y / x; 0 for those that cannot lead to the goal."""
-        found = self._pairs.get((x, y))
-        if found is None:
-            algebra = self._algebra
-            both = (algebra.add(x, y), algebra.mul(x, y), algebra.div(x, y), algebra.div(y, x))
-            total, product, quotient, reverse = (nf if self._leads_on(nf) else 0 for nf in both)
-            found = self._pairs[x, y] = (total, product, quotient, reverse)
-            self._pairs[y, x] = (total, product, reverse, quotient)
-        return found
+        a, b, algebra = self._sites.marks(x), self._sites.marks(y), self._algebra
+        return (
+            self._kept(algebra.add(x, y)) if a.cofactors & b.cofactors else 0,
+            self._kept(algebra.mul(x, y)) if a.factor & b.factor else 0,
+            self._kept(algebra.div(x, y)) if a.factor & b.divisor else 0,
+            self._kept(algebra.div(y, x)) if b.factor & a.divisor else 0,
+        )
+
+    def _kept(self, nf: NF) -> NF:
+        return nf if self._leads_on(nf) else 0
 
     def _leads_on(self, nf: NF) -> bool:
-        found = self._allowed.get(nf)
-        if found is None:
-            found = self._allowed[nf] = self._algebra.sub(nf, self.goal.nf)
-        return found
+        return self._algebra.sub(nf, self.goal.nf)
 
     def _try(
         self,
@@ -192,6 +307,12 @@ class Saturation:
         if not self._leads_on(nf):
             self.pruned["expression"] += 1
             return
+        distance = self._remaining.after(nf)
+        if dag.bit_count() + 1 + distance > self.max_ops:
+            self.pruned["size"] += 1
+            self._doubt(inputs, distance)
+            return
+        self.work += _EVALUATION
         operands = tuple(self.values[i] for i in inputs)
         p = self.frame.evaluate(kind, fn, slots, operands)
         if p is None:
@@ -206,12 +327,25 @@ class Saturation:
         self.pruned["duplicate"] += 1
         if index in inputs:  # x / sqrt(x) == sqrt(x): by cancellation, no way to compute it
             return
+        if edge in self.edges[index]:
+            return
         self.edges[index].append(edge)
+        self._edges += 1
         better = dag | 1 << index
         if not dag >> index & 1 and better.bit_count() < self._dags[index].bit_count():
             self._dags[index] = better
             if not self._reached[index]:
-                heapq.heappush(self._heap, (nf not in self._landmarks, better.bit_count(), index))
+                self._wait(index)
+
+    def _doubt(self, inputs: tuple[int, ...], distance: int) -> None:
+        """Cut by the size of the DAGs known: to be looked at again, unless every DAG is too large."""
+        if self._least(inputs, distance) <= self.max_ops:
+            key = (inputs[0], inputs[1] if len(inputs) > 1 else -1)
+            self._doubts[key] = min(distance, self._doubts.get(key, distance))
+
+    def _least(self, inputs: tuple[int, ...], distance: int) -> int:
+        """Operators of any topology in which `distance` follow an operator on these values, at least."""
+        return 1 + distance + max(self._remaining.within(self.values[i].nf) for i in inputs)
 
     def _insert(self, value: Value, edge: Edge | None, dag: int) -> int:
         index = len(self.values)
@@ -220,11 +354,17 @@ class Saturation:
         self.edges.append([] if edge is None else [edge])
         self._dags.append(0 if edge is None else dag | 1 << index)
         self._reached.append(False)
+        self._edges += edge is not None
         self._known[value.mask, value.after, value.nf, raw] = index
-        heapq.heappush(self._heap, (value.nf not in self._landmarks, self.size(index), index))
+        self._wait(index)
         if edge is not None and (value.mask, value.nf, raw) == self._goal_key:
             self.targets.append(index)
         return index
+
+    def _wait(self, index: int) -> None:
+        """To be reached later, in its place."""
+        nf, size = self.values[index].nf, self.size(index)
+        heapq.heappush(self._heap, (nf not in self._landmarks, size + self._remaining.after(nf), size, index))
 
 
 def _is_thin(a: int, b: int) -> bool:

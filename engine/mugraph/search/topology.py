@@ -5,9 +5,9 @@ from __future__ import annotations
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Tensor
-from mugraph.search.extract import Dag
+from mugraph.search.edges import Dag, Edge
 from mugraph.search.frame import Frame
-from mugraph.search.saturate import Edge, Saturation
+from mugraph.search.saturate import Saturation
 
 _PREFIX = {
     Kind.ADD: "added", Kind.MUL: "product", Kind.DIV: "quotient", Kind.SQRT: "root", Kind.EXP: "power",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -191,8 +192,12 @@ def test_cancelling_ends_the_search() -> None:
     assert search.stats.seconds < 2
 
 
-def test_time_ends_the_search() -> None:
-    search = Search(norm_transformer(), Limits(seconds=0.5))
+def test_time_ends_the_search_of_a_busy_machine() -> None:
+    def busy() -> bool:
+        time.sleep(0.005)
+        return False
+
+    search = Search(norm_transformer(), Limits(seconds=0.5), busy)
     list(search.run())
     assert search.stats.ended_by == "time"
     assert not search.stats.complete

@@ -1,0 +1,127 @@
+"""How far a value is from the output: a lower bound of the operators that any graph needs besides those below it.
+
+Let a value v with the graph C below it lie in a whole graph G. Operators have one result; those of two operands join.
+In a graph with one sink, edges counted twice give
+
+    joins = leaves - 1 + excess          (excess: uses of results beyond the first of each)
+
+for C and for G, so that outside of C there are at least as many joins as leaves that C lacks, plus G's further excess.
+That is bounded by multiplicity: `occurrences` of a leaf in one term of an abstract expression (inside of denominators,
+roots and functions as well) add up in products and quotients, and keep their maximum in sums, so they are at most
+doubled by each further use of a result. Functions, accumulators and nested roots need an operator each besides.
+
+All of it follows from abstract expressions alone, which never lose a part. Nothing is assumed of C: the bound holds for
+every graph of v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mugraph.search.abstract import NF, Algebra, Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What is in an abstract expression, at any depth.
+
+    leaves:      leaf -> times it occurs in a term, at most
+    functions:   exp and what stands for a unary operator on one expression; each needs an operator
+    roots, quotients: how deep they are nested
+    accumulated: loops' primes in it, as bits
+    reduced:     is there a sum over a tile?
+    """
+
+    leaves: dict[int, int]
+    functions: frozenset[int]
+    roots: int
+    quotients: int
+    accumulated: int
+    reduced: bool
+
+
+class Remaining:
+    """Distances to one goal."""
+
+    def __init__(self, algebra: Algebra, goal: NF, loop_primes: Iterable[int], tile_primes: Iterable[int],
+                 dots: bool) -> None:  # fmt: skip
+        """dots: may one operator both join and reduce?"""
+        self._algebra, self._dots = algebra, dots
+        self._loop_primes, self._tile_primes = tuple(loop_primes), tuple(tile_primes)
+        self._contents: dict[NF, Content] = {}
+        self._distances: dict[NF, int] = {}
+        self._sizes: dict[NF, int] = {}
+        self.goal = goal
+        self._whole = self.content(goal)
+
+    def after(self, nf: NF) -> int:
+        """Operators outside of any graph of a value with this abstract expression, at least."""
+        found = self._distances.get(nf)
+        if found is None:
+            found = self._distances[nf] = self._missing(self.content(nf)) if nf != self.goal else 0
+        return found
+
+    def within(self, nf: NF) -> int:
+        """Operators in any graph of such a value, at least: what its largest leaf lacks to it."""
+        found = self._sizes.get(nf)
+        if found is None:
+            content = self.content(nf)
+            leaves = content.leaves
+            most = max(leaves.values(), default=1)
+            joins = len(leaves) - 1 + (most - 1).bit_length()
+            alone = len(content.functions) + content.roots + content.accumulated.bit_count()
+            found = self._sizes[nf] = alone + self._joined(joins, content.quotients, content.reduced)
+        return found
+
+    def content(self, nf: NF) -> Content:
+        found = self._contents.get(nf)
+        if found is None:
+            found = self._contents[nf] = self._content(nf)
+        return found
+
+    def _missing(self, own: Content) -> int:
+        whole = self._whole
+        excess = lacking = 0
+        for leaf, times in whole.leaves.items():
+            have = own.leaves.get(leaf, 0)
+            lacking += not have
+            excess = max(excess, (-(-times // max(have, 1)) - 1).bit_length())
+        alone = len(whole.functions - own.functions) + max(0, whole.roots - own.roots)
+        alone += (whole.accumulated & ~own.accumulated).bit_count()
+        quotients = max(0, whole.quotients - own.quotients)
+        return alone + self._joined(lacking + excess, quotients, whole.reduced and not own.reduced)
+
+    def _joined(self, joins: int, quotients: int, reduced: bool) -> int:
+        joins = max(joins, quotients)
+        return max(joins, reduced) if self._dots else joins + reduced
+
+    def _content(self, nf: NF) -> Content:
+        leaves: dict[int, int] = {}
+        functions: set[int] = set()
+        roots = quotients = accumulated = 0
+        reduced = False
+        for part in self._algebra.parts_of(nf):
+            own = dict.fromkeys(part.leaves, 0)
+            for leaf in part.leaves:
+                own[leaf] += 1
+            functions.update(part.functions)
+            for bit, prime in enumerate(self._loop_primes):
+                accumulated |= (part.times % prime == 0) << bit
+            reduced = reduced or any(part.times % prime == 0 for prime in self._tile_primes)
+            for inner in self._inner(part):
+                content = self.content(inner)
+                for leaf, times in content.leaves.items():
+                    own[leaf] = own.get(leaf, 0) + times
+                functions |= content.functions
+                roots = max(roots, content.roots + (inner == part.root))
+                quotients = max(quotients, content.quotients + (inner == part.denominator))
+                accumulated |= content.accumulated
+                reduced = reduced or content.reduced
+            functions |= {0} if part.exponent else set()
+            for leaf, times in own.items():
+                leaves[leaf] = max(leaves.get(leaf, 0), times)
+        return Content(leaves, frozenset(functions), roots, quotients, accumulated, reduced)
+
+    def _inner(self, part: Parts) -> list[NF]:
+        return [*part.arguments, *(nf for nf in (part.exponent, part.root, part.denominator) if nf)]
