@@ -7,9 +7,21 @@ from collections.abc import Sequence
 from mugraph.ir.calls import Argument, Call, Ref, Symbol
 from mugraph.ops.registry import NotLowerable
 
+_SMALLEST = {"f16": 2.0**-25, "bf16": 2.0**-134, "f32": 2.0**-150}
+"""Up to half of the smallest positive number of a type, everything rounds to zero."""
+
+
+def rounded(value: float, dtype: str) -> float:
+    """A number next to tensors of this type: zero where the type has none so small. (Elsewhere it is kept as it is;
+    PyTorch computes element-wise operators of 16-bit tensors in float32.)"""
+    return 0.0 if abs(value) <= _SMALLEST[dtype] else value
+
 
 class Arguments:
     """A call's arguments, bound to parameter names.
+
+    parameters: in order; `other|mat2` is one with two names, `*size` takes the rest, `**` at the end lets keywords that
+    have no name here pass
 
     A missing argument and an explicit None read the same. Every getter raises NotLowerable on an argument of another
     kind, so that a rule never works on something it did not expect.
@@ -17,8 +29,11 @@ class Arguments:
 
     def __init__(self, call: Call, parameters: Sequence[str]) -> None:
         self.call = call
+        anything = bool(parameters) and parameters[-1] == "**"
+        parameters = parameters[:-1] if anything else parameters
         self._bound: dict[str, Argument] = {}
         aliases = {alias: name.split("|")[0] for name in parameters for alias in name.split("|")}
+        aliases |= {alias.removeprefix("*"): name.removeprefix("*") for alias, name in aliases.items()}
         parameters = [name.split("|")[0] for name in parameters]
         star = parameters[-1].removeprefix("*") if parameters and parameters[-1].startswith("*") else ""
         plain = parameters[:-1] if star else parameters
@@ -35,7 +50,7 @@ class Arguments:
                 self._bound[star] = argument if isinstance(argument, tuple) else (argument,)
             elif known in plain:
                 self._bound[known] = argument
-            elif argument not in (None, False):
+            elif not anything and argument is not None and argument is not False:
                 raise NotLowerable(f"{call.target} with {name}= has no rule")
 
     @property

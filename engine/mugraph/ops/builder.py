@@ -199,7 +199,9 @@ class Builder:
         return self._add(Node(Kind.SQRT, (a,)))
 
     def exp(self, a: Node) -> Node:
-        return self.const(exp(a.value)) if a.kind is Kind.CONST else self._add(Node(Kind.EXP, (a,)))
+        if a.kind is Kind.CONST and a.value < 700.0:
+            return self.const(exp(a.value))
+        return self._add(Node(Kind.EXP, (a,)))
 
     def unary(self, fn: str, a: Node) -> Node:
         return self._add(Node(Kind.UNARY, (a,), fn=fn))

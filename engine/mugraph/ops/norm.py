@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from mugraph.ir.calls import Ref
-from mugraph.ops.arguments import Arguments
+from mugraph.ops.arguments import Arguments, rounded
 from mugraph.ops.axes import AtomDim, AtomDims
 from mugraph.ops.builder import Builder, Node
 from mugraph.ops.reduce import average
@@ -89,11 +89,17 @@ def instance_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 @lowers("torch.nn.functional.normalize", parameters="input p dim eps")
 def normalize(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    """x over its Euclidean length. PyTorch takes max(length, eps); sqrt(length² + eps²) differs from that by less than
-    one rounding wherever the length is 2^12 times eps (1e-12), and keeps zero rows zero."""
+    """x over max(length, eps), where eps is what it is in x's type: in float16, 1e-12 is zero.
+
+    The maximum is relu(length - eps) + eps: a length is either far above eps, and eps vanishes beside it, or below it.
+    """
     if args.number("p", 2.0) != 2.0:
         raise NotLowerable("a norm that is not Euclidean is outside the fragment")
+    ref = args.ref("input")
     over = dims[args.integer("dim", 1)]
-    x = b.at(args.ref("input"), dims)
-    eps = args.number("eps", 1e-12)
-    return b.div(x, b.sqrt(b.add(b.sum(b.mul(x, x), over), b.const(eps * eps))))
+    x = b.at(ref, dims)
+    length = b.sqrt(b.sum(b.mul(x, x), over))
+    eps = rounded(args.number("eps", 1e-12), b.values[ref.value].dtype)
+    if eps > 0.0:
+        length = b.add(b.unary("relu", b.add(length, b.const(-eps))), b.const(eps))
+    return b.div(x, length)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDim, AtomDims
 from mugraph.ops.builder import Builder, Node
-from mugraph.ops.registry import NotLowerable, lowers
+from mugraph.ops.registry import NotLowerable, canonical, lowers
 
 
 def reduced(b: Builder, args: Arguments, dims: AtomDims, over: Sequence[int] | None) -> tuple[Node, AtomDim, int]:
@@ -72,8 +72,14 @@ def vector_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 @lowers("torch.norm", "Tensor.norm", "torch.linalg.norm", parameters="input|A p|ord dim keepdim dtype")
 def norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    order, over = args.get("p"), args.integers("dim")
-    if not _euclidean(order) or (args.call.target == "torch.linalg.norm" and over is not None and len(over) > 1):
+    order, over, x = args.get("p"), args.integers("dim"), args.ref("input")
+    if canonical(args.call.target) == "torch.linalg.norm":
+        # Of a matrix, and over two dimensions, an order means a matrix norm: 2 is the spectral one.
+        count = len(over) if over is not None else len(b.shape(x))
+        vector = count == 1 or (order is None and over is None) or (order in (None, "fro") and count == 2)
+    else:
+        vector = True
+    if not vector or not _euclidean(order):
         raise NotLowerable("a norm that is not Euclidean is outside the fragment")
-    x, atoms, _ = reduced(b, args, dims, over)
-    return b.sqrt(b.sum(b.mul(x, x), atoms))
+    node, atoms, _ = reduced(b, args, dims, over)
+    return b.sqrt(b.sum(b.mul(node, node), atoms))

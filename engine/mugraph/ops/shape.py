@@ -16,10 +16,16 @@ def row_major(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 
 @lowers(
-    "Tensor.view", "Tensor.reshape", "Tensor.view_as", "Tensor.reshape_as", "torch.reshape", "Tensor.flatten",
-    "torch.flatten", "Tensor.unflatten", "torch.unflatten", "Tensor.unsqueeze", "torch.unsqueeze", "Tensor.squeeze",
-    "torch.squeeze", "Tensor.ravel", "torch.ravel", parameters="input *size", shape_only=True,
+    "Tensor.reshape", "Tensor.view_as", "Tensor.reshape_as", "torch.reshape", "Tensor.flatten", "torch.flatten",
+    "Tensor.unflatten", "torch.unflatten", "Tensor.unsqueeze", "torch.unsqueeze", "Tensor.squeeze", "torch.squeeze",
+    "Tensor.ravel", "torch.ravel", parameters="input *rest **", shape_only=True,
 )  # fmt: skip
+def reshape(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """However the new shape is said, the recorded one is known."""
+    return row_major(b, args, dims)
+
+
+@lowers("Tensor.view", parameters="input *size", shape_only=True)
 def view(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     size = args.get("size")
     if isinstance(size, tuple) and any(isinstance(item, Symbol) for item in size):
@@ -30,7 +36,7 @@ def view(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 @lowers(
     "Tensor.contiguous", "Tensor.clone", "torch.clone", "Tensor.detach", "torch.detach", "Tensor.float", "Tensor.half",
     "Tensor.bfloat16", "Tensor.to", "Tensor.type", "Tensor.type_as", "Tensor.double", "Tensor.cuda", "Tensor.cpu",
-    parameters="input *rest", shape_only=True,
+    parameters="input *rest **", shape_only=True,
 )  # fmt: skip
 def same(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """Copies and casts between float types: the value itself. Where it is rounded, the types of the values say."""
@@ -133,6 +139,9 @@ def _keeps_all(index: Argument, shape: tuple[int, ...]) -> bool:
             sizes = sizes[len(sizes) - after :] if after else []
         elif isinstance(item, slice):
             size = sizes.pop(0)
+            bounds: tuple[Argument, ...] = (item.start, item.stop, item.step)
+            if not all(bound is None or type(bound) is int for bound in bounds):
+                return False  # a tensor, known at run time only
             if range(*item.indices(size)) != range(size):
                 return False
         elif isinstance(item, int) and not isinstance(item, bool):

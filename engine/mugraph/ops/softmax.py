@@ -18,13 +18,17 @@ def normalized_exp(b: Builder, logits: Node, over: tuple[int, ...]) -> Node:
 
 @lowers("torch.softmax", "torch.special.softmax", "Tensor.softmax", parameters="input dim dtype")
 def softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    dim = args.integer("dim", -1)
-    return normalized_exp(b, b.at(args.ref("input"), dims), dims[dim])
+    if not dims:
+        raise NotLowerable("a softmax of one number is a constant")
+    return normalized_exp(b, b.at(args.ref("input"), dims), dims[args.integer("dim")])
 
 
 @lowers("torch.nn.functional.softmax", parameters="input dim _stacklevel dtype")
 def functional_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    return softmax(b, args, dims)
+    """Without a dimension, PyTorch still chooses the first one of a vector or a batch of matrices, else the second."""
+    if args.has("dim") or not dims:
+        return softmax(b, args, dims)
+    return normalized_exp(b, b.at(args.ref("input"), dims), dims[0 if len(dims) in (1, 3) else 1])
 
 
 @lowers(

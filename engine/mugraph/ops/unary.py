@@ -33,7 +33,7 @@ UNARY: dict[str, UnaryFunction] = {
         UnaryFunction(
             "relu",
             ("torch.nn.functional.relu", "torch.relu_", "torch.relu", "Tensor.relu", "Tensor.relu_"),
-            "tl.maximum({x}, 0.0)",
+            "tl.where({x} < 0.0, 0.0, {x})",
             "torch.relu",
         ),
         UnaryFunction(
@@ -45,7 +45,9 @@ UNARY: dict[str, UnaryFunction] = {
         UnaryFunction(
             "tanh",
             ("torch.tanh", "Tensor.tanh", "torch.nn.functional.tanh"),
-            "2.0 * tl.sigmoid(2.0 * {x}) - 1.0",
+            # near zero the difference would leave no digits, so there it is the series
+            "tl.where(tl.abs({x}) < 0.05, {x} - {x} * {x} * {x} * (1.0 / 3.0 - 2.0 / 15.0 * {x} * {x}), "
+            "2.0 * tl.sigmoid(2.0 * {x}) - 1.0)",
             "torch.tanh",
         ),
         UnaryFunction(

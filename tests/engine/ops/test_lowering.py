@@ -300,6 +300,22 @@ REFUSED: dict[str, tuple[Callable[..., Any], dict[str, torch.Tensor], str]] = {
     "broadcast output": (lambda x: (x * 2).expand(3, 4, 6), {"x": X}, "repeats"),
     "diagonal": (lambda x: torch.einsum("ii->i", x), {"x": randn(4, 4)}, "diagonal"),
     "rounded division": (lambda x: torch.div(x, 2.0, rounding_mode="floor"), {"x": X}, "rounded"),
+    "a slice up to a tensor": (lambda x, n: x[:n] * 2, {"x": X, "n": torch.tensor(4)}, "part"),
+    "spectral norm": (lambda x: x / torch.linalg.norm(x, 2), {"x": X}, "Euclidean"),
+    "another norm": (lambda x: F.normalize(x, p=1.0, dim=-1), {"x": X}, "Euclidean"),
+    "division by zero": (lambda x: x / 0.0, {"x": X}, "zero"),
+    "an infinite number": (lambda x: x * math.inf, {"x": X}, "infinite"),
+    "double precision": (lambda x: x.double() * 2, {"x": X}, "f64"),
+    "integers in between": (lambda x: x.to(torch.int64).float() * 2, {"x": X}, "i64"),
+    "sum of integers": (lambda x, i: x * i.sum(), {"x": X, "i": torch.arange(6)}, "i64"),
+    "a mask": (lambda q, m: F.scaled_dot_product_attention(q, q, q, attn_mask=m),
+               {"q": randn(2, 4, 6), "m": randn(4, 4)}, "mask"),
+    "attention with dropout": (lambda q: F.scaled_dot_product_attention(q, q, q, dropout_p=0.5),
+                               {"q": randn(2, 4, 6)}, "random"),
+    "window": (lambda x, w: F.conv1d(x, w), {"x": randn(2, 3, 5), "w": randn(4, 3, 2)}, "window"),
+    "padding": (lambda x, w: F.conv1d(x, w, padding=1), {"x": randn(2, 3, 5), "w": randn(4, 3, 1)}, "padded"),
+    "statistics": (lambda x, m, v: F.batch_norm(x, m, v, training=True),
+                   {"x": randn(4, 3), "m": torch.zeros(3), "v": torch.ones(3)}, "training"),
     "odd power": (lambda x: x.pow(0.3), {"x": POSITIVE}, "power"),
 }  # fmt: skip
 
@@ -327,3 +343,47 @@ def test_epsilon_that_rms_norm_takes_by_itself(dtype: torch.dtype) -> None:
     (added,) = [op.value for op in program.ops if op.kind is Kind.CONST and op.value != 1 / 8]
     small, normalized = x.double()[0, 0], F.rms_norm(x, (8,)).double()[0, 0]
     assert added == pytest.approx(float(small**2 / normalized**2 - small**2), rel=0.05)
+
+
+@pytest.mark.parametrize("eps", [1e-12, 1e-3, 2.0])
+def test_normalize_below_and_above_its_epsilon(eps: float) -> None:
+    """Zero rows stay zero, short rows are divided by eps, long ones by their length."""
+    x = randn(6, 5) * torch.tensor([0.0, 1e-9, 1e-4, 1e-2, 1.0, 100.0])[:, None]
+    check(lambda x: F.normalize(x, dim=-1, eps=eps) * 1e3, {"x": x})
+
+
+def test_normalize_in_half_precision_has_no_epsilon() -> None:
+    """1e-12 is zero there, and a row of zeros gives NaN, as PyTorch gives."""
+    zeros = torch.zeros(2, 4, dtype=torch.float16)
+    assert F.normalize(zeros, dim=-1).isnan().all()
+    program = lower_region(record(lambda x: F.normalize(x, dim=-1), {"x": zeros})).program
+    assert [op.kind for op in program.compute_ops] == [Kind.MUL, Kind.SUM, Kind.SQRT, Kind.DIV]
+    wider = lower_region(record(lambda x: F.normalize(x, dim=-1), {"x": zeros.bfloat16()})).program
+    assert any(op.fn == "relu" for op in wider.ops)
+
+
+PROMOTIONS: dict[str, tuple[Callable[..., torch.Tensor], str, str]] = {
+    "a number": (lambda x, y: (x * 2.5 + 1) @ y.to(x.dtype), "f16", "f32"),
+    "float32 by bfloat16": (lambda x, y: x * y, "f32", "bf16"),
+    "bfloat16 by float16": (lambda x, y: x + y, "bf16", "f16"),
+    "half by a float32 number": (lambda x, y: x * y.sum(), "f16", "f32"),
+    "float32 sum of halves": (lambda x, y: x.sum(-1, dtype=torch.float32) + y.to(x.dtype).sum(), "f16", "f32"),
+    "float32 softmax of halves": (lambda x, y: x.softmax(-1, dtype=torch.float32) + y.to(x.dtype), "f16", "f32"),
+}
+
+
+@pytest.mark.parametrize("name", PROMOTIONS)
+def test_results_have_the_type_that_pytorch_gives_them(name: str) -> None:
+    fn, *types = PROMOTIONS[name]
+    floats = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+    x, y = (randn(4, 4, seed=i).to(floats[dtype]) for i, dtype in enumerate(types))
+    program = lower_region(record(fn, {"x": x, "y": y})).program
+    (output,) = program.outputs.values()
+    assert floats[output.dtype] is fn(x, y).dtype
+
+
+def test_a_softmax_without_a_dimension() -> None:
+    """PyTorch warns, and takes the first of three, the second of two and of four."""
+    for shape in ((5,), (4, 5), (2, 4, 5), (2, 3, 4, 5)):
+        with pytest.warns(UserWarning, match="Implicit dimension"):
+            check(lambda x: F.softmax(x) * 2, {"x": randn(*shape)})
