@@ -83,9 +83,7 @@ def bench(
 
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
 def record(
-    command: Annotated[
-        list[str] | None, typer.Argument(metavar="-- COMMAND", help="What to run, as you would.")
-    ] = None,
+    command: Annotated[list[str] | None, typer.Argument(metavar="COMMAND", help="What to run, after --.")] = None,
 ) -> int:
     """Run a program once and remember the shapes its functions were called with."""
     from mugraph.commands.record import record as command_

@@ -1,19 +1,23 @@
-"""A μGraph small enough for a hover: its kernels and their loops, in letters that stay readable at two thirds."""
+"""A μGraph small enough for a hover: its kernels, their loops and, where there is room, what they compute, in letters
+that stay readable at two thirds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 
 from mugraph.ir.draw_parts import BOLD_EM, COLOURS, EM, FONT, Theme, n
-from mugraph.ir.draw_words import grid_words, loop_words
+from mugraph.ir.draw_words import constants, expression, grid_words, loop_words
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.placement import loop_paths, placement
 
 WIDTH, HEIGHT = 680.0, 270.0
 MARGIN = 12.0
 SIZE = 16.0  # px; 11 px where the picture is shown 472 px wide
+LINE = SIZE * 1.2
+COLUMN = 200.0
+"""px that an operator takes at least."""
 MOST = 3
 """Kernels with a row of their own; of more, the last row says how many there are."""
 
@@ -50,26 +54,25 @@ def _kernel(kernel: GraphKernel, y: float, height: float) -> str:
     used = len(_cut(kernel.name, room, BOLD_EM)) * SIZE * BOLD_EM + 2 * MARGIN
     grid = _text("muted", 2 * MARGIN + used, y + SIZE * 1.4, grid_words(kernel), room - used)
     around = placement(block)
-    places: list[tuple[str, str]] = []  # a loop's words, and what stands in it
+    numbers = constants(block)
+    places: list[tuple[str, list[Op]]] = []  # a loop's words, and the operators in it
     for path in loop_paths(block.loops).values():
         words = ", ".join(loop_words(axis, block, kernel.schedule) for axis in path)
-        places.append((words, _operators(op.kind for op in block.block_ops if around[op.name] == path)))
-    outside = _operators(op.kind for op in block.block_ops if not around[op.name])
+        places.append((words, [op for op in block.block_ops if around[op.name] == path]))
+    outside = [op for op in block.block_ops if not around[op.name]]
     if outside or not places:
         places.append(("", outside))
     boxes: list[str] = []
     width = (room - MARGIN * (len(places) - 1)) / len(places)
     first = y + SIZE * 2.0
-    for number, (words, inside) in enumerate(places):
+    for number, (words, operators) in enumerate(places):
         x = 2 * MARGIN + number * (width + MARGIN)
         tall = max(0.0, y + height - MARGIN / 2 - first)
         if words:
             boxes.append(_box("loop", x, first, width, tall))
-        lines = [("loop-title", words)] * bool(words) + [("muted", inside)] * bool(inside)
-        for line, (look, text) in enumerate(lines):
-            base = first + SIZE * 1.2 * (line + 1)
-            if base <= first + tall:
-                boxes.append(_text(look, x + 8, base, text, width - 16))
+        if words:
+            boxes.append(_text("loop-title", x + 8, first + LINE, words, width - 16))
+        boxes += _inside(operators, numbers, x + 8, first + LINE * bool(words), width - 16, tall - LINE * bool(words))
     return "".join([_box("kernel", MARGIN, y, WIDTH - 2 * MARGIN, height), title, grid, *boxes])
 
 
@@ -82,6 +85,25 @@ def _library(kernel: LibraryKernel, y: float, height: float) -> str:
             _text("muted", 2 * MARGIN, y + SIZE * 2.8, kernel.call, room) if height >= SIZE * 3.2 else "",
         ]
     )
+
+
+def _inside(
+    operators: list[Op], numbers: Mapping[str, str], x: float, y: float, width: float, height: float
+) -> list[str]:
+    """What is computed, operator by operator, in as many columns as it takes; where that is too much, how many
+    operators there are."""
+    plain = {Kind.LOAD, Kind.STORE, Kind.ACCUM, Kind.CONST}  # these say where values go, not what they are
+    lines = [f"{op.name} = {expression(op, numbers)}" for op in operators if op.kind not in plain]
+    rows, most = int(height / LINE), max(1, int(width / COLUMN))
+    if len(lines) > rows * most:
+        lines = [_operators(op.kind for op in operators)]
+    if rows < 1:
+        return []
+    columns = -(-len(lines) // rows)
+    return [
+        _text("operator", x + (at // rows) * width / columns, y + LINE * (at % rows + 1), line, width / columns - 8)
+        for at, line in enumerate(lines)
+    ]
 
 
 def _operators(kinds: Iterable[Kind]) -> str:
@@ -115,5 +137,5 @@ def _style(theme: Theme) -> str:
         f".kernel{{fill:{colours['kernel']};stroke:{colours['kernel-line']}}}"
         f".loop{{fill:{colours['loop']};stroke:{colours['loop-line']};stroke-dasharray:5 3}}"
         f".name{{font-weight:600}}.loop-title{{font-weight:600;fill:{colours['loop-text']}}}"
-        f".muted{{fill:{colours['muted']}}}"
+        f".operator{{fill:{colours['text']}}}.muted{{fill:{colours['muted']}}}"
     )

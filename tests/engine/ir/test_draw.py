@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from mugraph.ir.draw import draw_svg, draw_tree
+from mugraph.ir.draw import draw_overview, draw_svg, draw_tree
 from mugraph.ir.draw_layout import INPUT, OUTPUT, graph_edges, layout
 from mugraph.ir.mugraph import GraphKernel, MuGraph
 from mugraph.ir.ops import Kind
@@ -116,6 +116,37 @@ def test_golden_dark() -> None:
 @pytest.mark.parametrize("name", GRAPHS)
 def test_drawings_of_the_papers_graphs(name: str) -> None:
     check_drawing(GRAPHS[name]())
+
+
+def check_overview(graph: MuGraph) -> None:
+    """Of a hover's size, with everything inside it, in letters that can be read."""
+    svg = draw_overview(graph)
+    root = ET.fromstring(svg)
+    assert root.attrib["viewBox"] == "0 0 680 270"
+    assert len(svg) < 20_000
+    page = Rect("page", 0, 0, 680, 270)
+    root.remove(next(rect for rect in root if rect.attrib.get("class") == "page"))
+    boxes = rects(root, 0, 0)
+    assert all(page.holds(box) for box in boxes)
+    kernels = [box for box in boxes if box.look == "kernel"]
+    assert not any(one.overlaps(other) for one, other in combinations(kernels, 2))
+    for loop in (box for box in boxes if box.look == "loop"):
+        assert any(kernel.holds(loop) for kernel in kernels)
+    for text in root.iter(f"{SVG}text"):
+        assert float(text.attrib["y"]) <= 270
+        assert float(text.attrib["x"]) + len(text.text or "") * 7 <= 680
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_overviews_of_the_papers_graphs(name: str) -> None:
+    check_overview(GRAPHS[name]())
+    check_golden(GOLDENS / f"{name}.overview.svg", draw_overview(GRAPHS[name]()))
+
+
+@settings(max_examples=60, deadline=None)
+@given(mugraphs())
+def test_overviews_of_random_graphs(graph: MuGraph) -> None:
+    check_overview(graph)
 
 
 @settings(max_examples=60, deadline=None)
