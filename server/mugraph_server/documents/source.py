@@ -115,10 +115,9 @@ class Source:
             self._starts.append(line)
             text = str(document.text)
             text = _without_magics(text)
-            if not text.endswith(("\n", "\r")):
-                text += "\n"
-            parts.append(text)
-            line += len(document.text.lines) - (1 if document.text.lines[-1] == "" else 0)
+            ended = text.endswith(("\n", "\r"))
+            parts.append(text if ended else f"{text}\n")
+            line += len(document.text.lines) - ended
         self._text = "".join(parts)
 
 

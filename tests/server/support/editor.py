@@ -148,6 +148,14 @@ class Editor:
     def request(self, method: str, params: Json, timeout: float = 20) -> Json:
         return self.answer(self.begin(method, params), timeout)
 
+    def answered(self) -> set[Any]:
+        """Ids of answers that nobody has taken yet."""
+        with self._news:
+            return set(self._answers)
+
+    def raw(self, identity: int) -> Json:
+        return self._answers[identity]
+
     def _until(self, found: Callable[[], Json], timeout: float, what: str) -> Json:
         deadline = time.monotonic() + timeout
         with self._news:

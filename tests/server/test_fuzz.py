@@ -1,0 +1,194 @@
+"""Ten thousand messages that no editor would send: each request has an answer, and the server serves on."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.server.conftest import MakeEditor
+from tests.server.support.editor import Editor
+from tests.server.support.texts import IMPROVED
+
+_METHODS = [
+    "initialize",
+    "textDocument/didOpen",
+    "textDocument/didChange",
+    "textDocument/didSave",
+    "textDocument/didClose",
+    "textDocument/hover",
+    "textDocument/codeLens",
+    "textDocument/codeAction",
+    "codeAction/resolve",
+    "textDocument/inlayHint",
+    "textDocument/diagnostic",
+    "textDocument/documentLink",
+    "notebookDocument/didOpen",
+    "notebookDocument/didChange",
+    "notebookDocument/didClose",
+    "workspace/executeCommand",
+    "workspace/didChangeConfiguration",
+    "workspace/didChangeWorkspaceFolders",
+    "window/workDoneProgress/cancel",
+    "mugraph/graph",
+    "mugraph/preview",
+    "mugraph/theme",
+    "mugraph/visible",
+    "$/cancelRequest",
+    "$/setTrace",
+    "no/such/method",
+    "",
+]
+_HEADERS = [
+    b"Content-Length: 0\r\n\r\n",
+    b"Content-Length: -5\r\n\r\n",
+    b"Content-Length: 99999999999999\r\n\r\n",
+    b"Nothing: 1\r\n\r\n",
+    b"\r\n\r\n",
+    b"\0\xff garbage \r\n\r\n",
+    b"content-length:2\r\nContent-Type: x\r\n\r\n{}",
+    b"Content-Length: 5\r\n\r\n{{{{{",
+    b"Content-Length: 4\r\n\r\n\xff\xfe\xfd\xfc",
+]
+
+
+class _Fuzz:
+    def __init__(self, seed: int, uri: str) -> None:
+        self.chance = random.Random(seed)
+        self.uri = uri
+
+    def value(self, depth: int = 0) -> Any:
+        chance = self.chance
+        kind = chance.randrange(10 if depth < 4 else 7)
+        simple: list[Any] = [
+            None,
+            chance.choice([True, False]),
+            chance.choice([0, 1, -1, 2**31, -(2**63), 1e308, 0.5]),
+            chance.choice(["", "a", "file:///x.py", self.uri, "\ud800", "x" * 3000, "\0", "𝄞"]),
+            self.position(),
+            {"start": self.position(), "end": self.position()},
+            {"uri": self.uri, "version": chance.randrange(-2, 100)},
+        ]
+        if kind < 7:
+            return simple[kind]
+        if kind == 7:
+            return [self.value(depth + 1) for _ in range(chance.randrange(4))]
+        names = ["uri", "textDocument", "position", "range", "contentChanges", "text", "command", "arguments", "id"]
+        names += ["notebookDocument", "change", "cells", "structure", "token", "settings", "event", "context", "data"]
+        return {chance.choice(names): self.value(depth + 1) for _ in range(chance.randrange(5))}
+
+    def position(self) -> Any:
+        return {"line": self.chance.randrange(-1, 12), "character": self.chance.randrange(-1, 60)}
+
+    def params(self, method: str) -> Any:
+        """Often almost right."""
+        chance, document = self.chance, {"uri": self.uri, "version": self.chance.randrange(1, 50)}
+        span = {"start": self.position(), "end": self.position()}
+        if chance.random() < 0.5:
+            return self.value()
+        right: dict[str, Any] = {
+            "textDocument": document,
+            "position": self.position(),
+            "range": span,
+            "context": {"diagnostics": [], "only": chance.choice([None, [], ["x"], [1]])},
+            "contentChanges": [{"range": span, "text": chance.choice(["", "\n", "x", "𝄞", "\r"])}],
+            "command": chance.choice(["mugraph.apply", "mugraph.cancel", "mugraph.clearResults", "nothing"]),
+            "arguments": [self.value()],
+        }
+        if method.endswith("didOpen"):
+            right["textDocument"] = {"uri": self.uri, "languageId": "python", "version": 1, "text": IMPROVED}
+        if chance.random() < 0.3:
+            right.pop(chance.choice(sorted(right)))
+        return right
+
+    def message(self, identity: int) -> Any:
+        chance = self.chance
+        method = chance.choice(_METHODS)
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": self.params(method)}
+        if chance.random() < 0.6:
+            message["id"] = identity
+        if chance.random() < 0.05:
+            message["jsonrpc"] = chance.choice(["1.0", None, 2])
+        if chance.random() < 0.05:
+            message["method"] = chance.choice([None, 7, [], {}])
+        if chance.random() < 0.05:
+            message["id"] = chance.choice([None, [], {}, True, 1.5, "a string", float(identity)])
+        if chance.random() < 0.05:
+            del message["method"]
+            message[chance.choice(["result", "error"])] = self.value()
+        return message if chance.random() < 0.98 else self.value()
+
+
+def test_ten_thousand_messages(editor: MakeEditor, root: Path) -> None:
+    client: Editor = editor()
+    uri = client.open(root / "model.py", IMPROVED)
+    client.wait_codes(uri, "improved")
+    fuzz = _Fuzz(11, uri)
+    asked: set[int] = set()
+    server = psutil.Process(client.process.pid)
+    before = 0
+    for number in range(10_000):
+        if number == 1_000:
+            before = server.memory_info().rss
+        if fuzz.chance.random() < 0.03:
+            client.send_bytes(fuzz.chance.choice(_HEADERS))
+            continue
+        message = fuzz.message(number + 10_000)
+        body = json.dumps(message).encode()
+        client.send_bytes(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        proper = isinstance(message, dict) and message.get("jsonrpc") == "2.0" and type(message.get("id")) is int
+        if proper and isinstance(message.get("method"), str):
+            asked.add(message["id"])
+    deadline = time.monotonic() + 60
+    other = client.open(root / "other.py", IMPROVED)
+    client.until(lambda: "improved" in str(client.lenses(other)) or "verified" in str(client.lenses(other)), 60)
+    while missing := asked - client.answered():
+        assert time.monotonic() < deadline, f"{len(missing)} requests have no answer, such as {min(missing)}"
+        time.sleep(0.05)
+    assert server.memory_info().rss - before < 60_000_000
+    assert len(server.children()) == 1
+    assert client.report()["engines"][0]["restarts"] == 0
+
+
+def test_messages_before_initialize_are_refused(editor: MakeEditor) -> None:
+    client: Editor = editor(start=False)
+    client.notify("textDocument/didOpen", {})
+    early = client.begin("textDocument/hover", {})
+    first = client.begin("initialize", client.initialize_params())
+    second = client.begin("initialize", client.initialize_params())
+    client.until(lambda: {early, first, second} <= client.answered())
+    codes = {identity: client.raw(identity).get("error", {}).get("code") for identity in (early, first, second)}
+    assert codes == {early: -32002, first: None, second: -32600}
+    client.notify("initialized", {})
+
+
+def test_messages_in_pieces(editor: MakeEditor, root: Path) -> None:
+    """Cut at every byte, and several at once."""
+    client: Editor = editor()
+    body = json.dumps({"jsonrpc": "2.0", "id": 900, "method": "mugraph/report", "params": None}).encode()
+    for byte in b"Content-Length: %d\r\n\r\n%b" % (len(body), body):
+        client.send_bytes(bytes([byte]))
+    assert client.answer(900)["versions"]
+    client.send(*({"jsonrpc": "2.0", "id": n, "method": "mugraph/report", "params": None} for n in range(901, 920)))
+    for identity in range(901, 920):
+        assert client.answer(identity)["versions"]
+
+
+def test_exit_without_shutdown_is_an_error(editor: MakeEditor, root: Path) -> None:
+    client: Editor = editor()
+    client.notify("exit", None)
+    assert client.process.wait(3) == 1
+
+
+def test_after_shutdown_only_exit_counts(editor: MakeEditor, root: Path) -> None:
+    client: Editor = editor()
+    client.request("shutdown", None)
+    late = client.begin("textDocument/hover", {})
+    client.until(lambda: late in client.answered())
+    assert client.raw(late)["error"]["code"] == -32600
+    client.notify("exit", None)
+    assert client.process.wait(3) == 0
