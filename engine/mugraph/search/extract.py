@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mugraph.search.edges import Dag, Edge, needs, reaches
-from mugraph.search.saturate import Saturation
-
-_CHOICE = 4
-"""Work of one choice, in the saturation's unit."""
+from mugraph.search.saturate import CHOICE, Saturation
 
 
 def smallest(saturation: Saturation, target: int) -> Dag | None:
@@ -45,6 +42,8 @@ class Extraction:
         self.work = 0
         self.complete_to = 0
         self._heights = _heights(saturation)
+        order = sorted(range(len(self._heights)), key=lambda i: (self._heights[i], i))
+        self._rank = {value: rank for rank, value in enumerate(order)}
         self._needs = needs(saturation.edges, saturation.leaves)
 
     def dags(self) -> Iterator[Dag | None]:
@@ -62,18 +61,19 @@ class Extraction:
 
     def _decide(self, chosen: Dag, todo: frozenset[int], need: int, size: int) -> Iterator[Dag | None]:
         """DAGs with exactly `size` operators. need: all values known to be in them, as bits."""
-        self.work += _CHOICE
-        if not self.work % (_CHOICE * 64):
+        self.work += CHOICE
+        if not self.work % (CHOICE * 64):
             yield None
         if not todo:
             if len(chosen) == size:
                 yield dict(chosen)
             return
         heights, leaves = self._heights, self.saturation.leaves
-        index = max(todo, key=lambda i: (heights[i], i))
+        index = max(todo, key=self._rank.__getitem__)
         height = heights[index]
         # Below `index` lies a chain of one value per height; only values already decided can be shared with it.
-        if len(chosen) + height - sum(heights[i] < height for i in chosen) > size:
+        length = len(chosen) + height
+        if length > size and length - sum(heights[i] < height for i in chosen) > size:
             self.cut = True
             return
         rest = todo - {index}

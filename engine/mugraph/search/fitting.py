@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 
 from mugraph.search.edges import Dag, Edge, needs, reaches
 
-_STEPS = 3000
+_STEPS = 1000
 """Choices tried for one question before it is left open."""
 
 
@@ -15,7 +15,9 @@ class Fitting:
 
     def __init__(self, edges: Sequence[Sequence[Edge]], leaves: Container[int], known: Sequence[int]) -> None:
         """known: of each value, the operators of one small DAG, as bits."""
-        self._edges, self._leaves, self._known = edges, leaves, known
+        self._edges, self._leaves = edges, leaves
+        order = sorted(range(len(edges)), key=lambda i: (known[i].bit_count(), i))
+        self._rank = {value: rank for rank, value in enumerate(order)}
         self._needs = needs(edges, leaves)
         self.steps = 0
         self.gave_up = False
@@ -38,7 +40,7 @@ class Fitting:
         if self.steps > _STEPS:
             self.gave_up = True
             return 0
-        index = max(todo, key=lambda i: (self._known[i].bit_count(), i))
+        index = max(todo, key=self._rank.__getitem__)
         rest = todo - {index}
         for edge in self._edges[index]:
             more = need

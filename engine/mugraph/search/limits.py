@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from mugraph.ir.block import BlockGraph
 
-WORK_PER_SECOND = 150_000
-"""Work granted per second of the time budget: about a third of what one core of a server does, so that a busy machine
+WORK_PER_SECOND = 100_000
+"""Work granted per second of the time budget: about a fifth of what one core of a server does, so that a busy machine
 finds what an idle one finds."""
 
 

@@ -24,8 +24,10 @@ from mugraph.search.frame import Frame, Reduction, Value
 from mugraph.search.remaining import Remaining
 from mugraph.search.sites import Marks, Sites
 
+CHOICE = 4
+"""Work of one choice between edges, in pairs of expressions that are compared by their sites."""
 _EVALUATION = 20
-"""Work of evaluating one operator over the field, in pairs of expressions that are compared by their sites."""
+"""Work of evaluating one operator over the field."""
 _ENTRY_BYTES, _VALUE_BYTES, _EDGE_BYTES = 900, 4000, 400
 """In memory, of a term or normal form with what is remembered of it, a value and an edge: measured, rounded up."""
 
@@ -151,7 +153,7 @@ class Saturation:
             del self._doubts[index, other]
             operands = (index,) if other < 0 else (index, other)
             dag = fitting.dag(operands, self.max_ops - 1 - distance)
-            self.work += fitting.steps
+            self.work += fitting.steps * CHOICE
             if fitting.gave_up:
                 self._least_lost = min(self._least_lost, self._least(operands, distance))
             if dag and other < 0:

@@ -194,7 +194,7 @@ def test_cancelling_ends_the_search() -> None:
 
 def test_time_ends_the_search_of_a_busy_machine() -> None:
     def busy() -> bool:
-        time.sleep(0.005)
+        time.sleep(0.02)
         return False
 
     search = Search(norm_transformer(), Limits(seconds=0.5), busy)
