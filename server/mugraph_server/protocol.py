@@ -124,6 +124,9 @@ class MugraphProtocol(LanguageServerProtocol):
         if asks and identity in self._request_futures:
             self._refuse(identity, JsonRpcInvalidRequest("there is an open request with this id"))
             return
+        if asks and _is_notification(str(method)):  # pygls would handle it and never answer
+            self._refuse(identity, JsonRpcInvalidRequest(f"{method} is a notification, and has no id"))
+            return
         error = self._untimely(method) if method is not None else None
         if error is not None:
             if asks:
@@ -221,6 +224,11 @@ class MugraphProtocol(LanguageServerProtocol):
         if not self.done.is_set():
             self.status = 0 if self._shutdown else 1
             self.done.set()
+
+
+def _is_notification(method: str) -> bool:
+    known = types.METHOD_TO_TYPES.get(method)
+    return known is not None and known[1] is None
 
 
 def _valid(identity: object) -> int | str | None:
