@@ -6,11 +6,16 @@ standard error; what it raises becomes a sentence in the trace.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
+import signal
 import sys
 from pathlib import Path
 
 import msgspec
+
+_PR_SET_PDEATHSIG = 1
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -23,8 +28,16 @@ class Request(msgspec.Struct, frozen=True):
     check: bool = False
 
 
+def _end_with_parent() -> None:
+    """Whoever waits for the trace may be killed, and code that hangs would then hang for ever (Linux)."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
 def main(arguments: list[str]) -> None:
     request = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Request)
+    _end_with_parent()
     os.dup2(2, 1)  # whatever the user's code prints, from Python or C
     os.environ["TORCH_COMPILE_DISABLE"] = "1"
     os.environ["PYTORCH_JIT"] = "0"  # scripted functions run as the Python they were written in

@@ -47,8 +47,12 @@ def with_shapes(
     comment = f"{indent}# mugraph: {', '.join(said)}{end}"
     said_names = {*arguments, *(["init"] if init else [])}
     above = _ours_above(lines, at)
-    kept = [line for line in lines[above:at] if not (_names(line) & said_names)] if above is not None else []
-    return "".join([*lines[: at if above is None else above], *kept, comment, *lines[at:]])
+    first = at if above is None else above
+    old = [number for number in range(first, at) if _names(lines[number]) & said_names]
+    place = old[0] if old else at
+    before = [line for number, line in enumerate(lines[:place]) if number not in old]
+    after = [line for number, line in enumerate(lines[place:], place) if number not in old]
+    return "".join([*before, comment, *after])
 
 
 def _to_be_filled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str]:

@@ -147,12 +147,12 @@ def gone(family: list[psutil.Process], within_s: float) -> list[psutil.Process]:
     deadline = time.monotonic() + within_s
     left = family
     while left and time.monotonic() < deadline:
-        left = [one for one in left if _lives(one)]
+        left = [one for one in left if lives(one)]
         time.sleep(0.02)
     return left
 
 
-def _lives(one: psutil.Process) -> bool:
+def lives(one: psutil.Process) -> bool:
     try:
         return one.is_running() and one.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

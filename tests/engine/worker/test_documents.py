@@ -32,6 +32,13 @@ def test_code_that_cannot_be_parsed_is_never_verified(engine: Engine):
     path = engine.root / "model.py"
     path.write_text(MATMUL)
     assert engine.search(document(path)).outcome == "done"
+    known = len(engine.all_of(m.RegionChanged))
+    assert engine.search(document(path)).outcome == "done"
+    assert len(engine.all_of(m.RegionChanged)) == known, "nothing is searched twice"
+    assert engine.search(document(path), again=True).outcome == "done"
+    search = engine.all_of(m.RegionChanged)[-1].region.search
+    assert search is not None, "unless it is asked for"
+    assert not search.from_store
     broken = document(path, MATMUL + "def g(:\n", 2)
     found = engine.ask(m.Find(engine.id(), broken), m.Found)
     assert found.regions == []
