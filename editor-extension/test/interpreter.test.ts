@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { choose, expand, onPath, type InterpreterSource } from "../src/common/interpreter";
 
-const source = (chosenBy: string, answer: string | undefined | Error | "never"): InterpreterSource => ({
+const source = (chosenBy: string, answer: string | undefined | Error | null): InterpreterSource => ({
   chosenBy,
   find: () =>
-    answer === "never"
+    answer === null
       ? new Promise(() => undefined)
       : answer instanceof Error
         ? Promise.reject(answer)
@@ -20,7 +20,7 @@ test("the first source with an answer decides, and is named", async () => {
 
 test("a source that fails or is silent is passed over with a word about it", async () => {
   const complaints: string[] = [];
-  const sources = [source("broken", new Error("oops")), source("silent", "never"), source("path", "/usr/bin/python3")];
+  const sources = [source("broken", new Error("oops")), source("silent", null), source("path", "/usr/bin/python3")];
   const found = await choose(sources, 20, (sentence) => complaints.push(sentence));
   expect(found?.path).toBe("/usr/bin/python3");
   expect(complaints).toHaveLength(2);

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-const root = join(import.meta.dirname, "..");
+const root = process.cwd(); // vitest runs in the extension's folder
 interface Manifest {
   contributes: {
     commands: { command: string }[];

@@ -23,8 +23,10 @@ export function page(webview: vscode.Webview, root: vscode.Uri): string {
 </head>
 <body>
 <header>
-  <div class="headline"><h1 id="title"></h1><select id="regions" aria-label="Region" hidden></select></div>
-  <p id="sentence"></p>
+  <div>
+    <div class="headline"><h1 id="title"></h1><select id="regions" aria-label="Region" hidden></select></div>
+    <p id="sentence"></p>
+  </div>
   <div class="actions" id="actions" hidden>
     <button id="apply">Apply</button>
     <button id="change" class="secondary">Show the change</button>

@@ -41,7 +41,7 @@ export class GraphPanel implements vscode.Disposable {
   /** Without a key, of the region at the cursor. */
   async show(uri: vscode.Uri, key: string | undefined): Promise<void> {
     const near = key ?? this.nearCursor(uri)?.key;
-    this.open();
+    await this.open(uri);
     if (near === undefined) {
       this.post({ type: "none", sentence: "No region of this file has a μGraph yet." });
       return;
@@ -55,16 +55,17 @@ export class GraphPanel implements vscode.Disposable {
     for (const one of this.disposables) one.dispose();
   }
 
-  private open(): void {
+  /** Below the code: data flows from left to right, so graphs are wide. */
+  private async open(uri: vscode.Uri): Promise<void> {
     if (this.panel !== undefined) {
       this.panel.reveal(undefined, true);
       return;
     }
-    const column = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
-    const roots = [vscode.Uri.joinPath(this.root, "dist")];
-    const panel = vscode.window.createWebviewPanel("mugraph.graph", "μGraph", column, {
+    const column = this.columnOf(uri);
+    await vscode.commands.executeCommand("workbench.action.newGroupBelow");
+    const panel = vscode.window.createWebviewPanel("mugraph.graph", "μGraph", vscode.ViewColumn.Active, {
       enableScripts: true,
-      localResourceRoots: roots,
+      localResourceRoots: [vscode.Uri.joinPath(this.root, "dist")],
       retainContextWhenHidden: true,
     });
     panel.iconPath = vscode.Uri.joinPath(this.root, "media", "icon.png");
@@ -77,6 +78,7 @@ export class GraphPanel implements vscode.Disposable {
     });
     panel.webview.html = page(panel.webview, this.root);
     this.panel = panel;
+    await vscode.window.showTextDocument(uri, { viewColumn: column });
   }
 
   private async refresh(): Promise<void> {
@@ -142,7 +144,7 @@ export class GraphPanel implements vscode.Disposable {
     if (shown === undefined || client === undefined) return;
     const uri = client.code2ProtocolConverter.asUri(shown.uri);
     const names = { apply: "mugraph.apply", change: "mugraph.showChange", kernel: "mugraph.showKernel" };
-    // Beside this panel there is the source: what is opened belongs there.
+    // What is opened belongs where the source is, not where this panel is.
     await vscode.window.showTextDocument(shown.uri, { viewColumn: this.columnOf(shown.uri), preserveFocus: false });
     await vscode.commands.executeCommand(names[command], uri, [shown.key]);
   }

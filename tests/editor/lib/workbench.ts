@@ -1,0 +1,179 @@
+import { join } from "node:path";
+import { chromium as playwright, type Browser, type FrameLocator, type Locator, type Page } from "playwright-core";
+import { chromium, out } from "./paths.ts";
+import { until } from "./wait.ts";
+
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+const SIZE = { width: 1280, height: 760 };
+
+export async function browse(): Promise<Browser> {
+  const env = { ...process.env, FONTCONFIG_FILE: join(import.meta.dirname, "fonts.conf") } as Record<string, string>;
+  return playwright.launch({ executablePath: chromium, headless: true, args: FLAGS, env });
+}
+
+/** One window of VS Code, as a person works with it. */
+export class Workbench {
+  readonly page: Page;
+
+  private constructor(page: Page) {
+    this.page = page;
+  }
+
+  static async open(browser: Browser, address: string, size = SIZE): Promise<Workbench> {
+    const context = await browser.newContext({ viewport: size, deviceScaleFactor: 1.5 });
+    context.setDefaultTimeout(20_000);
+    const page = await context.newPage();
+    await page.goto(address, { timeout: 60_000 });
+    await page.locator(".monaco-workbench .part.editor").waitFor({ timeout: 60_000 });
+    return new Workbench(page);
+  }
+
+  async close(): Promise<void> {
+    await this.page.context().close();
+  }
+
+  // --- what can be seen ------------------------------------------------------------------------------------------
+
+  /** Lines on the screen from top to bottom; inlay hints are part of them. */
+  async text(): Promise<string> {
+    const lines = await this.page
+      .locator(".editor-instance .view-line")
+      .evaluateAll((found) =>
+        found
+          .map((line) => ({ top: parseFloat((line as HTMLElement).style.top), text: line.textContent }))
+          .sort((one, other) => one.top - other.top)
+          .map(({ text }) => text.replaceAll("\u00a0", " ")),
+      );
+    return lines.join("\n");
+  }
+
+  async lenses(): Promise<string[]> {
+    const found = await this.page.locator(".codelens-decoration").allTextContents();
+    return found.map((text) => text.replaceAll("\u00a0", " ").trim()).filter((text) => text !== "");
+  }
+
+  async lens(wanted: RegExp, limitMs = 60_000): Promise<string> {
+    return until(`a lens like ${String(wanted)}`, async () => (await this.lenses()).find((text) => wanted.test(text)), limitMs);
+  }
+
+  status(): Locator {
+    return this.page.locator("[id='mugraph.mugraph.mugraph.status']");
+  }
+
+  /** Where a line is on the screen, noted ten times a second from now on. */
+  async watchLine(words: string): Promise<() => Promise<number[]>> {
+    await this.page.evaluate((wanted) => {
+      const tops = new Set<number>();
+      const note = () => {
+        const lines = [...document.querySelectorAll(".editor-instance .view-line")];
+        const line = lines.find((one) => one.textContent.replaceAll("\u00a0", " ").includes(wanted));
+        if (line !== undefined) tops.add(Math.round(line.getBoundingClientRect().top));
+      };
+      note();
+      const timer = setInterval(note, 100);
+      Object.assign(window, { watched: () => (clearInterval(timer), [...tops]) });
+    }, words);
+    return () => this.page.evaluate(() => (window as unknown as { watched: () => number[] }).watched());
+  }
+
+  async toasts(): Promise<string[]> {
+    return this.page.locator(".notification-toast .notification-list-item-message").allTextContents();
+  }
+
+  frame(): FrameLocator {
+    return this.page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
+  }
+
+  async screenshot(name: string, clip?: { x: number; y: number; width: number; height: number }): Promise<void> {
+    await this.page.screenshot({ path: join(out, `${name}.png`), animations: "disabled", ...(clip && { clip }) });
+  }
+
+  // --- what a person does ----------------------------------------------------------------------------------------
+
+  async command(title: string): Promise<void> {
+    await this.page.keyboard.press("F1");
+    const input = this.page.locator(".quick-input-widget:visible input.input");
+    await input.waitFor();
+    await input.fill(`>${title}`);
+    await this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: title }).first().click();
+  }
+
+  /** Puts the cursor at the first place where these words stand in the editor, and returns their middle. */
+  async putCursor(words: string): Promise<{ x: number; y: number }> {
+    const at = await this.locate(words);
+    await this.page.mouse.click(at.x, at.y);
+    return at;
+  }
+
+  async hover(words: string): Promise<Locator> {
+    const at = await this.locate(words);
+    await this.page.mouse.move(at.x - 3, at.y);
+    await this.page.mouse.move(at.x, at.y);
+    const shown = this.page.locator(".monaco-hover:visible .hover-contents").first();
+    await shown.waitFor();
+    return this.page.locator(".monaco-hover:visible").first();
+  }
+
+  async lightBulb(): Promise<Locator> {
+    await this.page.keyboard.press("Control+.");
+    const rows = this.page.locator(".action-widget:visible .monaco-list-row");
+    await rows.first().waitFor();
+    return rows;
+  }
+
+  async open(file: string): Promise<void> {
+    await this.page.keyboard.press("Control+p");
+    const input = this.page.locator(".quick-input-widget:visible input.input");
+    await input.waitFor();
+    await input.fill(file);
+    await this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: file }).first().waitFor();
+    await this.page.keyboard.press("Enter");
+  }
+
+  async save(): Promise<void> {
+    await this.page.keyboard.press("Control+s");
+  }
+
+  async choose(entry: RegExp): Promise<void> {
+    await this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: entry }).first().click();
+  }
+
+  private async locate(words: string): Promise<{ x: number; y: number }> {
+    return until(`"${words}" in the editor`, async () => {
+      const box = await this.page.evaluate((wanted) => {
+        for (const line of document.querySelectorAll(".editor-instance .view-line")) {
+          // A line is many pieces, one for each colour.
+          const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+          const pieces: { node: Node; start: number; end: number }[] = [];
+          let text = "";
+          for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+            const start = text.length;
+            text += (node.textContent ?? "").replaceAll("\u00a0", " ");
+            pieces.push({ node, start, end: text.length });
+          }
+          const at = text.indexOf(wanted);
+          if (at < 0) continue;
+          const end = at + wanted.length;
+          const first = pieces.find((piece) => piece.end > at);
+          const last = pieces.find((piece) => piece.end >= end);
+          if (first === undefined || last === undefined) continue;
+          const range = document.createRange();
+          range.setStart(first.node, at - first.start);
+          range.setEnd(last.node, end - last.start);
+          const { left, top, width, height } = range.getBoundingClientRect();
+          return { x: left + width / 2, y: top + height / 2 };
+        }
+        return undefined;
+      }, words);
+      return box;
+    });
+  }
+}

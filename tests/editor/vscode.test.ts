@@ -1,0 +1,271 @@
+// VS Code itself, in a browser, with the packaged extension: what a person sees and does, one step after the other.
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { kill } from "node:process";
+import { after, before, describe, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { CodeServer } from "./lib/codeServer.ts";
+import { below } from "./lib/processes.ts";
+import { median, timed } from "./lib/timings.ts";
+import { pause, until } from "./lib/wait.ts";
+import { Workbench, browse } from "./lib/workbench.ts";
+import { Workspace } from "./lib/workspace.ts";
+
+const FILE = "rmsnorm_linear.py";
+const MODULE = "rmsnorm_linear_mugraph.py";
+const FOUND = /^\d.*× (estimated|measured), verified/;
+
+describe("VS Code", { timeout: 600_000 }, () => {
+  const workspace = new Workspace([FILE, "lora.py", "gated_mlp.py"]);
+  const original = readFileSync(workspace.path(FILE), "utf8");
+  let server: CodeServer;
+  let browser: Browser;
+  let code: Workbench;
+
+  before(async () => {
+    server = await CodeServer.start(workspace);
+    browser = await browse();
+    const begin = Date.now();
+    code = await Workbench.open(browser, server.address(workspace.path(FILE)));
+    timed("workbench", Date.now() - begin);
+  });
+
+  after(async () => {
+    await browser.close();
+    const left = await server.stop();
+    workspace.remove();
+    assert.deepEqual(left, [], "processes that outlived the editor");
+  });
+
+  const pids = (module: string): number[] =>
+    below(server.pid).flatMap(({ pid, command }) => (command.includes(module) ? [pid] : []));
+  const settings = (change: object): void => {
+    const file = join(workspace.root, "data/User/settings.json");
+    writeFileSync(file, JSON.stringify({ ...(JSON.parse(readFileSync(file, "utf8")) as object), ...change }, null, 2));
+  };
+  const idle = (): Promise<unknown> =>
+    until("the status item rests", async () => (await code.status().innerHTML()).includes("codicon-zap"), 60_000);
+
+  test("a line above the function says how much faster, and nothing jumps on the way there", async () => {
+    await code.lens(/searching…|×/);
+    const tops = await code.watchLine("def forward");
+    await code.screenshot("searching");
+    const lens = await code.lens(FOUND);
+    await idle();
+    assert.match(lens, /replace with the Triton kernel$/);
+    assert.match(await code.text(), /≈?\d\.\d× with mugraph/);
+    assert.equal((await tops()).length, 1, "the function moved on the screen");
+    assert.equal(await code.page.locator(".squiggly-error, .squiggly-warning, .squiggly-info").count(), 0);
+    assert.match((await code.status().textContent()) ?? "", /^ ?mugraph: /);
+    assert.deepEqual(await code.toasts(), []);
+    await code.screenshot("lens-dark");
+  });
+
+  test("a hover shows the μGraph's picture", async () => {
+    await code.putCursor("self.norm(x");
+    const times: number[] = [];
+    for (let round = 0; round < 5; round++) {
+      const begin = Date.now();
+      await code.page.keyboard.press("Control+k");
+      await code.page.keyboard.press("Control+i");
+      await code.page.locator(".monaco-hover:visible .hover-contents img").first().waitFor();
+      times.push(Date.now() - begin);
+      await code.page.keyboard.press("Escape");
+      await code.page.locator(".monaco-hover:visible").first().waitFor({ state: "hidden" });
+    }
+    assert.ok(timed("hover", median(times)) < 1000);
+    const hover = await code.hover("self.norm(x");
+    const picture = hover.locator("img").first();
+    await picture.waitFor();
+    assert.ok(await picture.evaluate((image) => (image as HTMLImageElement).naturalWidth > 0), "the picture is empty");
+    assert.match((await hover.textContent()) ?? "", /faster.*verified/);
+    await pause(300);
+    await code.screenshot("hover-dark");
+    await code.page.mouse.move(700, 700);
+  });
+
+  test("the change can be seen first", async () => {
+    await code.putCursor("self.norm(x");
+    const rows = await code.lightBulb();
+    assert.ok((await rows.allTextContents()).some((text) => /Replace with generated Triton kernel/.test(text)));
+    await pause(200);
+    await code.screenshot("light-bulb");
+    await rows.filter({ hasText: "Show the change first" }).click();
+    await code.page.locator(".monaco-diff-editor").waitFor();
+    await until("the import of the kernel in the difference", async () => {
+      const right = await code.page.locator(".monaco-diff-editor .editor.modified .view-line").allTextContents();
+      return right.some((line) => line.replaceAll("\u00a0", " ").includes("rmsnorm_linear_mugraph"));
+    });
+    await pause(500);
+    await code.screenshot("change");
+    await code.page.locator(".title-actions .action-label[aria-label^='Show the Generated Kernel']").first().click();
+    await until("the kernel", async () => (await code.text()).includes("@triton.jit") || (await code.text()).includes("import triton"));
+    await pause(300);
+    await code.screenshot("kernel");
+    assert.equal(readFileSync(workspace.path(FILE), "utf8"), original);
+    assert.ok(!existsSync(workspace.path(MODULE)), "looking must not write");
+    await code.command("View: Close All Editors");
+    await code.open(FILE);
+    await code.lens(FOUND);
+  });
+
+  test("the μGraph and the code lead to each other", async () => {
+    await code.putCursor("self.norm(x");
+    const begin = Date.now();
+    await code.command("mugraph: Show the μGraph");
+    const frame = code.frame();
+    await frame.locator("svg g[tabindex]").first().waitFor();
+    timed("graph view", Date.now() - begin);
+    assert.match((await frame.locator("#title").textContent()) ?? "", /RMSNormLinear\.forward/);
+    await frame.locator("g[tabindex]", { has: code.page.locator("rect.matmul") }).first().click();
+    assert.match((await frame.locator("#node").textContent()) ?? "", /matrix product over k/);
+    const marked = () =>
+      code.page
+        .locator(".editor-instance .view-overlays [class*='ced-']")
+        .evaluateAll((found) => found.map((one) => one.getBoundingClientRect().width).filter((width) => width > 0));
+    await until("the code the operator reads is marked", async () => (await marked()).length > 0);
+    await pause(300);
+    await code.screenshot("graph-dark");
+    await code.putCursor("norm(x");
+    await until("the cursor selects the tensor", async () => {
+      const chosen = await frame.locator("g.selected").allTextContents();
+      return chosen.some((text) => text.includes("norm_weight"));
+    });
+    const scale = () => frame.locator("#drawing").evaluate((drawing) => (drawing as HTMLElement).style.transform);
+    const fitted = await scale();
+    await frame.locator("#in").click();
+    assert.notEqual(await scale(), fitted);
+    await frame.locator("#fit").click();
+    assert.equal(await scale(), fitted);
+    assert.ok(await frame.locator("#drawing svg").evaluate((svg) => svg.getBoundingClientRect().left >= 0), "cut on the left");
+  });
+
+  test("text typed while the edit is being worked out is never overwritten", async () => {
+    await code.putCursor("import torch");
+    const engines = pids("mugraph.worker");
+    assert.ok(engines.length > 0);
+    await code.putCursor("self.norm(x");
+    const rows = await code.lightBulb();
+    for (const pid of engines) kill(pid, "SIGSTOP");
+    try {
+      await rows.filter({ hasText: "Replace with generated" }).first().click();
+      await pause(200);
+      await code.putCursor("import torch");
+      await code.page.keyboard.press("Control+Home");
+      await code.page.keyboard.type("# typed\n");
+    } finally {
+      for (const pid of engines) kill(pid, "SIGCONT");
+    }
+    await pause(1500);
+    assert.match(await code.text(), /^# typed\n"""RMSNorm/);
+    assert.ok(!(await code.text()).includes("rmsnorm_linear_mugraph"));
+    assert.ok(!existsSync(workspace.path(MODULE)));
+    await code.page.keyboard.press("Control+z");
+    await until("the text as it was", async () => /^"""RMSNorm/.test(await code.text()));
+    await code.command("File: Revert File");
+    await code.lens(FOUND);
+  });
+
+  test("the light bulb puts the kernel in; one undo takes it back", async () => {
+    await code.putCursor("self.norm(x");
+    const rows = await code.lightBulb();
+    await rows.filter({ hasText: "Replace with generated" }).first().click();
+    await until("the edited file", async () => (await code.text()).includes("rmsnorm_linear_mugraph"));
+    await code.save();
+    await until("the kernel module", () => existsSync(workspace.path(MODULE)) && readFileSync(workspace.path(MODULE), "utf8").includes("@triton.jit"));
+    assert.match(readFileSync(workspace.path(FILE), "utf8"), /from rmsnorm_linear_mugraph import|import rmsnorm_linear_mugraph/);
+    await code.lens(/runs as a generated Triton kernel/);
+    await pause(500);
+    await code.screenshot("applied");
+    await code.putCursor("import torch");
+    await code.page.keyboard.press("Control+z");
+    await until("the undone file", async () => !(await code.text()).includes("rmsnorm_linear_mugraph"));
+    await pause(300);
+    if (await code.page.locator(".monaco-dialog-box").isVisible()) await code.page.keyboard.press("Enter");
+    await until("the module is gone", () => !existsSync(workspace.path(MODULE)));
+    await code.save();
+    await until("the file as it was", () => readFileSync(workspace.path(FILE), "utf8") === original);
+    await code.lens(FOUND);
+  });
+
+  test("changed code is searched again when it is saved", async () => {
+    await code.putCursor("x=f16[2, 4096]");
+    await code.page.keyboard.press("End");
+    for (let count = 0; count < ", 4096]".length + 1; count++) await code.page.keyboard.press("Backspace");
+    await code.page.keyboard.type("4, 4096", { delay: 20 });
+    await code.page.keyboard.press("End");
+    if (!(await code.text()).includes("x=f16[4, 4096]")) await code.page.keyboard.type("]");
+    await code.lens(/changed; save to search again/);
+    await code.save();
+    await code.lens(/searching…/);
+    await code.lens(FOUND);
+    await code.page.keyboard.press("Control+z");
+  });
+
+  test("another file has its first line in a moment", async () => {
+    await idle();
+    const begin = Date.now();
+    await code.open("lora.py");
+    await code.lens(/searching…|×|needs shapes|as good/);
+    assert.ok(timed("opened to first lens", Date.now() - begin) < 3000);
+    await code.lens(/×|as good/, 90_000);
+    timed("opened to result", Date.now() - begin);
+  });
+
+  test("an engine that is killed comes back, and the results stay in sight", async () => {
+    await code.open(FILE);
+    await code.lens(FOUND);
+    const begin = Date.now();
+    const dead = pids("mugraph.worker");
+    for (const pid of dead) kill(pid, "SIGKILL");
+    await until("another engine", () => pids("mugraph.worker").some((pid) => !dead.includes(pid)), 30_000);
+    await idle();
+    timed("engine back", Date.now() - begin);
+    await code.lens(FOUND);
+  });
+
+  test("a server that is killed five times stays down until it is restarted from the status item", async () => {
+    for (let count = 1; count <= 5; count++) {
+      const [pid] = await until("a server", () => pids("mugraph_server").length > 0 && pids("mugraph_server"), 15_000);
+      await until("it runs", async () => (await code.status().innerHTML()).match(/codicon-(zap|loading)/) !== null, 15_000);
+      if (count === 1) assert.ok((await code.lenses()).some((text) => FOUND.test(text)));
+      await pause(1200);
+      kill(pid ?? 0, "SIGKILL");
+      await until("it is gone", () => !pids("mugraph_server").includes(pid ?? 0));
+      if (count === 1) assert.ok((await code.lenses()).some((text) => FOUND.test(text)), "the lens went with the server");
+    }
+    await until("the red item", async () => (await code.status().innerHTML()).includes("codicon-error"));
+    await pause(3000);
+    assert.deepEqual(pids("mugraph_server"), []);
+    await code.screenshot("breaker");
+    await code.status().click();
+    await code.choose(/Restart/);
+    await until("a server", () => pids("mugraph_server").length > 0);
+    await idle();
+    await code.lens(FOUND);
+  });
+
+  test("in a light theme everything is light", async () => {
+    settings({ "workbench.colorTheme": "Default Light Modern" });
+    await code.page.locator(".monaco-workbench.vs").waitFor();
+    await code.open(FILE);
+    await code.lens(FOUND);
+    await code.putCursor("self.norm(x");
+    await code.command("mugraph: Show the μGraph");
+    const frame = code.frame();
+    await frame.locator("svg g[tabindex]").first().waitFor();
+    await until("the light drawing", () =>
+      frame.locator("rect.tensor").first().evaluate((rect) => getComputedStyle(rect).fill === "rgb(236, 239, 243)"),
+    );
+    await pause(300);
+    await code.screenshot("graph-light");
+    await code.command("View: Close All Groups");
+    await code.open(FILE);
+    await code.lens(FOUND);
+    const hover = await code.hover("self.norm(x");
+    await hover.locator("img").first().waitFor();
+    await pause(300);
+    await code.screenshot("hover-light");
+  });
+});
