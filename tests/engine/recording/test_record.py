@@ -164,6 +164,41 @@ def test_processes_that_the_program_starts(tmp_path: Path, record: Record):
     assert [one.arguments for one in sets["h"]] == [{"x": "f32[3]"}]
 
 
+def test_pytorchs_own_tracers_see_what_they_would_see(tmp_path: Path, record: Record):
+    script = tmp_path / "tracers.py"
+    script.write_text(
+        "import torch\n"
+        "class M(torch.nn.Module):\n"
+        "    def __init__(self, d: int):\n"
+        "        super().__init__(); self.l = torch.nn.Linear(d, d)\n"
+        "    def forward(self, x):\n"
+        "        return act(self.l(x))\n"
+        "def act(x):\n"
+        "    return torch.relu(x) * x.shape[0]\n"
+        "m, x = M(4).eval(), torch.ones(2, 4)\n"
+        "print(torch.jit.script(m)(x).shape)\n"
+        "print(torch.jit.trace(m, x).graph)\n"
+        "print(torch.fx.symbolic_trace(act).graph)\n"
+        "for strict in (False, True):\n"
+        "    print(torch.export.export(m, (x,), strict=strict).graph)\n"
+        "    sizes = {'x': {0: torch.export.Dim('b')}}\n"
+        "    print(torch.export.export(m, (x,), strict=strict, dynamic_shapes=sizes).graph)\n"
+        "print(torch.func.vmap(act)(x), torch.func.grad(lambda x: act(x).sum())(x))\n"
+        "print(torch.compile(m)(x).shape)\n"
+    )
+    alone = subprocess.run([PYTHON, str(script)], capture_output=True, text=True, env=_eager())
+    run = record(PYTHON, str(script))
+    assert run.returncode == alone.returncode == 0, run.stderr
+    without = re.compile(r"/.*?/")  # folders in what the graphs say of their origin
+    assert without.sub("", run.stdout) == without.sub("", alone.stdout)
+    assert "Warning" not in run.stderr or "Warning" in alone.stderr
+    assert recorded(script)["M.forward"][0].arguments == {"x": "f32[2, 4]"}
+
+
+def _eager() -> dict[str, str]:
+    return {**os.environ, "TORCH_COMPILE_DISABLE": "1"}
+
+
 def test_values_of_tensors_are_never_kept(tmp_path: Path, record: Record):
     (tmp_path / "secret.py").write_text(
         "import torch\ndef f(x, y): return x\nf(torch.full((3,), 271828.0), [torch.tensor(314159)])\n"

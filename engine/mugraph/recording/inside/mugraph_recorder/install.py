@@ -11,7 +11,7 @@ import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType
 
-from .instrument import SLOTS, instrument
+from .instrument import SLOTS, TRACED, instrument
 from .looks import Looks
 from .script import as_script
 from .spool import Spool
@@ -28,6 +28,7 @@ def install() -> None:
     spool = Spool(folder)
     looks = Looks(spool.write)
     setattr(builtins, SLOTS, looks.slots)
+    setattr(builtins, TRACED, lambda: False)
     atexit.register(lambda: spool.finish(looks.sets))
     if hasattr(os, "fork"):
         os.register_at_fork(after_in_child=lambda: spool.forked(looks.sets))
@@ -41,6 +42,8 @@ def _hook_imports(looks: Looks) -> None:
 
     def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
         path = self.path
+        if fullname == "torch._dynamo":
+            _tell_dynamo()
         if is_own(path):
             try:
                 return compiled(self.get_data(path), path, looks)
@@ -49,6 +52,14 @@ def _hook_imports(looks: Looks) -> None:
         return ordinary(self, fullname)
 
     SourceFileLoader.get_code = get_code
+
+
+def _tell_dynamo() -> None:
+    """As dynamo begins: the function that returns False, and that dynamo knows and takes for True."""
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    traced = getattr(compiler, "is_dynamo_compiling", None)
+    if callable(traced):
+        setattr(builtins, TRACED, traced)
 
 
 def _hook_script(looks: Looks) -> None:

@@ -1,8 +1,9 @@
 """Every function gets a first statement that shows its arguments to the recorder.
 
-`def f(x, *rest)` begins with `if __mugraph_seen__[7]: __mugraph_seen__[7](x, rest)`. The list is a builtin, so the
-module's own names stay what they are; the statement stands after the docstring, on the line of the `def`, so that
-line numbers in tracebacks stay right; and once a slot is None the function costs some 20 ns more than it did.
+`def f(x, *rest)` begins with `if not __mugraph_traced__() and __mugraph_seen__[7]: __mugraph_seen__[7](x, rest)`. Both
+names are builtins, so the module's own names stay what they are; the first is how dynamo is told to pass the statement
+by (`torch.export(strict=True)` reads bytecode). The statement stands after the docstring, on the line of the `def`, so
+that line numbers in tracebacks stay right; and once a slot is None the function costs some 50 ns more than it did.
 
 Left alone are functions in functions, lambdas, static and class methods and properties, which no `# mugraph:` comment
 can describe, and functions whose decorator compiles their bytecode.
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 SLOTS = "__mugraph_seen__"
+TRACED = "__mugraph_traced__"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LEFT_ALONE = frozenset(
     {"staticmethod", "classmethod", "property", "cached_property", "overload", "jit", "njit", "vectorize",
@@ -103,7 +105,7 @@ def _show(function: Function, slot: int) -> None:
     plain = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     names = [argument.arg for argument in (*plain, arguments.vararg, arguments.kwarg) if argument is not None]
     place = f"{SLOTS}[{slot}]"
-    [statement] = ast.parse(f"if {place}: {place}({', '.join(names)})").body
+    [statement] = ast.parse(f"if not {TRACED}() and {place}: {place}({', '.join(names)})").body
     at = 1 if ast.get_docstring(function, clean=False) is not None else 0
     for node in ast.walk(statement):
         if isinstance(node, ast.stmt | ast.expr):

@@ -120,6 +120,8 @@ class Looks:
                         often = now() - since < OFTEN_S * WINDOW * weight
                         left, weight, since = WINDOW, 8 if often else 1, now()
                     return
+                if _jit_traces():  # sizes are tensors then
+                    return
                 if self._learn_kinds(values):
                     look(*values)
                     return
@@ -254,6 +256,11 @@ def _leaves(value: object, depth: int = 0) -> list[object]:
         items = list(cast("dict[object, object]", value).values())[:64]
         return [leaf for item in items for leaf in _leaves(item, depth + 1)]
     return [value]
+
+
+def _jit_traces() -> bool:
+    state = getattr(getattr(sys.modules.get("torch"), "_C", None), "_get_tracing_state", None)
+    return state is not None and state() is not None
 
 
 def _torch(name: str) -> type | None:
