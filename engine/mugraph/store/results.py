@@ -72,9 +72,10 @@ class Store:
     def put(self, key: str, document: Mapping[str, object]) -> None:
         """Files the document under the key, in place of an earlier one; all of it or nothing, whatever happens.
 
+        Its keys keep their order: kernels name their sizes in it, and a stored result is to be written as a new one is.
         Raises TypeError or ValueError for a document that is no JSON.
         """
-        text = json.dumps(document, sort_keys=True, allow_nan=False)
+        text = json.dumps(document, allow_nan=False)
 
         def write(connection: Connection) -> None:
             from mugraph.store import tables

@@ -41,6 +41,15 @@ def test_put_and_get(path):
         assert again.notices == []
 
 
+def test_keys_keep_their_order(path):
+    """Generated kernels name their sizes in the order of the result they are made of."""
+    with Store.open(path) as store:
+        store.put("k", {"sizes": {"k": 1, "b": 2, "a": 3}})
+        document = store.get("k")
+    assert document is not None
+    assert list(document["sizes"]) == ["k", "b", "a"]
+
+
 def test_what_is_no_json_is_refused_and_changes_nothing(path):
     with Store.open(path) as store:
         store.put("k", {"a": 1})
