@@ -98,11 +98,11 @@ def run_trace(
     """Optimise what was traced. taken: names of plans and kernels the file has already."""
     names = Scope(taken)
     results: list[RegionResult] = []
-    measuring = options.measure and device.kind == "gpu" and target.capability == device.capability
+    here = device.kind == "gpu" and target.capability == device.capability  # the kernels can run
     with contextlib.ExitStack() as stack:
-        tester = stack.enter_context(FloatTester("cuda" if measuring else "interpreter"))
-        tools = Tools(target, tester)
-        if measuring:
+        tester = stack.enter_context(FloatTester("cuda" if here else "interpreter"))
+        tools = Tools(target, tester, compiled=here)
+        if here and options.measure:
             tools.measurer = stack.enter_context(Measurer())
             tools.pool = stack.enter_context(CompilePool())
         for number, region in enumerate(trace.regions):

@@ -11,6 +11,7 @@ from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.module import module_text
 from mugraph.codegen.names import Scope
 from mugraph.codegen.plan import KernelStep, RegionPlan
+from mugraph.codegen.scales import input_scales
 from mugraph.events import Event, PieceResult, RegionResult, SearchReport, Timing, Working
 from mugraph.kernel_graph import kernel_graph, with_own_names
 from mugraph.log import note
@@ -25,7 +26,7 @@ from mugraph.trace.pieces import pieces
 from mugraph.trace.region import LaxPiece, PlainPiece, Region
 from mugraph.tune.device import Device
 from mugraph.tune.messages import InputSpec, Subject
-from mugraph.tune.tuner import Measurement, against_peers, input_specs
+from mugraph.tune.tuner import Measurement, against_peers
 
 
 @dataclass
@@ -193,13 +194,7 @@ def _merged(steps: Sequence[KernelStep | PlainPiece]) -> tuple[KernelStep | Plai
 
 def _specs(plan: RegionPlan) -> tuple[InputSpec, ...] | None:
     """The region's arguments for measuring, scaled as its search units need; None for a type that cannot be drawn."""
-    scales: dict[int, float] = {}
-    for step in plan.steps:
-        if isinstance(step, KernelStep):
-            names = list(step.piece.inputs)
-            for name, spec in zip(names, input_specs(step.piece.program, names), strict=True):
-                value = step.piece.inputs[name]
-                scales[value] = min(scales.get(value, 1.0), spec.scale)
+    scales = input_scales(plan)
     specs: list[InputSpec] = []
     for live in plan.region.live_ins:
         info = plan.region.values[live.value]

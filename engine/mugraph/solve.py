@@ -51,11 +51,13 @@ class Tools:
     """What a run of the pipeline shares between search units.
 
     tester:   of the device kernels will run on, or the interpreter's
+    compiled: it is the device's, where kernels run at full size
     measurer, pool: None where nothing is measured
     """
 
     target: Target
     tester: FloatTester
+    compiled: bool = False
     measurer: Measurer | None = None
     pool: CompilePool | None = None
 
@@ -98,7 +100,7 @@ def solve(
     if tools.measurer is not None:
         solution = yield from _measured(piece, place, tools, tools.measurer, variants, library_us, rejected)
     else:
-        solution = yield from _interpreted(piece, place, tools, variants, library_us, rejected)
+        solution = yield from _tested(piece, place, tools, variants, library_us, rejected)
     reason = None if solution else f"no kernel passed the float test: {_most_common(rejected)}"
     return PieceResult(piece, solution, ranked.report, reason, rejected)
 
@@ -232,7 +234,7 @@ def _plain_us(piece: LaxPiece, measurer: Measurer) -> float | None:
     return found.median_us if isinstance(found, Summary) else None
 
 
-def _interpreted(
+def _tested(
     piece: LaxPiece,
     place: Place,
     tools: Tools,
@@ -240,26 +242,31 @@ def _interpreted(
     library_us: float,
     rejected: Counter[str],
 ) -> Generator[Event, None, Solution | None]:
-    """The best by estimate whose tiles are right over finite fields, and whose kernel in Triton's interpreter, at
-    reduced sizes (full ones take minutes there)."""
+    """The best by estimate whose tiles are right over finite fields at reduced sizes, and whose kernel is: compiled, at
+    full size, where its device is here, else in Triton's interpreter at the reduced ones (full ones take minutes)."""
+    where = "on the device" if tools.compiled else "in Triton's interpreter"
     for number, (variant, verdict) in enumerate(variants):
-        yield Working(place.region, f"testing {place.name} in Triton's interpreter", number, len(variants))
+        yield Working(place.region, f"testing {place.name} {where}", number, len(variants))
         block, schedule = reduced(variant.candidate.block, variant.candidate.schedule)
-        try:
-            small = lower(block, schedule, target=tools.target)
-        except Rejected as error:
-            rejected[f"at reduced sizes: {error}"] += 1
-            continue
         program = resize(piece.program, block.sizes)
         indexed = verify_schedule(program, block, schedule)
         if not indexed.passed:
             rejected[f"its tiles: {indexed.reason}"] += 1
             continue
-        tested = tools.tester.test_kernel(small, program)
+        kernel = variant.kernel
+        if tools.compiled:
+            program = piece.program
+        else:
+            try:
+                kernel = lower(block, schedule, target=tools.target)
+            except Rejected as error:
+                rejected[f"at reduced sizes: {error}"] += 1
+                continue
+        tested = tools.tester.test_kernel(kernel, program)
         if tested.passed:
-            verdict = _with_float(verdict, tested, dict(block.sizes))
+            verdict = _with_float(verdict, tested, dict(program.sizes))
             return _solution(variant, variant.kernel, verdict, library_us, None)
-        rejected[tested.reason or "wrong in the interpreter"] += 1
+        rejected[tested.reason or f"wrong {where}"] += 1
     return None
 
 

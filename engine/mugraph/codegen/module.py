@@ -9,122 +9,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import mugraph
-from mugraph.codegen.entry import entry_names, on_tensors, tensors_fit
+from mugraph.codegen.entry import entry_names, on_tensors
 from mugraph.codegen.kernel import KernelSource, Rejected
+from mugraph.codegen.module_parts import CHECK, MACHINERY, PRELUDE
 from mugraph.codegen.names import operator_name
 from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.codegen.record import VARIABLE, Record, record_text
-from mugraph.codegen.wrapper import Wrapper, wrapper
+from mugraph.codegen.scales import input_scales
+from mugraph.codegen.wrapper import wrapper
 from mugraph.codegen.wrapper_evidence import Speed, evidence
 from mugraph.codegen.wrapper_operator import operator_text, torch_type, tuple_text
 from mugraph.ir.target import TARGETS, Target
 
-_PRELUDE = """\
-import torch
-import torch.nn.functional as F
-from torch.autograd import forward_ad
-
-try:
-    import triton
-    import triton.language as tl
-except ImportError:  # every test below says no, and the original code runs
-    from types import SimpleNamespace
-
-    triton, tl = SimpleNamespace(jit=lambda function: function), SimpleNamespace(constexpr=lambda value: value)
-    _TRITON = False
-else:
-    _TRITON = True
-"""
-
-_MACHINERY = '''\
-# Where the kernels may run
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
-_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
-_dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
-_gpus: dict[int | None, bool] = {}
-
-
-@torch.compiler.assume_constant_result
-def _tested_gpu(kind: str, index: int | None) -> bool:
-    """Whether the device is an NVIDIA GPU of compute capability @MAJOR@.@MINOR@, for which the kernels were made."""
-    if kind != "cuda" or not _TRITON or torch.version.hip is not None:
-        return False
-    if index not in _gpus:
-        _gpus[index] = torch.cuda.get_device_capability(index) == (@MAJOR@, @MINOR@)
-    return _gpus[index]
-
-
-def _is_plain(module: torch.nn.Module, kind: str) -> bool:
-    """Whether the module is of the class that was analysed, and nothing has been hooked into it."""
-    return type(module).__qualname__ == kind and not module._forward_hooks and not module._forward_pre_hooks
-
-
-def _runs_here(*tensors: torch.Tensor) -> bool:
-    """Plain tensors on one tested GPU; no gradient, autocast, function transform or tracing by torch.jit."""
-    if not torch.compiler.is_compiling() and (
-        _transforms() or torch.jit.is_tracing() or forward_ad._current_level >= 0
-    ):
-        return False
-    grad, device = torch.is_grad_enabled(), None
-    for tensor in tensors:
-        if type(tensor) not in _PLAIN and not (isinstance(tensor, torch.Tensor) and torch.compiler.is_exporting()):
-            return False
-        if grad and tensor.requires_grad:
-            return False
-        if device is None:
-            device = tensor.device
-        elif tensor.device != device:
-            return False
-    return _tested_gpu(device.type, device.index) and not torch.is_autocast_enabled(device.type)
-
-
-def _plain_eager() -> bool:
-    """Whether nothing traces or watches, so that a kernel may be launched without going through the dispatcher."""
-    return not torch.compiler.is_compiling() and not _dispatch_modes()
-
-
-def _laid_out(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
-    """The tensor with these strides, copied if it has others."""
-    if tensor.stride() == strides:
-        return tensor
-    return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
-'''
-
-_CHECK = '''\
-def _check() -> None:
-    """Compares every kernel with the code it replaces, on random inputs, on this machine's GPU."""
-    torch.manual_seed(0)
-    for name, fits, kernel, reference, shapes in _CASES:
-        inputs = [torch.empty_strided(shape, strides, dtype=dtype, device="cuda") for shape, strides, dtype in shapes]
-        for tensor in inputs:
-            if tensor.is_floating_point():
-                tensor.normal_(std=0.5)
-            else:
-                tensor.zero_()
-        with torch.no_grad():
-            if not fits(*inputs):
-                print(f"{name}: not made for this GPU or this Triton; the original code runs")
-                continue
-            got, expected = kernel(*inputs), reference(*inputs)
-        if isinstance(got, torch.Tensor):
-            got, expected = (got,), (expected,)
-        for number, (one, other) in enumerate(zip(got, expected)):
-            error = (one.double() - other.double()).abs().max() / other.double().abs().max()
-            print(f"{name}, output {number}: largest difference {error.item():.2e} of the largest value")
-
-
-if __name__ == "__main__":
-    if torch.cuda.is_available():
-        _check()
-    else:
-        print("There is no GPU here: the original code runs.")
-'''
-
 MODULE_NAMES = frozenset(
     node.name if isinstance(node, ast.FunctionDef) else node.id
-    for node in ast.walk(ast.parse(_PRELUDE + _MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0")))
+    for node in ast.walk(ast.parse(PRELUDE + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0") + CHECK))
     if isinstance(node, ast.FunctionDef) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-) | {VARIABLE, "_CASES", "_check", "torch", "triton", "tl", "forward_ad", "F"}
+) | {VARIABLE, "_CASES", "torch", "triton", "tl", "forward_ad", "warnings", "F"}
 
 
 def module_text(
@@ -151,8 +52,8 @@ def module_text(
     names = MODULE_NAMES | _global_names(plans, used)
     wrappers = [wrapper(plan, kernels, names) for plan in plans]
     capability = (target.capability if target else 0) or TARGETS["h100"].capability
-    machinery = _MACHINERY.replace("@MAJOR@", str(capability // 10)).replace("@MINOR@", str(capability % 10))
-    sections = [_header(plans, original_path), _PRELUDE.rstrip()]
+    machinery = MACHINERY.replace("@MAJOR@", str(capability // 10)).replace("@MINOR@", str(capability % 10))
+    sections = [_header(plans, original_path), PRELUDE.rstrip()]
     written, operators = set[str](), list[str]()
     for plan, wrapped in zip(plans, wrappers, strict=True):
         sections.append(evidence(plan, kernels, (speeds or {}).get(plan.name)))
@@ -166,7 +67,7 @@ def module_text(
     sections += [machinery.rstrip(), *operators, _cases(plans)]
     if record is not None:
         sections.append(record_text(record).rstrip())
-    sections.append(_CHECK.rstrip())
+    sections.append(CHECK.rstrip())
     text = _joined(sections)
     ast.parse(text)  # a kernel's text that is no Python must not reach a user's disk
     return text
@@ -186,7 +87,8 @@ def _header(plans: Sequence[RegionPlan], path: Path) -> str:
     return (
         f'"""GPU kernels for {regions} in {path.name}, written by mugraph {mugraph.__version__}.\n\n'
         f"{path.name} calls them where `<name>_fits` says yes and runs its own code everywhere else.\n"
-        f"`mugraph revert {path.name}` takes them out again; running this file on a GPU compares them with PyTorch.\n"
+        f"`mugraph revert {path.name}` takes them out again. They are compared with PyTorch when this file is run\n"
+        "on a GPU, and at their first use on one where they were not tested before.\n"
         '"""'
     )
 
@@ -249,18 +151,28 @@ def _apart(kernels: Mapping[str, KernelSource], plans: Sequence[RegionPlan]) -> 
 
 
 def _cases(plans: Sequence[RegionPlan]) -> str:
-    """The table `_check` walks: per region its functions and its inputs' shapes, strides and types."""
-    lines = ["_CASES = ("]
+    """The table of how to try a region's kernels: functions, where they were tested, the inputs' shapes, strides, types
+    and standard deviations."""
+    lines = ["_CASES = {"]
     for plan in plans:
-        lines.append("    (")
-        lines += [f'        "{plan.name}",', f"        {tensors_fit(plan)},", f"        {on_tensors(plan)},"]
-        lines += [f"        _{plan.name}_reference,", "        ("]
+        lines.append(f'    "{plan.name}": (')
+        lines += [f"        {on_tensors(plan)},", f"        _{plan.name}_reference,", f"        {_tested_on(plan)!r},"]
+        lines.append("        (")
+        scales = input_scales(plan)
         for live_in in plan.region.live_ins:
             info = plan.region.values[live_in.value]
             shape, strides, dtype = tuple_text(info.shape), tuple_text(info.strides), torch_type(info.dtype)
-            lines.append(f"            ({shape}, {strides}, {dtype}),")
+            lines.append(f"            ({shape}, {strides}, {dtype}, {scales.get(live_in.value, 1.0):.2g}),")
         lines += ["        ),", "    ),"]
-    return "\n".join([*lines, ")"])
+    return "\n".join([*lines, "}"])
 
 
-__all__ = ["MODULE_NAMES", "Speed", "Wrapper", "module_text"]
+def _tested_on(plan: RegionPlan) -> tuple[str, str] | None:
+    """The GPU and the Triton with which all its kernels were compared with float64; None where some were not."""
+    places = {
+        (step.verdict.float_device or "", step.verdict.versions.get("triton", ""))
+        for step in plan.steps
+        if isinstance(step, KernelStep)
+    }
+    place = places.pop() if len(places) == 1 else ("", "")
+    return place if place[0] not in ("", "interpreter") else None

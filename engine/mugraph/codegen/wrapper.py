@@ -120,6 +120,8 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...]) -> str:
         ]
         together = f"and {' and '.join(of_one)}"
         checks += [together] if len(together) <= 104 else [f"and {check}" for check in of_one]
+    first = parameters[0]
+    checks.append(f'and _right_here("{plan.name}", {first}.device.type, {first}.device.index)')
     what = plan.name if is_direct(plan) else "it"
     body = [
         f'"""Whether {what} may run on these: what it was made and tested for, and no gradient is wanted."""',

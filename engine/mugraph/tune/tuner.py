@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mugraph.codegen.kernel import KernelSource
+from mugraph.codegen.scales import input_scale
 from mugraph.ir.block import Candidate
-from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import METHOD, Measurer, Refused
@@ -77,17 +77,11 @@ class Measurement:
 
 
 def input_specs(program: TensorProgram, names: Sequence[str]) -> tuple[InputSpec, ...]:
-    """Inputs at the program's shapes. Values are scaled so that each contraction keeps its result near 1: sums of
-    thousands of products of standard normal values overflow half precision in a chain of products."""
-    contracted = {axis for op in program.ops if op.kind is Kind.DOT for axis in op.over}
-    specs: list[InputSpec] = []
-    for name in names:
-        tensor = program.tensor(name)
-        scale = 1.0
-        for axis in contracted & set(tensor.axes):
-            scale *= program.sizes[axis] ** -0.25
-        specs.append(InputSpec(tensor.shape(program.sizes), tensor.strides, tensor.dtype, scale))
-    return tuple(specs)
+    """Inputs at the program's shapes."""
+    return tuple(
+        InputSpec(tensor.shape(program.sizes), tensor.strides, tensor.dtype, input_scale(program, tensor.name))
+        for tensor in (program.tensor(name) for name in names)
+    )
 
 
 def tune(

@@ -46,12 +46,12 @@ def test_what_was_not_earned_is_not_claimed(maker, plan):
     assert "probability" not in told
 
 
-def test_it_imports_nothing_but_torch_and_triton(maker, plan):
+def test_it_imports_nothing_but_torch_triton_and_the_standard_library(maker, plan):
     tree = ast.parse(module_text([plan], maker.kernels, original_path=PATH))
     imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
     names = {alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in imports if isinstance(node, ast.ImportFrom)}
-    assert {name.partition(".")[0] for name in names} == {"torch", "triton", "types"}
+    assert {name.partition(".")[0] for name in names} == {"torch", "triton", "types", "warnings"}
 
 
 def test_a_kernel_two_regions_share_is_written_once(maker, plan):

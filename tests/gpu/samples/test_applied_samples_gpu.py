@@ -127,3 +127,39 @@ def test_elsewhere_the_original_runs(sample: Applied, launched: list[str]) -> No
         with torch.autocast("cuda", torch.bfloat16), torch.no_grad():
             torch.testing.assert_close(edited(**mine), original(**other), equal_nan=True)
     assert launched == []
+
+
+def untested(sample: Applied, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the kernels had been made without a GPU."""
+    cases = {name: (*case[:2], None, *case[3:]) for name, case in sample.kernels._CASES.items()}
+    monkeypatch.setattr(sample.kernels, "_CASES", cases)
+    monkeypatch.setattr(sample.kernels, "_right", {})
+
+
+@pytest.mark.parametrize("way", ["eager", "inductor"])
+def test_first_use_compares_with_pytorch(
+    way: str, sample: Applied, launched: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = targets(sample)[0]
+    edited, original = pair(sample, target)
+    inputs = given(target)
+    untested(sample, monkeypatch)
+    torch.compiler.reset()
+    run = torch.compile(edited, fullgraph=True) if way == "inductor" else edited
+    with torch.no_grad():
+        got = run(**inputs)
+        assert sample.kernels._right[target.plan.name, 0] is True
+        assert sorted(launched) == sorted(2 * target.kernel_names)  # tried, then used
+        agrees(got, original(**inputs), exact(original, inputs))
+
+
+def test_a_kernel_the_compiler_spoils_is_not_used(sample: Applied, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = targets(sample)[0]
+    edited, original = pair(sample, target)
+    inputs = given(target)
+    untested(sample, monkeypatch)
+    for name in target.kernel_names:
+        launch = getattr(sample.kernels, f"launch_{name}")
+        monkeypatch.setattr(sample.kernels, f"launch_{name}", lambda *tensors, launch=launch: launch(*tensors) * 1.5)
+    with torch.no_grad(), pytest.warns(UserWarning, match="it is wrong"):
+        torch.testing.assert_close(edited(**inputs), original(**inputs), rtol=0, atol=0)

@@ -1,0 +1,28 @@
+"""How large random inputs should be for a region's values to stay within the range of their types."""
+
+from __future__ import annotations
+
+from mugraph.codegen.plan import KernelStep, RegionPlan
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+
+
+def input_scale(program: TensorProgram, name: str) -> float:
+    """Standard deviation for the input tensor `name` that keeps each contraction's result near 1: sums of thousands of
+    products of standard normal values overflow half precision in a chain of products."""
+    tensor = program.tensor(name)
+    contracted = {axis for op in program.ops if op.kind is Kind.DOT for axis in op.over}
+    scale = 1.0
+    for axis in contracted & set(tensor.axes):
+        scale *= program.sizes[axis] ** -0.25
+    return scale
+
+
+def input_scales(plan: RegionPlan) -> dict[int, float]:
+    """Value number of what its kernels read -> the smallest scale one of them needs."""
+    scales: dict[int, float] = {}
+    for step in plan.steps:
+        if isinstance(step, KernelStep):
+            for name, value in step.piece.inputs.items():
+                scales[value] = min(scales.get(value, 1.0), input_scale(step.piece.program, name))
+    return scales
