@@ -1,8 +1,8 @@
 """What a function's first statement calls: tells calls apart by their tensors' shapes, types and devices and by flags.
 
 It runs before every call, so the way for what was seen before is short: it builds a key and finds it, in about 1 µs.
-Where that would be felt, because a function is called all the time, it looks at one call in eight, which costs a fifth
-of that. Only a new key leads to `_remember`, which writes the arguments down. Contents of tensors are never read.
+Where that would be felt, because a function is called all the time, it looks at one call in 8 or in 32. Only a new key
+leads to `_remember`, which writes the arguments down. Contents of tensors are never read.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ ENOUGH = 200
 
 WINDOW = 256
 """Calls looked at between two glances at the clock."""
-OFTEN_S = 300e-6
-"""A function called at shorter intervals than this is looked at less."""
-_SKIPS = (5, 9, 7, 8, 6, 10, 4)
-"""Calls left out between two that are looked at: seven on average, and no rhythm that a program's could fall into."""
+OFTEN_S = ((300e-6, 1), (50e-6, 8))
+"""A function called at longer intervals than this is looked at every so many calls, else at every 32nd."""
+_SKIPS = {8: (5, 9, 7, 8, 6, 10, 4), 32: (29, 37, 31, 26, 34, 23, 37)}
+"""Calls left out between two that are looked at: 7 or 31 on average, and no rhythm that a program's could fall into."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,8 @@ class Looks:
         made, tensors, slots = self._made, self._tensors, self.slots
         is_method = signature.owner is not None
         nothing = _Calls(0)
-        now, skips = time.monotonic, itertools.cycle(_SKIPS)
+        now = time.monotonic
+        skips = {weight: itertools.cycle(counts) for weight, counts in _SKIPS.items()}
         skip, left, weight, since = 0, WINDOW, 1, now()
 
         def look(*values: Any) -> None:
@@ -115,10 +116,10 @@ class Looks:
                     seen.calls += weight
                     left -= 1
                     if weight > 1:
-                        skip = next(skips)
+                        skip = next(skips[weight])
                     if not left:
-                        often = now() - since < OFTEN_S * WINDOW * weight
-                        left, weight, since = WINDOW, 8 if often else 1, now()
+                        apart = (now() - since) / (WINDOW * weight)
+                        left, weight, since = WINDOW, next((n for s, n in OFTEN_S if apart > s), 32), now()
                     return
                 if _jit_traces():  # sizes are tensors then
                     return
