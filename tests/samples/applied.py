@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import atexit
 import importlib.util
 import inspect
 import shutil
@@ -19,6 +19,7 @@ from mugraph.codegen.entry import tensors_fit
 from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.events import Done
 from mugraph.pipeline import Options, run_trace
+from mugraph.store import Store
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import detect, resolve
 from torch import nn
@@ -70,18 +71,20 @@ class Target:
         return made(**{name: shrink(value) for name, value in defaults.items() if type(value) is int}).eval()
 
 
-@functools.cache
-def applied(path: Path, target: str) -> Applied:
+def applied(path: Path, target: str, folder: Path | None = None, store: Store | None = None) -> Applied:
     """Every region for which kernels were found is applied, whether or not they are expected to be faster; of a file
-    with many sizes of one function, the first and the last few."""
-    folder = Path(tempfile.mkdtemp(prefix="mugraph-applied-"))
+    with many sizes of one function, the first and the last few.
+
+    folder: where the edited copy and its kernels go; None: to a temporary folder that goes when the process ends
+    """
+    folder = folder or _temporary()
     copy = folder / path.name
     shutil.copyfile(path, copy)
     options = Options(target=target, budget_s=4.0, measure=False)
     trace = trace_file(copy)
     trace = replace(trace, regions=(*trace.regions[:2], *trace.regions[2:][-2:]))
     device = detect()
-    events = run_trace(trace, device, resolve(target, device), options)
+    events = run_trace(trace, device, resolve(target, device), options, store)
     result = next(event.result for event in events if isinstance(event, Done))
     assert result.errors == ()
     assert [region.reason for region in result.regions if region.status == "failed"] == []
@@ -92,6 +95,12 @@ def applied(path: Path, target: str) -> Applied:
     kernels = _imported(written.module, written.module.stem)  # by the name under which the edited file imports it
     edited = _imported(copy, f"applied_{path.stem}")
     return Applied(copy, path.read_bytes(), plans, _imported(path, f"original_{path.stem}"), edited, kernels)
+
+
+def _temporary() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="mugraph-applied-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _imported(path: Path, name: str) -> ModuleType:

@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 import torch
 from mugraph.codegen.revert import revert_file
+from mugraph.store import Store
 from torch import nn
 
 from tests.samples.applied import FILES, Applied, Target, applied, fits, targets
@@ -22,8 +23,11 @@ def small(size: int) -> int:
 
 
 @pytest.fixture(scope="module", params=FILES, ids=lambda path: path.stem)
-def sample(request: pytest.FixtureRequest) -> Applied:
-    return applied(request.param, "h100")
+def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applied]:
+    """What a search found is kept with pytest's cache: the key holds the code, so nothing stale is ever read, and
+    other workers need not search again."""
+    with Store.open(request.config.cache.mkdir("samples") / "results.sqlite") as store:
+        yield applied(request.param, "h100", tmp_path_factory.mktemp(request.param.stem), store)
 
 
 @pytest.fixture(scope="module")
