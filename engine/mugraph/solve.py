@@ -31,6 +31,7 @@ from mugraph.trace.region import LaxPiece
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
 from mugraph.tune.messages import Subject
+from mugraph.tune.process import Unavailable
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import MEASURED, Variant, input_specs, tune
 from mugraph.verify.float_test import FloatResult, FloatTester
@@ -61,6 +62,15 @@ class Tools:
     measurer: Measurer | None = None
     pool: CompilePool | None = None
 
+    def begin(self) -> None:
+        """Start the processes that will be needed, so that they import while a search runs."""
+        self.tester.begin()
+        with contextlib.suppress(Unavailable):  # whoever asks it first is told
+            if self.measurer is not None:
+                self.measurer.begin()
+            if self.pool is not None:
+                self.pool.begin()
+
 
 @dataclass(frozen=True)
 class Place:
@@ -86,6 +96,7 @@ def solve(
     piece: LaxPiece, place: Place, tools: Tools, seconds: float, cancelled: Callable[[], bool] = lambda: False
 ) -> Generator[Event, None, PieceResult]:
     """Events, then the result. Never raises for a program that has no good kernel: the result says why."""
+    tools.begin()
     ranked = yield from _ranked(piece, place, tools.target, seconds, cancelled)
     if not ranked.candidates:
         return PieceResult(piece, None, ranked.report, ranked.reason)

@@ -15,7 +15,7 @@ from mugraph.tune.messages import Failure, InputSpec, Subject, Warm
 from mugraph.tune.process import ChildProcess
 
 # More processes than this only take device memory: each holds a CUDA context.
-_MOST = 8
+_MOST = 12
 
 
 class CompilePool:
@@ -34,6 +34,13 @@ class CompilePool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def begin(self) -> None:
+        """Start the processes without waiting for them. Raises process.Unavailable."""
+        while len(self._idle) < self._count:
+            self._idle.append(self._start())
+        for child in self._idle:
+            child.begin()
 
     def compile(
         self,

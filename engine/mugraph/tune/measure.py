@@ -39,6 +39,10 @@ class Measurer:
     ) -> None:
         self._child.close()
 
+    def begin(self) -> None:
+        """Start the process without waiting for it. Raises process.Unavailable."""
+        self._child.begin()
+
     def hello(self) -> Hello:
         """Device and versions. Raises process.Unavailable."""
         return self._child.start()

@@ -51,10 +51,26 @@ class ChildProcess:
     ) -> None:
         self.close()
 
+    def begin(self) -> None:
+        """Start if it is not running, without waiting for it: it imports for seconds. Raises Unavailable."""
+        if self._process is None or self._process.poll() is not None:
+            self._spawn()
+
     def start(self) -> Hello:
-        """Start if it is not running. Raises Unavailable."""
-        if self._process is not None and self._process.poll() is None and self.hello is not None:
+        """Start if it is not running, and wait until it can be asked. Raises Unavailable."""
+        self.begin()
+        if self.hello is not None:
             return self.hello
+        first = self._next(self._start_timeout_s)
+        if isinstance(first, Hello):
+            self.hello = first
+            return first
+        reason = first.reason if isinstance(first, Failure) else "it answered out of turn"
+        tail = self.log_tail()
+        self.kill()
+        raise Unavailable(f"the measuring process did not start: {reason}{f' ({tail})' if tail else ''}")
+
+    def _spawn(self) -> None:
         self.kill()
         self._log.seek(0)
         self._log.truncate()
@@ -76,14 +92,6 @@ class ChildProcess:
             target=_pump, args=(cast(BinaryIO, process.stdout), self._replies), name="mugraph-measure", daemon=True
         )
         reader.start()
-        first = self._next(self._start_timeout_s)
-        if isinstance(first, Hello):
-            self.hello = first
-            return first
-        reason = first.reason if isinstance(first, Failure) else "it answered out of turn"
-        tail = self.log_tail()
-        self.kill()
-        raise Unavailable(f"the measuring process did not start: {reason}{f' ({tail})' if tail else ''}")
 
     def ask(self, request: Request, timeout_s: float) -> Reply:
         """The answer, or a Failure when the process hung, died or could not be started. After a fatal failure the next

@@ -91,6 +91,11 @@ class FloatTester:
     ) -> None:
         self.close()
 
+    def begin(self) -> None:
+        """Start the child, if there is none, without waiting for it: it imports PyTorch for seconds."""
+        if self._child is None:
+            self._start()
+
     def close(self) -> None:
         """End the child and everything it started."""
         if self._child is None:
