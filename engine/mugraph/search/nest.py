@@ -49,7 +49,7 @@ class Nest:
     def __init__(self, program: TensorProgram, loops: tuple[str, ...], limits: Limits) -> None:
         """Raises NotSearchable."""
         self.loops, self._limits = loops, limits
-        direct = len(program.compute_ops) + sum(bool(set(op.over) & set(loops)) for op in program.compute_ops)
+        direct = len(program.compute_ops) + sum(len(set(op.over) & set(loops)) for op in program.compute_ops)
         self.max_ops = direct + limits.slack
         if direct <= limits.max_block_ops:
             self.max_ops = min(self.max_ops, limits.max_block_ops)
@@ -112,7 +112,7 @@ class Nest:
             block = None
             if added and not self.hit:
                 dag = smallest(saturation, saturation.targets[-1])
-                block = self._built(topologies, dag) if dag else None
+                block = self._built(topologies, dag) if dag and len(dag) <= self.max_ops else None
                 if block:
                     self.hit, first = True, dag
             yield block

@@ -8,7 +8,8 @@ In a graph with one sink, edges counted twice give
 for C and for G, so that outside of C there are at least as many joins as leaves that C lacks, plus G's further excess.
 That is bounded by multiplicity: `occurrences` of a leaf in one term of an abstract expression (inside of denominators,
 roots and functions as well) add up in products and quotients, and keep their maximum in sums, so they are at most
-doubled by each further use of a result. Functions, accumulators and nested roots need an operator each besides.
+doubled by each further use of a result. Functions, accumulators and nested roots need an operator each besides, and so
+do sums over a tile that cannot be the same one.
 
 All of it follows from abstract expressions alone, which never lose a part. Nothing is assumed of C: the bound holds for
 every graph of v.
@@ -16,7 +17,8 @@ every graph of v.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from mugraph.search.abstract import NF, Algebra, Parts
@@ -41,19 +43,37 @@ class Content:
     reduced: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Summed:
+    """A term q * u of a normal form N where u is a term of a sum s, so that all of q * s is in N. Of leaves with the
+    axis s sums over, and s has at least one:
+
+    around: those in N: all of s's are among them
+    near:   those of which s has at least one: in the term itself or, where u has none, in other multiples of q
+    """
+
+    around: frozenset[int]
+    near: frozenset[int]
+
+    def is_apart(self, other: _Summed) -> bool:
+        """Can no sum that makes this term make the other one?"""
+        return not self.around & other.near
+
+
 class Remaining:
     """Distances to one goal."""
 
-    def __init__(self, algebra: Algebra, goal: NF, loop_primes: Iterable[int], tile_primes: Iterable[int],
+    def __init__(self, algebra: Algebra, goal: NF, loop_primes: Iterable[int], tiles: Mapping[int, Collection[NF]],
                  dots: bool) -> None:  # fmt: skip
-        """dots: may one operator both join and reduce?"""
+        """tiles: the prime of each axis' tile -> leaves with that axis. dots: may one operator both join and reduce?"""
         self._algebra, self._dots = algebra, dots
-        self._loop_primes, self._tile_primes = tuple(loop_primes), tuple(tile_primes)
+        self._loop_primes, self._tile_primes = tuple(loop_primes), tuple(tiles)
         self._contents: dict[NF, Content] = {}
         self._distances: dict[NF, int] = {}
         self._sizes: dict[NF, int] = {}
         self.goal = goal
         self._whole = self.content(goal)
+        self._sums = self._distinct_sums(tiles)
 
     def after(self, nf: NF) -> int:
         """Operators outside of any graph of a value with this abstract expression, at least."""
@@ -63,7 +83,7 @@ class Remaining:
         return found
 
     def within(self, nf: NF) -> int:
-        """Operators in any graph of such a value, at least: what its largest leaf lacks to it."""
+        """Operators in any graph of such a value, at least."""
         found = self._sizes.get(nf)
         if found is None:
             content = self.content(nf)
@@ -71,7 +91,8 @@ class Remaining:
             most = max(leaves.values(), default=1)
             joins = len(leaves) - 1 + (most - 1).bit_length()
             alone = len(content.functions) + content.roots + content.accumulated.bit_count()
-            found = self._sizes[nf] = alone + self._joined(joins, content.quotients, content.reduced)
+            sums = len(self._sums) if nf == self.goal else int(content.reduced)
+            found = self._sizes[nf] = alone + self._joined(joins, content.quotients, sums)
         return found
 
     def content(self, nf: NF) -> Content:
@@ -90,11 +111,36 @@ class Remaining:
         alone = len(whole.functions - own.functions) + max(0, whole.roots - own.roots)
         alone += (whole.accumulated & ~own.accumulated).bit_count()
         quotients = max(0, whole.quotients - own.quotients)
-        return alone + self._joined(lacking + excess, quotients, whole.reduced and not own.reduced)
+        # A sum below the value has only the value's leaves in it.
+        sums = sum(not (own.reduced and leaves & own.leaves.keys()) for leaves in self._sums)
+        return alone + self._joined(lacking + excess, quotients, sums)
 
-    def _joined(self, joins: int, quotients: int, reduced: bool) -> int:
+    def _joined(self, joins: int, quotients: int, sums: int) -> int:
         joins = max(joins, quotients)
-        return max(joins, reduced) if self._dots else joins + reduced
+        return max(joins, sums) if self._dots else joins + sums
+
+    def _distinct_sums(self, tiles: Mapping[int, Collection[NF]]) -> list[frozenset[int]]:
+        """Summed terms of the goal no two of which one operator sums: of each, the leaves its sum may consist of."""
+        summed = [term for prime, leaves in tiles.items() for term in self._summed(prime, leaves)]
+        chosen: list[_Summed] = []
+        for term in sorted(summed, key=lambda term: (len(term.around), sorted(term.around))):
+            if all(other.is_apart(term) or term.is_apart(other) for other in chosen):
+                chosen.append(term)
+        return [term.around for term in chosen]
+
+    def _summed(self, prime: int, leaves: Collection[NF]) -> Iterator[_Summed]:
+        """The terms that are sums over the tiles of one axis. leaves: those with the axis."""
+        long = {leaf for nf in leaves for leaf in self.content(nf).leaves}
+        for nf in self._algebra.within(self.goal):
+            parts = [part for part in self._algebra.parts_of(nf) if part.times % prime == 0]
+            own = [Counter(leaf for leaf in part.leaves if leaf in long) for part in parts]
+            every = [
+                frozenset(own[i]).union(*(long & self.content(inner).leaves.keys() for inner in self._inner(part)))
+                for i, part in enumerate(parts)
+            ]
+            for i in range(len(parts)):
+                multiples = [every[j] for j in range(len(parts)) if j != i and own[j] >= own[i]]
+                yield _Summed(every[i].union(*every), every[i].union(*multiples))
 
     def _content(self, nf: NF) -> Content:
         leaves: dict[int, int] = {}

@@ -86,7 +86,7 @@ class Saturation:
             algebra,
             self.goal.nf,
             [frame.primes[slot] for slot in frame.loop_slot.values()],
-            [frame.primes[slot] for slot in frame.tile_slot.values()],
+            {frame.primes[slot]: self._leaves_along(slot) for slot in frame.tile_slot.values()},
             self._may_dot(),
         )
         seen: set[tuple[Kind, NF]] = set()
@@ -171,6 +171,10 @@ class Saturation:
             self._groups[nf] = group
         group.members.append(index)
         group.size = min(group.size, size)
+
+    def _leaves_along(self, slot: int) -> list[NF]:
+        values = (self.frame.values[op.name] for op in self.frame.program.ops if op.kind is Kind.LOAD)
+        return [value.nf for value in values if value.mask >> slot & 1]
 
     def _may_dot(self) -> bool:
         """May a DOT arise from this program's axes? Not where the axes of any two values lie one in the other."""

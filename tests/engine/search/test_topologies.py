@@ -185,7 +185,7 @@ def test_several_outputs_are_refused_in_one_sentence() -> None:
 
 def test_cancelling_ends_the_search() -> None:
     calls = itertools.count()
-    search = Search(norm_transformer(), Limits(), cancelled=lambda: next(calls) > 20)
+    search = Search(attention(norm=True), Limits(), cancelled=lambda: next(calls) > 20)
     list(search.run())
     assert search.stats.ended_by == "cancelled"
     assert not search.stats.complete
@@ -197,7 +197,7 @@ def test_time_ends_the_search_of_a_busy_machine() -> None:
         time.sleep(0.02)
         return False
 
-    search = Search(norm_transformer(), Limits(seconds=0.5), busy)
+    search = Search(attention(norm=True), Limits(seconds=0.5), busy)
     list(search.run())
     assert search.stats.ended_by == "time"
     assert not search.stats.complete

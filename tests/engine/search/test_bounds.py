@@ -1,0 +1,111 @@
+"""What decides early loses nothing: sites, the distance to the output, and sizes of known DAGs."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.search import Limits, Search
+from mugraph.search.abstract import NF, Algebra
+from mugraph.search.edges import Edge, needs
+from mugraph.search.fitting import Fitting
+from mugraph.search.frame import Frame
+from mugraph.search.nest import Nest
+from mugraph.search.remaining import Remaining
+from mugraph.search.sites import Marks, Sites
+from test_random_programs import programs
+from workloads import Builder, attention, gated_mlp, lora, norm_transformer, rmsnorm_gated_mlp, rmsnorm_linear
+
+SMALL = [program for program in programs() if 3 <= len(program.compute_ops) <= 5][:48]
+
+
+def graphs(program: TensorProgram) -> tuple[set[frozenset[object]], bool]:
+    """All of them, with at most one operator over the direct form: so the bound has something to cut off. And: all?"""
+    search = Search(program, Limits(slack=1, seconds=5.0, max_topologies=10_000))
+    return {identity(found.block) for found in search.run()}, search.stats.complete
+
+
+def identity(block: BlockGraph) -> frozenset[object]:
+    """A block graph, whatever its operators are called and in whichever order they stand."""
+    texts: dict[str, str] = {}
+    for op in block.ops:
+        inputs = [texts[i] for i in op.inputs]
+        if op.kind in (Kind.ADD, Kind.MUL, Kind.DOT):
+            inputs.sort()
+        texts[op.name] = f"{op.kind}{op.fn}{op.over}{op.tensor}{op.value}({', '.join(inputs)})"
+    return frozenset([*texts.values(), block.loops])
+
+
+@pytest.mark.parametrize(
+    "program", [gated_mlp(), lora(), rmsnorm_linear(), attention(), *SMALL], ids=lambda program: program.name
+)
+def test_early_decisions_lose_no_topology(program: TensorProgram, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, complete = graphs(program)
+    everything = Marks(1, 1, 1)
+    monkeypatch.setattr(Sites, "marks", lambda self, x: everything)
+    monkeypatch.setattr(Remaining, "after", lambda self, nf: 0)
+    monkeypatch.setattr(Remaining, "within", lambda self, nf: 0)
+    late, late_complete = graphs(program)
+    if complete:
+        assert late <= found
+    if late_complete:
+        assert found <= late
+
+
+@pytest.mark.parametrize("make", [lora, rmsnorm_linear, attention, norm_transformer, rmsnorm_gated_mlp])
+def test_sites_agree_with_the_subexpression_test(make) -> None:
+    """Marks rule no pair out that leads on, and a single expression has a cofactor just where it is a subexpression."""
+    program = make()
+    frame = Frame(program, (), Algebra())
+    algebra, goal = frame.algebra, frame.values[next(iter(program.outputs))].nf
+    sites = Sites(algebra, goal)
+    pool: list[NF] = list(dict.fromkeys(value.nf for value in frame.values.values()))
+    pool += [algebra.sum(p, nf) for p in frame.primes[:2] for nf in pool]
+    for x, y in itertools.product(pool, repeat=2):
+        a, b = sites.marks(x), sites.marks(y)
+        if algebra.sub(algebra.add(x, y), goal):
+            assert a.cofactors & b.cofactors
+        if algebra.sub(algebra.mul(x, y), goal):
+            assert a.factor & b.factor
+        if algebra.sub(algebra.div(x, y), goal):
+            assert a.factor & b.divisor
+        assert bool(a.cofactors) == algebra.sub(x, goal)
+
+
+def test_no_norm_transformer_has_eleven_operators() -> None:
+    """Five leaves to join, one of them nine times in a term, two roots, two sums: twelve at least, without a search."""
+    nest = Nest(norm_transformer(), (), Limits())
+    assert nest.account.complete_to == 11
+    assert nest.account.complete
+
+
+def test_a_program_of_eleven_operators_finds_itself() -> None:
+    """Its smallest DAG shares what the first one known of each operand does not."""
+    program = rmsnorm_gated_mlp()
+    assert len(program.compute_ops) == 11
+    blocks = [found.block for found in Search(program).run()]
+    direct = {(op.kind, op.over) for op in program.compute_ops}
+    assert any(not block.loops and {(op.kind, op.over) for op in block.block_ops} == direct for block in blocks)
+
+
+def test_sums_that_may_be_one_are_counted_once() -> None:
+    """sum(x) + sum(y) is one sum of x + y."""
+    b = Builder("one", m=4, n=4)
+    x, y = b.input("x", "m", "n"), b.input("y", "m", "n")
+    one = b.program(b.add("o", b.sum("sx", x, "n"), b.sum("sy", y, "n")), "m")
+    assert Nest(one, (), Limits()).account.complete_to == 1
+
+
+def test_fitting_finds_the_dags_that_share() -> None:
+    """2 is made of 0 or of 1, 3 of 1 alone: both together need three operators."""
+    unary = lambda i: Edge(Kind.SQRT, (i,))  # noqa: E731
+    edges = [[], [unary(0)], [unary(0), unary(1)], [unary(1)], [unary(0)]]
+    leaves = {0: "x"}
+    assert needs(edges, leaves) == [0, 0b10, 0b100, 0b1010, 0b10000]
+    fitting = Fitting(edges, leaves, [0, 0b10, 0b100, 0b1010, 0b10000])
+    assert fitting.dag((2, 3), 3) == 0b1110
+    assert fitting.dag((2, 3), 2) == 0
+    assert not fitting.gave_up
