@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,6 +108,35 @@ def test_a_function_called_all_the_time_is_sampled(monkeypatch: pytest.MonkeyPat
         names["f"](x)
     assert looks.sets[0].calls == pytest.approx(50_000, rel=0.1)
     assert looks_module.WINDOW < 50_000
+
+
+def test_little_slowdown():
+    """The same small module with and without, by turns. Printed; asserted is only that it is not large."""
+    text = """
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(16, 16)
+    def forward(self, x):
+        return scale(self.linear(x), 0.5)
+def scale(x, s):
+    return x * s
+"""
+    watched, _, _ = run(text)
+    alone: dict[str, Any] = {"nn": nn, "__name__": "m"}
+    exec(text, alone)
+    modules = alone["Small"](), watched["Small"]()
+    x = torch.zeros(4, 16)
+    best = [float("inf"), float("inf")]
+    with torch.no_grad():
+        for _ in range(40):
+            for number, module in enumerate(modules):
+                began = time.perf_counter()
+                for _ in range(500):
+                    module(x)
+                best[number] = min(best[number], (time.perf_counter() - began) / 500 * 1e6)
+    print(f"{best[0]:.2f} µs a call alone, {best[1]:.2f} µs recorded: {best[1] / best[0] - 1:+.1%}")
+    assert best[1] < 1.5 * best[0]
 
 
 def test_modules_are_recorded_with_how_they_were_made():
