@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(T
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints.txt)
 PYTEST_WORKERS ?= 2
 
-.PHONY: demo test test-gpu lint reach bench clean
+.PHONY: demo test test-gpu lint reach bench bench-server clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mugraph optimize samples/rmsnorm_linear.py
@@ -33,6 +33,9 @@ reach: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/mugraph bench
+
+bench-server: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.server.bench
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "mugraph needs Python 3.11, 3.12 or 3.13 with the venv module (Debian: apt install python3-venv)" >&2; exit 1; }

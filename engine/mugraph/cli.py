@@ -99,6 +99,20 @@ def doctor(json: _Json = False) -> int:
     return command(as_json=json)
 
 
+@app.command()
+def server(
+    stdio: Annotated[bool, typer.Option("--stdio", help="Speak on standard input and output.")] = False,
+    tcp: Annotated[int | None, typer.Option(help="Wait for one client on this port; 0 chooses a free one.")] = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+) -> int:
+    """The language server, for editors."""
+    from mugraph_server.main import main as serve
+
+    if stdio == (tcp is not None):
+        raise WrongUsage("say how to speak: --stdio, or --tcp PORT")
+    return serve(["--stdio"] if tcp is None else ["--tcp", str(tcp), "--host", host])
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script. Ends the process with 0, 1, 2 or 130; never with a traceback."""
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))

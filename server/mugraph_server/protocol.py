@@ -227,7 +227,7 @@ class MugraphProtocol(LanguageServerProtocol):
 
 
 def _is_notification(method: str) -> bool:
-    known = types.METHOD_TO_TYPES.get(method)
+    known = cast("tuple[object, ...] | None", types.METHOD_TO_TYPES.get(method))
     return known is not None and known[1] is None
 
 

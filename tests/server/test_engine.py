@@ -1,4 +1,4 @@
-"""Keeping an engine: what is open when it dies fails at once, one that hangs is ended, one that ignores all is killed."""
+"""Keeping an engine: what is open when it dies fails at once; one that hangs is ended, one that ignores all killed."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import json
 import random
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psutil
 
@@ -107,7 +107,7 @@ class _Fuzz:
 
     def message(self, identity: int) -> Any:
         chance = self.chance
-        method = chance.choice(_METHODS)
+        method: Any = chance.choice(_METHODS)
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": self.params(method)}
         if chance.random() < 0.6:
             message["id"] = identity
@@ -121,6 +121,16 @@ class _Fuzz:
             del message["method"]
             message[chance.choice(["result", "error"])] = self.value()
         return message if chance.random() < 0.98 else self.value()
+
+
+def _asks(message: Any) -> int | None:
+    """The id of a message that has to be answered under it."""
+    if not isinstance(message, dict):
+        return None
+    given = cast("dict[str, object]", message)
+    identity = given.get("id")
+    proper = given.get("jsonrpc") == "2.0" and isinstance(given.get("method"), str)
+    return identity if proper and isinstance(identity, int) and not isinstance(identity, bool) else None
 
 
 def test_ten_thousand_messages(editor: MakeEditor, root: Path) -> None:
@@ -140,9 +150,9 @@ def test_ten_thousand_messages(editor: MakeEditor, root: Path) -> None:
         message = fuzz.message(number + 10_000)
         body = json.dumps(message).encode()
         client.send_bytes(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-        proper = isinstance(message, dict) and message.get("jsonrpc") == "2.0" and type(message.get("id")) is int
-        if proper and isinstance(message.get("method"), str):
-            asked.add(message["id"])
+        identity = _asks(message)
+        if identity is not None:
+            asked.add(identity)
     deadline = time.monotonic() + 60
     other = client.open(root / "other.py", IMPROVED)
     client.until(lambda: "improved" in str(client.lenses(other)) or "verified" in str(client.lenses(other)), 60)

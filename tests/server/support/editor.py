@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote, urlparse
 
 import psutil
 
@@ -50,7 +51,7 @@ class Refused(Exception):
 
 
 class Editor:
-    """settings: of the section `mugraph`. asked: requests of the server that have come, and are answered by themselves."""
+    """settings: of the section `mugraph`. asked: requests of the server that have come; they are answered by itself."""
 
     def __init__(
         self,
@@ -77,6 +78,7 @@ class Editor:
         self._answers: dict[int, Json] = {}
         self._next = 0
         self._news = threading.Condition()
+        self._writing = threading.Lock()
         self._process_id = os.getpid() if process_id is None else process_id
         self._stderr: list[bytes] = []
         way = ["--tcp", "0"] if tcp else ["--stdio"]
@@ -117,13 +119,14 @@ class Editor:
     # --- messages -------------------------------------------------------------------------------------------------
 
     def send_bytes(self, data: bytes) -> None:
-        if self._socket is not None:
-            self._socket.sendall(data)
-            return
-        assert self.process.stdin is not None
-        view = memoryview(data)
-        while view:
-            view = view[self.process.stdin.write(view) :]
+        with self._writing:
+            if self._socket is not None:
+                self._socket.sendall(data)
+                return
+            assert self.process.stdin is not None
+            view = memoryview(data)
+            while view:
+                view = view[self.process.stdin.write(view) :]
 
     def send(self, *messages: Json) -> None:
         """In one write."""
@@ -211,7 +214,8 @@ class Editor:
 
     def apply(self, edit: Json) -> None:
         """As an editor applies it: files first as they come, versions compared, nothing done that was not asked."""
-        for change in edit.get("documentChanges") or []:
+        changes: list[Json] = edit.get("documentChanges") or []
+        for change in changes:
             kind = change.get("kind")
             if kind == "create":
                 path = path_of(change["uri"])
@@ -222,7 +226,8 @@ class Editor:
                 path_of(change["uri"]).unlink()
             else:
                 self._apply_text(change)
-        for uri, edits in (edit.get("changes") or {}).items():
+        others: dict[str, Json] = edit.get("changes") or {}
+        for uri, edits in others.items():
             self._apply_text({"textDocument": {"uri": uri, "version": None}, "edits": edits})
 
     def _apply_text(self, change: Json) -> None:
@@ -390,8 +395,6 @@ class Editor:
 
 
 def path_of(uri: str) -> Path:
-    from urllib.parse import unquote, urlparse
-
     return Path(unquote(urlparse(uri).path))
 
 
@@ -406,10 +409,16 @@ def applied(text: str, edits: Sequence[Json]) -> str:
         line = min(position["line"], len(starts) - 1)
         return min(starts[line] + 2 * position["character"], len(data))
 
-    spans = [(offset(e["range"]["start"]), offset(e["range"]["end"]), e["newText"]) for e in edits]
-    for start, end, new in sorted(spans, key=lambda span: span[0], reverse=True):
+    spans: list[tuple[int, int, str]] = [
+        (offset(e["range"]["start"]), offset(e["range"]["end"]), e["newText"]) for e in edits
+    ]
+    for start, end, new in sorted(spans, key=_start, reverse=True):
         data = data[:start] + new.encode("utf-16-le") + data[end:]
     return data.decode("utf-16-le")
+
+
+def _start(span: tuple[int, int, str]) -> int:
+    return span[0]
 
 
 def wait_gone(processes: Sequence[psutil.Process], seconds: float) -> list[psutil.Process]:

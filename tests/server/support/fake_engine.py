@@ -168,7 +168,8 @@ class Engine:
         self.send(m.Edit(message.id, document.uri, document.version, edits, label, create))
 
     def revert(self, message: Any) -> None:
-        document, edits = message.document, []
+        document = message.document
+        edits: list[v.TextEdit] = []
         lines = document.text.split("\n")
         for number, line in enumerate(lines):
             place = v.Range(v.Position(number, 0), v.Position(number + 1, 0))

@@ -1,0 +1,93 @@
+"""The server as a process: how it is started, what it brings along, and how soon it answers."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.server.conftest import MakeEditor
+from tests.server.support.texts import IMPROVED
+
+_IMPORTED = """
+import json, sys
+import mugraph_server.main, mugraph_server.server
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def test_it_brings_neither_torch_nor_the_engine_along() -> None:
+    done = subprocess.run([sys.executable, "-c", _IMPORTED], capture_output=True, text=True, check=True)
+    modules: list[str] = json.loads(done.stdout)
+    roots = {name.partition(".")[0] for name in modules}
+    assert roots & {"torch", "triton", "z3", "numpy", "sqlalchemy", "libcst", "igraph", "typer"} == set()
+    of_the_engine = {name for name in modules if name.startswith("mugraph.")}
+    assert of_the_engine <= {f"mugraph.protocol{rest}" for rest in ("", ".codec", ".messages", ".values")}
+
+
+def test_it_is_ready_in_a_second(editor: MakeEditor) -> None:
+    """Of its own time: on a busy machine the clock says little."""
+    used = psutil.Process(editor().process.pid).cpu_times()
+    assert used.user + used.system < 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"), [([], 2), (["--stdio", "--tcp", "0"], 2), (["--tcp", "x"], 2), (["--help"], 0)]
+)
+@pytest.mark.parametrize("command", [["-m", "mugraph_server"], ["-m", "mugraph", "server"]])
+def test_wrong_usage_is_said_on_standard_error(command: list[str], arguments: list[str], status: int) -> None:
+    done = subprocess.run([sys.executable, *command, *arguments], capture_output=True, text=True, timeout=60)
+    assert done.returncode == status
+    if status:
+        assert done.stdout == ""
+        assert done.stderr.strip()
+        assert "Traceback" not in done.stderr
+
+
+def test_a_port_that_is_taken_is_one_sentence(editor: MakeEditor) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "-m", "mugraph_server", "--tcp", str(port)], capture_output=True, text=True, timeout=60
+        )
+    assert done.returncode == 1
+    assert re.search(rf"port {port} cannot be used", done.stderr)
+    assert "Traceback" not in done.stderr
+
+
+def test_the_command_line_starts_it(tmp_path: Path) -> None:
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}).encode()
+    done = subprocess.run(
+        [sys.executable, "-m", "mugraph", "server", "--stdio"],
+        input=b"Content-Length: %d\r\n\r\n%b" % (len(body), body),
+        capture_output=True,
+        timeout=60,
+    )
+    assert b'"name": "mugraph"' in done.stdout
+    assert done.returncode == 1  # the input ended without a shutdown
+
+
+def test_prints_do_not_reach_the_protocol(editor: MakeEditor, root: Path, tmp_path: Path) -> None:
+    """Not even of something that a library brings along: what writes to standard output writes to standard error."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(
+        "import threading, time\n"
+        "def shout():\n"
+        "    time.sleep(1.5)\n"
+        "    print('a stray print', flush=True)\n"
+        "threading.Thread(target=shout, daemon=True).start()\n"
+    )
+    client = editor(env={"PYTHONPATH": str(site)})
+    uri = client.open(root / "model.py", IMPROVED)
+    client.wait_codes(uri, "improved")
+    client.until(lambda: "a stray print" in client.stderr)
+    assert client.garbage == b""
