@@ -43,6 +43,7 @@ _METHODS = [
     "no/such/method",
     "",
 ]
+_WRONG: list[Any] = [None, 7, [], {}]
 _HEADERS = [
     b"Content-Length: 0\r\n\r\n",
     b"Content-Length: -5\r\n\r\n",
@@ -77,7 +78,17 @@ class _Fuzz:
             return simple[kind]
         if kind == 7:
             return [self.value(depth + 1) for _ in range(chance.randrange(4))]
-        names = ["uri", "textDocument", "position", "range", "contentChanges", "text", "command", "arguments", "id"]
+        names: list[str] = [
+            "uri",
+            "textDocument",
+            "position",
+            "range",
+            "contentChanges",
+            "text",
+            "command",
+            "arguments",
+            "id",
+        ]
         names += ["notebookDocument", "change", "cells", "structure", "token", "settings", "event", "context", "data"]
         return {chance.choice(names): self.value(depth + 1) for _ in range(chance.randrange(5))}
 
@@ -114,9 +125,9 @@ class _Fuzz:
         if chance.random() < 0.05:
             message["jsonrpc"] = chance.choice(["1.0", None, 2])
         if chance.random() < 0.05:
-            message["method"] = chance.choice([None, 7, [], {}])
+            message["method"] = chance.choice(_WRONG)
         if chance.random() < 0.05:
-            message["id"] = chance.choice([None, [], {}, True, 1.5, "a string", float(identity)])
+            message["id"] = chance.choice([*_WRONG, True, 1.5, "a string", float(identity)])
         if chance.random() < 0.05:
             del message["method"]
             message[chance.choice(["result", "error"])] = self.value()

@@ -70,8 +70,7 @@ def test_a_wrong_value_does_not_spoil_the_others() -> None:
 
 
 def test_every_key_is_taken() -> None:
-    values: dict[str, object] = dict.fromkeys(KEYS)
-    assert read(values) == (Settings(), [])
+    assert read(dict.fromkeys(KEYS)) == (Settings(), [])
 
 
 def test_settings_differ_between_roots() -> None:

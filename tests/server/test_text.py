@@ -75,10 +75,9 @@ def test_as_pygls_understands_the_same_edit(
 ) -> None:
     """Where both follow the protocol: \\n alone ends lines, positions are of whole characters."""
     text, span = Text(before), _range(one, other)
-    rows, columns = zip(*(text.index(position) for position in (span.start, span.end)), strict=True)
-    places = [Position(row, utf16_length(text.lines[row][:column])) for row, column in zip(rows, columns, strict=True)]
+    places = _understood(text, span)
     theirs = TextDocument("file:///a.py", before, version=1)
-    theirs.apply_change(TextDocumentContentChangePartial(Range(*places), new))
+    theirs.apply_change(TextDocumentContentChangePartial(places, new))
     text.replace(span, new)
     assert str(text) == theirs.source
 

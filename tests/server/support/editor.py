@@ -406,8 +406,8 @@ def applied(text: str, edits: Sequence[Json]) -> str:
         starts.append(len(text[: match.end()].encode("utf-16-le")))
 
     def offset(position: Json) -> int:
-        line = min(position["line"], len(starts) - 1)
-        return min(starts[line] + 2 * position["character"], len(data))
+        line = min(int(position["line"]), len(starts) - 1)
+        return min(starts[line] + 2 * int(position["character"]), len(data))
 
     spans: list[tuple[int, int, str]] = [
         (offset(e["range"]["start"]), offset(e["range"]["end"]), e["newText"]) for e in edits
