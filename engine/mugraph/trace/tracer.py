@@ -70,7 +70,7 @@ def _in_child(request: Request, timeout_s: float) -> Trace:
         asked.write_bytes(msgspec.json.encode(request))
         with said.open("wb") as stderr:
             child = subprocess.Popen(
-                [sys.executable, "-m", "mugraph.trace.child", str(asked), str(result)],
+                [sys.executable, "-P", "-m", "mugraph.trace.child", str(asked), str(result)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,

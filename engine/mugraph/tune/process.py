@@ -20,7 +20,7 @@ from typing import BinaryIO, Self, cast
 
 from mugraph.tune.messages import Failure, Hello, Reply, Request, read_frame, write_frame
 
-CHILD = (sys.executable, "-m", "mugraph.tune.measure_child")
+CHILD = (sys.executable, "-P", "-m", "mugraph.tune.measure_child")
 
 
 class Unavailable(Exception):

@@ -174,7 +174,7 @@ class FloatTester:
         if self.device == "interpreter":
             environment["TRITON_INTERPRET"] = "1"
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "mugraph.verify.float_child", self.device],
+            [sys.executable, "-P", "-m", "mugraph.verify.float_child", self.device],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
