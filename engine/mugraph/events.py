@@ -21,7 +21,8 @@ class SearchReport:
 
     first_verified_s: until the first topology passed verification; None if none did
     total_s:          search, verification of the best and their schedules together
-    ended_by:         as search.limits.Stats has it
+    complete:         every topology of up to `complete_to` block operators was found, and that is as far as searches go
+    complete_to, ended_by: as search.limits.Stats has them
     pruned:           reason -> combinations discarded
     """
 
@@ -30,6 +31,7 @@ class SearchReport:
     topologies: int = 0
     candidates: int = 0
     complete: bool = True
+    complete_to: int = 0
     ended_by: str = "space"
     pruned: Mapping[str, int] = field(default_factory=dict[str, int])
 
@@ -43,6 +45,7 @@ class SearchReport:
             self.topologies + other.topologies,
             self.candidates + other.candidates,
             self.complete and other.complete,
+            min(self.complete_to, other.complete_to),
             self.ended_by if not self.complete else other.ended_by,
             pruned,
         )

@@ -133,7 +133,9 @@ def search_text(result: RegionResult) -> str:
     first = (
         "none verified" if search.first_verified_s is None else f"first verified after {search.first_verified_s:.2f} s"
     )
-    space = "complete" if search.complete else f"not complete (ended by {search.ended_by})"
+    space = f"complete to {search.complete_to} operators"
+    if not search.complete:
+        space = f"{space}, not further (ended by {search.ended_by})"
     stored = ", from the store" if result.pieces and all(piece.from_store for piece in result.pieces) else ""
     return (
         f"{search.topologies} topologies, {search.candidates} candidates, {first}, "

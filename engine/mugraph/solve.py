@@ -162,7 +162,14 @@ def _ranked(
         good.add(key)
         passed.append((candidate, verdicts[key]))
     report = SearchReport(
-        first, time.monotonic() - began, stats.topologies, len(every), stats.complete, stats.ended_by, stats.pruned
+        first,
+        time.monotonic() - began,
+        stats.topologies,
+        len(every),
+        stats.complete,
+        stats.complete_to,
+        stats.ended_by,
+        stats.pruned,
     )
     return _Ranked(tuple(passed), report, None if passed else _nothing(blocks, every, list(verdicts.values()), report))
 
@@ -172,7 +179,7 @@ def _nothing(
 ) -> str:
     """Why there is no candidate, in one sentence."""
     if not blocks:
-        end = "the whole space was searched" if report.complete else f"the search ended by {report.ended_by}"
+        end = f"all of up to {report.complete_to} operators were searched; it ended by {report.ended_by}"
         return f"no single kernel that computes it was found ({end})"
     if not every:
         return f"none of the {len(blocks)} kernels found fits on the device"
