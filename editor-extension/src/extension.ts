@@ -50,6 +50,7 @@ export function activate(context: vscode.ExtensionContext): void {
     ...registerCommands({ server, change, graph, installer, log, root: context.extensionUri }),
     server.onPhase((phase) => {
       if (phase.kind === "missing") void installer.missing(phase.python, phase.chosenBy);
+      if (phase.kind === "failed") void offerRestart(phase.why);
     }),
     python.onDidChange(refresh),
     vscode.workspace.onDidGrantWorkspaceTrust(refresh),
@@ -69,6 +70,12 @@ export function activate(context: vscode.ExtensionContext): void {
 
 export function deactivate(): Promise<void> | undefined {
   return running?.stop();
+}
+
+async function offerRestart(why: string): Promise<void> {
+  const answer = await vscode.window.showErrorMessage(`mugraph: ${why}.`, "Restart", "Show Output");
+  if (answer === "Restart") await vscode.commands.executeCommand("mugraph.restartServer");
+  else if (answer === "Show Output") await vscode.commands.executeCommand("mugraph.showOutput");
 }
 
 function tell(server: Server, method: string, params: object): void {

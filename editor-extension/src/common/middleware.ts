@@ -21,15 +21,16 @@ export function middleware(parts: MiddlewareParts): Middleware & NonNullable<Lan
     resolveCodeAction: async (action, token, next) => {
       const before = versionsOf(openDocuments());
       const resolved = await next(action, token);
-      const edited = resolved?.edit?.entries().map(([uri]) => uri.toString()) ?? [];
+      // Without an edit the server has seen the change itself.
+      const edited = resolved?.edit?.entries().map(([uri]) => uri.toString()) ?? [...before.keys()];
       const changed = changedSince(before, versionsOf(openDocuments()), edited);
-      if (resolved?.edit === undefined || changed.length === 0) return resolved;
+      if (changed.length === 0) return resolved;
       void vscode.window.showWarningMessage(
         "mugraph: the file was changed while the kernel was being put in, so nothing was done. Try again.",
       );
-      // An edit of nothing, not none at all: with none the editor would apply the unresolved action's.
-      resolved.edit = new vscode.WorkspaceEdit();
-      return resolved;
+      const nothing = resolved ?? action;
+      nothing.edit = new vscode.WorkspaceEdit();
+      return nothing;
     },
     workspace: {
       configuration: async (params, token, next) => {

@@ -2,12 +2,12 @@ import * as vscode from "vscode";
 import {
   CloseAction,
   ErrorAction,
-  LanguageClient,
   RevealOutputChannelOn,
   State,
   type LanguageClientOptions,
   type Middleware,
 } from "vscode-languageclient/node";
+import { Client } from "./client";
 import { Crashes } from "./crashes";
 import type { Interpreter } from "./interpreter";
 import { ServerOutput } from "./logger";
@@ -39,7 +39,7 @@ export class Server implements vscode.Disposable {
   private readonly phaseChanged = new vscode.EventEmitter<Phase>();
   private readonly statusChanged = new vscode.EventEmitter<ServerStatus>();
   private readonly output: ServerOutput;
-  private running: LanguageClient | undefined;
+  private running: Client | undefined;
   private interpreter: Interpreter | undefined;
   private again: NodeJS.Timeout | undefined;
   private disposed = false;
@@ -53,7 +53,7 @@ export class Server implements vscode.Disposable {
   }
 
   /** While it runs. */
-  get client(): LanguageClient | undefined {
+  get client(): Client | undefined {
     return this.running?.state === State.Running ? this.running : undefined;
   }
 
@@ -100,7 +100,7 @@ export class Server implements vscode.Disposable {
   private async launch(python: string, version: string): Promise<void> {
     this.parts.log.info(`starting the language server of mugraph ${version} with ${python}`);
     this.output.forget();
-    const client: LanguageClient = new LanguageClient(
+    const client: Client = new Client(
       "mugraph",
       "mugraph",
       { command: python, args: ["-m", "mugraph_server", "--stdio"], options: { cwd: this.parts.cwd } },
@@ -151,14 +151,14 @@ export class Server implements vscode.Disposable {
   }
 
   /** It ended by itself. While it was starting, `launch` hears of that. */
-  private closed(client: LanguageClient, python: string): void {
+  private closed(client: Client, python: string): void {
     if (this.running !== client || this.phase.kind !== "running") return;
     const why = `The language server ended unexpectedly${this.output.last.length > 0 ? `: ${this.lastWords("")}` : ""}`;
     this.parts.log.warn(why);
     this.failed(client, python, why);
   }
 
-  private failed(client: LanguageClient, python: string, why: string): void {
+  private failed(client: Client, python: string, why: string): void {
     if (this.running !== client) return;
     this.running = undefined;
     const wait = this.crashes.next();

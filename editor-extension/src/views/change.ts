@@ -87,7 +87,7 @@ export class Change implements vscode.TextDocumentContentProvider, vscode.Dispos
   private async openKernel(preview: Preview, keys: readonly string[]): Promise<void> {
     const uri = this.put(KERNEL, preview.module_path, keys, preview.module_text);
     const document = await vscode.workspace.openTextDocument(uri);
-    await vscode.window.showTextDocument(document, { preview: true, viewColumn: vscode.ViewColumn.Beside });
+    await vscode.window.showTextDocument(document, { preview: false });
   }
 
   private put(scheme: string, path: string, keys: readonly string[], text: string): vscode.Uri {

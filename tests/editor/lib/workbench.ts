@@ -123,10 +123,25 @@ export class Workbench {
   }
 
   async lightBulb(): Promise<Locator> {
-    await this.page.keyboard.press("Control+.");
     const rows = this.page.locator(".action-widget:visible .monaco-list-row");
-    await rows.first().waitFor();
+    // The editor shows lenses it remembers of a file before the server has looked at it again.
+    await until("code actions", async () => {
+      await this.page.keyboard.press("Control+.");
+      return rows.first().waitFor({ timeout: 2000 }).then(() => true, () => false);
+    });
     return rows;
+  }
+
+  /** No editor is open, and what was not saved is gone. */
+  async startOver(): Promise<void> {
+    for (let count = 0; count < 3; count++) await this.page.keyboard.press("Escape");
+    if ((await this.page.locator(".tab").count()) === 0) return;
+    await this.command("View: Close All Editor Groups");
+    const refuse = this.page.getByRole("button", { name: "Don't Save" });
+    await until("all editors are closed", async () => {
+      if (await refuse.isVisible()) await refuse.click();
+      return (await this.page.locator(".tab").count()) === 0;
+    });
   }
 
   async open(file: string): Promise<void> {
