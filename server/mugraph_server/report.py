@@ -53,6 +53,7 @@ async def report(session: Session) -> dict[str, Any]:
 async def _engine(keeper: Keeper) -> dict[str, Any]:
     """What it says of itself, if it runs and can."""
     known: dict[str, Any] = {"root": str(keeper.root), **asdict(keeper.status)}
+    known["versions"] = dict(keeper.status.versions)
     if keeper.status.state == "running":
         try:
             found = await asyncio.wait_for(keeper.ask(m.AskReport(next(ids)), m.Report), ENGINE_S)

@@ -44,6 +44,7 @@ class Session:
         self._configured = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: set[str] = set()
+        self._troubles: set[str] = set()
         self._logged: tuple[object, ...] = ()
         self._watch: Watch | None = None
         self._stopping = False
@@ -168,7 +169,7 @@ class Session:
         log.set_level(self.configuration.default.log_level)
         if not any(settings.enable and settings.trusted for settings in now):
             self.analysis.stop_all()
-            await self.engines.stop()
+            await self.engines.retire([keeper.root for keeper in self.engines.keepers])
         else:
             moved = self.engines.moved()
             if moved:
@@ -204,14 +205,15 @@ class Session:
             self._logged = keeper.root, now.state, now.message
             logger.info("engine in %s: %s %s", keeper.root.name, now.state, now.message)
         if now.state == "errored" and not self._stopping:
+            self._troubles.add(now.message)
             self._say(now.message, types.MessageType.Error)
         if now.state == "running":
-            self._told.clear()  # the same trouble after a time that was good is news
+            self._told -= self._troubles  # the same trouble after a time that was good is news
         self.publisher.soon()
 
     async def restart_engines(self) -> None:
         self.searches.abandon_all()
-        self._told.clear()
+        self._told -= self._troubles
         await self.engines.restart()
         self.analysis.again_all()
 

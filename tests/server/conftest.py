@@ -75,7 +75,8 @@ def editor(tmp_path: Path, root: Path, control: Control) -> Iterator[MakeEditor]
         env = {"MUGRAPH_CACHE_DIR": str(tmp_path / "cache"), **given.pop("env", {})}
         capabilities = given.pop("capabilities", FULL)
         where = given.pop("root", root)
-        new = Editor(where, settings=settings, env=env, capabilities=capabilities, **given)
+        kind: type[Editor] = given.pop("kind", Editor)
+        new = kind(where, settings=settings, env=env, capabilities=capabilities, **given)
         made.append(new)
         return new
 

@@ -95,13 +95,13 @@ def test_a_command_that_stands_for_ssh_and_a_buffer_that_was_never_saved(tmp_pat
         text = (REPOSITORY / "samples" / "rmsnorm_linear.py").read_text()
         uri = one.open(root / "unsaved.py", "\n\n" + text)
         _settled(one, uri)
-        assert one.codes(uri) == ["improved"]
+        assert one.codes(uri) == ["improved"], one.diagnostics(uri)
         assert not (root / "unsaved.py").exists()
         engine = one.status()["engines"][0]
         assert engine["state"] == "running"
         line = (one.diagnostics(uri) or [])[0]["range"]["start"]["line"]
         one.choose(uri, line, "Replace")
-        assert "import unsaved_mugraph as _mugraph" in one.texts[uri]
+        assert "unsaved_mugraph" in one.texts[uri]
         family = one.family()
         assert len(family) >= 3
         assert one.quit() == 0

@@ -378,7 +378,7 @@ class Editor:
     def _respond(self, message: Json) -> None:
         result: Json = None
         if message["method"] == "workspace/configuration":
-            result = [self.settings for _ in message["params"]["items"]]
+            result = self.answer_configuration(message["params"]["items"])
         elif message["method"] == "workspace/applyEdit":
             if not self.refuse_edits:
                 self.apply(message["params"]["edit"])
@@ -387,6 +387,9 @@ class Editor:
             result = {"success": True}
         with contextlib.suppress(OSError, ValueError):
             self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+    def answer_configuration(self, items: list[Json]) -> list[Json]:
+        return [self.settings for _ in items]
 
     def _drain(self) -> None:
         assert self.process.stderr is not None
