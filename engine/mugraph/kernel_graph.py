@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from mugraph.codegen.names import Scope, identifier, parameter_name
+from mugraph.codegen.names import Scope
 from mugraph.codegen.plan import KernelStep
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.tensors import DType, Tensor
 from mugraph.ops.builder import operands
 from mugraph.trace.emit_call import NotReplayable, call_text
 from mugraph.trace.region import Call, LaxPiece, Piece, PlainPiece, Region
+from mugraph.trace.value_names import value_names
 
 
 def with_own_names(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
@@ -99,8 +100,7 @@ def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainPi
     """One node per generated kernel and per plain call, in the order they run."""
     taken = {n for step in steps if isinstance(step, KernelStep) for n in (*step.piece.inputs, *step.piece.outputs)}
     table = _Tensors(region, Scope(taken), {}, {}, {})
-    known = {live.value: parameter_name(live.expression) for live in region.live_ins}
-    known |= {live.value: identifier(live.expression or "result") for live in region.live_outs}
+    known = value_names(region)
     for step in steps:
         if isinstance(step, KernelStep):
             ties = {**step.piece.inputs, **step.piece.outputs}
@@ -121,8 +121,8 @@ def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainPi
 
 def _library(call: Call, table: _Tensors, known: Mapping[int, str], names: Scope) -> LibraryKernel:
     read = tuple(dict.fromkeys(operands(call)))
-    inputs = tuple(table.plain(value, known.get(value, f"t{value}")) for value in read)
-    outputs = tuple(table.plain(v, known.get(v, f"t{v}")) for v in call.outputs if v not in read)
+    inputs = tuple(table.plain(value, known.get(value, "value")) for value in read)
+    outputs = tuple(table.plain(v, known.get(v, "value")) for v in call.outputs if v not in read)
     try:
         text = call_text(call, table.by_value)
     except NotReplayable:
