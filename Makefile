@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(T
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints.txt)
 PYTEST_WORKERS ?= 2
 
-.PHONY: demo test test-gpu lint reach bench bench-server clean
+.PHONY: demo test test-gpu lint reach bench bench-server clean test-editor demo-editor
 
 demo: $(VENV)/.installed
 	$(BIN)/mugraph optimize samples/rmsnorm_linear.py
@@ -36,6 +36,13 @@ bench: $(VENV)/.installed
 
 bench-server: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.server.bench
+
+# The extension in VS Code (code-server in Debian's Chromium) and Neovim; the first time it installs them, in minutes.
+test-editor: $(VENV)/.installed
+	tests/editor/run.sh $(BIN)/python test
+
+demo-editor: $(VENV)/.installed
+	tests/editor/run.sh $(BIN)/python demo
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "mugraph needs Python 3.11, 3.12 or 3.13 with the venv module (Debian: apt install python3-venv)" >&2; exit 1; }

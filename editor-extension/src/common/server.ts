@@ -10,7 +10,7 @@ import {
 import { Client } from "./client";
 import { Crashes } from "./crashes";
 import type { Interpreter } from "./interpreter";
-import { ServerOutput } from "./logger";
+import { level, ServerOutput } from "./logger";
 import { probe } from "./probe";
 import { CLIENT_COMMANDS, type ServerStatus } from "./protocol";
 import { Serial } from "./serial";
@@ -116,7 +116,7 @@ export class Server implements vscode.Disposable {
       await client.start();
     } catch (error) {
       this.parts.log.error(`the language server did not start: ${String(error)}`);
-      this.failed(client, python, `The language server did not start: ${this.lastWords(String(error))}`);
+      this.failed(client, python, `The language server ended before it was ready${this.lastWords()}`);
       return;
     }
     this.say({ kind: "running", python, version });
@@ -153,7 +153,7 @@ export class Server implements vscode.Disposable {
   /** It ended by itself. While it was starting, `launch` hears of that. */
   private closed(client: Client, python: string): void {
     if (this.running !== client || this.phase.kind !== "running") return;
-    const why = `The language server ended unexpectedly${this.output.last.length > 0 ? `: ${this.lastWords("")}` : ""}`;
+    const why = `The language server ended unexpectedly${this.lastWords()}`;
     this.parts.log.warn(why);
     this.failed(client, python, why);
   }
@@ -170,8 +170,10 @@ export class Server implements vscode.Disposable {
     this.again = setTimeout(() => void this.serial.run("again", () => this.begin(true)), wait);
   }
 
-  private lastWords(otherwise: string): string {
-    return this.output.last.findLast((line) => line.trim() !== "")?.trim() ?? otherwise;
+  /** Of its standard error, where they may say why it ended. */
+  private lastWords(): string {
+    const last = this.output.last.findLast((line) => level(line) === "error")?.trim();
+    return last === undefined ? "" : `: ${last}`;
   }
 
   private async end(phase: Phase): Promise<void> {

@@ -10,6 +10,7 @@ import type { Workspace } from "./workspace.ts";
 
 export const QUIET_SETTINGS = {
   "chat.disableAIFeatures": true,
+  "editor.autoClosingBrackets": "never",
   "editor.fontSize": 14,
   "editor.minimap.enabled": false,
   "extensions.autoCheckUpdates": false,
@@ -31,9 +32,12 @@ export const QUIET_SETTINGS = {
 export class CodeServer {
   readonly port: number;
   readonly workspace: Workspace;
+  /** The user's, as they were at the start. */
+  readonly settings: object;
   private readonly process: ChildProcess;
 
-  private constructor(port: number, workspace: Workspace, process: ChildProcess) {
+  private constructor(port: number, workspace: Workspace, process: ChildProcess, settings: object) {
+    this.settings = settings;
     this.port = port;
     this.workspace = workspace;
     this.process = process;
@@ -44,7 +48,7 @@ export class CodeServer {
     const extensions = join(workspace.root, "extensions");
     mkdirSync(join(data, "User"), { recursive: true });
     const all = { ...QUIET_SETTINGS, "mugraph.interpreter": python, "mugraph.target": "h100", ...settings };
-    writeFileSync(join(data, "User/settings.json"), JSON.stringify(all, null, 2));
+    writeFileSync(join(data, "User/settings.json"), JSON.stringify(all));
     const places = ["--user-data-dir", data, "--extensions-dir", extensions];
     execFileSync(process.execPath, [codeServer, ...places, "--install-extension", vsix], { stdio: "ignore" });
     const port = await freePort();
@@ -57,7 +61,7 @@ export class CodeServer {
     const log = createWriteStream(join(out, "code-server.log"));
     child.stdout.pipe(log);
     child.stderr.pipe(log);
-    const server = new CodeServer(port, workspace, child);
+    const server = new CodeServer(port, workspace, child, all);
     await until("code-server answers", async () => {
       if (child.exitCode !== null) throw new Error(`code-server ended with ${String(child.exitCode)}: see ${join(out, "code-server.log")}`);
       return fetch(`http://127.0.0.1:${String(port)}/healthz`).then((response) => response.ok, () => false);

@@ -115,10 +115,14 @@ export class Workbench {
 
   async hover(words: string): Promise<Locator> {
     const at = await this.locate(words);
-    await this.page.mouse.move(at.x - 3, at.y);
-    await this.page.mouse.move(at.x, at.y);
     const shown = this.page.locator(".monaco-hover:visible .hover-contents").first();
-    await shown.waitFor();
+    // A mouse that rests where it was does not hover.
+    await until("a hover", async () => {
+      await this.page.mouse.move(at.x, at.y + 150);
+      await this.page.mouse.move(at.x - 3, at.y);
+      await this.page.mouse.move(at.x, at.y);
+      return shown.waitFor({ timeout: 3000 }).then(() => true, () => false);
+    });
     return this.page.locator(".monaco-hover:visible").first();
   }
 
@@ -151,6 +155,19 @@ export class Workbench {
     await input.fill(file);
     await this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: file }).first().waitFor();
     await this.page.keyboard.press("Enter");
+  }
+
+  /** As a person does who edits the file of settings. No editor is open afterwards. */
+  async setSettings(settings: object): Promise<void> {
+    await this.startOver();
+    await this.command("Preferences: Open User Settings (JSON)");
+    await this.locate("{");
+    await this.page.locator(".editor-instance .view-lines").first().click();
+    await this.page.keyboard.press("Control+a");
+    await this.page.keyboard.insertText(JSON.stringify(settings));
+    await this.save();
+    await until("the settings are saved", async () => (await this.page.locator(".tab.dirty").count()) === 0);
+    await this.startOver();
   }
 
   async save(): Promise<void> {
