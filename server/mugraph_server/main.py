@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 from mugraph_server import log, parent
 from mugraph_server.log import logger
-from mugraph_server.transport import serve_stdio, serve_tcp
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -27,9 +26,10 @@ def main(arguments: Sequence[str]) -> int:
         given = parser.parse_args(arguments)
     except SystemExit as error:
         return 2 if error.code else 0
+    output = claim_output() if given.stdio else None
     log.start()
     try:
-        status = asyncio.run(serve(given.tcp, given.host))
+        status = asyncio.run(serve(output, given.tcp, given.host))
     except OSError as error:
         print(f"mugraph server: port {given.tcp} cannot be used: {error.strerror or error}", file=sys.stderr)
         status = 1
@@ -39,9 +39,18 @@ def main(arguments: Sequence[str]) -> int:
     os._exit(status)
 
 
-async def serve(port: int | None, host: str) -> int:
-    """Until the client leaves. Exit status. port: None for standard input and output."""
+def claim_output() -> int:
+    """Standard output as a descriptor that only we know. Whatever else is printed goes to standard error from now on,
+    before anything that could print is imported."""
+    output = os.dup(1)
+    os.dup2(2, 1)
+    return output
+
+
+async def serve(output: int | None, port: int | None, host: str) -> int:
+    """Until the client leaves. Exit status. output: where to write messages, or else the port to wait at."""
     from mugraph_server.server import MugraphServer
+    from mugraph_server.transport import serve_stdio, serve_tcp
 
     loop = asyncio.get_running_loop()
     server = MugraphServer()
@@ -54,13 +63,13 @@ async def serve(port: int | None, host: str) -> int:
             loop.call_soon_threadsafe(protocol.lost)
 
     def initialized(process_id: int | None) -> None:
-        if process_id is not None and port is None:  # over TCP it may be a process of another machine
+        if process_id is not None and output is not None:  # over TCP it may be a process of another machine
             parent.watch(process_id, end)
 
     server.on_initialize = initialized
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, end)
-    await (serve_stdio(protocol) if port is None else serve_tcp(protocol, port, host))
+    await (serve_stdio(protocol, output) if output is not None else serve_tcp(protocol, port or 0, host))
     parent.exit_within(parent.GRACE_S, protocol.status, server.session.kill_now)
     try:
         await asyncio.wait_for(server.session.stop(), parent.GRACE_S)

@@ -57,11 +57,9 @@ class _SocketWriter:
         self._stream.close()
 
 
-async def serve_stdio(protocol: MugraphProtocol) -> None:
-    """Until the input ends or the protocol is done. Standard output is ours alone: prints go to standard error."""
+async def serve_stdio(protocol: MugraphProtocol, output: int) -> None:
+    """Until the input ends or the protocol is done. output: a descriptor nobody else writes to."""
     loop = asyncio.get_running_loop()
-    output = os.dup(1)
-    os.dup2(2, 1)
     protocol.set_writer(PipeWriter(output, protocol.lost))
     framing = Framing()
 
