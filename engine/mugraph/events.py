@@ -56,7 +56,8 @@ class Solution:
     """The kernel chosen for one search unit.
 
     kernel:       with its thread graphs
-    source:       its Triton text
+    then:         kernels that run after it and finish what it leaves
+    source:       their Triton text, named after the first
     verdict:      with the float test of this very kernel where one ran
     estimate_us, library_us: by the cost model, of the kernel and of the piece run operator by operator
     measured_us:  of the kernel alone, on the device; None without one
@@ -71,6 +72,12 @@ class Solution:
     library_us: float
     measured_us: float | None = None
     plain_us: float | None = None
+    then: tuple[GraphKernel, ...] = ()
+
+    @property
+    def kernels(self) -> tuple[GraphKernel, ...]:
+        """In the order they run."""
+        return (self.kernel, *self.then)
 
     @property
     def pays(self) -> bool:

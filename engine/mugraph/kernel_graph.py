@@ -67,8 +67,11 @@ class _Tensors:
     tensors: dict[str, Tensor]
     by_value: dict[int, str]
 
-    def add(self, tensor: Tensor, sizes: Mapping[str, int], value: int) -> None:
-        """A kernel's tensor; where an axis name has another size already, it gets another name here."""
+    def add(self, tensor: Tensor, sizes: Mapping[str, int], value: int | None) -> None:
+        """A kernel's tensor; where an axis name has another size already, it gets another name here.
+
+        value: of the region; None for what one kernel of a step hands to the next
+        """
         if tensor.name in self.tensors:
             return
         names: dict[str, str] = {}
@@ -79,7 +82,8 @@ class _Tensors:
             names[axis] = fresh
         dims = tuple(tuple(names[axis] for axis in dim) for dim in tensor.dims)
         self.tensors[tensor.name] = replace(tensor, dims=dims)
-        self.by_value.setdefault(value, tensor.name)
+        if value is not None:
+            self.by_value.setdefault(value, tensor.name)
 
     def plain(self, value: int, wanted: str) -> str:
         """Name of a value that plain calls read or write."""
@@ -101,22 +105,40 @@ def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainPi
     taken = {n for step in steps if isinstance(step, KernelStep) for n in (*step.piece.inputs, *step.piece.outputs)}
     table = _Tensors(region, Scope(taken), {}, {}, {})
     known = value_names(region)
-    for step in steps:
+    generated = [_kernels(step, table.scope) if isinstance(step, KernelStep) else () for step in steps]
+    for step, made in zip(steps, generated, strict=True):
         if isinstance(step, KernelStep):
             ties = {**step.piece.inputs, **step.piece.outputs}
-            for tensor in step.kernel.block.tensors:
-                table.add(tensor, step.kernel.block.sizes, ties[tensor.name])
+            for kernel in made:
+                for tensor in kernel.block.tensors:
+                    table.add(tensor, kernel.block.sizes, ties.get(tensor.name))
     kernels: list[GraphKernel | LibraryKernel] = []
-    names = Scope(step.kernel.name for step in steps if isinstance(step, KernelStep))
-    for step in steps:
+    names = Scope(kernel.name for made in generated for kernel in made)
+    for step, made in zip(steps, generated, strict=True):
         if isinstance(step, KernelStep):
-            kernels.append(step.kernel)
+            kernels += made
             continue
         for call in step.calls:
             kernels.append(_library(call, table, known, names))
     inputs = tuple(dict.fromkeys(table.by_value[v.value] for v in region.live_ins if v.value in table.by_value))
     outputs = tuple(dict.fromkeys(table.by_value[v.value] for v in region.live_outs if v.value in table.by_value))
     return MuGraph(name, table.sizes, tuple(table.tensors.values()), inputs, outputs, tuple(kernels))
+
+
+def _kernels(step: KernelStep, scope: Scope) -> tuple[GraphKernel, ...]:
+    """A step's kernels; what they hand to one another gets names of its own."""
+    ties = {**step.piece.inputs, **step.piece.outputs}
+    handed = dict.fromkeys(t.name for kernel in step.kernels for t in kernel.block.tensors if t.name not in ties)
+    new = {name: scope.unique(name) for name in handed}
+    if all(old == name for old, name in new.items()):
+        return step.kernels
+
+    def renamed(kernel: GraphKernel) -> GraphKernel:
+        tensors = tuple(replace(t, name=new.get(t.name, t.name)) for t in kernel.block.tensors)
+        ops = tuple(replace(op, tensor=new.get(op.tensor, op.tensor)) for op in kernel.block.ops)
+        return replace(kernel, block=replace(kernel.block, tensors=tensors, ops=ops))
+
+    return tuple(renamed(kernel) for kernel in step.kernels)
 
 
 def _library(call: Call, table: _Tensors, known: Mapping[int, str], names: Scope) -> LibraryKernel:

@@ -75,7 +75,7 @@ class RegionJob:
             report = found.search if not results else report + found.search
             results.append(found)
             if found.solution is not None and found.solution.pays:
-                steps.append(KernelStep(unit, found.solution.kernel, found.solution.verdict))
+                steps.append(KernelStep(unit, found.solution.kernel, found.solution.verdict, found.solution.then))
             else:
                 steps.append(PlainPiece(unit.calls))
         merged = _merged(steps)
@@ -127,7 +127,7 @@ class RegionJob:
         for unit in units:
             solution = solved.get(id(unit)) if isinstance(unit, LaxPiece) else None
             if isinstance(unit, LaxPiece) and solution is not None:
-                steps.append(KernelStep(unit, solution.kernel, solution.verdict))
+                steps.append(KernelStep(unit, solution.kernel, solution.verdict, solution.then))
             else:
                 steps.append(PlainPiece(unit.calls))
         merged = _merged(steps)

@@ -12,11 +12,11 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
 from mugraph.codegen.kernel import KernelSource, Rejected
-from mugraph.codegen.lower import lower
+from mugraph.codegen.lower import lower_kernels
 from mugraph.codegen.plain import FUNCTION, plain_source
-from mugraph.codegen.resize import reduced
+from mugraph.codegen.resize import program_sizes, reduced_kernels
 from mugraph.events import Better, Event, FirstHit, PieceResult, Searching, SearchReport, Solution, Working
-from mugraph.ir.block import BlockGraph, Candidate
+from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.target import Target
 from mugraph.optimizer.order import by_depth
@@ -25,7 +25,8 @@ from mugraph.search.cost import estimate_library_us
 from mugraph.search.limits import Limits, NotSearchable
 from mugraph.search.neighbours import neighbours
 from mugraph.search.run import Search
-from mugraph.search.schedules import candidates
+from mugraph.search.split_schedules import kernel_candidates
+from mugraph.search.splits import COMBINE
 from mugraph.store.keys import versions
 from mugraph.trace.region import LaxPiece
 from mugraph.tune.compile_pool import CompilePool
@@ -37,12 +38,14 @@ from mugraph.tune.tuner import MEASURED, Variant, input_specs, tune
 from mugraph.verify.float_test import FloatResult, FloatTester
 from mugraph.verify.sizes import resize
 from mugraph.verify.verdict import Verdict
-from mugraph.verify.verifier import verify_schedule, verify_topology
+from mugraph.verify.verifier import verify_schedules, verify_topologies, verify_topology
 
 VERIFIED = 6
 """Distinct topologies, the best by estimate, that are verified and scheduled; the rest would not be chosen."""
 TRIED = 24
 """Topologies verified at most: a search whose best two dozen are wrong has something worse than bad luck."""
+LARGEST_TILE = 32
+"""Of kernels in the interpreter."""
 FLOAT_TRIED = 6
 """Kernels tested in the interpreter at most, the best by estimate first, until one is right."""
 
@@ -128,13 +131,13 @@ def _ranked(
     except NotSearchable as error:
         return _Ranked((), SearchReport(total_s=time.monotonic() - began, complete=False), str(error))
     blocks: list[BlockGraph] = []
-    verdicts: dict[int, Verdict] = {}  # id of a block in `blocks` -> its verdict
+    verdicts: dict[tuple[int, ...], Verdict] = {}  # of a candidate's topology
     first: float | None = None
     told = began
     for found in search.run():
         blocks.append(found.block)
         if first is None:
-            verdict = verdicts[id(found.block)] = verify_topology(program, found.block)
+            verdict = verdicts[(id(found.block.ops),)] = verify_topology(program, found.block)
             if verdict.passed:
                 first = time.monotonic() - began
                 yield FirstHit(place.region, place.piece, found.block, first)
@@ -142,16 +145,16 @@ def _ranked(
             told = time.monotonic()
             yield Searching(place.region, place.piece, place.pieces, place.function, len(blocks), told - began)
     stats = search.stats
-    every = candidates(blocks, target)
+    every = kernel_candidates(blocks, target)
     passed: list[tuple[Candidate, Verdict]] = []
-    good: set[int] = set()
+    good: set[tuple[int, ...]] = set()
     for candidate in every:
-        key = id(candidate.block)
+        key = candidate.topology
         if key not in verdicts:
             if len(good) >= VERIFIED or len(verdicts) >= TRIED:
                 continue
             yield Working(place.region, f"verifying {place.function}", len(good), VERIFIED)
-            verdicts[key] = verify_topology(program, candidate.block)
+            verdicts[key] = verify_topologies(program, [(kernel.block, None) for kernel in candidate.kernels])
         if not verdicts[key].passed:
             continue
         if first is None:
@@ -193,9 +196,8 @@ def _lowered(
     """The best candidates that can be written, renamed for their kernel."""
     variants: list[tuple[Variant, Verdict]] = []
     for candidate, verdict in ranked:
-        block = by_depth(replace(candidate.block, name=name))
         try:
-            variants.append((_variant(replace(candidate, block=block), target), verdict))
+            variants.append((_variant(_named(candidate, name), target), verdict))
         except Rejected as error:
             rejected[str(error)] += 1
         if len(variants) == most:
@@ -203,9 +205,19 @@ def _lowered(
     return variants
 
 
+def _named(candidate: Candidate, name: str) -> Candidate:
+    """Its kernels renamed, the one that finishes it after it."""
+    then = _named(candidate.then, f"{name}_{COMBINE}") if candidate.then is not None else None
+    return replace(candidate, block=by_depth(replace(candidate.block, name=name)), then=then)
+
+
 def _variant(candidate: Candidate, target: Target) -> Variant:
     """Raises codegen's Rejected."""
-    return Variant(candidate, lower(candidate.block, candidate.schedule, target=target))
+    return Variant(candidate, lower_kernels(_scheduled(candidate), target=target))
+
+
+def _scheduled(candidate: Candidate) -> list[tuple[BlockGraph, Schedule]]:
+    return [(kernel.block, kernel.schedule) for kernel in candidate.kernels]
 
 
 def _measured(
@@ -265,9 +277,11 @@ def _tested(
     where = "on the device" if tools.compiled else "in Triton's interpreter"
     for number, (variant, verdict) in enumerate(variants):
         yield Working(place.region, f"testing {place.name} {where}", number, len(variants))
-        block, schedule = reduced(variant.candidate.block, variant.candidate.schedule)
-        program = resize(piece.program, block.sizes)
-        indexed = verify_schedule(program, block, schedule)
+        kernels = _scheduled(variant.candidate)
+        # Of two kernels one has small tiles, so many blocks, at the sizes that the other needs.
+        kernels = reduced_kernels(kernels, largest_tile=LARGEST_TILE if len(kernels) == 1 else 16)
+        program = resize(piece.program, program_sizes(piece.program, kernels))
+        indexed = verify_schedules(program, kernels)
         if not indexed.passed:
             rejected[f"its tiles: {indexed.reason}"] += 1
             continue
@@ -276,7 +290,7 @@ def _tested(
             program = piece.program
         else:
             try:
-                kernel = lower(block, schedule, target=tools.target)
+                kernel = lower_kernels(kernels, target=tools.target)
             except Rejected as error:
                 rejected[f"at reduced sizes: {error}"] += 1
                 continue
@@ -307,9 +321,12 @@ def _solution(
     measured_us: float | None,
     plain_us: float | None = None,
 ) -> Solution:
-    block, schedule = variant.candidate.block, variant.candidate.schedule
-    kernel = GraphKernel(block.name, block, schedule, fuse_threads(block))
-    return Solution(kernel, source, verdict, variant.candidate.estimate_us, library_us, measured_us, plain_us)
+    kernel, *then = (
+        GraphKernel(one.block.name, one.block, one.schedule, fuse_threads(one.block))
+        for one in variant.candidate.kernels
+    )
+    estimate_us = variant.candidate.estimate_us
+    return Solution(kernel, source, verdict, estimate_us, library_us, measured_us, plain_us, tuple(then))
 
 
 def _most_common(reasons: Counter[str]) -> str:

@@ -54,7 +54,13 @@ class Target:
 
     @property
     def kernel_names(self) -> list[str]:
+        """Of each operator: the kernel it launches, or the first of several."""
         return [step.kernel.name for step in self.plan.steps if isinstance(step, KernelStep)]
+
+    @property
+    def launches(self) -> int:
+        """Kernels launched in one call."""
+        return sum(len(step.kernels) for step in self.plan.steps if isinstance(step, KernelStep))
 
     def make(self, module: ModuleType, shrink: Callable[[int], int] = lambda size: size) -> Callable[..., torch.Tensor]:
         made = getattr(module, self.name)

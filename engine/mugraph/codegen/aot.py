@@ -22,13 +22,13 @@ _ALIGNED = [["tt.divisibility", 16]]
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What the compiler made of a kernel.
+    """What the compiler made of a kernel; of several that run one after the other, the most that one of them needs.
 
     shared_bytes: dynamic shared memory of one block
     registers:    of one thread; None when the tool that reads them from the binary is missing
     spilled:      bytes of one thread's stack, which is where registers spill to; None likewise
-    ptx:          the assembly's text
-    cubin:        the binary
+    ptx:          the assembly's text, of several kernels one after the other
+    cubin:        the binary, likewise
     """
 
     shared_bytes: int
@@ -44,6 +44,8 @@ def compile_for(source: KernelSource, capability: int) -> Compiled:
     Pointers are taken as 16-byte aligned, which is what PyTorch allocates. Raises Rejected with the compiler's last
     line when it refuses.
     """
+    if source.parts:
+        return _together([compile_for(part, capability) for part in source.parts])
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -70,6 +72,18 @@ def compile_for(source: KernelSource, capability: int) -> Compiled:
         cubin = bytes(built.asm["cubin"])
         registers, spilled = _resources(cubin, Path(folder))
     return Compiled(int(built.metadata.shared), registers, spilled, str(built.asm["ptx"]), cubin)
+
+
+def _together(parts: list[Compiled]) -> Compiled:
+    registers = [part.registers for part in parts if part.registers is not None]
+    spilled = [part.spilled for part in parts if part.spilled is not None]
+    return Compiled(
+        max(part.shared_bytes for part in parts),
+        max(registers) if len(registers) == len(parts) else None,
+        max(spilled) if len(spilled) == len(parts) else None,
+        "\n".join(part.ptx for part in parts),
+        b"".join(part.cubin for part in parts),
+    )
 
 
 def _imported(source: KernelSource, folder: Path) -> ModuleType:

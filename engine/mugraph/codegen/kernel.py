@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mugraph.ir.tensors import Tensor
 
 
 class Rejected(Exception):
     """This candidate cannot be lowered; the message is one sentence saying why (a rule of lowering.md)."""
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """What a kernel that finishes another one's sums must know of them; the block graphs do not say it.
+
+    maxima:  row maxima in units of log2, float32, which the first kernel stores besides its block graph's outputs
+    degrees: output tensor -> name of a maximum -> degree: its elements are relative to exp2(degree * maximum)
+    storage: output tensor -> types of the tensors it was computed from
+    """
+
+    maxima: tuple[Tensor, ...] = ()
+    degrees: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    storage: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 @dataclass(frozen=True)
@@ -22,6 +36,10 @@ class KernelSource:
     grid:       blocks along x, y, z
     inputs, outputs: tensors in the order of `pointers`; outputs are allocated contiguous by the launcher
     launcher:   text of `def launch_<name>(<inputs>) -> output | tuple of outputs` (torch.empty, then the launch)
+    unfinished: of a kernel that another one finishes: what that one is lowered with
+    parts:      where several kernels run one after the other: each of them; `jit` then holds all their functions,
+                `launcher` launches all and keeps to itself what they hand over, `pointers` to `num_stages` are the
+                first one's
     """
 
     name: str
@@ -35,6 +53,13 @@ class KernelSource:
     num_warps: int
     num_stages: int
     launcher: str
+    unfinished: Unfinished = field(default_factory=Unfinished)
+    parts: tuple[KernelSource, ...] = ()
+
+    @property
+    def kernels(self) -> tuple[KernelSource, ...]:
+        """What is launched, in order."""
+        return self.parts or (self,)
 
     @property
     def function(self) -> str:

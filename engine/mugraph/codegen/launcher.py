@@ -1,43 +1,54 @@
-"""Text of the function that allocates a kernel's outputs and launches it."""
+"""Text of the function that allocates the outputs of kernels and launches them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
-from mugraph.codegen.kernel import Rejected
+from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.names import RESERVED, Scope
-from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.tensors import Tensor
 
 TORCH_TYPE = {"f16": "torch.float16", "bf16": "torch.bfloat16", "f32": "torch.float32"}
 _WIDTH = 100
 
 
-def launcher_text(
-    block: BlockGraph,
-    function: str,
-    grid: tuple[int, int, int],
-    constexprs: Mapping[str, int | float],
-    schedule: Schedule,
-) -> str:
-    """`def launch_<name>(<inputs>)` -> the output, or a tuple of the outputs."""
-    if not block.inputs:
+def borders(kernels: Sequence[KernelSource]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Inputs and outputs of kernels that run one after the other: what one stores for another is neither."""
+    made = {tensor.name for kernel in kernels for tensor in kernel.outputs}
+    read = {tensor.name for kernel in kernels for tensor in kernel.inputs}
+    inputs = {tensor.name: tensor for kernel in kernels for tensor in kernel.inputs if tensor.name not in made}
+    outputs = {tensor.name: tensor for kernel in kernels for tensor in kernel.outputs if tensor.name not in read}
+    return tuple(inputs.values()), tuple(outputs.values())
+
+
+def launcher_text(name: str, kernels: Sequence[KernelSource]) -> str:
+    """`def launch_<name>(<inputs>)` -> the output, or a tuple of the outputs.
+
+    What one kernel hands to the next is allocated by each call, from PyTorch's allocator, so that calls on several
+    streams and captured ones do not share it.
+    """
+    inputs, outputs = borders(kernels)
+    if not inputs:
         raise Rejected("the kernel has no inputs.")
     scope = Scope(RESERVED)
-    parameters = [scope.unique(tensor.name) for tensor in block.inputs]
-    results = [scope.unique(tensor.name) for tensor in block.outputs]
-    lines = [f"def launch_{block.name}({', '.join(parameters)}):"]
-    for result, tensor in zip(results, block.outputs, strict=True):
-        shape = tensor.shape(block.sizes)
+    called = {tensor.name: scope.unique(tensor.name) for tensor in inputs}
+    made = [(kernel, tensor) for kernel in kernels for tensor in kernel.outputs]
+    called |= {tensor.name: scope.unique(tensor.name) for _, tensor in made}
+    device = f"device={called[inputs[0].name]}.device"
+    lines = [f"def launch_{name}({', '.join(called[tensor.name] for tensor in inputs)}):"]
+    for kernel, tensor in made:
+        shape = tensor.shape(kernel.sizes)
         size = f"({shape[0]},)" if len(shape) == 1 else f"({', '.join(map(str, shape))})"
-        place = f"device={parameters[0]}.device, dtype={TORCH_TYPE[tensor.dtype]}"
-        lines.append(f"    {result} = torch.empty({size}, {place})")
-    named = [f"{name}={value!r}" for name, value in constexprs.items()]
-    lines.append(f"    {function}[{grid}](")
-    lines.append(f"        {', '.join([*parameters, *results])},")
-    lines += _filled(named)
-    lines.append(f"        num_warps={schedule.num_warps}, num_stages={schedule.num_stages},")
-    lines.append("    )")
-    lines.append(f"    return {', '.join(results)}")
+        place = f"{device}, dtype={TORCH_TYPE[tensor.dtype]}"
+        lines.append(f"    {called[tensor.name]} = torch.empty({size}, {place})")
+    for kernel in kernels:
+        named = [f"{key}={value!r}" for key, value in kernel.constexprs.items()]
+        lines.append(f"    {kernel.function}[{kernel.grid}](")
+        lines.append(f"        {', '.join(called[tensor.name] for tensor in (*kernel.inputs, *kernel.outputs))},")
+        lines += _filled(named)
+        lines.append(f"        num_warps={kernel.num_warps}, num_stages={kernel.num_stages},")
+        lines.append("    )")
+    lines.append(f"    return {', '.join(called[tensor.name] for tensor in outputs)}")
     return "\n".join(lines)
 
 

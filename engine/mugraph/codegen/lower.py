@@ -6,14 +6,17 @@ The steps, each in its own file of `mugraph.codegen.tile`: axes → nodes → di
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
-from mugraph.codegen.kernel import KernelSource, Rejected
-from mugraph.codegen.launcher import launcher_text
+from mugraph.codegen.kernel import KernelSource, Rejected, Unfinished
+from mugraph.codegen.launcher import borders, launcher_text
 from mugraph.codegen.tile.analyses import analyse, varying
 from mugraph.codegen.tile.axes import Dim, Plan, plan_axes, widen
 from mugraph.codegen.tile.constants import Constants
 from mugraph.codegen.tile.dims import product_dims, tile_dims
 from mugraph.codegen.tile.emit import Emitter
+from mugraph.codegen.tile.handover import absolute, storage_of, with_loads, with_maxima
 from mugraph.codegen.tile.index import Indices, grid_of, kernel_names
 from mugraph.codegen.tile.nodes import Nodes, TileKind, tile_nodes
 from mugraph.codegen.tile.order import total_order
@@ -25,20 +28,58 @@ from mugraph.ir.target import Target
 from mugraph.ir.tensors import contiguous_strides
 
 
-def lower(block: BlockGraph, schedule: Schedule, *, target: Target | None = None) -> KernelSource:
+def lower_kernels(kernels: Sequence[tuple[BlockGraph, Schedule]], *, target: Target | None = None) -> KernelSource:
+    """Kernels that run one after the other, as one source that is named after the first and launches all.
+
+    Each may hand sums to the next that it leaves unfinished. Raises Rejected as `lower` does.
+    """
+    parts: list[KernelSource] = []
+    handed = Unfinished()
+    for number, (block, schedule) in enumerate(kernels):
+        last = number == len(kernels) - 1
+        parts.append(lower(block, schedule, target=target, finishes=handed, unfinished=not last))
+        handed = _both(handed, parts[-1].unfinished)
+    if len(parts) == 1:
+        return parts[0]
+    inputs, outputs = borders(parts)
+    sizes = {axis: size for part in parts for axis, size in part.sizes.items()}
+    jit = "\n\n\n".join(part.jit for part in parts)
+    launcher = launcher_text(parts[0].name, parts)
+    return replace(
+        parts[0], jit=jit, inputs=inputs, outputs=outputs, sizes=sizes, launcher=launcher, parts=tuple(parts)
+    )
+
+
+def lower(
+    block: BlockGraph,
+    schedule: Schedule,
+    *,
+    target: Target | None = None,
+    finishes: Unfinished | None = None,
+    unfinished: bool = False,
+) -> KernelSource:
     """The kernel of a candidate. Raises Rejected, with one sentence, for what the rules cannot lower, and for what
-    needs more shared memory than `target` has (an estimate)."""
+    needs more shared memory than `target` has (an estimate).
+
+    finishes:   of the kernels before it, whose sums it loads
+    unfinished: another kernel finishes its outputs, so they may be relative to maxima, which it stores besides
+    """
     _check(block)
+    handed = finishes or Unfinished()
+    block = with_loads(block, handed)
     plan = plan_axes(block, schedule)
-    nodes = tile_nodes(block, schedule, plan)
+    nodes = absolute(tile_nodes(block, schedule, plan), plan, handed)
     dims = tile_dims(nodes, plan)
     sides = {d for n in nodes.values() if n.kind is TileKind.DOT for d in _sides(n.name, nodes, plan, dims)}
     plan = widen(plan, [dim for dim in dims if dim in sides])
-    nodes = tile_nodes(block, schedule, plan)  # a loop may have become one iteration
+    nodes = absolute(tile_nodes(block, schedule, plan), plan, handed)  # a loop may have become one iteration
     dims = tile_dims(nodes, plan)
     order = _order(block, nodes, plan, dims, schedule.swap)
-    softmax = safe_softmax(nodes, plan, varying(nodes, plan))
-    facts = analyse(softmax.nodes, plan, {tensor.name: tensor for tensor in block.tensors})
+    softmax = safe_softmax(nodes, plan, varying(nodes, plan), unfinished=unfinished)
+    block, softmax, left = with_maxima(block, softmax)
+    facts = analyse(softmax.nodes, plan, {tensor.name: tensor for tensor in block.tensors}, handed.storage)
+    if unfinished:
+        left = replace(left, storage=storage_of(block, facts, softmax.nodes))
     if target is not None:
         check_shared(shared_estimate(block, softmax.nodes, facts, plan, dims, schedule), target)
 
@@ -64,21 +105,26 @@ def lower(block: BlockGraph, schedule: Schedule, *, target: Target | None = None
     groups: list[list[str]] = [[*pointers], [*sizes], [*named], [*tiles]]
     signature = [", ".join(p if i == 0 else f"{p}: tl.constexpr" for p in g) for i, g in enumerate(groups) if g]
     jit = "\n".join(["@triton.jit", f"def {function}(", *(f"    {line}," for line in signature), "):", *body])
-    outputs = block.outputs
     constexprs: dict[str, int | float] = {**sizes, **named, **tiles}
-    return KernelSource(
+    source = KernelSource(
         name=block.name,
         jit=jit,
         pointers=pointers,
         constexprs=constexprs,
         grid=grid.launch,
         inputs=block.inputs,
-        outputs=outputs,
+        outputs=block.outputs,
         sizes=block.sizes,
         num_warps=schedule.num_warps,
         num_stages=schedule.num_stages,
-        launcher=launcher_text(block, function, grid.launch, constexprs, schedule),
+        launcher="",
+        unfinished=left,
     )
+    return replace(source, launcher=launcher_text(block.name, [source]))
+
+
+def _both(one: Unfinished, other: Unfinished) -> Unfinished:
+    return Unfinished((*one.maxima, *other.maxima), {**one.degrees, **other.degrees}, {**one.storage, **other.storage})
 
 
 def _sides(name: str, nodes: Nodes, plan: Plan, dims: tuple[Dim, ...]) -> tuple[Dim, Dim, Dim]:

@@ -11,11 +11,18 @@ from mugraph.verify.verdict import Verdict
 
 @dataclass(frozen=True)
 class KernelStep:
-    """A Lax piece of the region computed by a generated kernel."""
+    """A Lax piece of the region computed by a generated kernel, and those after it that finish what it leaves. One
+    source, named after the first, launches all."""
 
     piece: LaxPiece
     kernel: GraphKernel
     verdict: Verdict
+    then: tuple[GraphKernel, ...] = ()
+
+    @property
+    def kernels(self) -> tuple[GraphKernel, ...]:
+        """In the order they run."""
+        return (self.kernel, *self.then)
 
 
 @dataclass(frozen=True)

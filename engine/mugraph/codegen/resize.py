@@ -6,10 +6,12 @@ that was larger than 1 becomes 1 (size 1 lets wrong graphs through).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 
 WHOLE = 64
@@ -27,22 +29,59 @@ def reduced(
     Constants stay as they are: a mean's divisor is then no longer the size of its axis, for the reference and the
     kernel alike. Strides keep the order of the dimensions in memory, and a gap between rows stays a gap.
     """
+    return reduced_kernels([(block, schedule)], largest_tile=largest_tile, whole=whole)[0]
+
+
+def reduced_kernels(
+    kernels: Sequence[tuple[BlockGraph, Schedule]], *, largest_tile: int = 32, whole: int = WHOLE
+) -> list[tuple[BlockGraph, Schedule]]:
+    """As `reduced`, for kernels that run one after the other: an axis has one size in all of them, the largest that one
+    of them needs to keep two of its tiles (and the whole axis that another one sums is cut down to that)."""
     if largest_tile < 16:
         raise ValueError(f"largest_tile is {largest_tile}; products need 16.")
-    grid = dict(schedule.grid)
-    sizes: dict[str, int] = {}
+    tiled: dict[str, int] = {}
+    held: dict[str, int] = {}
+    for block, schedule in kernels:
+        for axis, size in block.sizes.items():
+            tile = _tile(schedule, axis)
+            if tile is None or tile >= size:
+                held[axis] = _whole(size, whole)
+            else:
+                tiled[axis] = max(tiled.get(axis, 0), _tiled(size, tile, min(tile, largest_tile)))
+    sizes = {**held, **tiled}
+    return [_at(block, schedule, {a: sizes[a] for a in block.sizes}, largest_tile) for block, schedule in kernels]
+
+
+def program_sizes(program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]]) -> dict[str, int]:
+    """Sizes for the program that kernels were made of, from theirs: an axis that they have in parts is as large as the
+    parts together."""
+    known = {axis: size for block, _ in kernels for axis, size in block.sizes.items()}
+    sizes = {axis: known[axis] for axis in program.sizes if axis in known}
+    tensors = {tensor.name: (tensor, block) for block, _ in kernels for tensor in block.tensors}
+    for whole in program.tensors:
+        if whole.name not in tensors:
+            continue
+        cut, block = tensors[whole.name]
+        for dim, extent in zip(whole.dims, cut.shape(block.sizes), strict=True):
+            for axis in [axis for axis in dim if axis not in sizes]:
+                sizes[axis] = extent // prod(sizes[other] for other in dim if other != axis)
+    return sizes
+
+
+def _tile(schedule: Schedule, axis: str) -> int | None:
+    return dict(schedule.grid).get(axis, schedule.loops.get(axis))
+
+
+def _at(
+    block: BlockGraph, schedule: Schedule, sizes: Mapping[str, int], largest_tile: int
+) -> tuple[BlockGraph, Schedule]:
     tiles: dict[str, int] = {}
     for axis, size in block.sizes.items():
-        tile = grid.get(axis, schedule.loops.get(axis))
-        if tile is None or tile >= size:
-            sizes[axis] = _whole(size, whole)
-            tiles[axis] = sizes[axis]
-        else:
-            tiles[axis] = min(tile, largest_tile)
-            sizes[axis] = _tiled(size, tile, tiles[axis])
-    small = {tensor.name: _tensor(tensor, block.sizes, sizes) for tensor in block.tensors}
+        tile = _tile(schedule, axis)
+        tiles[axis] = sizes[axis] if tile is None or tile >= size else min(tile, largest_tile)
+    tensors = tuple(_tensor(tensor, block.sizes, sizes) for tensor in block.tensors)
     return (
-        replace(block, sizes=sizes, tensors=tuple(small[tensor.name] for tensor in block.tensors)),
+        replace(block, sizes=sizes, tensors=tensors),
         replace(
             schedule,
             grid=tuple((axis, tiles.get(axis, tile)) for axis, tile in schedule.grid),

@@ -36,7 +36,8 @@ def evidence(plan: RegionPlan, kernels: Mapping[str, KernelSource], speed: Speed
     ]
     for step in plan.steps:
         if isinstance(step, KernelStep):
-            lines += _kernel_lines(kernels[step.kernel.name])
+            for part in kernels[step.kernel.name].kernels:
+                lines += _kernel_lines(part)
             lines += _verdict_lines(step.verdict)
         else:
             count = len(step.calls)

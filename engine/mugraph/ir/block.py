@@ -106,8 +106,24 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A topology with a schedule, and the cost model's estimate of its time in microseconds (an estimate, always)."""
+    """A topology with a schedule, and the cost model's estimate of its time in microseconds (an estimate, always).
+
+    then:        the kernel that runs after this one and finishes what it leaves in device memory (a reduction that is
+                 split across the grid needs one); None where this one writes the program's outputs
+    estimate_us: of this kernel and all that follow it
+    """
 
     block: BlockGraph
     schedule: Schedule
     estimate_us: float = float("inf")
+    then: Candidate | None = None
+
+    @property
+    def kernels(self) -> tuple[Candidate, ...]:
+        """This one and those after it, in the order they run."""
+        return (self, *self.then.kernels) if self.then is not None else (self,)
+
+    @property
+    def topology(self) -> tuple[int, ...]:
+        """Equal for candidates of one topology, whatever their sizes: their operators are the same objects."""
+        return tuple(id(kernel.block.ops) for kernel in self.kernels)

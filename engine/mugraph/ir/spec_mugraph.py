@@ -76,7 +76,7 @@ def _thread_violations(kernel: GraphKernel, thread: ThreadGraph) -> Iterator[str
     for op in thread.ops:
         if op not in ops:
             yield f"{where}: {op.name} is no operator of the block graph"
-        if op.kind not in ELEMENTWISE:
+        if op.kind not in ELEMENTWISE and op.kind is not Kind.CONST:
             yield f"{where}: {op.name} is {op.kind}, which is not element-wise"
     inside = {op.name for op in thread.ops}
     constants = {op.name for op in ops if op.kind is Kind.CONST}

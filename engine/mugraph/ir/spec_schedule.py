@@ -58,9 +58,10 @@ def _plan_violations(block: BlockGraph, schedule: Schedule) -> Iterator[str]:
             yield f"grid axis {axis} has no size"
         if axis in loops:
             yield f"axis {axis} is both on the grid and looped"
-        for tensor in block.outputs:
-            if axis not in tensor.axes:
-                yield f"grid axis {axis} is missing from output {tensor.name}: blocks would write the same elements"
+        # Of several outputs one may lack it: all blocks along the axis have the same tile, and one of them stores it.
+        if not any(axis in tensor.axes for tensor in block.outputs):
+            names = " and ".join(tensor.name for tensor in block.outputs)
+            yield f"grid axis {axis} is missing from output {names}: blocks would write the same elements"
         for op in block.ops:
             if axis in op.over:
                 yield f"{op.name} reduces grid axis {axis}, of which a block has one tile only"

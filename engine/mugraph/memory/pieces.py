@@ -12,9 +12,9 @@ from dataclasses import replace
 import msgspec
 
 from mugraph.codegen.kernel import Rejected
-from mugraph.codegen.lower import lower
+from mugraph.codegen.lower import lower_kernels
 from mugraph.events import PieceResult, SearchReport, Solution
-from mugraph.ir.block import Candidate
+from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.json import FormatError, candidate_from_json, candidate_to_json
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.target import Target
@@ -32,7 +32,10 @@ def remember(result: PieceResult) -> Mapping[str, object]:
     }
     if result.solution is not None:
         solution = result.solution
-        candidate = Candidate(solution.kernel.block, solution.kernel.schedule, solution.estimate_us)
+        candidate: Candidate | None = None
+        for kernel in reversed(solution.kernels):
+            candidate = Candidate(kernel.block, kernel.schedule, solution.estimate_us, candidate)
+        assert candidate is not None
         document["candidate"] = candidate_to_json(candidate)
         document["verdict"] = msgspec.to_builtins(solution.verdict)
         document["library_us"] = solution.library_us
@@ -54,10 +57,19 @@ def recall(document: Mapping[str, object], piece: LaxPiece, name: str, target: T
         library_us = msgspec.convert(document["library_us"], float)
         measured_us = msgspec.convert(document["measured_us"], float | None)
         plain_us = msgspec.convert(document["plain_us"], float | None)
-        block = replace(candidate.block, name=name)
-        source = lower(block, candidate.schedule, target=target)
+        blocks = [_named(kernel.block, candidate.block.name, name) for kernel in candidate.kernels]
+        schedules = [kernel.schedule for kernel in candidate.kernels]
+        source = lower_kernels(list(zip(blocks, schedules, strict=True)), target=target)
     except (KeyError, FormatError, msgspec.ValidationError, Rejected):
         return None
-    kernel = GraphKernel(name, block, candidate.schedule, fuse_threads(block))
-    solution = Solution(kernel, source, verdict, candidate.estimate_us, library_us, measured_us, plain_us)
+    kernel, *then = (
+        GraphKernel(block.name, block, schedule, fuse_threads(block))
+        for block, schedule in zip(blocks, schedules, strict=True)
+    )
+    solution = Solution(kernel, source, verdict, candidate.estimate_us, library_us, measured_us, plain_us, tuple(then))
     return PieceResult(piece, solution, search, reason, rejected, from_store=True)
+
+
+def _named(block: BlockGraph, old: str, new: str) -> BlockGraph:
+    """A kernel that follows another one is named after it."""
+    return replace(block, name=f"{new}{block.name.removeprefix(old)}")

@@ -25,13 +25,13 @@ def diverse(ranked: Sequence[Candidate]) -> list[Candidate]:
     head: list[Candidate] = []
     left = list(ranked)
     seen: Counter[tuple[str, Hashable]] = Counter()
-    topologies: set[int] = set()
+    topologies: set[tuple[int, ...]] = set()
     while left and len(head) < HEAD:
         best: tuple[float, int] | None = None
         for number, candidate in enumerate(left):
             if best is not None and candidate.estimate_us >= best[0]:  # a factor is never less than 1
                 break
-            if len(topologies) >= TOPOLOGIES and id(candidate.block) not in topologies:
+            if len(topologies) >= TOPOLOGIES and candidate.topology not in topologies:
                 continue
             us = candidate.estimate_us
             for trait in _traits(candidate):
@@ -41,7 +41,7 @@ def diverse(ranked: Sequence[Candidate]) -> list[Candidate]:
         if best is None:
             break
         chosen = left.pop(best[1])
-        topologies.add(id(chosen.block))
+        topologies.add(chosen.topology)
         seen.update(_traits(chosen))
         head.append(chosen)
     return [*head, *left]
@@ -50,7 +50,7 @@ def diverse(ranked: Sequence[Candidate]) -> list[Candidate]:
 def _traits(candidate: Candidate) -> list[tuple[str, Hashable]]:
     schedule = candidate.schedule
     return [
-        ("topology", id(candidate.block)),
+        ("topology", candidate.topology),
         ("tiles", tiles(schedule)),
         ("schedule", (tiles(schedule), schedule.num_warps, schedule.num_stages)),
         ("warps", schedule.num_warps),

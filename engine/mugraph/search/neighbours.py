@@ -13,6 +13,7 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.target import Target
 from mugraph.search.cost import estimate_us
 from mugraph.search.schedules import ScheduleLimits, enumerate_schedules, fits
+from mugraph.search.split_schedules import with_then
 from mugraph.search.tiles import Shape
 
 WALKED = ScheduleLimits(num_warps=(1, 2, 4, 8, 16), num_stages=(1, 2, 3, 4, 5, 6))
@@ -21,7 +22,18 @@ WALKED = ScheduleLimits(num_warps=(1, 2, 4, 8, 16), num_stages=(1, 2, 3, 4, 5, 6
 
 def neighbours(candidate: Candidate, target: Target) -> list[Candidate]:
     """The candidate's topology with schedules that differ in one choice by one step, fastest by estimate first: a tile
-    doubled or halved, the swap, twice or half the warps, a stage more or less. All fit the device, by estimate."""
+    doubled or halved, the swap, twice or half the warps, a stage more or less. All fit the device, by estimate. Of a
+    kernel that another one finishes, the steps of both."""
+    found = _of_one(candidate, target)
+    if candidate.then is not None:
+        alone = estimate_us(candidate.block, candidate.schedule, target)
+        first = replace(candidate, estimate_us=alone, then=None)
+        found = [with_then(step, candidate.then, target) for step in found]
+        found += [with_then(first, step, target) for step in neighbours(candidate.then, target)]
+    return sorted(found, key=lambda candidate: candidate.estimate_us)
+
+
+def _of_one(candidate: Candidate, target: Target) -> list[Candidate]:
     block = candidate.block
     shape = Shape(block)
     tiles = _tiles_of(shape)
@@ -34,7 +46,7 @@ def neighbours(candidate: Candidate, target: Target) -> list[Candidate]:
         used = fits(shape, schedule, target, WALKED)
         if used:
             found[key(schedule)] = Candidate(block, schedule, estimate_us(shape, schedule, target, used))
-    return sorted(found.values(), key=lambda candidate: candidate.estimate_us)
+    return list(found.values())
 
 
 def key(schedule: Schedule) -> tuple[object, ...]:

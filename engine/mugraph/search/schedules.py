@@ -70,42 +70,46 @@ def candidates(
     """The best candidates of many topologies: a coarse look at each, then all schedules of those that promise most.
 
     The fastest by estimate comes first; the head varies (diverse.py), the rest follows by estimate."""
+    return diverse(best(blocks, target, limits)[:most])
+
+
+def best(blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits | None = None) -> list[Candidate]:
+    """All schedules of the topologies that promise most after a coarse look, fastest by estimate first."""
     limits = limits or ScheduleLimits()
-    looks = _looks(blocks, target, limits)
+    seen = looks(blocks, target, limits)
     found: list[Candidate] = []
-    for estimate, block in looks[:SCHEDULED]:
-        if estimate > 4 * looks[0][0]:
+    for estimate, block in seen[:SCHEDULED]:
+        if estimate > 4 * seen[0][0]:
             break
         found += schedules(block, target, limits)
-    found.sort(key=lambda candidate: candidate.estimate_us)
-    return diverse(found[:most])
+    return sorted(found, key=lambda candidate: candidate.estimate_us)
 
 
-def _looks(blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits) -> list[tuple[float, BlockGraph]]:
+def looks(blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits) -> list[tuple[float, BlockGraph]]:
     """Topologies with their best estimate, fastest first: the first of each set of axes and loops over all tiles, the
     others over those that were good for the first (hundreds of topologies differ in the place of a scale)."""
     few = ScheduleLimits(SHORTLIST, limits.num_warps[:1], limits.num_stages[-2:-1] or limits.num_stages,
                          limits.shared_slack)  # fmt: skip
     shortlists: dict[Hashable, list[Schedule]] = {}
-    looks: list[tuple[float, BlockGraph]] = []
+    found: list[tuple[float, BlockGraph]] = []
     for block in blocks:
         shape = Shape(block)
-        key = (shape.grid_axes, block.loops, frozenset(shape.dot_axes), frozenset(shape.batch_axes))
+        key = (shape.grid_axes, block.loops, frozenset(shape.dot_axes), frozenset(shape.batch_axes),
+               frozenset(block.sizes.items()))  # fmt: skip
         shortlist = shortlists.get(key)
-        best = inf
+        fastest = inf
         for schedule in shortlist or ():
             used = fits(shape, schedule, target, few)
             if used:
-                best = min(best, estimate_us(shape, schedule, target, used))
-        if best == inf:  # of these axes the first, or one that needs other tiles
-            found = schedules(block, target, few)
-            if found:
-                best = found[0].estimate_us
-                shortlists[key] = [candidate.schedule for candidate in found]
-        if best < inf:
-            looks.append((best, block))
-    looks.sort(key=lambda look: look[0])
-    return looks
+                fastest = min(fastest, estimate_us(shape, schedule, target, used))
+        if fastest == inf:  # of these axes the first, or one that needs other tiles
+            listed = schedules(block, target, few)
+            if listed:
+                fastest = listed[0].estimate_us
+                shortlists[key] = [candidate.schedule for candidate in listed]
+        if fastest < inf:
+            found.append((fastest, block))
+    return sorted(found, key=lambda look: look[0])
 
 
 def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedule]:

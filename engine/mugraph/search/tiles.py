@@ -53,7 +53,8 @@ class Shape:
         self.batch_axes = {axis for p in self.products for axis in p.batch}
         reduced = {axis for op in block.ops for axis in op.over}
         # An axis that is reduced and returned (a norm over the output's own rows) stays whole in a block.
-        self.grid_axes = tuple(axis for axis in self.stores[0].axes if axis not in reduced)
+        stored = dict.fromkeys(axis for store in self.stores for axis in store.axes)
+        self.grid_axes = tuple(axis for axis in stored if axis not in reduced)
         self.loop_axes = block.loop_axes
         self.footprints: dict[tuple[object, ...], tuple[int, int, int]] = {}
         """What cost.footprint found, by tiles."""

@@ -88,7 +88,8 @@ def _memory(found: Work, shape: Shape, schedule: Schedule, op: Op, blocks: int, 
     whole = width * prod(shape.sizes[axis] for axis in op.axes)
     tile = width * prod(min(schedule.tile(axis, shape.sizes[axis]), shape.sizes[axis]) for axis in op.axes)
     found.unique += whole
-    found.moved += max(whole, tile * trips * blocks)
+    # Each element is stored once, also where several blocks have it.
+    found.moved += whole if op.kind is Kind.STORE else max(whole, tile * trips * blocks)
     if op.kind is Kind.LOAD and shape.varies[op.name] and per_thread * width < _ASYNC_BYTES:
         found.waits += trips
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log
 
@@ -11,7 +11,7 @@ import numpy as np
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.program import TensorProgram
 from mugraph.verify.evaluate import evaluate_program
-from mugraph.verify.execute import execute_block
+from mugraph.verify.execute import execute_kernels
 from mugraph.verify.field import P, Q
 from mugraph.verify.forms import Elements, FormArithmetic, Unbounded, difference
 
@@ -49,8 +49,10 @@ def theorem_2(degree: int, terms: int) -> float:
     return 8 * degree * terms**4 / Q + Q ** (-1 / terms**2)
 
 
-def earned_bound(program: TensorProgram, block: BlockGraph, schedule: Schedule, rng: np.random.Generator) -> Bound:
-    """The bound for testing this block graph against this program at the sizes they have.
+def earned_bound(
+    program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]], rng: np.random.Generator
+) -> Bound:
+    """The bound for testing these block graphs, one after the other, against this program at the sizes they have.
 
     Opaque functions (silu) count as random functions: a new variable for each argument, and a further chance of error
     where two different arguments collide. Raises Unbounded.
@@ -60,7 +62,7 @@ def earned_bound(program: TensorProgram, block: BlockGraph, schedule: Schedule, 
         forms = FormArithmetic(rng)
         inputs = _variables(program, forms, rng)
         reference = evaluate_program(program, inputs, forms)
-        candidate = execute_block(block, schedule, inputs, forms)
+        candidate = execute_kernels(kernels, inputs, forms)
         k, d = difference(reference, candidate)
         terms, degree = max(terms, k), max(degree, d, forms.argument_degree)
         exponent_degree = max(exponent_degree, forms.argument_degree)

@@ -5,21 +5,17 @@ For `mugraph verify --ugraph FILE`: graphs that came from elsewhere, with one or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
-from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.verify.evaluate import Malformed
-from mugraph.verify.execute import execute_block
-from mugraph.verify.field import FieldArithmetic, FieldValue
-from mugraph.verify.sizes import assignments, grid_axes, resize, resize_block
+from mugraph.verify.sizes import grid_axes
 from mugraph.verify.verdict import Verdict
-from mugraph.verify.verifier import REPETITIONS, Rejected, compare_with, laxness, verify_topology
+from mugraph.verify.verifier import verify_schedules, verify_topologies
 
 _SMALL = 1 << 22
 """Elements of all tensors together up to which a graph is tested at its own sizes as well."""
@@ -44,73 +40,13 @@ def verify_mugraph(program: TensorProgram, graph: MuGraph, seed: int | None = No
         steps = _steps(graph)
     except Malformed as error:
         return Verdict(False, str(error))
-    if len(steps) == 1:
-        step = steps[0]
-        verdict = verify_topology(program, step.kernel.block, seed, step.grid)
-    else:
-        verdict = _verify_steps(program, steps, seed)
+    verdict = verify_topologies(program, [(step.kernel.block, step.grid) for step in steps], seed)
     if not verdict.passed or _elements(program, graph) > _SMALL:
         return verdict
-    own = _at_own_sizes(program, steps, np.random.default_rng(np.random.SeedSequence(seed)))
-    if own is not None:
+    own = verify_schedules(program, [(step.kernel.block, step.kernel.schedule) for step in steps], seed)
+    if not own.passed:
         return replace(verdict, passed=False, reason=f"{own.reason} (with the graph's own tiles)", bound=None)
     return verdict
-
-
-def execute_kernels(
-    kernels: Sequence[tuple[BlockGraph, Schedule]], inputs: Mapping[str, FieldValue], field: FieldArithmetic
-) -> dict[str, FieldValue]:
-    """Tensor name -> value, for the inputs and for what each kernel stores. Raises Malformed."""
-    memory = dict(inputs)
-    for block, schedule in kernels:
-        results = execute_block(block, schedule, memory, field)
-        again = sorted(results.keys() & memory.keys())
-        if again:
-            raise Malformed(f"{block.name} writes {', '.join(again)}, which exists already")
-        memory.update(results)
-    return memory
-
-
-def _verify_steps(program: TensorProgram, steps: Sequence[_Step], seed: int | None) -> Verdict:
-    rng = np.random.default_rng(np.random.SeedSequence(seed))
-    blocks = [step.kernel.block for step in steps]
-    lax, why = laxness(program.ops, *(block.ops for block in blocks))
-    tested: list[Mapping[str, int]] = []
-    repetitions = 0
-    try:
-        for assignment in assignments(program, [(step.kernel.block, step.grid) for step in steps]):
-            tested.append(dict(assignment.sizes))
-            repetitions += REPETITIONS
-            kernels = [
-                (resize_block(step.kernel.block, assignment.sizes), assignment.schedule(step.kernel.block, step.grid))
-                for step in steps
-            ]
-            rejected = _compare(resize(program, assignment.sizes), kernels, rng, REPETITIONS)
-            if rejected is not None:
-                return Verdict(False, rejected.reason, lax, repetitions, tuple(tested))
-    except Malformed as error:
-        return Verdict(False, str(error), lax, repetitions, tuple(tested))
-    note = why or "no bound is worked out over several kernels"
-    return Verdict(True, None, lax, repetitions, tuple(tested), bound_note=note)
-
-
-def _at_own_sizes(program: TensorProgram, steps: Sequence[_Step], rng: np.random.Generator) -> Rejected | None:
-    try:
-        return _compare(program, [(step.kernel.block, step.kernel.schedule) for step in steps], rng, 1)
-    except Malformed as error:
-        return Rejected(str(error))
-
-
-def _compare(
-    program: TensorProgram,
-    kernels: Sequence[tuple[BlockGraph, Schedule]],
-    rng: np.random.Generator,
-    repetitions: int,
-) -> Rejected | None:
-    with_q = any(op.kind is Kind.EXP for ops in (program.ops, *(block.ops for block, _ in kernels)) for op in ops)
-    return compare_with(
-        program, lambda inputs, field: execute_kernels(kernels, inputs, field), with_q, rng, repetitions
-    )
 
 
 def _steps(graph: MuGraph) -> list[_Step]:

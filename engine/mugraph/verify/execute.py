@@ -39,6 +39,21 @@ def execute_block(
     return _Execution(block, schedule, inputs, arithmetic).run()
 
 
+def execute_kernels(
+    kernels: Sequence[tuple[BlockGraph, Schedule]], inputs: Mapping[str, V], arithmetic: Arithmetic[V]
+) -> dict[str, V]:
+    """Tensor name -> value, for the inputs and for what each kernel stores, one kernel after the other.
+    Raises Malformed."""
+    memory = dict(inputs)
+    for block, schedule in kernels:
+        results = execute_block(block, schedule, memory, arithmetic)
+        again = sorted(results.keys() & memory.keys())
+        if again:
+            raise Malformed(f"{block.name} writes {', '.join(again)}, which exists already")
+        memory.update(results)
+    return memory
+
+
 class Structure:
     """What can be said of a block graph under a schedule before any number is computed; raises Malformed.
 

@@ -33,14 +33,11 @@ class Assignment:
 
 
 def grid_axes(block: BlockGraph) -> tuple[str, ...]:
-    """Axes a topology can be parallel over: in every output, neither looped nor reduced (Mirage's omap must be able to
-    put the blocks' tiles together)."""
+    """Axes a topology can be parallel over: in an output, neither looped nor reduced (Mirage's omap must be able to put
+    the blocks' tiles together; an output without the axis is stored by the first of the blocks along it)."""
     reduced = {axis for op in block.ops if op.kind in (Kind.SUM, Kind.DOT) for axis in op.over}
-    common = [set(tensor.axes) for tensor in block.outputs]
-    if not common:
-        return ()
-    free = set[str].intersection(*common) - reduced - set(block.loop_axes)
-    return tuple(axis for axis in block.outputs[0].axes if axis in free)
+    stored = dict.fromkeys(axis for tensor in block.outputs for axis in tensor.axes)
+    return tuple(axis for axis in stored if axis not in reduced and axis not in block.loop_axes)
 
 
 def assignments(

@@ -1,4 +1,5 @@
-"""Is a block graph the same function as the program? Random tests over finite fields (Mirage §5.2)."""
+"""Are block graphs, run one after the other, the same function as the program? Random tests over finite fields
+(Mirage §5.2)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.verify.bound import earned_bound
 from mugraph.verify.evaluate import Malformed, evaluate_program
-from mugraph.verify.execute import execute_block
+from mugraph.verify.execute import execute_kernels
 from mugraph.verify.field import FieldArithmetic, FieldValue
 from mugraph.verify.forms import Unbounded
 from mugraph.verify.inputs import draw_inputs
@@ -46,26 +47,36 @@ def verify_topology(
     grid: axes to cut into blocks; None takes all that can be (sizes.grid_axes)
     Never raises for a wrong or malformed graph: the verdict says what is wrong.
     """
+    return verify_topologies(program, [(block, grid)], seed)
+
+
+def verify_topologies(
+    program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Sequence[str] | None]], seed: int | None = None
+) -> Verdict:
+    """As verify_topology, for kernels that run one after the other: each may read what those before it store.
+
+    kernels: with the axes to cut into blocks
+    """
     # The operating system's entropy: numpy's SeedSequence() reads it by the `secrets` module.
     rng = np.random.default_rng(np.random.SeedSequence(seed))
-    axes = grid_axes(block) if grid is None else tuple(grid)
-    lax, unlax_reason = laxness(program.ops, block.ops)
+    cut = [(block, grid_axes(block) if grid is None else tuple(grid)) for block, grid in kernels]
+    blocks = [block for block, _ in cut]
+    lax, unlax_reason = laxness(program.ops, *(block.ops for block in blocks))
     tested: list[Mapping[str, int]] = []
     total = 0
     try:
-        _check_borders(program, block)
-        small, large = assignments(program, [(block, axes)])
+        _check_borders(program, blocks)
+        small, large = assignments(program, cut)
         for assignment in (small, large):
-            tested.append(_named_sizes(program, block, assignment))
-            case = _Case(program, block, axes, assignment)
+            tested.append(_named_sizes(program, blocks, assignment))
             total += REPETITIONS
-            rejected = case.test(rng, REPETITIONS)
+            rejected = _Case(program, cut, assignment).test(rng, REPETITIONS)
             if rejected is not None:
                 return Verdict(False, rejected.reason, lax, repetitions=total, sizes=tuple(tested))
         if not lax:
             note = f"{unlax_reason}; the tests say equal, but no theorem bounds their error"
             return Verdict(True, None, lax, total, tuple(tested), bound_note=note)
-        return _until_bound(_Case(program, block, axes, small), rng, total, tuple(tested))
+        return _until_bound(_Case(program, cut, small), rng, total, tuple(tested))
     except Malformed as error:
         return Verdict(False, str(error), lax, repetitions=total, sizes=tuple(tested))
 
@@ -73,11 +84,19 @@ def verify_topology(
 def verify_schedule(program: TensorProgram, block: BlockGraph, schedule: Schedule, seed: int | None = None) -> Verdict:
     """One random test at the sizes the program has, executing the schedule's own tiles (protocol, step 3). Its cost is
     that of the program in int64; the caller chooses the sizes."""
+    return verify_schedules(program, [(block, schedule)], seed)
+
+
+def verify_schedules(
+    program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]], seed: int | None = None
+) -> Verdict:
+    """As verify_schedule, for kernels that run one after the other."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
-    lax, _ = laxness(program.ops, block.ops)
+    blocks = [block for block, _ in kernels]
+    lax, _ = laxness(program.ops, *(block.ops for block in blocks))
     try:
-        _check_borders(program, block)
-        rejected = compare(program, block, schedule, rng, 1)
+        _check_borders(program, blocks)
+        rejected = compare(program, kernels, rng, 1)
     except Malformed as error:
         rejected = Rejected(str(error))
     note = "one test of the indexing at these sizes, no bound"
@@ -101,12 +120,15 @@ def laxness(*graphs: Sequence[Op]) -> tuple[bool, str | None]:
 
 
 def compare(
-    program: TensorProgram, block: BlockGraph, schedule: Schedule, rng: np.random.Generator, repetitions: int
+    program: TensorProgram,
+    kernels: Sequence[tuple[BlockGraph, Schedule]],
+    rng: np.random.Generator,
+    repetitions: int,
 ) -> Rejected | None:
     """Test with this many random seeds. Raises Malformed."""
-    with_q = any(op.kind is Kind.EXP for op in (*program.ops, *block.ops))
+    with_q = any(op.kind is Kind.EXP for ops in (program.ops, *(block.ops for block, _ in kernels)) for op in ops)
     return compare_with(
-        program, lambda inputs, field: execute_block(block, schedule, inputs, field), with_q, rng, repetitions
+        program, lambda inputs, field: execute_kernels(kernels, inputs, field), with_q, rng, repetitions
     )
 
 
@@ -144,21 +166,24 @@ def _differences(
 
 
 class _Case:
-    """The program and the block graph at one assignment of sizes."""
+    """The program and the block graphs at one assignment of sizes."""
 
-    def __init__(self, program: TensorProgram, block: BlockGraph, grid: Sequence[str], assignment: Assignment) -> None:
+    def __init__(
+        self, program: TensorProgram, cut: Sequence[tuple[BlockGraph, Sequence[str]]], assignment: Assignment
+    ) -> None:
         self.program = resize(program, assignment.sizes)
-        self.block = resize_block(block, assignment.sizes)
-        self.schedule = assignment.schedule(block, grid)
+        self.kernels = [
+            (resize_block(block, assignment.sizes), assignment.schedule(block, grid)) for block, grid in cut
+        ]
 
     def test(self, rng: np.random.Generator, repetitions: int) -> Rejected | None:
-        return compare(self.program, self.block, self.schedule, rng, repetitions)
+        return compare(self.program, self.kernels, rng, repetitions)
 
 
 def _until_bound(case: _Case, rng: np.random.Generator, done: int, sizes: tuple[Mapping[str, int], ...]) -> Verdict:
     """Repeat at the smaller sizes until Theorem 2's bound is met, if it can be."""
     try:
-        bound = earned_bound(case.program, case.block, case.schedule, rng)
+        bound = earned_bound(case.program, case.kernels, rng)
         needed = bound.repetitions(TARGET)
     except Unbounded as reason:
         return Verdict(True, None, True, done, sizes, bound_note=str(reason))
@@ -174,16 +199,19 @@ def _until_bound(case: _Case, rng: np.random.Generator, done: int, sizes: tuple[
     return Verdict(True, None, True, done, sizes, bound.after(max(needed, REPETITIONS)), note)
 
 
-def _check_borders(program: TensorProgram, block: BlockGraph) -> None:
+def _check_borders(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
     wanted = {tensor.name for tensor in program.outputs.values()}
-    stored = {tensor.name for tensor in block.outputs}
-    if wanted != stored:
+    stored = {tensor.name for block in blocks for tensor in block.outputs}
+    read_again = {tensor.name for block in blocks[1:] for tensor in block.inputs}
+    if not wanted <= stored <= wanted | read_again:
         raise Malformed(f"the program's outputs are {sorted(wanted)}, the graph stores {sorted(stored)}")
     known = {tensor.name for tensor in program.tensors}
-    for tensor in block.inputs:
-        if tensor.name not in known:
-            raise Malformed(f"the graph reads {tensor.name}, which is no input of the program")
+    for block in blocks:
+        for tensor in block.inputs:
+            if tensor.name not in known:
+                raise Malformed(f"the graph reads {tensor.name}, which is no input of the program")
+        known |= {tensor.name for tensor in block.outputs}
 
 
-def _named_sizes(program: TensorProgram, block: BlockGraph, assignment: Assignment) -> dict[str, int]:
-    return {axis: assignment.sizes[axis] for axis in sorted({*program.sizes, *block.sizes})}
+def _named_sizes(program: TensorProgram, blocks: Sequence[BlockGraph], assignment: Assignment) -> dict[str, int]:
+    return {axis: assignment.sizes[axis] for axis in sorted({*program.sizes, *(a for b in blocks for a in b.sizes)})}

@@ -40,7 +40,10 @@ class Analyses:
     storage: Mapping[str, frozenset[str]]
 
 
-def analyse(nodes: Nodes, plan: Plan, tensors: Mapping[str, Tensor]) -> Analyses:
+def analyse(
+    nodes: Nodes, plan: Plan, tensors: Mapping[str, Tensor], storage_of: Mapping[str, tuple[str, ...]]
+) -> Analyses:
+    """storage_of: tensors that count as other types than their own (sums another kernel left unfinished)."""
     passes: dict[str, dict[str, int]] = {}
     below: dict[str, frozenset[str]] = {}
     users = dict.fromkeys(nodes, 0)
@@ -59,7 +62,7 @@ def analyse(nodes: Nodes, plan: Plan, tensors: Mapping[str, Tensor]) -> Analyses
         below[node.name] = frozenset(node.inputs).union(*(below[name] for name in node.inputs))
         reduced[node.name] = node.over.union({node.loop} - {""}, *(reduced[name] for name in node.inputs))
         storage[node.name] = (
-            frozenset({tensors[node.tensor].dtype})
+            frozenset(storage_of.get(node.tensor, (tensors[node.tensor].dtype,)))
             if node.kind is TileKind.LOAD
             else frozenset[str]().union(*(storage[name] for name in node.inputs))
         )

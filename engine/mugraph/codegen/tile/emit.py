@@ -183,6 +183,8 @@ class Emitter(Operators):
         logits = self._logits(node, region)
         over = [dim for dim in logits.dims if node.over.intersection(dim.axes)]
         text = self.reduction("tl.max", logits, over)
+        if node.value == 1.0:
+            return text
         return Expr((*text.parts, f" * {self._scale(node)}"), Prec.MUL)
 
     def _logits(self, shift: Node, region: Region) -> Value:
@@ -208,12 +210,23 @@ class Emitter(Operators):
     def _exponential(self, node: Node, region: Region) -> Value:
         shift = self.nodes[node.inputs[1]]
         current = next((r.running[shift.name] for r in region.chain if shift.name in r.running), None)
-        row_max = current or self.need(shift.name, region)
+        row_max = current or self._finite_max(shift, region)
         logits = self._logits(shift, region)
         dims = logits.dims
         below = Ref(row_max, Prec.MUL, subscript(row_max.dims, dims))
-        parts = ("tl.exp2(", Ref(logits, Prec.MUL), f" * {self._scale(shift)} - ", below, ")")
+        scale = "" if shift.value == 1.0 else f" * {self._scale(shift)}"
+        parts = ("tl.exp2(", Ref(logits, Prec.MUL), f"{scale} - ", below, ")")
         return self.define(self.value_name(node), dims, self.pads(node, [logits]), region, Expr(parts))
+
+    def _finite_max(self, shift: Node, region: Region) -> Value:
+        """What exponentials are relative to. All of a part of a row may be masked where the whole row is not: that
+        part's maximum of -inf is stored, for its sums to count for nothing, but not subtracted."""
+        row_max = self.need(shift.name, region)
+        stored = any(n.kind is TileKind.STORE and n.inputs == (shift.name,) for n in self.nodes.values())
+        if not stored or not self._may_be_empty(shift):
+            return row_max
+        parts = ("tl.where(", Ref(row_max), ' == float("-inf"), 0.0, ', Ref(row_max), ")")
+        return self.define(self.fresh("shift"), row_max.dims, {}, region, Expr(parts), named=True)
 
     def _rescale(self, node: Node, body: Region) -> Value | None:
         """What an accumulator is multiplied by when the running maxima it is relative to grow: alpha ** degree."""

@@ -27,7 +27,7 @@ class TileKind(StrEnum):
     DIV = "div"
     SQRT = "sqrt"
     RSQRT = "rsqrt"
-    EXP = "exp"  # becomes EXP2 or the graph is rejected (softmax.py)
+    EXP = "exp"  # becomes EXP2 or the graph is rejected (softmax.py); 2 ** (value * inputs[0]) where it has a value
     EXP2 = "exp2"  # 2 ** (value * inputs[0] - inputs[1]), inputs[1] a ROWMAX
     ROWMAX = "rowmax"  # running maximum of value * inputs[0] over `over`, through the iterations of `loop` if any
     UNARY = "unary"

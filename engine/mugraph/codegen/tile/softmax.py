@@ -4,6 +4,9 @@ Softmax does not change when its logits are shifted, so the graph may: `exp(s)` 
 value is homogeneous of degree 0 in it. A value's degree in one exponential counts the factors of it: products add,
 quotients subtract, sums keep. Where the reduced axis is looped the maximum runs with the loop (ROWMAX with a loop), and
 accumulators of degree d are rescaled by exp(old - new) ** d.
+
+A kernel that another one finishes may store values of other degrees: relative to maxima of its own part of the row,
+which it stores as well (handover.py).
 """
 
 from __future__ import annotations
@@ -31,15 +34,20 @@ class SafeSoftmax:
     scales: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def safe_softmax(nodes: Nodes, plan: Plan, vary: Mapping[str, frozenset[str]]) -> SafeSoftmax:
-    """Replace every EXP by ROWMAX and EXP2, or raise Rejected where no shift leaves the outputs unchanged."""
+def safe_softmax(
+    nodes: Nodes, plan: Plan, vary: Mapping[str, frozenset[str]], *, unfinished: bool = False
+) -> SafeSoftmax:
+    """Replace every EXP by ROWMAX and EXP2, or raise Rejected where no shift leaves the outputs unchanged.
+
+    unfinished: outputs may be relative to the shift
+    """
     exps = [node for node in nodes.values() if node.kind is TileKind.EXP]
     degrees: dict[str, dict[str, float]] = {name: {} for name in nodes}
     out: dict[str, Node] = {}
     shifts: dict[str, Node] = {}
     scales: dict[str, str] = {}
     for exp in exps:
-        degree = _degrees(exp, nodes)
+        degree = _degrees(exp, nodes, unfinished)
         reduced = _reduced(exp, nodes, degree, vary)
         shift, scale = _shift(exp, nodes, plan, reduced, vary)
         _keeps_rows(exp, nodes, degree, reduced)
@@ -57,7 +65,7 @@ def safe_softmax(nodes: Nodes, plan: Plan, vary: Mapping[str, frozenset[str]]) -
     return SafeSoftmax(out, degrees, scales)
 
 
-def _degrees(exp: Node, nodes: Nodes) -> dict[str, float]:
+def _degrees(exp: Node, nodes: Nodes, unfinished: bool) -> dict[str, float]:
     degree: dict[str, float] = {}
     for node in nodes.values():
         below = [degree[name] for name in node.inputs]
@@ -78,6 +86,9 @@ def _degrees(exp: Node, nodes: Nodes) -> dict[str, float]:
                 degree[node.name] = -below[0] / 2
                 continue
             case TileKind.SUM:
+                degree[node.name] = below[0]
+                continue
+            case TileKind.STORE if unfinished:
                 degree[node.name] = below[0]
                 continue
             case TileKind.ACCUM:
@@ -122,7 +133,7 @@ def _shift(
     loops = sorted(axis for axis in reduced & vary[exp.name] if plan[axis].role is Role.LOOP)
     if len(loops) > 1:
         raise Rejected(f"the softmax of {exp.name} runs over the loops {' and '.join(loops)}; one is supported.")
-    logits, factor, scale = exp.inputs[0], LOG2E, ""
+    logits, factor, scale = exp.inputs[0], exp.value or LOG2E, ""
     source = nodes[logits]
     if source.kind in (TileKind.MUL, TileKind.DIV):
         for constant, other in ((1, 0), (0, 1)) if source.kind is TileKind.MUL else ((1, 0),):

@@ -1,0 +1,104 @@
+"""Sums that one kernel leaves to another: stored with the row maxima they are relative to, loaded and made comparable.
+
+Parts of a softmax's row that different thread blocks sum have maxima of their own. Stored are m, the part's maximum,
+and sums s of exponentials relative to it; what the second kernel's graph calls the sum is s * exp2(m) ** degree. That
+kernel is a softmax itself, over the parts and with m as its logits, so the pass that makes softmax safe (softmax.py)
+makes it safe, or rejects it where its outputs depend on the shift (Mirage v1, Figure 4b; FlashDecoding).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mugraph.codegen.kernel import Rejected, Unfinished
+from mugraph.codegen.tile.analyses import Analyses
+from mugraph.codegen.tile.axes import Plan
+from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
+from mugraph.codegen.tile.softmax import SafeSoftmax
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
+
+
+def with_maxima(block: BlockGraph, softmax: SafeSoftmax) -> tuple[BlockGraph, SafeSoftmax, Unfinished]:
+    """The kernel with a store for each maximum its outputs are relative to, and what its successor must know but
+    `storage`."""
+    stores = [node for node in softmax.nodes.values() if node.kind is TileKind.STORE]
+    degrees = {node.tensor: dict(softmax.degrees[node.name]) for node in stores if softmax.degrees.get(node.name)}
+    nodes, ops, maxima = dict(softmax.nodes), list(block.ops), dict[str, Tensor]()
+    names: dict[str, str] = {}  # ROWMAX -> its tensor
+    for node in stores:
+        for shift in degrees.get(node.tensor, ()):
+            if shift in names:
+                continue
+            taken = {*(tensor.name for tensor in (*block.tensors, *maxima.values()))}
+            names[shift] = name = _fresh(shift, taken)
+            maxima[name] = _tensor(name, nodes[shift], block.tensor(node.tensor), block.sizes)
+            store = _fresh(f"store_{name}", {*nodes})
+            nodes[store] = Node(store, TileKind.STORE, (shift,), nodes[shift].axes, tensor=name)
+            ops.append(Op(store, Kind.STORE, (), maxima[name].axes, tensor=name))
+    known = {tensor: {names[shift]: d for shift, d in one.items()} for tensor, one in degrees.items()}
+    handed = Unfinished(tuple(maxima.values()), known)
+    block = replace(block, tensors=(*block.tensors, *maxima.values()), ops=tuple(ops))
+    return block, replace(softmax, nodes=nodes), handed
+
+
+def storage_of(block: BlockGraph, facts: Analyses, nodes: Nodes) -> Mapping[str, tuple[str, ...]]:
+    """Output -> types of the tensors it was computed from."""
+    stores = {node.tensor: node.inputs[0] for node in nodes.values() if node.kind is TileKind.STORE}
+    return {tensor.name: tuple(sorted(facts.storage[stores[tensor.name]])) for tensor in block.outputs}
+
+
+def absolute(nodes: dict[str, Node], plan: Plan, handed: Unfinished) -> dict[str, Node]:
+    """The second kernel's nodes with each loaded sum times exp2 of the maximum it is relative to."""
+    loaded = {node.tensor for node in nodes.values() if node.kind is TileKind.LOAD}
+    wanted = {name for tensor, one in handed.degrees.items() if tensor in loaded for name in one}
+    out: dict[str, Node] = {}
+    weights: dict[str, str] = {}
+    taken = set(nodes)
+    for tensor in handed.maxima:
+        if tensor.name not in wanted:
+            continue
+        axes = frozenset(axis for axis in tensor.axes if axis in plan)
+        load = Node(_fresh(tensor.name, taken), TileKind.LOAD, (), axes, tensor=tensor.name)
+        weights[tensor.name] = _fresh("weight", taken)
+        out[load.name] = load
+        out[weights[tensor.name]] = Node(weights[tensor.name], TileKind.EXP, (load.name,), axes, value=1.0)
+    alias: dict[str, str] = {}
+    for node in nodes.values():
+        out[node.name] = replace(node, inputs=tuple(alias.get(name, name) for name in node.inputs))
+        if node.kind is not TileKind.LOAD:
+            continue
+        value = node.name
+        for name, degree in handed.degrees.get(node.tensor, {}).items():
+            if degree < 1 or degree != int(degree):
+                raise Rejected(f"{node.tensor} is of degree {degree:g} in an exponential; whole ones can be finished.")
+            for _ in range(int(degree)):
+                product = _fresh(f"{node.name}_weighted", taken)
+                axes = out[value].axes | out[weights[name]].axes
+                out[product] = Node(product, TileKind.MUL, (value, weights[name]), axes)
+                value = product
+        alias[node.name] = value
+    return out
+
+
+def with_loads(block: BlockGraph, handed: Unfinished) -> BlockGraph:
+    """The second kernel's graph with the maxima among its inputs."""
+    names = {tensor.name for tensor in block.tensors}
+    wanted = {name for tensor, one in handed.degrees.items() if tensor in names for name in one}
+    return replace(block, tensors=(*block.inputs, *(t for t in handed.maxima if t.name in wanted), *block.outputs))
+
+
+def _tensor(name: str, shift: Node, output: Tensor, sizes: Sizes) -> Tensor:
+    """Of the maxima, in the memory order of an output that is relative to them."""
+    dims = tuple((axis,) for axis in output.axes if axis in shift.axes)
+    return Tensor(name, dims, contiguous_strides(dims, sizes), "f32")
+
+
+def _fresh(wanted: str, taken: set[str]) -> str:
+    name, number = wanted, 2
+    while name in taken:
+        name, number = f"{wanted}_{number}", number + 1
+    taken.add(name)
+    return name

@@ -1,0 +1,88 @@
+"""Two kernels in place of one: which reductions to split across the grid, into how many parts, with which tiles.
+
+A second launch costs a microsecond or two and the unfinished sums a trip through memory; a grid too small for the
+device costs more. Both sides are estimates of the same model (cost.py), so splits are ranked beside single kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from mugraph.ir.block import BlockGraph, Candidate
+from mugraph.ir.target import Target
+from mugraph.search.diverse import diverse
+from mugraph.search.schedules import ScheduleLimits, best, looks, schedules
+from mugraph.search.splits import Cut, cuts, part_counts
+
+AGAIN_US = 2.0
+"""What a kernel adds to the one before it in a CUDA graph, however small; the first one's launch costs more."""
+CUTS = 6
+"""Cuts, the best by a coarse look, for which all numbers of parts are looked at."""
+SPLITS = 6
+"""Pairs of kernels all of whose schedules are estimated."""
+
+
+def kernel_candidates(
+    blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits | None = None, most: int = 256
+) -> list[Candidate]:
+    """The best candidates of many topologies, each as one kernel or split in two. The fastest by estimate comes first;
+    the head varies, the rest follows by estimate."""
+    blocks = list(blocks)
+    found = [*best(blocks, target, limits), *split_candidates(blocks, target, limits)]
+    return diverse(sorted(found, key=lambda candidate: candidate.estimate_us)[:most])
+
+
+def split_candidates(
+    blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits | None = None
+) -> list[Candidate]:
+    """Pairs of kernels, fastest by estimate first: a first kernel whose `then` finishes it."""
+    limits = limits or ScheduleLimits()
+    pairs = _promising([cut for block in blocks for cut in cuts(block)], target, limits)
+    found: list[Candidate] = []
+    for _, first, then in pairs[:SPLITS]:
+        found += [with_then(candidate, then, target) for candidate in schedules(first, target, limits)]
+    return sorted(found, key=lambda candidate: candidate.estimate_us)
+
+
+def with_then(first: Candidate, then: Candidate, target: Target) -> Candidate:
+    """A kernel and one that follows it, each estimated by itself."""
+    again = min(AGAIN_US, target.launch_us) - target.launch_us
+    return replace(first, estimate_us=first.estimate_us + then.estimate_us + again, then=then)
+
+
+def _promising(every: list[Cut], target: Target, limits: ScheduleLimits) -> list[tuple[float, BlockGraph, Candidate]]:
+    """First kernels with the best second one, and an estimate of both: of the cuts that look best in the middle number
+    of parts, all numbers."""
+    middle = [(cut, counts[len(counts) // 2]) for cut in every if (counts := _counts(cut))]
+    looked = sorted(_looked(middle, target, limits), key=lambda look: look[0])
+    chosen = list({id(cut): cut for _, cut, _, _ in looked}.values())[:CUTS]
+    pairs: list[tuple[float, BlockGraph, Candidate]] = []
+    finished: dict[int, Candidate] = {}  # id of a second kernel -> its best schedule
+    for us, _, first, second in _looked([(cut, n) for cut in chosen for n in _counts(cut)], target, limits):
+        if id(second) not in finished:
+            finished[id(second)] = schedules(second, target, limits)[0]
+        pairs.append((us, first, finished[id(second)]))
+    return sorted(pairs, key=lambda pair: pair[0])
+
+
+def _looked(
+    pairs: list[tuple[Cut, int]], target: Target, limits: ScheduleLimits
+) -> list[tuple[float, Cut, BlockGraph, BlockGraph]]:
+    """Cuts into so many parts, each with and without a loop over its part, that fit on the device: a coarse estimate of
+    both kernels, and the kernels."""
+    made: list[tuple[Cut, BlockGraph, BlockGraph]] = []
+    for cut, count in pairs:
+        first, second = cut.at(count)
+        made += [(cut, first, second), (cut, cut.at(count, looped=False)[0], second)]
+    every = {id(block): block for _, *both in made for block in both}
+    us = {id(block): estimate for estimate, block in looks(every.values(), target, limits)}
+    return [
+        (us[id(first)] + us[id(second)], cut, first, second)
+        for cut, first, second in made
+        if id(first) in us and id(second) in us
+    ]
+
+
+def _counts(cut: Cut) -> list[int]:
+    return part_counts(cut.block.sizes[cut.axis])

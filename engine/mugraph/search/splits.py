@@ -1,0 +1,206 @@
+"""Reductions split across the grid: a topology cut at the accumulators of one of its loops.
+
+The iterations of a loop meet only in its accumulators, which add: so any number of thread blocks may each run a part
+of them, if what they add up is summed later. The looped axis r becomes two, `r_split` (which part) and `r_part` (the
+place in it); the first kernel is everything up to the accumulators, which it stores with `r_split` as one more axis;
+the second sums them over `r_split` and goes on where the topology did after its loop. Split-K and split-KV
+(FlashDecoding) with their combining kernels follow (Mirage v1, Figures 4b, 4c and 10b), and so does every other split
+of whatever the search finds: nothing here knows which program it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from mugraph.ir.block import BlockGraph, Loop
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.placement import varying
+from mugraph.ir.tensors import Dims, Sizes, Tensor, contiguous_strides
+
+COMBINE = "combine"
+"""What is added to the name of a kernel for the one that finishes it."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where a topology can be cut in two, for any number of parts.
+
+    block:   the topology
+    axis:    of the loop that is split
+    split, part: the axes it becomes
+    first:   operators of the first kernel with a loop over `part`, and without one
+    second:  operators of the second kernel
+    parts:   tensor that is handed over -> its axes in memory order, `split` first
+    """
+
+    block: BlockGraph
+    axis: str
+    split: str
+    part: str
+    first: tuple[tuple[Op, ...], tuple[Op, ...]]
+    second: tuple[Op, ...]
+    parts: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def at(self, count: int, *, looped: bool = True) -> tuple[BlockGraph, BlockGraph]:
+        """Both kernels for `count` parts, which divide the axis.
+
+        looped: the first kernel walks its part in a loop; otherwise a thread block holds all of its part at once
+        """
+        size = self.block.sizes[self.axis]
+        if count < 1 or size % count:
+            raise ValueError(f"{count} parts do not divide axis {self.axis} of size {size}")
+        sizes = {**self.block.sizes, self.split: count, self.part: size // count}
+        del sizes[self.axis]
+        handed = tuple(_handed(name, axes, sizes) for name, axes in self.parts)
+        known = {tensor.name: replace(tensor, dims=self._dims(tensor.dims)) for tensor in self.block.tensors}
+        ops = self.first[0] if looped else self.first[1]
+        first = _block(self.block.name, sizes, {**known, **{t.name: t for t in handed}}, ops, self._loops(ops))
+        loops = _kept(self.block.loops, self.second)
+        name = f"{self.block.name}_{COMBINE}"
+        return first, _block(name, sizes, {**{t.name: t for t in handed}, **known}, self.second, loops)
+
+    def _dims(self, dims: Dims) -> Dims:
+        return tuple(tuple(a for axis in dim for a in self._renamed(axis)) for dim in dims)
+
+    def _renamed(self, axis: str) -> tuple[str, ...]:
+        return (self.split, self.part) if axis == self.axis else (axis,)
+
+    def _loops(self, ops: Iterable[Op]) -> tuple[Loop, ...]:
+        def renamed(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
+            return tuple(Loop(self._renamed(loop.axis)[-1], renamed(loop.body)) for loop in loops)
+
+        return _kept(renamed(self.block.loops), ops)
+
+
+def cuts(block: BlockGraph) -> list[Cut]:
+    """One for each loop that can be split: its accumulators stand in no other loop, no value of the loop uses one of
+    them (that would be a second pass), and nothing after the loop has its axis."""
+    return [cut for axis in block.loop_axes if (cut := _cut(block, axis)) is not None]
+
+
+def part_counts(size: int, most: int = 64, least: int = 16) -> list[int]:
+    """Powers of two of parts that an axis of this size falls into evenly, each of them `least` elements or more."""
+    counts = (1 << n for n in range(1, most.bit_length()))
+    return [count for count in counts if size % count == 0 and size // count >= least]
+
+
+def _cut(block: BlockGraph, axis: str) -> Cut | None:
+    vary = varying(block)
+    closing = [op for op in block.ops if op.kind is Kind.ACCUM and op.over == (axis,)]
+    if not closing or any(vary[op.name] or axis in op.axes for op in closing):
+        return None
+    closed = {op.name for op in closing}
+    stores = [op for op in block.ops if op.kind is Kind.STORE]
+    inside = _above(block, closed)
+    after = _above(block, {op.name for op in stores}, stop=closed)
+    again = any(closed.intersection(op.inputs) for op in inside)
+    if again or any(axis in (*op.axes, *op.over) for op in after if op.name not in closed):
+        return None
+    split, part = f"{axis}_split", f"{axis}_part"
+    if {split, part} & block.sizes.keys():  # it was split before
+        return None
+    taken = {*(tensor.name for tensor in block.tensors), *(op.name for op in block.ops)}
+    names = {op.name: _fresh(f"{op.name}_parts", taken) for op in closing}
+    memory = list(dict.fromkeys(a for tensor in block.outputs for a in tensor.axes))
+    parts = tuple(
+        (names[op.name], (split, *sorted(op.axes, key=lambda a: (memory.index(a) if a in memory else len(memory), a))))
+        for op in closing
+    )
+    looped = tuple(_first(inside, vary, axis, split, part))
+    flat = tuple(_without_loop(looped, part))
+    stored = {names[op.name]: op for op in closing}
+    first = (
+        (*looped, *_stores(stored, split, {op.name: op.name for op in closing}, taken)),
+        (*flat, *_stores(stored, split, _sources(looped, part), taken)),
+    )
+    return Cut(block, axis, split, part, first, tuple(_second(after, names, split, closed)), parts)
+
+
+def _above(block: BlockGraph, names: set[str], stop: Iterable[str] = ()) -> list[Op]:
+    """The operators that compute these values, themselves included; what the values in `stop` come from is left out."""
+    needed, stop = set(names), set(stop)
+    for op in reversed(block.ops):
+        if op.name in needed and op.name not in stop:
+            needed.update(op.inputs)
+    return [op for op in block.ops if op.name in needed]
+
+
+def _first(inside: list[Op], vary: dict[str, frozenset[str]], axis: str, split: str, part: str) -> Iterator[Op]:
+    """Up to the accumulators: what varies in the loop varies with the part as well."""
+    for op in inside:
+        axes = {part if a == axis else a for a in op.axes}
+        if axis in vary[op.name] or axis in op.axes or op.over == (axis,):
+            axes.add(split)
+        over = tuple(sorted(part if a == axis else a for a in op.over))
+        yield replace(op, axes=tuple(sorted(axes)), over=over)
+
+
+def _without_loop(ops: tuple[Op, ...], part: str) -> Iterator[Op]:
+    """The same where a thread block holds all of its part: an accumulator of one iteration is what it adds up."""
+    sources = _sources(ops, part)
+    for op in ops:
+        if op.name not in sources:
+            yield replace(op, inputs=tuple(sources.get(name, name) for name in op.inputs))
+
+
+def _sources(ops: tuple[Op, ...], part: str) -> dict[str, str]:
+    return {op.name: op.inputs[0] for op in ops if op.kind is Kind.ACCUM and op.over == (part,)}
+
+
+def _stores(stored: dict[str, Op], split: str, values: dict[str, str], taken: set[str]) -> Iterator[Op]:
+    """values: accumulator -> the value that is stored for it."""
+    names = set(taken)
+    for tensor, op in stored.items():
+        axes = tuple(sorted((*op.axes, split)))
+        yield Op(_fresh(f"store_{tensor}", names), Kind.STORE, (values[op.name],), axes, tensor=tensor)
+
+
+def _second(after: list[Op], names: dict[str, str], split: str, closed: set[str]) -> Iterator[Op]:
+    """From the accumulators on: each is loaded and summed over the parts."""
+    for op in after:
+        if op.name in closed:
+            load = names[op.name]
+            yield Op(load, Kind.LOAD, (), tuple(sorted((*op.axes, split))), tensor=load)
+            yield Op(op.name, Kind.SUM, (load,), op.axes, (split,), f32=op.f32)
+        else:
+            yield op
+
+
+def _handed(name: str, axes: tuple[str, ...], sizes: Sizes) -> Tensor:
+    """Sums that are not finished keep the accumulators' precision."""
+    dims = tuple((axis,) for axis in axes)
+    return Tensor(name, dims, contiguous_strides(dims, sizes), "f32")
+
+
+def _block(
+    name: str, sizes: Sizes, tensors: dict[str, Tensor], ops: tuple[Op, ...], loops: tuple[Loop, ...]
+) -> BlockGraph:
+    """With the tensors, and the axes, that the operators use: inputs first."""
+    loaded = {op.tensor for op in ops if op.kind is Kind.LOAD}
+    stored = {op.tensor for op in ops if op.kind is Kind.STORE}
+    used = [t for names in (loaded, stored) for t in tensors.values() if t.name in names]
+    axes = {axis for tensor in used for axis in tensor.axes}
+    return BlockGraph(name, {a: n for a, n in sizes.items() if a in axes}, tuple(used), ops, loops)
+
+
+def _kept(loops: tuple[Loop, ...], ops: Iterable[Op]) -> tuple[Loop, ...]:
+    """The loops that one of these operators closes; what stood in another one moves up."""
+    closed = {axis for op in ops if op.kind is Kind.ACCUM for axis in op.over}
+
+    def walk(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
+        kept: list[Loop] = []
+        for loop in loops:
+            body = walk(loop.body)
+            kept += [Loop(loop.axis, body)] if loop.axis in closed else body
+        return tuple(kept)
+
+    return walk(loops)
+
+
+def _fresh(wanted: str, taken: set[str]) -> str:
+    name, number = wanted, 2
+    while name in taken:
+        name, number = f"{wanted}_{number}", number + 1
+    taken.add(name)
+    return name
