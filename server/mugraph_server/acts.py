@@ -58,6 +58,12 @@ class Acts:
             raise JsonRpcInvalidParams(f"there is no command {command!r}")
         return await known(list(arguments))
 
+    def cancel(self, source: Source) -> None:
+        """Its search; with one of a file that is not open, the search of the whole workspace."""
+        self._session.searches.cancel(source)
+        if self._searching_workspace is not None and self._session.documents.source(source.uri) is None:
+            self._searching_workspace.cancel()
+
     # --- edits ----------------------------------------------------------------------------------------------------
 
     async def resolve(self, action: types.CodeAction) -> types.CodeAction:
@@ -162,7 +168,7 @@ class Acts:
         return None
 
     async def _cancel(self, arguments: list[object]) -> object:
-        self._session.searches.cancel(self._source(arguments))
+        self.cancel(self._source(arguments))
         return None
 
     async def _restart(self, arguments: list[object]) -> object:

@@ -12,7 +12,7 @@ from mugraph.protocol.values import Priority
 from mugraph_server.documents.documents import Documents, Edit
 from mugraph_server.documents.source import Source
 from mugraph_server.regions import Regions
-from mugraph_server.relevance import Look, look_apart
+from mugraph_server.relevance import Look, is_installed, look_apart
 from mugraph_server.roots import Roots
 from mugraph_server.searches import Searches, Spawn, Want
 from mugraph_server.settings import Settings
@@ -194,6 +194,8 @@ class Analysis:
             return
         self._regions.judged(source.uri, look.fingerprint, look.error, late=not source.is_small)
         file = self._regions.file(source.uri)
+        if file.checks and not look.error:
+            self.on_settled(source)  # a kernel may have ceased to fit, and may fit again
         lost = any(mark.touched for mark in file.marks) or self._searches.missed(source, look.fingerprint)
         if lost and not file.stale and not look.error:
             # Edited to and fro: the same code again, but its places have to be found anew.
@@ -226,7 +228,7 @@ class Analysis:
     async def consider(self, source: Source, want: Want, forced: bool = False) -> None:
         """Ask the engine about it, if there is anything to ask that has not been answered or asked. forced: even so."""
         settings = self._settings(source)
-        if not settings.enable or not settings.trusted:
+        if not settings.enable or not settings.trusted or is_installed(source.path):
             return
         stamp = source.stamp
         look = await self.look(source)

@@ -67,8 +67,9 @@ async def serve(output: int | None, port: int | None, host: str) -> int:
             parent.watch(process_id, end)
 
     server.on_initialize = initialized
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, end)
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        with contextlib.suppress(NotImplementedError, AttributeError):  # not on every system
+            loop.add_signal_handler(getattr(signal, name), end)
     await (serve_stdio(protocol, output) if output is not None else serve_tcp(protocol, port or 0, host))
     parent.exit_within(parent.GRACE_S, protocol.status, server.session.kill_now)
     try:

@@ -17,6 +17,7 @@ import sys
 import tokenize
 import warnings
 from dataclasses import asdict, dataclass
+from pathlib import PurePath
 
 INLINE = 48_000
 """Characters up to which a text is parsed in the server itself: about 20 ms."""
@@ -25,6 +26,7 @@ _TIMEOUT_S = 20.0
 _TORCH = re.compile(r"^[ \t]*(?:>>> )?(?:import|from)[ \t]+(?:[\w., \t]*\b)?(?:torch|jaxtyping|einops)\b", re.MULTILINE)
 _GENERATED = re.compile(r'\A"""GPU kernels for [^\n]* written by mugraph ')
 _COMMENT = re.compile(r"^[ \t]*#[ \t]*mugraph:", re.MULTILINE)
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ _NOTHING = Look(False)
 def can_matter(text: str) -> bool:
     """By words alone."""
     return "torch" in text and _TORCH.search(text) is not None and _GENERATED.match(text) is None
+
+
+def is_installed(path: str) -> bool:
+    """Whether it is a library's file: people read those, and do not want to hear how they could be faster."""
+    return not _INSTALLED.isdisjoint(PurePath(path).parts)
 
 
 def look(text: str) -> Look:

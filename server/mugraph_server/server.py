@@ -137,7 +137,7 @@ class MugraphServer(LanguageServer):
         uri = self.session.publisher.bar_of(params.token)
         source = self.session.analysis.source(uri) if uri is not None else None
         if source is not None:
-            self.session.searches.cancel(source)
+            self.acts.cancel(source)
 
     def _theme(self, params: Any) -> None:
         theme = "dark" if _value(params, "theme") == "dark" else "light"

@@ -65,7 +65,7 @@ class Session:
             self.status,
             self.spawn,
         )
-        self.analysis.on_settled = self.inquiries.settled
+        self.analysis.on_settled = self._settled
         self.analysis.on_open = self._opened
         self.analysis.on_close = self._closed
 
@@ -240,6 +240,11 @@ class Session:
     def _closed(self, source: Source) -> None:
         if source.kind != "untitled" and self._watch is not None:
             self._watch.remove(source.path)
+
+    def _settled(self, source: Source) -> None:
+        settings = self.settings(source)
+        if settings.enable and settings.trusted:
+            self.inquiries.settled(source)
 
     def _changed(self, uri: str, lasting: bool) -> None:
         if not self._stopping:

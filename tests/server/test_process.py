@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from tests.server.conftest import MakeEditor
+from tests.server.support.editor import FULL
 from tests.server.support.texts import IMPROVED
 
 _IMPORTED = """
@@ -92,3 +93,15 @@ def test_prints_do_not_reach_the_protocol(editor: MakeEditor, root: Path, tmp_pa
     client.wait_codes(uri, "improved")
     client.until(lambda: "a stray print" in client.stderr)
     assert client.garbage == b""
+
+
+def test_positions_are_utf16_whatever_the_client_names_first(editor: MakeEditor, root: Path) -> None:
+    client = editor(capabilities={**FULL, "general": {"positionEncodings": ["utf-8", "utf-32", "utf-16"]}})
+    assert client.capabilities_of_server["positionEncoding"] == "utf-16"
+    uri = client.open(root / "model.py", IMPROVED.replace("return torch", 'return "𝄞μ" and torch'))
+    (found,) = client.wait_codes(uri, "improved")
+    assert found["range"]["end"]["character"] == 28 + len('"𝄞μ" and ') + 1
+    client.change(uri, (5, 11), (5, 25 - 4), "")
+    assert client.texts[uri] == IMPROVED
+    client.save(uri)
+    client.until(lambda: [d["range"]["end"]["character"] for d in client.diagnostics(uri) or []] == [28])

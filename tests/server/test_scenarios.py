@@ -364,6 +364,24 @@ def test_15_two_hundred_files_and_a_checkout(editor: MakeEditor, root: Path, con
     assert len(client.family()) == 2
 
 
+def test_15_twenty_thousand_changes_leave_nothing_behind(editor: MakeEditor, root: Path, control: Control) -> None:
+    client = editor()
+    uri = client.open(root / "model.py", IMPROVED)
+    client.wait_codes(uri, "improved")
+    server = psutil.Process(client.process.pid)
+
+    def change(count: int) -> int:
+        for _ in range(count // 2):
+            client.change(uri, (1, 0), (1, 0), "\n")
+            client.change(uri, (1, 0), (2, 0), "")
+        assert len(client.lenses(uri)) == 1
+        return server.memory_info().rss
+
+    before = change(2_000)
+    assert change(20_000) - before < 15_000_000
+    assert control.heard("Search") == 1
+
+
 def test_a_write_that_both_see_starts_one_search(editor: MakeEditor, root: Path, control: Control) -> None:
     client = editor()
     path = root / "model.py"

@@ -139,6 +139,13 @@ def test_a_kernel_that_no_longer_fits(editor: MakeEditor, root: Path, control: C
     assert titles == ["Revert to PyTorch", "Revert to PyTorch and search again"]
     links = client.request("textDocument/documentLink", {"textDocument": {"uri": uri}})
     assert [link["target"] for link in links] == [module.as_uri()]
+    client.change(uri, (6, 0), (6, 0), "    # words\n")
+    control.tell(checks=[])
+    client.wait_codes(uri, "applied")  # looked at again after a pause in typing
+    control.tell(checks=[{**check, "range": place}])
+    client.change(uri, (6, 0), (7, 0), "")
+    client.save(uri)
+    client.wait_codes(uri, "applied", "kernel-stale")
     control.tell()
     client.choose(uri, 6, "Revert to PyTorch and search again")
     assert client.texts[uri] == IMPROVED
@@ -213,6 +220,29 @@ def test_workspace_search_and_clear(editor: MakeEditor, root: Path) -> None:
     client.command("mugraph.clearResults")
     for name in ("one.py", "two.py"):
         client.wait_codes((root / name).as_uri())
+
+
+def test_a_cancelled_workspace_search_is_over(editor: MakeEditor, root: Path, control: Control) -> None:
+    control.tell(search_s=600)
+    for number in range(5):
+        (root / f"model_{number}.py").write_text(IMPROVED.replace("def f", f"def f{number}"))
+    client = editor()
+    client.command("mugraph.searchWorkspace")
+    client.until(lambda: client.status().get("regions", {}).get("searching"))
+    client.command("mugraph.cancel", (root / "model_0.py").as_uri())
+    client.until(lambda: client.status()["searching"] == 0)
+    assert control.heard("Search") == 1
+
+
+def test_library_files_are_left_alone(editor: MakeEditor, root: Path, control: Control) -> None:
+    folder = root / "lib" / "site-packages"
+    folder.mkdir(parents=True)
+    client = editor()
+    library = client.open(folder / "functional.py", IMPROVED)
+    uri = client.open(root / "model.py", IMPROVED)
+    client.wait_codes(uri, "improved")
+    assert client.lenses(library) == []
+    assert control.heard("Search") == 1
 
 
 def test_nothing_runs_before_trust(editor: MakeEditor, root: Path, control: Control) -> None:
