@@ -8,14 +8,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, prod
 
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.target import Target
 from mugraph.search.cost import MAX_REGISTERS, Usage, estimate_us, usage
 from mugraph.search.diverse import diverse
 from mugraph.search.tiles import MIN_DOT, Product, Shape, next_power
-from mugraph.search.work import Work, work
+from mugraph.search.work import WIDE_LEFT, Work, work
 
 MAX_TILE_ELEMENTS = 1 << 20
 MAX_GRID_TILE = 256
@@ -132,6 +132,8 @@ def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedu
 
 def fits(shape: Shape, schedule: Schedule, target: Target, limits: ScheduleLimits) -> Usage | None:
     """What it occupies where tiles, shared memory and registers are within the device's bounds, by estimate."""
+    if _is_miscompiled(shape, schedule, target):
+        return None
     used = usage(shape, schedule, target)
     if used.shared > target.shared * limits.shared_slack or used.registers > MAX_REGISTERS or not used.blocks:
         return None
@@ -139,6 +141,22 @@ def fits(shape: Shape, schedule: Schedule, target: Target, limits: ScheduleLimit
     if any(shape.elements(tiles, op) > MAX_TILE_ELEMENTS for op in shape.block.ops):
         return None
     return used
+
+
+def _is_miscompiled(shape: Shape, schedule: Schedule, target: Target) -> bool:
+    """Triton 3.6 for compute capability 9.0 gives kernels that are wrong, differ from run to run, or access illegal
+    addresses, where a product of a product, both outside of every loop, runs on the wide path with a right side of
+    fewer than 64 columns: seen on an H200 with attention and with chains of two products, most such kernels of each,
+    though the same source is right in the interpreter and a memory checker finds nothing."""
+    if target.capability == 80 or schedule.num_warps < 4:
+        return False
+    tiles = {axis: shape.tile(schedule, axis) for axis in shape.sizes} if shape.chained else {}
+    for product in shape.chained:
+        rows, columns = (prod(tiles[axis] for axis in side) for side in (product.rows, product.columns))
+        left, right = (columns, rows) if schedule.swap else (rows, columns)
+        if left >= WIDE_LEFT and 1 < right < WIDE_LEFT:
+            return True
+    return False
 
 
 def _grid_tiles(shape: Shape, axis: str) -> list[int]:

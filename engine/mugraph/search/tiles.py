@@ -60,6 +60,8 @@ class Shape:
         """What cost.footprint found, by tiles."""
         self.feeds_dot = self._feeding()
         self.operands = frozenset(i for p in self.products for i in p.op.inputs)
+        self.chained = [p for p in self.products if self._is_chained(p)]
+        """Products outside of every loop with an operand computed from another such product."""
         # Loads that only products read go from shared memory to the tensor cores without passing through registers.
         self.raw = frozenset(
             op.name
@@ -108,6 +110,19 @@ class Shape:
             left.kind is Kind.LOAD,
             right.kind is Kind.LOAD,
         )
+
+    def _is_chained(self, product: Product) -> bool:
+        if self.varies[product.op.name]:
+            return False
+        stack, seen = list(product.op.inputs), set[str]()
+        while stack:
+            op = self.ops[stack.pop()]
+            if op.kind is Kind.DOT and not self.varies[op.name]:
+                return True
+            if op.name not in seen:
+                seen.add(op.name)
+                stack.extend(op.inputs)
+        return False
 
     def _feeding(self) -> frozenset[str]:
         """Loads that reach a product, at once or through element-wise operators: those a loop prefetches."""

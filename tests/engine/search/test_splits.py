@@ -14,7 +14,7 @@ from mugraph.ir.spec import check_block, check_candidate
 from mugraph.ir.target import TARGETS
 from mugraph.search import Limits, topologies
 from mugraph.search.neighbours import neighbours
-from mugraph.search.schedules import best
+from mugraph.search.schedules import best, schedules
 from mugraph.search.split_schedules import kernel_candidates, split_candidates
 from mugraph.search.splits import Cut, cuts, part_counts
 from mugraph.verify.verifier import verify_topologies, verify_topology
@@ -194,3 +194,20 @@ def test_one_topology_in_several_numbers_of_parts() -> None:
     one = Candidate(a, schedule, 1.0, Candidate(then, schedule))
     assert one.topology == replace(one, block=b).topology
     assert one.topology != replace(one, then=None).topology
+
+
+def test_chains_outside_loops_that_the_compiler_gets_wrong_are_not_offered() -> None:
+    """Right sides under 64 columns on the wide path: what a swapped product of 8 queries has."""
+    cut = next(cut for cut in cuts_of(attention(2, 8, 8192, 128), 64) if cut.axis == "n" and len(cut.parts) == 2)
+    flat, looped = (cut.at(64, looped=looped)[0] for looped in (False, True))
+    assert flat.loops == ()
+
+    def swapped(block: BlockGraph, target: str) -> bool:
+        found = [candidate.schedule for candidate in schedules(block, TARGETS[target])]
+        return any(schedule.swap and dict(schedule.grid)["e"] >= 64 for schedule in found)
+
+    assert not swapped(flat, "h200")
+    assert swapped(flat, "a100")
+    assert swapped(looped, "h200")
+    # A product of sums that a loop made is not meant.
+    assert any(candidate.schedule.swap for candidate in kernel_candidates(blocks_of(lora(), 64), H200))
