@@ -39,12 +39,22 @@ describe("environments", { timeout: 300_000 }, () => {
     assert.deepEqual(left, [], "processes that outlived the editor");
   });
 
+  const step = (name: string, work: () => Promise<void>): void => {
+    test(name, async () => {
+      try {
+        await work();
+      } catch (error) {
+        await code.screenshot(`failed-${name.replace(/\W+/g, "-").slice(0, 40)}`);
+        throw error;
+      }
+    });
+  };
   const running = () => below(server.pid).filter(({ command }) => /mugraph_server|mugraph\.worker/.test(command));
   const pythons = () => below(server.pid).filter(({ command }) => /(^|\/)python[\d.]* /.test(command));
   const icon = (name: string): Promise<unknown> =>
     until(`the status item shows ${name}`, async () => (await code.status().innerHTML()).includes(`codicon-${name}`), 60_000);
 
-  test("nothing runs before the workspace is trusted", async () => {
+  step("nothing runs before the workspace is trusted", async () => {
     await code.status().waitFor({ timeout: 60_000 });
     await icon("shield");
     await pause(2000);
@@ -52,27 +62,29 @@ describe("environments", { timeout: 300_000 }, () => {
     await code.screenshot("untrusted");
     await code.status().click();
     await code.page.getByRole("button", { name: "Trust", exact: true }).first().click();
-    await icon("warning");
+    await until("a message", async () => (await code.toasts()).find((text) => text.includes("not installed")));
   });
 
-  test("a missing mugraph is said once, with a button that installs it", async () => {
+  step("a missing mugraph is said once, with a button that installs it", async () => {
     const message = await until("a message", async () => (await code.toasts()).find((text) => text.includes("not installed")));
     assert.ok(message.includes(join(bare, "bin/python")), message);
     assert.equal((await code.toasts()).filter((text) => text.includes("mugraph")).length, 1);
     assert.ok(await code.page.getByRole("button", { name: "Install mugraph there" }).isVisible());
     assert.deepEqual(running(), []);
     await code.screenshot("missing");
-    await code.page.keyboard.press("Escape");
+    await code.startOver();
+    await code.open(FILE);
+    await icon("warning");
   });
 
-  test("another interpreter is taken at once, and nothing else starts the server anew", async () => {
+  step("another interpreter is taken at once, and nothing else starts the server anew", async () => {
     const set = { ...server.settings, "mugraph.interpreter": python };
-    await code.setSettings(set);
+    await code.setSettings(server.settingsFile, set);
     await code.open(FILE);
     await code.lens(/× estimated, verified/, 90_000);
     const pid = running().find(({ command }) => command.includes("mugraph_server"))?.pid;
     assert.ok(pid !== undefined);
-    await code.setSettings({ ...set, "mugraph.search.budget": 10, "mugraph.views.inlayHints": false });
+    await code.setSettings(server.settingsFile, { ...set, "mugraph.search.budget": 10, "mugraph.views.inlayHints": false });
     await code.open(FILE);
     await code.lens(/× estimated, verified/);
     await until("the hints are gone", async () => !(await code.text()).includes("with mugraph"));

@@ -11,6 +11,7 @@ import type { Workspace } from "./workspace.ts";
 export const QUIET_SETTINGS = {
   "chat.disableAIFeatures": true,
   "editor.autoClosingBrackets": "never",
+  "editor.autoClosingQuotes": "never",
   "editor.fontSize": 14,
   "editor.minimap.enabled": false,
   "extensions.autoCheckUpdates": false,
@@ -21,6 +22,7 @@ export const QUIET_SETTINGS = {
   "update.mode": "none",
   "window.commandCenter": false,
   "workbench.editor.restoreViewState": false,
+  "workbench.editor.useModal": "off",
   "workbench.colorTheme": "Dark Modern",
   "workbench.layoutControl.enabled": false,
   "workbench.secondarySideBar.defaultVisibility": "hidden",
@@ -71,6 +73,10 @@ export class CodeServer {
 
   get pid(): number {
     return this.process.pid ?? 0;
+  }
+
+  get settingsFile(): string {
+    return join(this.workspace.root, "data/User/settings.json");
   }
 
   /** The workbench, with this file open. */

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chromium as playwright, type Browser, type FrameLocator, type Locator, type Page } from "playwright-core";
 import { chromium, out } from "./paths.ts";
@@ -69,19 +70,24 @@ export class Workbench {
   }
 
   /** Where a line is on the screen, noted ten times a second from now on. */
-  async watchLine(words: string): Promise<() => Promise<number[]>> {
+  async watchLine(words: string): Promise<() => Promise<string[]>> {
     await this.page.evaluate((wanted) => {
-      const tops = new Set<number>();
+      const seen: string[] = [];
+      let before = Number.NaN;
       const note = () => {
         const lines = [...document.querySelectorAll(".editor-instance .view-line")];
         const line = lines.find((one) => one.textContent.replaceAll("\u00a0", " ").includes(wanted));
-        if (line !== undefined) tops.add(Math.round(line.getBoundingClientRect().top));
+        const top = line === undefined ? before : Math.round(line.getBoundingClientRect().top);
+        if (top === before) return;
+        before = top;
+        const lenses = [...document.querySelectorAll(".codelens-decoration")].map((one) => one.textContent);
+        seen.push(`${String(top)} px under ${lenses.join(" | ") || "no lens"}`);
       };
       note();
       const timer = setInterval(note, 100);
-      Object.assign(window, { watched: () => (clearInterval(timer), [...tops]) });
+      Object.assign(window, { watched: () => (clearInterval(timer), seen) });
     }, words);
-    return () => this.page.evaluate(() => (window as unknown as { watched: () => number[] }).watched());
+    return () => this.page.evaluate(() => (window as unknown as { watched: () => string[] }).watched());
   }
 
   async toasts(): Promise<string[]> {
@@ -153,20 +159,21 @@ export class Workbench {
     const input = this.page.locator(".quick-input-widget:visible input.input");
     await input.waitFor();
     await input.fill(file);
-    await this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: file }).first().waitFor();
-    await this.page.keyboard.press("Enter");
+    await this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: file }).first().click();
   }
 
   /** As a person does who edits the file of settings. No editor is open afterwards. */
-  async setSettings(settings: object): Promise<void> {
+  async setSettings(file: string, settings: object): Promise<void> {
+    const text = JSON.stringify(settings);
     await this.startOver();
     await this.command("Preferences: Open User Settings (JSON)");
     await this.locate("{");
     await this.page.locator(".editor-instance .view-lines").first().click();
     await this.page.keyboard.press("Control+a");
-    await this.page.keyboard.insertText(JSON.stringify(settings));
+    await this.page.keyboard.insertText(text);
+    await this.page.locator(".tab.dirty").waitFor();
     await this.save();
-    await until("the settings are saved", async () => (await this.page.locator(".tab.dirty").count()) === 0);
+    await until("the settings are saved", () => readFileSync(file, "utf8").trim() === text);
     await this.startOver();
   }
 

@@ -75,7 +75,6 @@ function show(graph: Extract<ToPage, { type: "graph" }>): void {
 }
 
 const OURS = `
-.page { fill: transparent }
 g[tabindex] { cursor: pointer; outline: none }
 g[tabindex]:hover > rect, g[tabindex]:focus-visible > rect { stroke: var(--vscode-focusBorder); stroke-width: 1.6 }
 g.selected > rect { stroke: var(--vscode-focusBorder); stroke-width: 2.6 }

@@ -1,6 +1,8 @@
 const LARGEST = 4;
 const SMALLEST = 0.1;
-const MARGIN = 16;
+const MARGIN = 14;
+/** Half of the widest stroke, so that none is cut. */
+const EDGE = 2;
 /** More would make small graphs look clumsy. */
 const LARGEST_FIT = 1.4;
 
@@ -31,8 +33,13 @@ export class Stage {
   }
 
   take(svg: SVGSVGElement, isNew: boolean): void {
-    const box = svg.viewBox.baseVal;
-    this.size = { width: box.width || 1, height: box.height || 1 };
+    // The drawing has margins of its own, for where it stands alone.
+    svg.querySelector(":scope > .page")?.remove();
+    const { x, y, width, height } = svg.getBBox();
+    this.size = { width: width + 2 * EDGE || 1, height: height + 2 * EDGE || 1 };
+    svg.setAttribute("viewBox", `${String(x - EDGE)} ${String(y - EDGE)} ${String(this.size.width)} ${String(this.size.height)}`);
+    svg.setAttribute("width", String(this.size.width));
+    svg.setAttribute("height", String(this.size.height));
     if (isNew || this.isFitted) this.fit();
   }
 
