@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,11 +21,30 @@ from mugraph.codegen.wrapper_evidence import Speed, evidence
 from mugraph.codegen.wrapper_operator import operator_text, torch_type, tuple_text
 from mugraph.ir.target import TARGETS, Target
 
+
+def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """Names that statements bind in the module, blocks included, functions' insides not."""
+    for node in body:
+        match node:
+            case ast.FunctionDef(name):
+                yield name
+            case ast.Import(aliases) | ast.ImportFrom(_, aliases):
+                yield from (alias.asname or alias.name for alias in aliases)
+            case ast.Assign(targets):
+                yield from (n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name))
+            case ast.AnnAssign(ast.Name(name)):
+                yield name
+            case ast.Try(first, handlers, orelse):
+                yield from _bound([*first, *orelse, *(line for handler in handlers for line in handler.body)])
+            case ast.If(_, first, orelse):
+                yield from _bound([*first, *orelse])
+            case _:
+                pass
+
+
 MODULE_NAMES = frozenset(
-    node.name if isinstance(node, ast.FunctionDef) else node.id
-    for node in ast.walk(ast.parse(PRELUDE + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0") + CHECK))
-    if isinstance(node, ast.FunctionDef) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-) | {VARIABLE, "_CASES", "torch", "triton", "tl", "forward_ad", "warnings", "F"}
+    _bound(ast.parse(PRELUDE + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0") + CHECK).body)
+) | {VARIABLE, "_CASES"}
 
 
 def module_text(

@@ -17,60 +17,69 @@ HERE = ("NVIDIA H200", "3.6.0")
 
 
 @pytest.fixture
-def kernels(gated_file, maker, source, part, load, on_this_machine, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def kernels(gated_file, maker, source, part, load, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """The kernel module of an edited file; processes it starts use Triton's interpreter."""
     apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
+    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
     found = load(gated_file).kernels
-    on_this_machine(found)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda index=None: HERE[0])
     monkeypatch.setattr(found.triton, "__version__", HERE[1])
     return found
 
 
-def test_right_kernels_agree(kernels: ModuleType) -> None:
+def spoil(kernels: ModuleType, old: str, new: str) -> None:
+    """In the file, which is what a process of its own reads."""
+    path = Path(str(kernels.__file__))
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_right_kernels_agree(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     state = torch.get_rng_state()
-    assert kernels._agrees("gated", CPU)
+    assert kernels._agreed("gated", CPU, HERE)
     assert torch.equal(torch.get_rng_state(), state)  # the user's random numbers are left alone
+    monkeypatch.setattr(kernels.sys, "executable", "/nowhere")
+    assert kernels._agreed("gated", CPU, HERE)  # known on this machine
+    with pytest.warns(UserWarning, match="could not be tried"):
+        assert not kernels._agreed("gated", CPU, (HERE[0], "3.7.0"))  # with another compiler it is not
 
 
-@pytest.mark.parametrize("spoil", [lambda out: out * 1.1, lambda out: out * float("nan"), lambda out: out.roll(1, 0)])
-def test_wrong_ones_do_not(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch, spoil) -> None:
-    right = kernels.launch_gate
-    monkeypatch.setattr(kernels, "launch_gate", lambda *tensors: spoil(right(*tensors)))
-    assert not kernels._agrees("gated", CPU)
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        ("return gated * 1.1", "off by 1.00e-01 .* WRONG"),
+        ("return gated * float('nan')", "WRONG"),
+        ("return gated.roll(1, 0)", "WRONG"),
+        ("raise RuntimeError('out of resources: shared memory')", "out of resources: shared memory"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "it died"),
+    ],
+)
+def test_wrong_ones_do_not(kernels: ModuleType, new: str, said: str) -> None:
+    spoil(kernels, "return gated\n", f"{new}\n")
+    with pytest.warns(
+        UserWarning, match=rf"gated: its kernel is not used on NVIDIA H200 with triton 3\.6\.0: .*{said}"
+    ):
+        assert not kernels._agreed("gated", CPU, HERE)
 
 
-def test_one_that_does_not_compile_is_not_used(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    def launch(*_: torch.Tensor) -> torch.Tensor:
-        raise RuntimeError("out of resources: shared memory")
-
-    monkeypatch.setattr(kernels, "launch_gate", launch)
-    with pytest.warns(UserWarning, match="shared memory"):
-        assert not kernels._agrees("gated", CPU)
+def test_the_limit_is_that_of_the_precision(kernels: ModuleType) -> None:
+    ((error, limit),) = kernels._errors("gated", CPU)
+    assert 0 < error <= limit < 1e-4
 
 
 def test_tried_once(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
-    monkeypatch.setattr(kernels, "_agrees", lambda name, device: not tried.append(name))
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    assert kernels._right_here("gated", "cuda", 0)
-    assert kernels._right_here("gated", "cuda", 0)
+    monkeypatch.setattr(kernels, "_agreed", lambda name, device, here: tried.append(name) or False)
+    assert not kernels._right_here("gated", "cuda", 0)
+    assert not kernels._right_here("gated", "cuda", 0)
     assert tried == ["gated"]
 
 
-def test_what_is_wrong_is_said_and_stays_out(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "_agrees", lambda name, device: False)
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    with pytest.warns(UserWarning, match=r"gated: compiled by triton 3\.6\.0 for NVIDIA H200, it is wrong"):
-        assert not kernels._right_here("gated", "cuda", 0)
-    assert not kernels._right_here("gated", "cuda", 0)
-
-
-def test_during_a_capture_nothing_is_tried(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "_agrees", lambda name, device: True)
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-    assert not kernels._right_here("gated", "cuda", 0)
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    assert kernels._right_here("gated", "cuda", 0)
+def test_an_interpreter_is_not_tried(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "_agreed", lambda name, device, here: False)
+    assert kernels._right_here("gated", "cpu", None)
 
 
 def checked_on(plan: RegionPlan, device: str) -> RegionPlan:
