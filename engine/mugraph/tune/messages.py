@@ -101,7 +101,7 @@ class Ok:
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """error: largest difference to the reference in double precision over its largest value; limit: what was allowed."""
+    """error: largest difference to the exact result over its largest value; limit: what was allowed."""
 
     passed: bool
     error: float
