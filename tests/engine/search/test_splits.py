@@ -7,15 +7,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
-from mugraph.ir.block import BlockGraph, Candidate, Loop
+from mugraph.ir.block import BlockGraph, Candidate, Loop, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_block, check_candidate
 from mugraph.ir.target import TARGETS
 from mugraph.search import Limits, topologies
+from mugraph.search.cost import estimate_us
 from mugraph.search.neighbours import neighbours
 from mugraph.search.schedules import best, schedules
-from mugraph.search.split_schedules import kernel_candidates, split_candidates
+from mugraph.search.split_schedules import kernel_candidates, split_candidates, with_then
 from mugraph.search.splits import Cut, cuts, part_counts
 from mugraph.verify.verifier import verify_topologies, verify_topology
 from workloads import attention, gated_mlp, gemm_chain, lora, rmsnorm_linear
@@ -211,3 +212,42 @@ def test_chains_outside_loops_that_the_compiler_gets_wrong_are_not_offered() -> 
     assert swapped(looped, "h200")
     # A product of sums that a loop made is not meant.
     assert any(candidate.schedule.swap for candidate in kernel_candidates(blocks_of(lora(), 64), H200))
+
+
+MEASURED = [
+    # H200, CUDA graphs, cold L2, 2026-11-21, Triton 3.6: program, parts, both schedules, microseconds
+    (
+        attention(32, 16, 4096, 64), "n", 4,
+        Schedule((("b", 1), ("n_split", 1), ("e", 64), ("q", 16)), {"n_part": 256}, True, 4, 3),
+        Schedule((("b", 2), ("q", 1), ("e", 32)), {}, False, 2, 2),
+        13.5,
+    ),
+    (
+        gated_mlp(), "h", 4,
+        Schedule((("n", 64), ("h_split", 1), ("m", 16)), {"h_part": 64}, True, 4, 5),
+        Schedule((("n", 16), ("m", 1)), {}, False, 4, 2),
+        21.4,
+    ),
+    (
+        rmsnorm_linear(), "h", 16,
+        Schedule((("n", 128), ("h_split", 1), ("m", 16)), {"h_part": 64}, True, 8, 4),
+        Schedule((("n", 16), ("m", 1)), {}, False, 4, 2),
+        19.1,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", MEASURED, ids=lambda row: row[0].name)
+def test_estimates_of_pairs_are_near_what_was_measured(
+    row: tuple[TensorProgram, str, int, Schedule, Schedule, float],
+) -> None:
+    program, axis, count, one, two, us = row
+    ratios: list[float] = []
+    for cut in cuts_of(program, 64):
+        first, second = cut.at(count)
+        if cut.axis == axis and first.loop_axes == tuple(one.loops) and not second.loops:
+            a = Candidate(first, one, estimate_us(first, one, H200))
+            b = Candidate(second, two, estimate_us(second, two, H200))
+            ratios.append(with_then(a, b, H200).estimate_us / us)
+    assert ratios
+    assert 0.75 < min(ratios) < 1.33  # of the best of the topologies that these schedules are for
