@@ -262,7 +262,7 @@ describe("VS Code", { timeout: 600_000 }, () => {
     );
     await pause(300);
     await code.screenshot("graph-light");
-    await code.command("View: Close All Groups");
+    await code.startOver();
     await code.open(FILE);
     await code.lens(FOUND);
     const hover = await code.hover("self.norm(x");

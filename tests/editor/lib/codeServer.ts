@@ -12,6 +12,7 @@ export const QUIET_SETTINGS = {
   "chat.disableAIFeatures": true,
   "editor.autoClosingBrackets": "never",
   "editor.autoClosingQuotes": "never",
+  "editor.autoSurround": "never",
   "editor.fontSize": 14,
   "editor.minimap.enabled": false,
   "extensions.autoCheckUpdates": false,

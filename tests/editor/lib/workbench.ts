@@ -170,6 +170,7 @@ export class Workbench {
     await this.locate("{");
     await this.page.locator(".editor-instance .view-lines").first().click();
     await this.page.keyboard.press("Control+a");
+    await this.page.keyboard.press("Delete");
     await this.page.keyboard.insertText(text);
     await this.page.locator(".tab.dirty").waitFor();
     await this.save();
