@@ -240,11 +240,25 @@ describe("VS Code", { timeout: 600_000 }, () => {
     await until("the red item", async () => (await code.status().innerHTML()).includes("codicon-error"));
     await pause(3000);
     assert.deepEqual(pids("-m mugraph_server"), []);
+    await code.lens(FOUND);
     await code.screenshot("breaker");
     await code.status().click();
     await code.choose(/Restart/);
     await until("a server", () => pids("-m mugraph_server").length > 0);
     await idle();
+    await code.lens(FOUND);
+  });
+
+  step("the walkthrough leads to a sample, and knows what is done", async () => {
+    await code.command("mugraph: Get Started");
+    await code.page.getByText("Faster PyTorch with mugraph").first().waitFor();
+    const done = code.page.locator(".getting-started-step .codicon-getting-started-step-checked:visible");
+    await done.first().waitFor();
+    await code.page.getByText("Open a PyTorch file").first().click();
+    await pause(500);
+    await code.screenshot("walkthrough");
+    await code.page.getByRole("button", { name: "Open a sample" }).first().click();
+    await until("the sample", () => existsSync(workspace.path("mugraph_sample.py")));
     await code.lens(FOUND);
   });
 

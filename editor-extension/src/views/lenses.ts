@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { place, type Remembered } from "../common/lensMemory";
+import { merge, place, type Remembered } from "../common/lensMemory";
 import type { Server } from "../common/server";
 
 /** The last lenses of each document, shown while no server is there to give new ones. */
@@ -22,16 +22,19 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
   remember(document: vscode.TextDocument, lenses: readonly vscode.CodeLens[]): void {
     const kept = lenses.map((lens) => {
       const line = lens.range.start.line;
-      return { line, text: line < document.lineCount ? document.lineAt(line).text : "", lens };
+      const text = line < document.lineCount ? document.lineAt(line).text : "";
+      // Results can be clicked.
+      return { line, text, lens, isResult: (lens.command?.command ?? "") !== "" };
     });
-    this.byUri.set(document.uri.toString(), kept);
+    const uri = document.uri.toString();
+    this.byUri.set(uri, merge(this.byUri.get(uri) ?? [], kept));
   }
 
   provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
     if (this.server === undefined || this.server.client !== undefined) return [];
     const kept = this.byUri.get(document.uri.toString()) ?? [];
-    return place(kept, document.lineCount, (line) => document.lineAt(line).text).map(({ line, lens }) => {
-      const title = lens.command?.title ?? "mugraph";
+    return place(kept, document.lineCount, (line) => document.lineAt(line).text).map(({ line, lens, isResult }) => {
+      const title = isResult && lens.command !== undefined ? lens.command.title : "mugraph is not running";
       return new vscode.CodeLens(new vscode.Range(line, 0, line, 0), { title, command: "" });
     });
   }
