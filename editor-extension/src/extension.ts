@@ -33,6 +33,7 @@ export function activate(context: vscode.ExtensionContext): void {
   lenses.begin(server);
   const change = new Change(server);
   const graph = new GraphPanel(server, context.extensionUri, log);
+  const status = new Status(server);
   const installer = new Installer(server, () => python.find(vscode.workspace.workspaceFolders?.[0]?.uri ?? first()));
   let soon: NodeJS.Timeout | undefined;
   const refresh = () => {
@@ -46,8 +47,8 @@ export function activate(context: vscode.ExtensionContext): void {
     server,
     change,
     graph,
-    new Status(server),
-    ...registerCommands({ server, change, graph, installer, log, root: context.extensionUri }),
+    status,
+    ...registerCommands({ server, change, graph, installer, log, status }),
     server.onPhase((phase) => {
       if (phase.kind === "missing") void installer.missing(phase.python, phase.chosenBy);
       if (phase.kind === "failed") void offerRestart(phase.why);

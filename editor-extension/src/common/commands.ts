@@ -6,6 +6,7 @@ import { Installer, selectInterpreter } from "./install";
 import { keysOf } from "./keys";
 import { openSample } from "./sample";
 import type { Server } from "./server";
+import type { Status } from "./status";
 
 export interface CommandParts {
   readonly server: Server;
@@ -13,7 +14,7 @@ export interface CommandParts {
   readonly graph: GraphPanel;
   readonly installer: Installer;
   readonly log: vscode.LogOutputChannel;
-  readonly root: vscode.Uri;
+  readonly status: Status;
 }
 
 export function registerCommands(parts: CommandParts): vscode.Disposable[] {
@@ -55,8 +56,10 @@ export function registerCommands(parts: CommandParts): vscode.Disposable[] {
     },
     "mugraph.openLogFile": () => execute(server, "mugraph.showLog"),
     "mugraph.diagnosticsReport": () => report(server),
-    "mugraph.openWalkthrough": () =>
-      Promise.resolve(vscode.commands.executeCommand("workbench.action.openWalkthrough", "mugraph.mugraph#start", false)),
+    "mugraph.openWalkthrough": async () => {
+      await vscode.commands.executeCommand("workbench.action.openWalkthrough", "mugraph.mugraph#start", false);
+      await parts.status.announce();
+    },
     "mugraph.openSample": () => openSample(),
   };
   return Object.entries(commands).map(([name, run]) =>

@@ -60,9 +60,29 @@ export class Status implements vscode.Disposable {
           : undefined;
     if (showsPython()) this.bar.show();
     else this.bar.hide();
-    void vscode.commands.executeCommand("setContext", "mugraph.ready", status !== undefined);
-    void vscode.commands.executeCommand("setContext", "mugraph.found", (status?.regions.improved ?? 0) > 0);
-    void vscode.commands.executeCommand("setContext", "mugraph.applied", (status?.regions.applied ?? 0) > 0);
+    void setContexts(this.contexts());
+  }
+
+  /** The walkthrough's steps are ticked when a context changes, so those that hold already have to change once more. */
+  async announce(): Promise<void> {
+    const now = this.contexts();
+    await setContexts(Object.fromEntries(Object.keys(now).map((name) => [name, false])));
+    await setContexts(now);
+  }
+
+  private contexts(): Record<string, boolean> {
+    const { status } = this.server;
+    return {
+      "mugraph.ready": status !== undefined,
+      "mugraph.found": (status?.regions.improved ?? 0) > 0,
+      "mugraph.applied": (status?.regions.applied ?? 0) > 0,
+    };
+  }
+}
+
+async function setContexts(values: Record<string, boolean>): Promise<void> {
+  for (const [name, value] of Object.entries(values)) {
+    await vscode.commands.executeCommand("setContext", name, value);
   }
 }
 
