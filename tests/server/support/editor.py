@@ -213,32 +213,7 @@ class Editor:
         self.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
     def apply(self, edit: Json) -> None:
-        """As an editor applies it: files first as they come, versions compared, nothing done that was not asked."""
-        changes: list[Json] = edit.get("documentChanges") or []
-        for change in changes:
-            kind = change.get("kind")
-            if kind == "create":
-                path = path_of(change["uri"])
-                if path.exists():
-                    assert change["options"].get("overwrite"), f"{path} exists already"
-                path.write_text("")
-            elif kind == "delete":
-                path_of(change["uri"]).unlink()
-            else:
-                self._apply_text(change)
-        others: dict[str, Json] = edit.get("changes") or {}
-        for uri, edits in others.items():
-            self._apply_text({"textDocument": {"uri": uri, "version": None}, "edits": edits})
-
-    def _apply_text(self, change: Json) -> None:
-        uri, version = change["textDocument"]["uri"], change["textDocument"].get("version")
-        if uri in self.texts:
-            assert version in (None, self.versions[uri]), "an edit for another version"
-            self.rewrite(uri, applied(self.texts[uri], change["edits"]))
-            return
-        path = path_of(uri)
-        before = path.read_bytes().decode() if path.exists() else ""
-        path.write_bytes(applied(before, change["edits"]).encode())
+        apply_edit(edit, self.texts, self.versions, self.rewrite)
 
     # --- what is shown --------------------------------------------------------------------------------------------
 
@@ -399,6 +374,39 @@ class Editor:
 
 def path_of(uri: str) -> Path:
     return Path(unquote(urlparse(uri).path))
+
+
+def apply_edit(
+    edit: Json, texts: Mapping[str, str], versions: Mapping[str, int | None], rewrite: Callable[[str, str], None]
+) -> None:
+    """As an editor applies it: files first as they come, versions compared, nothing done that was not asked.
+
+    texts, versions: of what is open, by URI. rewrite: gives one of those another text."""
+
+    def change_text(uri: str, version: int | None, edits: Sequence[Json]) -> None:
+        if uri in texts:
+            assert version in (None, versions[uri]), "an edit for another version"
+            rewrite(uri, applied(texts[uri], edits))
+            return
+        path = path_of(uri)
+        before = path.read_bytes().decode() if path.exists() else ""
+        path.write_bytes(applied(before, edits).encode())
+
+    changes: list[Json] = edit.get("documentChanges") or []
+    for change in changes:
+        kind = change.get("kind")
+        if kind == "create":
+            path = path_of(change["uri"])
+            if path.exists():
+                assert change["options"].get("overwrite"), f"{path} exists already"
+            path.write_text("")
+        elif kind == "delete":
+            path_of(change["uri"]).unlink()
+        else:
+            change_text(change["textDocument"]["uri"], change["textDocument"].get("version"), change["edits"])
+    others: dict[str, Json] = edit.get("changes") or {}
+    for uri, edits in others.items():
+        change_text(uri, None, edits)
 
 
 def applied(text: str, edits: Sequence[Json]) -> str:
