@@ -8,10 +8,9 @@ from pathlib import Path
 
 import psutil
 
-from tests.server.support.editor import Editor, wait_gone
+from tests.server.support.editor import Editor, slack, wait_gone
 
 REPOSITORY = Path(__file__).parents[2]
-SAMPLES = sorted((REPOSITORY / "samples").glob("*.py"))
 _SECONDS = 180
 _SETTINGS = {"search": {"budget": 1}}
 
@@ -36,6 +35,7 @@ def test_a_command_that_stands_for_ssh_and_a_buffer_that_was_never_saved(tmp_pat
         assert not (root / "unsaved.py").exists()
         engine = one.status()["engines"][0]
         assert engine["state"] == "running"
+        assert _used_while_idle(one) < 0.01
         line = (one.diagnostics(uri) or [])[0]["range"]["start"]["line"]
         one.choose(uri, line, "Replace")
         assert "unsaved_mugraph" in one.texts[uri]
@@ -63,6 +63,7 @@ def test_the_editor_is_gone_in_the_middle_of_a_search(tmp_path: Path) -> None:
         one.process.stdin.close()
         assert wait_gone(family, 2) == []
         assert time.monotonic() - began <= 2
+        assert one.garbage == b""
     finally:
         one.kill()
 
@@ -78,7 +79,7 @@ def test_search_and_shutdown_leave_nothing(tmp_path: Path) -> None:
         began = time.monotonic()
         one.command("mugraph.cancel", uri)
         one.until(lambda: one.status().get("searching") == 0, 5, "the end of the search")
-        assert time.monotonic() - began <= 0.2 + 0.3  # the engine's, and a busy machine's
+        assert time.monotonic() - began <= (0.2 + 0.3) * slack()  # the engine's, and the way there and back
         one.command("mugraph.searchAgain", uri)
         one.until(lambda: one.status().get("regions", {}).get("searching"), _SECONDS, "another search")
         family = one.family()
@@ -86,6 +87,7 @@ def test_search_and_shutdown_leave_nothing(tmp_path: Path) -> None:
         assert one.quit() == 0
         assert time.monotonic() - began <= 2
         assert wait_gone(family, 1) == []
+        assert one.garbage == b""
         assert not [p for p in psutil.process_iter(["cmdline"]) if str(root) in " ".join(p.info["cmdline"] or ())]
     finally:
         one.kill()
@@ -94,6 +96,20 @@ def test_search_and_shutdown_leave_nothing(tmp_path: Path) -> None:
 def _settled(client: Editor, uri: str) -> None:
     client.until(lambda: _lens_states(client, uri), _SECONDS, "the end of its search")
     client.until(lambda: client.status().get("state") == "idle", _SECONDS, "an idle engine")
+
+
+def _used_while_idle(client: Editor) -> float:
+    """Of one core, by the server, the engine and what they have started."""
+    time.sleep(0.5)
+    family = client.family()
+
+    def used() -> float:
+        return sum(sum(process.cpu_times()[:2]) for process in family)
+
+    before, messages = used(), len(client.notifications) + len(client.asked)
+    time.sleep(4)
+    assert len(client.notifications) + len(client.asked) == messages
+    return (used() - before) / 4
 
 
 def _lens_states(client: Editor, uri: str) -> bool:

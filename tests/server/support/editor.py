@@ -442,6 +442,11 @@ def wait_gone(processes: Sequence[psutil.Process], seconds: float) -> list[psuti
     return left
 
 
+def slack() -> float:
+    """How much longer things take because others use the machine as well; 1 on one that is ours alone."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def _lives(process: psutil.Process) -> bool:
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

@@ -313,6 +313,7 @@ def misbehave(told: dict[str, Any], moment: str) -> None:
         case "hang":
             note("log", "hanging")
             os.kill(os.getpid(), signal.SIGSTOP)
+            time.sleep(10_000)  # this thread may run on until another has taken the signal
         case "silent":
             time.sleep(10_000)
         case "bad-json":
