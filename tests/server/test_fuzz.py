@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +12,7 @@ from typing import Any, cast
 import psutil
 
 from tests.server.conftest import MakeEditor
-from tests.server.support.editor import Editor
+from tests.server.support.editor import Editor, applied
 from tests.server.support.texts import IMPROVED
 
 _METHODS = [
@@ -173,6 +174,63 @@ def test_ten_thousand_messages(editor: MakeEditor, root: Path) -> None:
     assert server.memory_info().rss - before < 60_000_000
     assert len(server.children()) == 1
     assert client.report()["engines"][0]["restarts"] == 0
+
+
+_PIECES = ["a", "b", " ", "\n", "\r\n", "é", "μ", "𝄞", "👩‍🔬", "\u2028", "\t", "x = 1\n"]
+
+
+def test_the_servers_text_is_the_clients_after_each_edit(editor: MakeEditor, root: Path) -> None:
+    """Random edits of a docstring, several in a message, some past the end of a line or inside a character. What the
+    server holds is what it would hand to the engine."""
+    chance = random.Random(5)
+    client: Editor = editor()
+    uri = client.open(root / "model.py", '"""\nwords\n𝄞 more\n"""\n' + IMPROVED)
+    (found,) = client.wait_codes(uri, "improved")
+    asked = {"uri": uri, "keys": [found["data"]["key"]]}
+    for _ in range(400):
+        changes: list[Any] = []
+        for _ in range(chance.choice([1, 1, 1, 2, 5])):
+            text = client.texts[uri]
+            lines = re.split(r"\r\n|\r|\n", text)
+            last = lines.index('"""', 1) - 1
+            if last < 1:  # everything went
+                span, new = _span((1, 0), (1, 0)), "words\n"
+            else:
+                start, end = sorted((_place(chance, lines, last), _place(chance, lines, last)))
+                span, new = _span(start, end), "".join(chance.choices(_PIECES, k=chance.randrange(5)))
+            if len(lines) > 60:
+                span, new = _span((1, 0), (last, 0)), ""
+            understood = {**span, **{name: _whole(lines, span[name]) for name in ("start", "end")}}
+            client.texts[uri] = applied(text, [{"range": understood, "newText": new}])
+            changes.append({"range": span, "text": new})
+        client.changed(uri, changes)
+        assert client.request("mugraph/preview", asked)["before"] == client.texts[uri]
+
+
+def _place(chance: random.Random, lines: list[str], last: int) -> tuple[int, int]:
+    """In UTF-16 units: mostly in the line, seldom past its end, anywhere within a character."""
+    number = chance.randint(1, last)
+    length = _units(lines[number])
+    return number, chance.randint(0, length) if chance.random() < 0.9 else length + chance.randrange(1, 9)
+
+
+def _span(start: tuple[int, int], end: tuple[int, int]) -> dict[str, Any]:
+    names = "start", "end"
+    return {name: {"line": at[0], "character": at[1]} for name, at in zip(names, (start, end), strict=True)}
+
+
+def _whole(lines: list[str], at: dict[str, int]) -> dict[str, int]:
+    """The place that is meant: no further than the line's end, and before a character rather than inside."""
+    character = 0
+    for piece in lines[at["line"]]:
+        if character + _units(piece) > at["character"]:
+            break
+        character += _units(piece)
+    return {"line": at["line"], "character": character}
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
 
 
 def test_messages_before_initialize_are_refused(editor: MakeEditor) -> None:
