@@ -63,11 +63,10 @@ export class Status implements vscode.Disposable {
     void setContexts(this.contexts());
   }
 
-  /** The walkthrough's steps are ticked when a context changes, so those that hold already have to change once more. */
+  /** The walkthrough ticks a step when its context becomes true, and only once: what held before needs another one. */
   async announce(): Promise<void> {
-    const now = this.contexts();
-    await setContexts(Object.fromEntries(Object.keys(now).map((name) => [name, false])));
-    await setContexts(now);
+    const now = Object.entries(this.contexts());
+    await setContexts(Object.fromEntries(now.map(([name, value]) => [`${name}Before`, value])));
   }
 
   private contexts(): Record<string, boolean> {
