@@ -20,7 +20,7 @@ _HOVERS, _CHANGES, _SAVES = 2_000, 20_000, 100
 
 def main() -> None:
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}")
-    for measure in (start_up, hover, hover_real, large_file, memory, save_storm, idle):
+    for measure in (start_up, hover, hover_real, on_save, cancel_real, large_file, memory, save_storm, idle):
         with tempfile.TemporaryDirectory() as folder:
             measure(_Place(Path(folder)))
 
@@ -81,6 +81,33 @@ def hover_real(place: _Place) -> None:
         "hover during a search of the real engine",
         spread(lambda: client.hover(uri, found["line"], found["character"]), _HOVERS),
     )
+    client.quit()
+
+
+def on_save(place: _Place) -> None:
+    """What a client asks before it writes a file, where its user wants the fixes of other servers."""
+    client = place.editor()
+    uri = place.improved(client)
+    say("code actions on save", spread(lambda: client.actions(uri, 5, ["source.fixAll"]), _HOVERS))
+    client.quit()
+
+
+def cancel_real(place: _Place) -> None:
+    """From the command to the server's word that nothing is searched any more."""
+    sample = Path(__file__).parents[3] / "samples" / "llama_block.py"
+    client = place.editor(real=True, search={"budget": 600})
+    uri = client.open(place.root / "model.py", sample.read_text())
+    times: list[float] = []
+    for _ in range(5):
+        client.until(lambda: client.status().get("regions", {}).get("searching"), 120)
+        time.sleep(0.5)
+        began = time.perf_counter()
+        client.command("mugraph.cancel", uri)
+        client.until(lambda: client.status().get("searching") == 0)
+        times.append(time.perf_counter() - began)
+        client.command("mugraph.searchAgain", uri)
+    times.sort()
+    say("cancelled in the middle of a search", f"median {1e3 * times[2]:.0f} ms, worst {1e3 * times[-1]:.0f} ms")
     client.quit()
 
 
