@@ -70,12 +70,20 @@ def verify(
 
 @app.command()
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(help="Samples; all of them when none is named.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Samples; all of them when none is named. Or: search, then programs of the papers."),
+    ] = None,
     json: _Json = False,
     budget: Annotated[float, typer.Option(min=0.1, help="Seconds for the search of one kernel.")] = 20.0,
     samples: Annotated[Path, typer.Option(help="The folder of the samples.")] = Path("samples"),
 ) -> int:
-    """Time the samples' kernels against eager PyTorch, torch.compile and its max-autotune mode."""
+    """Time the samples' kernels against eager PyTorch, torch.compile and its max-autotune mode; with the word search,
+    the search itself on the papers' programs."""
+    if names and names[0] == "search":
+        from mugraph.commands.bench_search import bench_search
+
+        return bench_search(names[1:], samples, budget, as_json=json)
     from mugraph.commands.bench import bench as command
 
     return command(names or [], samples, budget, as_json=json)

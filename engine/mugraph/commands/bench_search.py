@@ -1,0 +1,177 @@
+"""`mugraph bench search [PROGRAMS]`: how long the search takes on the papers' programs, and whether it finds what the
+papers found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
+from mugraph.commands.forms import Form
+from mugraph.commands.papers import PROGRAMS, Paper
+from mugraph.events import SearchReport
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.target import Target
+from mugraph.search.limits import Limits, NotSearchable
+from mugraph.search.run import Search
+from mugraph.search.split_schedules import kernel_candidates
+from mugraph.search.splits import cuts, part_counts
+from mugraph.trace.pieces import pieces
+from mugraph.trace.region import LaxPiece, Trace
+from mugraph.trace.tracer import trace_file
+from mugraph.tune.device import detect, resolve
+from mugraph.verify.verifier import verify_topologies, verify_topology
+
+_TRIES = 4
+"""Matches of a form that are verified, until one passes."""
+_PLAIN = partial(Console, highlight=False, soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class Result:
+    """named: forms of the papers that are among what was found, and passed verification. unnamed: the other forms"""
+
+    search: SearchReport
+    named: tuple[str, ...]
+    unnamed: tuple[str, ...]
+
+
+def bench_search(names: Sequence[str], folder: Path, budget_s: float, *, as_json: bool) -> int:
+    """Exit status: 1 where a program could not be searched. names: of programs, all for none. Raises WrongUsage."""
+    chosen = programs_called(names)
+    if not folder.is_dir():
+        raise WrongUsage(f"there are no samples in {folder}; say where they are with --samples")
+    target = resolve("auto", detect())
+    traces: dict[str, Trace] = {}
+    results: dict[str, Result] = {}
+    for name, paper in chosen.items():
+        if paper.file not in traces:
+            traces[paper.file] = trace_file(folder / f"{paper.file}.py")
+        programs = list(searched_in(traces[paper.file], paper))
+        if not programs:
+            errors = traces[paper.file].errors
+            say_error(errors[0] if errors else f"nothing in {paper.file}.py is a {paper.function} to search")
+            continue
+        try:
+            results[name] = together([searched(program, paper.forms, target, budget_s) for program in programs])
+        except NotSearchable as error:
+            say_error(f"{name}: {error}")
+            continue
+        if not as_json:
+            _print(name, results[name], heading=len(results) == 1)
+    if as_json:
+        print_json({"programs": [{"name": name, **row(result)} for name, result in results.items()]})
+    return OK if len(results) == len(chosen) else FAILED
+
+
+def programs_called(names: Sequence[str]) -> Mapping[str, Paper]:
+    """Case does not matter. Raises WrongUsage."""
+    known = {name.lower(): name for name in PROGRAMS}
+    unknown = [name for name in names if name.lower() not in known]
+    if unknown:
+        raise WrongUsage(f"no program is called {', '.join(unknown)}; there are {', '.join(PROGRAMS)}")
+    return {known[name.lower()]: PROGRAMS[known[name.lower()]] for name in names} if names else PROGRAMS
+
+
+def searched_in(trace: Trace, paper: Paper) -> Iterator[TensorProgram]:
+    """The programs the pipeline would search for the paper's function."""
+    for region in trace.regions:
+        if region.function == paper.function and region.status is None:
+            yield from (piece.program for piece in pieces(region) if isinstance(piece, LaxPiece))
+
+
+def searched(program: TensorProgram, forms: Sequence[Form], target: Target, budget_s: float) -> Result:
+    """Search, verify the first hit, schedule; then look for the forms, which is not timed. Raises NotSearchable."""
+    began = time.monotonic()
+    search = Search(program, Limits(seconds=budget_s))
+    first: float | None = None
+    blocks: list[BlockGraph] = []
+    for found in search.run():
+        blocks.append(found.block)
+        if first is None and verify_topology(program, found.block).passed:
+            first = time.monotonic() - began
+    candidates = kernel_candidates(blocks, target)
+    spent, stats = time.monotonic() - began, search.stats
+    report = SearchReport(
+        first,
+        spent,
+        stats.topologies,
+        len(candidates),
+        stats.complete,
+        stats.complete_to,
+        stats.ended_by,
+        stats.pruned,
+    )
+    named = tuple(form.name for form in forms if is_among(form, program, blocks))
+    return Result(report, named, tuple(form.name for form in forms if form.name not in named))
+
+
+def is_among(form: Form, program: TensorProgram, blocks: Sequence[BlockGraph]) -> bool:
+    """Is a topology, or a split of one, of this form and equal to the program?"""
+    tried = 0
+    for kernels in split(blocks) if form.handed else ((block,) for block in blocks):
+        if not form.matches(kernels):
+            continue
+        if verify_topologies(program, [(kernel, None) for kernel in kernels]).passed:
+            return True
+        tried += 1
+        if tried == _TRIES:
+            return False
+    return False
+
+
+def split(blocks: Sequence[BlockGraph]) -> Iterator[tuple[BlockGraph, BlockGraph]]:
+    """Every split of every topology, in the most parts."""
+    for block in blocks:
+        for cut in cuts(block):
+            counts = part_counts(block.sizes[cut.axis])
+            if counts:
+                yield cut.at(counts[-1])
+
+
+def together(results: Sequence[Result]) -> Result:
+    """Of the search units of one program."""
+    report = results[0].search
+    for result in results[1:]:
+        report = report + result.search
+    named = {name for result in results for name in result.named}
+    wanted = (*results[0].named, *results[0].unnamed)
+    return Result(
+        report, tuple(name for name in wanted if name in named), tuple(name for name in wanted if name not in named)
+    )
+
+
+def row(result: Result) -> dict[str, object]:
+    report = result.search
+    return {
+        "first_verified_s": report.first_verified_s,
+        "total_s": report.total_s,
+        "topologies": report.topologies,
+        "candidates": report.candidates,
+        "complete": report.complete,
+        "named": list(result.named),
+    }
+
+
+def _print(name: str, result: Result, *, heading: bool) -> None:
+    """A line as soon as a program is done, and one for each form."""
+    console, report = _PLAIN(), result.search
+    if heading:
+        console.print(
+            f"{'program':<10}{'first verified':>15}{'total':>9}{'topologies':>12}{'candidates':>12}  ended by"
+        )
+    first = "-" if report.first_verified_s is None else f"{report.first_verified_s:.2f} s"
+    ending = report.ended_by if report.complete else f"{report.ended_by}, complete to {report.complete_to} operators"
+    console.print(
+        f"{name:<10}{first:>15}{report.total_s:>7.1f} s{report.topologies:>12}{report.candidates:>12}  {ending}"
+    )
+    for form in result.named:
+        console.print(f"{'':<10}found: {form}", markup=False)
+    for form in result.unnamed:
+        console.print(f"{'':<10}not found: {form}", markup=False)

@@ -1,0 +1,74 @@
+"""The papers' programs, as the samples write them, and the μGraphs the papers found for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mugraph.commands.forms import Form
+
+_SUMS = "accum[h](sum[h](mul(x, x)))"
+_RMSNORM = (
+    Form("RMSNorm and MatMul in one kernel (Mirage, Figure 3b)", f"div(accum[h](dot[h](_, _)), sqrt(~{_SUMS}))"),
+    Form(
+        "RMSNorm and MatMul, split across the grid",
+        "div(sum[s](a), sqrt(~sum[s](b)))",
+        {"a": "accum[p](dot[p](_, _))", "b": "accum[p](sum[p](mul(x, x)))"},
+    ),
+)
+_FLASH = "div(accum[n](dot[n](exp(s), v)), accum[n](sum[n](exp(s))))"
+_PARTS = {"a": "accum[p](dot[p](exp(s), v))", "b": "accum[p](sum[p](exp(s)))"}
+_PRODUCT = "~dot[d](q, k)"
+_ATTENTION = (
+    Form("FlashAttention's form", _FLASH.replace("exp(s)", f"exp({_PRODUCT})")),
+    Form(
+        "FlashDecoding's form (Mirage v1, Figure 4b)",
+        "div(sum[s](a), sum[s](b))",
+        {name: part.replace("exp(s)", f"exp({_PRODUCT})") for name, part in _PARTS.items()},
+    ),
+)
+_QKNORM = (
+    Form("QKNorm and attention in one kernel (Mirage, Figure 8b)", _FLASH, roots={"s": 2}),
+    Form("QKNorm and attention, split across the grid", "div(sum[s](a), sum[s](b))", _PARTS, {"s": 2}),
+)
+_GATED = "mul(accum[h](dot[h](x, w)), silu(accum[h](dot[h](x, u))))"
+_LORA = "add(accum[h](dot[h](x, w)), dot[r](accum[h](dot[h](x, a)), b))"
+_MLP = Form(
+    "MLP: part of the first product's sum in the first kernel, the rest in the second (Mirage v1, Figure 10b)",
+    "add(dot[r](relu(sum[s](a)), b), _)",
+    {"a": "accum[p](dot[p](x, w))"},
+)
+_CHAIN = (
+    Form("tiling expression nk (MCFuser, Figure 6a)", "accum[n](dot[n](accum[k](dot[k](a, b)), d))"),
+    Form("tiling expression nk with k of extent 1 (MCFuser, Figure 4b)", "accum[n](dot[n](dot[k](a, b), d))"),
+)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A program of the papers. file: of the samples, without ".py". function: in it"""
+
+    file: str
+    function: str
+    forms: tuple[Form, ...] = ()
+
+
+PROGRAMS: dict[str, Paper] = {
+    "RMSNorm": Paper("rmsnorm_linear", "RMSNormLinear.forward", _RMSNORM),
+    "GatedMLP": Paper(
+        "gated_mlp", "gated_mlp", (Form("GatedMLP in one kernel, one loop (Mirage, Figure 10b)", _GATED),)
+    ),
+    "LoRA": Paper(
+        "lora",
+        "lora",
+        (Form("LoRA in one kernel, one loop (Mirage, Figure 9b; products are added, not joined)", _LORA),),
+    ),
+    "nTrans": Paper("norm_transformer", "norm_transformer", (Form("nTrans in one kernel", "div(_, sqrt(_))"),)),
+    "GQA": Paper("gqa_attention", "gqa_attention", _ATTENTION),
+    "QKNorm": Paper("qknorm_attention", "qknorm_attention", _QKNORM),
+    "MHA": Paper("mha", "mha", _ATTENTION),
+    "MQA": Paper("mqa", "Model.forward", _ATTENTION),
+    "MLP": Paper("mlp_adapter", "Model.forward", (_MLP,)),
+    "MoE": Paper("moe", "moe"),
+    **{f"G{i}": Paper("gemm_chain", f"g{i}", _CHAIN) for i in range(1, 13)},
+    **{f"S{i}": Paper("self_attention", f"s{i}", _ATTENTION) for i in range(1, 10)},
+}
