@@ -106,8 +106,12 @@ describe("VS Code", { timeout: 600_000 }, () => {
     assert.ok((await rows.allTextContents()).some((text) => /Replace with generated Triton kernel/.test(text)));
     await pause(200);
     await code.screenshot("light-bulb");
-    await rows.filter({ hasText: "Show the change first" }).click();
-    await code.page.locator(".monaco-diff-editor").waitFor();
+    await code.page.keyboard.press("Escape");
+    // On a busy machine the menu may be drawn anew under the mouse, and the click is lost.
+    await until("the difference", async () => {
+      await (await code.lightBulb()).filter({ hasText: "Show the change first" }).click();
+      return code.page.locator(".monaco-diff-editor").waitFor({ timeout: 8000 }).then(() => true, () => false);
+    }, 40_000);
     await until("the import of the kernel in the difference", async () => {
       const right = await code.page.locator(".monaco-diff-editor .editor.modified .view-line").allTextContents();
       return right.some((line) => line.replaceAll("\u00a0", " ").includes("rmsnorm_linear_mugraph"));

@@ -19,6 +19,7 @@ export function middleware(parts: MiddlewareParts): Middleware & NonNullable<Lan
     // The editor applies a code action's edit without comparing versions: what was typed while the edit was being
     // worked out would be overwritten in the wrong places.
     resolveCodeAction: async (action, token, next) => {
+      if (action.command !== undefined) return next(action, token); // its edit comes from the server, with versions
       const before = versionsOf(openDocuments());
       const resolved = await next(action, token);
       // Without an edit the server has seen the change itself.
@@ -51,8 +52,6 @@ export function middleware(parts: MiddlewareParts): Middleware & NonNullable<Lan
 }
 
 function openDocuments(): { uri: string; version: number }[] {
-  return vscode.workspace.textDocuments.map((document) => ({
-    uri: document.uri.toString(),
-    version: document.version,
-  }));
+  const python = vscode.workspace.textDocuments.filter((document) => document.languageId === "python");
+  return python.map((document) => ({ uri: document.uri.toString(), version: document.version }));
 }
