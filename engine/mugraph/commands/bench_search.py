@@ -35,9 +35,13 @@ _PLAIN = partial(Console, highlight=False, soft_wrap=True)
 
 @dataclass(frozen=True)
 class Result:
-    """named: forms of the papers that are among what was found, and passed verification. unnamed: the other forms"""
+    """named:   forms of the papers that are among what was found, and passed verification
+    unnamed: the other forms
+    cpu_s:   seconds of processor time in `search.total_s`: what it would be on an idle machine
+    """
 
     search: SearchReport
+    cpu_s: float
     named: tuple[str, ...]
     unnamed: tuple[str, ...]
 
@@ -88,7 +92,7 @@ def searched_in(trace: Trace, paper: Paper) -> Iterator[TensorProgram]:
 
 def searched(program: TensorProgram, forms: Sequence[Form], target: Target, budget_s: float) -> Result:
     """Search, verify the first hit, schedule; then look for the forms, which is not timed. Raises NotSearchable."""
-    began = time.monotonic()
+    began, began_cpu = time.monotonic(), time.process_time()
     search = Search(program, Limits(seconds=budget_s))
     first: float | None = None
     blocks: list[BlockGraph] = []
@@ -97,7 +101,7 @@ def searched(program: TensorProgram, forms: Sequence[Form], target: Target, budg
         if first is None and verify_topology(program, found.block).passed:
             first = time.monotonic() - began
     candidates = kernel_candidates(blocks, target)
-    spent, stats = time.monotonic() - began, search.stats
+    spent, cpu, stats = time.monotonic() - began, time.process_time() - began_cpu, search.stats
     report = SearchReport(
         first,
         spent,
@@ -109,7 +113,7 @@ def searched(program: TensorProgram, forms: Sequence[Form], target: Target, budg
         stats.pruned,
     )
     named = tuple(form.name for form in forms if is_among(form, program, blocks))
-    return Result(report, named, tuple(form.name for form in forms if form.name not in named))
+    return Result(report, cpu, named, tuple(form.name for form in forms if form.name not in named))
 
 
 def is_among(form: Form, program: TensorProgram, blocks: Sequence[BlockGraph]) -> bool:
@@ -142,9 +146,9 @@ def together(results: Sequence[Result]) -> Result:
         report = report + result.search
     named = {name for result in results for name in result.named}
     wanted = (*results[0].named, *results[0].unnamed)
-    return Result(
-        report, tuple(name for name in wanted if name in named), tuple(name for name in wanted if name not in named)
-    )
+    found = tuple(name for name in wanted if name in named)
+    missing = tuple(name for name in wanted if name not in named)
+    return Result(report, sum(result.cpu_s for result in results), found, missing)
 
 
 def row(result: Result) -> dict[str, object]:
@@ -163,14 +167,12 @@ def _print(name: str, result: Result, *, heading: bool) -> None:
     """A line as soon as a program is done, and one for each form."""
     console, report = _PLAIN(), result.search
     if heading:
-        console.print(
-            f"{'program':<10}{'first verified':>15}{'total':>9}{'topologies':>12}{'candidates':>12}  ended by"
-        )
+        times = f"{'first verified':>15}{'total':>9}{'processor':>11}"
+        console.print(f"{'program':<10}{times}{'topologies':>12}{'candidates':>12}  ended by")
     first = "-" if report.first_verified_s is None else f"{report.first_verified_s:.2f} s"
     ending = report.ended_by if report.complete else f"{report.ended_by}, complete to {report.complete_to} operators"
-    console.print(
-        f"{name:<10}{first:>15}{report.total_s:>7.1f} s{report.topologies:>12}{report.candidates:>12}  {ending}"
-    )
+    times = f"{first:>15}{report.total_s:>7.1f} s{result.cpu_s:>9.1f} s"
+    console.print(f"{name:<10}{times}{report.topologies:>12}{report.candidates:>12}  {ending}")
     for form in result.named:
         console.print(f"{'':<10}found: {form}", markup=False)
     for form in result.unnamed:
