@@ -1,0 +1,111 @@
+"""The search's own parts run to the end under one exact bound of operators: with and without expression pruning.
+
+`Search` itself bounds a program by its direct form and shares its time between loop nests; a table by number of
+operators needs neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.program import TensorProgram
+from mugraph.search.abstract import NF, Algebra
+from mugraph.search.extract import Extraction
+from mugraph.search.frame import Frame
+from mugraph.search.reference.sizes import loop_sets
+from mugraph.search.remaining import Remaining
+from mugraph.search.saturate import Saturation
+from mugraph.search.sites import Marks, Sites
+from mugraph.search.topology import Topologies
+
+_UNBOUNDED = 1 << 60
+_POLL = 64
+"""Graphs read off, or turns without one, between two questions whether to stop."""
+
+
+class Unpruned(Saturation):
+    """Saturation without regard to the output's abstract expression: every operator that types is applied.
+
+    To its advantage: two values whose smallest known graphs are too large together are left at that, where the search
+    proper looks again whether others share more. There are too many of them here to be kept.
+    """
+
+    def __init__(self, frame: Frame, max_ops: int, max_values: int) -> None:
+        super().__init__(frame, max_ops, max_values)
+        self._sites = _AnySite(self._algebra, self.goal.nf)
+        self._remaining = _NoDistance(self._algebra, self.goal.nf, (), {}, dots=True)
+
+    def _leads_on(self, nf: NF) -> bool:
+        return True
+
+    def _doubt(self, inputs: tuple[int, ...], distance: int) -> None:
+        pass
+
+    def _binaries(self, index: int) -> None:
+        """What is too large is cut before its expressions are built, which are most of the memory here."""
+        own = self._dags[index].bit_count()
+        for group in list(self._groups.values()):
+            if max(own, group.size) < self.max_ops:
+                self._with_group(index, group)
+            else:
+                self.pruned["size"] += len(group.members)
+
+
+class _AnySite(Sites):
+    def marks(self, x: NF) -> Marks:
+        return Marks(1, 1, 1)
+
+
+class _NoDistance(Remaining):
+    """These bounds follow from abstract expressions as well."""
+
+    def after(self, nf: NF) -> int:
+        return 0
+
+    def within(self, nf: NF) -> int:
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted:
+    """blocks: topologies of all loop sets; values: reached; ended_by: "space", or "cancelled", or "memory"."""
+
+    blocks: tuple[BlockGraph, ...]
+    values: int
+    ended_by: str
+
+
+def exhaust(
+    program: TensorProgram,
+    max_ops: int,
+    max_loops: int = 2,
+    pruned: bool = True,
+    memory: int = 2 << 30,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Exhausted:
+    """Every topology of at most `max_ops` operators, one loop set after the other. memory: bytes, by estimate, of one
+    loop set. Raises NotSearchable."""
+    blocks: list[BlockGraph] = []
+    values = 0
+    for loops in loop_sets(program, max_loops):
+        frame = Frame(program, loops, Algebra())
+        saturation = (Saturation if pruned else Unpruned)(frame, max_ops, _UNBOUNDED)
+        ended_by = ""
+        for turn, _ in enumerate(saturation.steps()):
+            if cancelled():
+                ended_by = "cancelled"
+            elif not turn % _POLL and saturation.bytes > memory:
+                ended_by = "memory"
+            if ended_by:
+                return Exhausted(tuple(blocks), values + len(saturation.values), ended_by)
+        values += len(saturation.values)
+        topologies = Topologies(frame, saturation)
+        for turn, dag in enumerate(Extraction(saturation, max_ops).dags()):
+            block = topologies.build(dag) if dag else None
+            if block is not None:
+                blocks.append(block)
+            if not turn % _POLL and cancelled():
+                return Exhausted(tuple(blocks), values, "cancelled")
+    return Exhausted(tuple(blocks), values, "space")
