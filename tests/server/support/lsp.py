@@ -26,7 +26,7 @@ from pytest_lsp.client import register_lsp_features
 from tests.server.support.editor import apply_edit, wait_gone
 
 _SERVER = [sys.executable, "-m", "mugraph", "server"]
-_SECONDS = 180
+_SECONDS = 400
 
 
 class Session:
@@ -186,8 +186,10 @@ class Document:
 
     async def settled(self) -> None:
         """Its regions are found and searched."""
+        deadline = time.monotonic() + _SECONDS
         titles: list[str] = []
         while not titles or any("searching" in title for title in titles):
+            assert time.monotonic() < deadline, f"{titles}, {self._session.state}"
             titles = [lens.command.title for lens in await self.lenses() if lens.command is not None]
             await asyncio.sleep(0.05)
         await self.until(lambda: self._session.state == "idle", "an idle engine")
@@ -225,8 +227,11 @@ class Document:
         change = types.TextDocumentContentChangeWholeDocument(text)
         self._client.text_document_did_change(types.DidChangeTextDocumentParams(identity, [change]))
 
-    def save(self) -> None:
+    def write(self) -> None:
         self._path.write_bytes(self.text.encode())
+
+    def save(self) -> None:
+        self.write()
         self._client.text_document_did_save(types.DidSaveTextDocumentParams(self._identity, self.text))
 
     def close(self) -> None:
