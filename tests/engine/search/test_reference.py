@@ -112,6 +112,8 @@ def test_the_search_finds_what_algorithm_1_finds(reducing: bool, chunk: int) -> 
         (lora(m=2, h=2, n=2, r=2), 4),
         (gated_mlp(m=2, h=2, n=2), 5),
         (gemm_chain(2, 2, 2, 2, 2), 4),
+        (attention(2, 2, 2, 2), 6),
+        (rmsnorm_linear(m=2, h=2, n=2, eps=False, weight=False), 6),
     ],
     ids=lambda value: getattr(value, "name", value),
 )

@@ -22,7 +22,7 @@ from mugraph.search.topology import Topologies
 
 _UNBOUNDED = 1 << 60
 _POLL = 64
-"""Graphs read off, or turns without one, between two questions whether to stop."""
+"""Graphs read off, or turns of the reading without one, between two questions whether to stop."""
 
 
 class Unpruned(Saturation):
@@ -93,10 +93,10 @@ def exhaust(
         frame = Frame(program, loops, Algebra())
         saturation = (Saturation if pruned else Unpruned)(frame, max_ops, _UNBOUNDED)
         ended_by = ""
-        for turn, _ in enumerate(saturation.steps()):
+        for _ in saturation.steps():
             if cancelled():
                 ended_by = "cancelled"
-            elif not turn % _POLL and saturation.bytes > memory:
+            elif saturation.bytes > memory:
                 ended_by = "memory"
             if ended_by:
                 return Exhausted(tuple(blocks), values + len(saturation.values), ended_by)
