@@ -64,7 +64,8 @@ def test_wrong_ones_do_not(kernels: ModuleType, new: str, said: str) -> None:
         assert not kernels._agreed("gated", CPU, HERE)
 
 
-def test_the_limit_is_that_of_the_precision(kernels: ModuleType) -> None:
+def test_the_limit_is_that_of_the_precision(kernels: ModuleType, on_this_machine) -> None:
+    on_this_machine(kernels)
     ((error, limit),) = kernels._errors("gated", CPU)
     assert 0 < error <= limit < 1e-4
 
