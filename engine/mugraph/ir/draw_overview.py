@@ -23,27 +23,53 @@ MOST = 3
 
 
 def draw_overview(mugraph: MuGraph, theme: Theme = "light") -> str:
-    """A complete SVG document of `WIDTH` by `HEIGHT`."""
+    """A complete SVG document, `WIDTH` wide and at most `HEIGHT` high."""
     kernels = mugraph.kernels if len(mugraph.kernels) <= MOST else mugraph.kernels[: MOST - 1]
     left = len(mugraph.kernels) - len(kernels)
     rows = len(kernels) + (1 if left else 0)
     top = MARGIN + SIZE * 1.6
-    height = (HEIGHT - top - MARGIN * rows) / rows
+    most = (HEIGHT - top - MARGIN * rows) / rows
     flow = f"{', '.join(mugraph.inputs)} → {', '.join(mugraph.outputs)}"
     parts = [_text("flow", MARGIN, MARGIN + SIZE, flow, WIDTH - 2 * MARGIN)]
-    for number, kernel in enumerate(kernels):
-        y = top + number * (height + MARGIN)
-        is_library = isinstance(kernel, LibraryKernel)
-        parts.append(_library(kernel, y, height) if is_library else _kernel(kernel, y, height))
+    y = top
+    for kernel in kernels:
+        height = min(most, _library_height() if isinstance(kernel, LibraryKernel) else _kernel_height(kernel))
+        parts.append(_library(kernel, y, height) if isinstance(kernel, LibraryKernel) else _kernel(kernel, y, height))
+        y += height + MARGIN
     if left:
-        y = top + (rows - 1) * (height + MARGIN) + height / 2
-        parts.append(_text("muted", MARGIN, y, f"and {left} more kernels and calls", WIDTH - 2 * MARGIN))
+        parts.append(_text("muted", MARGIN, y + SIZE, f"and {left} more kernels and calls", WIDTH - 2 * MARGIN))
+        y += SIZE + MARGIN
+    total = min(HEIGHT, y)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {n(WIDTH)} {n(HEIGHT)}" width="{n(WIDTH)}" '
-        f'height="{n(HEIGHT)}" role="img" aria-label="{escape(f"μGraph {mugraph.name}: {flow}")}">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {n(WIDTH)} {n(total)}" width="{n(WIDTH)}" '
+        f'height="{n(total)}" role="img" aria-label="{escape(f"μGraph {mugraph.name}: {flow}")}">\n'
         f"<style>{_style(theme)}</style>\n"
-        f'<rect class="page" width="{n(WIDTH)}" height="{n(HEIGHT)}"/>\n' + "\n".join(parts) + "\n</svg>\n"
+        f'<rect class="page" width="{n(WIDTH)}" height="{n(total)}"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )
+
+
+def _places(kernel: GraphKernel) -> list[tuple[str, list[Op]]]:
+    """Each loop's words and the operators in it, and last those outside of loops."""
+    block = kernel.block
+    around = placement(block)
+    places: list[tuple[str, list[Op]]] = []
+    for path in loop_paths(block.loops).values():
+        words = ", ".join(loop_words(axis, block, kernel.schedule) for axis in path)
+        places.append((words, [op for op in block.block_ops if around[op.name] == path]))
+    outside = [op for op in block.block_ops if not around[op.name]]
+    if outside or not places:
+        places.append(("", outside))
+    return places
+
+
+def _kernel_height(kernel: GraphKernel) -> float:
+    """What shows all operators in one column."""
+    rows = max(bool(words) + len(_shown(operators)) for words, operators in _places(kernel))
+    return SIZE * 2.0 + LINE * rows + MARGIN * 1.5
+
+
+def _library_height() -> float:
+    return SIZE * 3.6
 
 
 def _kernel(kernel: GraphKernel, y: float, height: float) -> str:
@@ -53,15 +79,8 @@ def _kernel(kernel: GraphKernel, y: float, height: float) -> str:
     title = _text("name", 2 * MARGIN, y + SIZE * 1.4, kernel.name, room)
     used = len(_cut(kernel.name, room, BOLD_EM)) * SIZE * BOLD_EM + 2 * MARGIN
     grid = _text("muted", 2 * MARGIN + used, y + SIZE * 1.4, grid_words(kernel), room - used)
-    around = placement(block)
     numbers = constants(block)
-    places: list[tuple[str, list[Op]]] = []  # a loop's words, and the operators in it
-    for path in loop_paths(block.loops).values():
-        words = ", ".join(loop_words(axis, block, kernel.schedule) for axis in path)
-        places.append((words, [op for op in block.block_ops if around[op.name] == path]))
-    outside = [op for op in block.block_ops if not around[op.name]]
-    if outside or not places:
-        places.append(("", outside))
+    places = _places(kernel)
     boxes: list[str] = []
     width = (room - MARGIN * (len(places) - 1)) / len(places)
     first = y + SIZE * 2.0
@@ -92,8 +111,7 @@ def _inside(
 ) -> list[str]:
     """What is computed, operator by operator, in as many columns as it takes; where that is too much, how many
     operators there are."""
-    plain = {Kind.LOAD, Kind.STORE, Kind.ACCUM, Kind.CONST}  # these say where values go, not what they are
-    lines = [f"{op.name} = {expression(op, numbers)}" for op in operators if op.kind not in plain]
+    lines = [f"{op.name} = {expression(op, numbers)}" for op in _shown(operators)]
     rows, most = int(height / LINE), max(1, int(width / COLUMN))
     if len(lines) > rows * most:
         lines = [_operators(op.kind for op in operators)]
@@ -104,6 +122,11 @@ def _inside(
         _text("operator", x + (at // rows) * width / columns, y + LINE * (at % rows + 1), line, width / columns - 8)
         for at, line in enumerate(lines)
     ]
+
+
+def _shown(operators: list[Op]) -> list[Op]:
+    """Without those that say where values go, not what they are."""
+    return [op for op in operators if op.kind not in (Kind.LOAD, Kind.STORE, Kind.ACCUM, Kind.CONST)]
 
 
 def _operators(kinds: Iterable[Kind]) -> str:
