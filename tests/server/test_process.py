@@ -32,10 +32,12 @@ def test_it_brings_neither_torch_nor_the_engine_along() -> None:
     assert of_the_engine <= {f"mugraph.protocol{rest}" for rest in ("", ".codec", ".messages", ".values")}
 
 
-def test_it_is_ready_in_a_second(editor: MakeEditor) -> None:
-    """Of its own time: on a busy machine the clock says little."""
+def test_it_is_ready_soon(editor: MakeEditor) -> None:
+    """Processor time: on a busy machine the clock says little. The limit is for one that also writes the bytecode of
+    its imports; what it takes otherwise is printed by `make bench-server`."""
     used = psutil.Process(editor().process.pid).cpu_times()
-    assert used.user + used.system < 1.0
+    print(f"ready after {used.user + used.system:.2f} s of processor time")
+    assert used.user + used.system < 4.0
 
 
 @pytest.mark.parametrize(

@@ -185,8 +185,11 @@ def test_without_expression_pruning_the_same_graphs_take_more_values() -> None:
     assert unpruned.values > 5 * pruned.values
 
 
-def test_the_ablation_reports_what_it_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_ablation_reports_what_it_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A column ends where it reached the cap, and says so."""
+    monkeypatch.setenv("COLUMNS", "200")  # cells in one line
     file = tmp_path / "ablation.svg"
     assert main(["--cap", "1", "--ops", "2", "11", "12", "--plot", str(file)]) == 0
     output = capsys.readouterr().out
