@@ -85,7 +85,7 @@ class Acts:
         source, keys = self._source(arguments), _strings(arguments, 1)
         if source.kind == "untitled":
             raise _failed("save the file first: the kernel module stands beside it")
-        await self._session.analysis.known(source)
+        await self._session.analysis.known(source, keys)
         return await self._edit(source, lambda document: m.PrepareEdit(next(ids), document, keys))
 
     async def _reverting(self, arguments: list[object]) -> tuple[m.Edit, types.WorkspaceEdit]:
@@ -221,13 +221,13 @@ class Acts:
     async def graph(self, uri: str, key: str, theme: str) -> str:
         """The whole μGraph as an SVG document."""
         source = self._source([uri])
-        await self._session.analysis.known(source)
+        await self._session.analysis.known(source, [key])
         request = m.Draw(next(ids), source.uri, key, "svg", "dark" if theme == "dark" else "light")
         return (await self._ask(source, request, m.Drawing)).text
 
     async def preview(self, uri: str, keys: list[str] | None) -> m.KernelPreview:
         source = self._source([uri])
-        await self._session.analysis.known(source)
+        await self._session.analysis.known(source, keys)
         request = m.Preview(next(ids), self._session.searches.document(source), keys)
         return await self._ask(source, request, m.KernelPreview)
 

@@ -160,14 +160,16 @@ class Analysis:
             self._regions.drop(source.uri)
         self._others.clear()
 
-    async def known(self, source: Source) -> None:
-        """Until its engine knows what was found; one that has just been started knows nothing. It has an answer from
-        earlier results, so this takes no search."""
+    async def known(self, source: Source, keys: Sequence[str] | None = None) -> None:
+        """Until its engine knows what was found of these regions, or of all; one that has just been started knows
+        nothing. It has an answer from earlier results, so this takes no search."""
+        file = self._regions.file(source.uri)
         if not self._searches.is_known(source):
-            file = self._regions.file(source.uri)
             file.fingerprint = ""
             await self.consider(source, Want("saved", True))
             await self._searches.settle(source)
+        elif any(mark.is_open for mark in file.marks if keys is None or mark.key in keys):
+            await self._searches.settle(source)  # shown is what the engine before found, or what was found before
 
     # --- looking ------------------------------------------------------------------------------------------------
 

@@ -51,6 +51,11 @@ class Mark:
         return self.region.key
 
     @property
+    def is_open(self) -> bool:
+        """Whether its turn is still to come, or it is being searched."""
+        return self.region.status in ("queued", "searching")
+
+    @property
     def result(self) -> Region | None:
         """The newest result there is, if only of the search before."""
         return self.region if self.region.status in RESULTS else self.previous
@@ -214,10 +219,7 @@ class Regions:
         if message:
             file.errors = (message,)
         if unfinished is not None:
-            file.marks = tuple(
-                _ended(mark, unfinished, message) if mark.region.status in ("queued", "searching") else mark
-                for mark in file.marks
-            )
+            file.marks = tuple(_ended(mark, unfinished, message) if mark.is_open else mark for mark in file.marks)
         self.touch(file)
 
     def checked(self, uri: str, checks: Sequence[KernelCheck]) -> None:

@@ -85,7 +85,7 @@ def editor(tmp_path: Path, root: Path, control: Control) -> Iterator[MakeEditor]
         for one in made:
             family = one.family()
             if one.process.poll() is None:
-                assert one.quit() == 0
+                assert one.quit() == 0, one.stderr[-3000:]
             assert one.garbage == b""
             assert wait_gone([*family, *control.processes()], 5) == []
     finally:

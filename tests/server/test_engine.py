@@ -62,9 +62,9 @@ def test_what_is_open_fails_when_the_engine_dies(root: Path, control: Control) -
         began = time.monotonic()
         with pytest.raises(EngineGone):
             await search
-        assert time.monotonic() - began <= 0.1 + 0.05
+        assert time.monotonic() - began < 1
         await keeper.ask(m.Ping(next(ids)), m.Pong)
-        assert keeper.generation == 2
+        assert states.count("running") == 2
         assert states.count("restarting") >= 1
         child.kill()
 
@@ -131,6 +131,23 @@ def test_restart_while_it_starts_serves_who_waits(root: Path, control: Control) 
         with pytest.raises(EngineGone):
             await asked
         assert await keeper.ask(m.Ping(next(ids)), m.Pong)
+
+    _run(root, control, test)
+
+
+def test_restarts_at_once_leave_one_engine(root: Path, control: Control) -> None:
+    """And who asks between the end of one and the beginning of the next is served by the last."""
+
+    async def test(keeper: Keeper, states: list[str]) -> None:
+        await keeper.ask(m.Ping(next(ids)), m.Pong)
+        before = keeper.generation
+        first, second = (asyncio.create_task(keeper.restart()) for _ in range(2))
+        await asyncio.sleep(0)
+        assert keeper.generation != before
+        assert await keeper.ask(m.Ping(next(ids)), m.Pong)
+        await asyncio.gather(first, second)
+        running = {pid for pid in control.pids() if psutil.pid_exists(pid)}
+        assert running == {keeper.status.pid}
 
     _run(root, control, test)
 

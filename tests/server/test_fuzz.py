@@ -45,6 +45,7 @@ _METHODS = [
     "",
 ]
 _WRONG: list[Any] = [None, 7, [], {}]
+_WRONG_IDS: list[Any] = [None, 9_999, [], {}, True, 1.5, "a string"]  # none that the editor gives a request of its own
 _HEADERS = [
     b"Content-Length: 0\r\n\r\n",
     b"Content-Length: -5\r\n\r\n",
@@ -128,7 +129,7 @@ class _Fuzz:
         if chance.random() < 0.05:
             message["method"] = chance.choice(_WRONG)
         if chance.random() < 0.05:
-            message["id"] = chance.choice([*_WRONG, True, 1.5, "a string", float(identity)])
+            message["id"] = chance.choice([*_WRONG_IDS, float(identity)])
         if chance.random() < 0.05:
             del message["method"]
             message[chance.choice(["result", "error"])] = self.value()

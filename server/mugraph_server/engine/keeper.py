@@ -38,7 +38,7 @@ class Patience:
 class Keeper:
     """event: what the engine says beside answers. changed: called with every new status.
 
-    generation: counts the engines that became ready; one knows nothing of what was found by the one before it
+    generation: another one for every engine, and for the time between two: none knows what was found by the one before
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class Keeper:
         self._watched: EngineClient | None = None
         self._crashed: list[float] = []
         self._closed = False
+        self._ending = asyncio.Lock()  # while one engine ends, another restart must not begin the next beside it
         self.generation = 0
 
     # --- what the server asks ---------------------------------------------------------------------------------------
@@ -92,17 +93,20 @@ class Keeper:
 
     async def restart(self) -> None:
         """What the user asked for: the crashes so far are forgiven."""
-        await self._halt()
-        self._crashed.clear()
-        self._closed = False
-        self._say(EngineStatus("exited", command=self.command.name, restarts=self.status.restarts))
-        self._begin("starting", 0.0)
+        async with self._ending:
+            await self._halt()
+            self._crashed.clear()
+            self._closed = False
+            self._say(EngineStatus("exited", command=self.command.name, restarts=self.status.restarts))
+            self._begin("starting", 0.0)
 
     async def stop(self) -> None:
         self._closed = True
-        await self._halt()
-        if self.status.state != "errored":
-            self._say(replace(self.status, state="exited", pid=None))
+        async with self._ending:
+            self._closed = True
+            await self._halt()
+            if self.status.state != "errored":
+                self._say(replace(self.status, state="exited", pid=None))
 
     def kill_now(self) -> None:
         if self._client is not None:
@@ -113,6 +117,8 @@ class Keeper:
     async def _running(self) -> EngineClient:
         if self._client is not None:
             await self._client.buried()  # what comes next is decided when it is known how it ended
+        async with self._ending:
+            pass  # a restart under way: who asks meanwhile is served by the engine that it begins
         if self._closed:
             raise EngineGone("the engine was stopped")
         if self.status.state == "errored":
@@ -187,6 +193,7 @@ class Keeper:
             return
         logger.warning("the engine %s ended: %s", self.command.name, how)
         self._client = None
+        self.generation += 1
         delay = self._count(how)
         if delay is not None:
             self._begin("restarting", delay)
@@ -214,6 +221,7 @@ class Keeper:
     async def _halt(self) -> None:
         tasks = [task for task in (self._starting, self._watching) if task is not None and not task.done()]
         self._starting = self._watching = self._watched = None
+        self.generation += 1
         client, self._client = self._client, None
         for task in tasks:
             task.cancel()

@@ -217,8 +217,8 @@ class Engine:
             searched = [r for r in searched if not in_store(r)]
         busy = {region.key for region in searched}
         states = [waiting(region, "queued") if region.key in busy else region for region in regions]
-        self.send(m.Found(*about, regions=states, errors=told.get("errors", [])))
         self.known[about[1]] = [region for region in states if region.status == "improved"]
+        self.send(m.Found(*about, regions=states, errors=told.get("errors", [])))
         for number, region in enumerate(searched):
             note("log", f"searching {region.function}")
             self.send(m.RegionChanged(*about, waiting(region, "searching"), number, len(searched)))
