@@ -8,7 +8,7 @@ from typing import Literal
 
 from mugraph.codegen.kernel import KernelSource
 from mugraph.codegen.plan import RegionPlan
-from mugraph.ir.block import BlockGraph, Candidate
+from mugraph.ir.block import BlockGraph
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.trace.region import LaxPiece, Region, Status, Trace
 from mugraph.tune.device import Device
@@ -88,8 +88,35 @@ class Solution:
 
 
 @dataclass(frozen=True)
+class Considered:
+    """A candidate of a search unit whose topology passed verification, in words.
+
+    number:      in the order they were met, from 0; whoever hears of a number again hears more of the same candidate
+    seconds:     since the unit's search began
+    words:       grid, loops and launch of each of its kernels
+    block_ops:   operators of all of its kernels
+    estimate_us: by the cost model
+    measured_us: on the device, of the kernel alone; None where it was not timed
+    chosen:      it is the one that the search unit's kernel was made of
+    """
+
+    number: int
+    seconds: float
+    words: str
+    block_ops: int
+    estimate_us: float
+    measured_us: float | None = None
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
 class PieceResult:
-    """reason: why there is no solution, or why it is not used. rejected: candidate's reason -> how many."""
+    """reason: why there is no solution, or why it is not used. rejected: candidate's reason -> how many.
+
+    kernel:     what its kernel is called, or would be
+    considered: candidates on the way, in the order they were met: each one that was expected to be the fastest so far,
+                the best of each further topology, and all that were timed
+    """
 
     piece: LaxPiece
     solution: Solution | None
@@ -97,6 +124,8 @@ class PieceResult:
     reason: str | None = None
     rejected: Mapping[str, int] = field(default_factory=dict[str, int])
     from_store: bool = False
+    kernel: str = ""
+    considered: tuple[Considered, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -174,11 +203,22 @@ class FirstHit:
 
 @dataclass(frozen=True)
 class Better:
-    """A candidate that is verified and expected to be faster than the ones before."""
+    """A candidate that is verified and expected to be faster than the ones before. kernel: what its unit makes."""
 
     region: int
     piece: int
-    candidate: Candidate
+    kernel: str
+    candidate: Considered
+
+
+@dataclass(frozen=True)
+class Another:
+    """A candidate that is verified and no faster, or one told of before that has a time now."""
+
+    region: int
+    piece: int
+    kernel: str
+    candidate: Considered
 
 
 @dataclass(frozen=True)
@@ -202,4 +242,4 @@ class Done:
     result: FileResult
 
 
-Event = Traced | Searching | FirstHit | Better | Working | RegionDone | Done
+Event = Traced | Searching | FirstHit | Better | Another | Working | RegionDone | Done

@@ -15,7 +15,7 @@ from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.lower import lower_kernels
 from mugraph.codegen.plain import FUNCTION, plain_source
 from mugraph.codegen.resize import program_sizes, reduced_kernels
-from mugraph.events import Better, Event, FirstHit, PieceResult, Searching, SearchReport, Solution, Working
+from mugraph.events import Another, Better, Event, FirstHit, PieceResult, Searching, SearchReport, Solution, Working
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.target import Target
@@ -29,6 +29,7 @@ from mugraph.search.split_schedules import kernel_candidates
 from mugraph.search.splits import COMBINE
 from mugraph.store.keys import versions
 from mugraph.trace.region import LaxPiece
+from mugraph.trail import Trail
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
 from mugraph.tune.messages import Subject
@@ -100,27 +101,28 @@ def solve(
 ) -> Generator[Event, None, PieceResult]:
     """Events, then the result. Never raises for a program that has no good kernel: the result says why."""
     tools.begin()
-    ranked = yield from _ranked(piece, place, tools.target, seconds, cancelled)
+    trail = Trail(tools.target)
+    ranked = yield from _ranked(piece, place, tools.target, seconds, trail, cancelled)
     if not ranked.candidates:
-        return PieceResult(piece, None, ranked.report, ranked.reason)
+        return PieceResult(piece, None, ranked.report, ranked.reason, kernel=place.name, considered=trail.considered)
     rejected: Counter[str] = Counter()
     variants = _lowered(
         ranked.candidates, place.name, tools.target, rejected, MEASURED if tools.measurer else FLOAT_TRIED
     )
     if not variants:
         reason = f"no candidate can be written as a kernel: {_most_common(rejected)}"
-        return PieceResult(piece, None, ranked.report, reason, rejected)
+        return PieceResult(piece, None, ranked.report, reason, rejected, kernel=place.name, considered=trail.considered)
     library_us = estimate_library_us(piece.program, tools.target)
     if tools.measurer is not None:
-        solution = yield from _measured(piece, place, tools, tools.measurer, variants, library_us, rejected)
+        solution = yield from _measured(piece, place, tools, tools.measurer, variants, library_us, trail, rejected)
     else:
-        solution = yield from _tested(piece, place, tools, variants, library_us, rejected)
+        solution = yield from _tested(piece, place, tools, variants, library_us, trail, rejected)
     reason = None if solution else f"no kernel passed the float test: {_most_common(rejected)}"
-    return PieceResult(piece, solution, ranked.report, reason, rejected)
+    return PieceResult(piece, solution, ranked.report, reason, rejected, kernel=place.name, considered=trail.considered)
 
 
 def _ranked(
-    piece: LaxPiece, place: Place, target: Target, seconds: float, cancelled: Callable[[], bool]
+    piece: LaxPiece, place: Place, target: Target, seconds: float, trail: Trail, cancelled: Callable[[], bool]
 ) -> Generator[Event, None, _Ranked]:
     """Search, then the schedules of the best topologies, verified."""
     began = time.monotonic()
@@ -132,6 +134,7 @@ def _ranked(
         return _Ranked((), SearchReport(total_s=time.monotonic() - began, complete=False), str(error))
     blocks: list[BlockGraph] = []
     verdicts: dict[tuple[int, ...], Verdict] = {}  # of a candidate's topology
+    early: dict[tuple[int, ...], Verdict] = {}  # of those looked at while the search runs; they decide nothing
     first: float | None = None
     told = began
     for found in search.run():
@@ -141,6 +144,12 @@ def _ranked(
             if verdict.passed:
                 first = time.monotonic() - began
                 yield FirstHit(place.region, place.piece, found.block, first)
+        promising = trail.promising(found.block) if first is not None else None
+        if promising is not None:
+            key = promising.topology
+            early[key] = verdicts[key] if key in verdicts else verify_topology(program, found.block)
+            if early[key].passed:
+                yield from _told(trail, place, promising)
         if time.monotonic() - told > 0.1:
             told = time.monotonic()
             yield Searching(place.region, place.piece, place.pieces, place.function, len(blocks), told - began)
@@ -154,14 +163,15 @@ def _ranked(
             if len(good) >= VERIFIED or len(verdicts) >= TRIED:
                 continue
             yield Working(place.region, f"verifying {place.function}", len(good), VERIFIED)
-            verdicts[key] = verify_topologies(program, [(kernel.block, None) for kernel in candidate.kernels])
+            verdicts[key] = early.get(key) or verify_topologies(
+                program, [(kernel.block, None) for kernel in candidate.kernels]
+            )
         if not verdicts[key].passed:
             continue
         if first is None:
             first = time.monotonic() - began
             yield FirstHit(place.region, place.piece, candidate.block, first)
-        if not passed:
-            yield Better(place.region, place.piece, candidate)
+        yield from _told(trail, place, candidate)
         good.add(key)
         passed.append((candidate, verdicts[key]))
     report = SearchReport(
@@ -175,6 +185,13 @@ def _ranked(
         stats.pruned,
     )
     return _Ranked(tuple(passed), report, None if passed else _nothing(blocks, every, list(verdicts.values()), report))
+
+
+def _told(trail: Trail, place: Place, candidate: Candidate) -> Generator[Event, None, None]:
+    met = trail.add(candidate)
+    if met is not None:
+        considered, better = met
+        yield (Better if better else Another)(place.region, place.piece, place.name, considered)
 
 
 def _nothing(
@@ -227,6 +244,7 @@ def _measured(
     measurer: Measurer,
     variants: Sequence[tuple[Variant, Verdict]],
     library_us: float,
+    trail: Trail,
     rejected: Counter[str],
 ) -> Generator[Event, None, Solution | None]:
     yield Working(place.region, f"measuring {place.name}", 0, len(variants))
@@ -241,9 +259,12 @@ def _measured(
     ranked = [variant for variant, _ in variants]
     tuned = tune(piece.program, ranked, measurer, tools.tester, tools.pool, around=around)
     rejected.update(reason for _, reason in tuned.refused)
+    for one, us in [*tuned.measured_us, *((one, summary.median_us) for one, summary, _ in tuned.times)]:
+        yield Another(place.region, place.piece, place.name, trail.timed(one.candidate, us))
     if not tuned.times:
         return None
     variant, summary, tested = tuned.times[0]
+    trail.chosen(variant.candidate)
     # A neighbour has its topology, and so its verdict, from where the walk began.
     verdict = next(verdict for other, verdict in variants if other.candidate.block is variant.candidate.block)
     verdict = _with_float(verdict, tested, dict(piece.program.sizes))
@@ -270,6 +291,7 @@ def _tested(
     tools: Tools,
     variants: Sequence[tuple[Variant, Verdict]],
     library_us: float,
+    trail: Trail,
     rejected: Counter[str],
 ) -> Generator[Event, None, Solution | None]:
     """The best by estimate whose tiles are right over finite fields at reduced sizes, and whose kernel is: compiled, at
@@ -297,6 +319,7 @@ def _tested(
         tested = tools.tester.test_kernel(kernel, program)
         if tested.passed:
             verdict = _with_float(verdict, tested, dict(program.sizes))
+            trail.chosen(variant.candidate)
             return _solution(variant, variant.kernel, verdict, library_us, None)
         rejected[tested.reason or f"wrong {where}"] += 1
     return None

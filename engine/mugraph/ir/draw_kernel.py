@@ -8,7 +8,20 @@ from html import escape
 from itertools import accumulate
 
 from mugraph.ir.draw_layout import INPUT, LINE, NODE, OUTPUT, Edge, Layout, layout
-from mugraph.ir.draw_parts import BOLD_EM, EM, GAP, NODE_HEIGHT, Node, Picture, bend, box, n, product, tensor_node
+from mugraph.ir.draw_parts import (
+    BOLD_EM,
+    EM,
+    GAP,
+    NODE_HEIGHT,
+    Node,
+    Picture,
+    Sources,
+    bend,
+    box,
+    n,
+    product,
+    tensor_node,
+)
 from mugraph.ir.draw_words import constants, grid_words, launch_words, loop_words, symbol, tile_shape
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.ops import Kind
@@ -23,9 +36,12 @@ LOOP_TITLE = 18.0
 KIND_LOOK: Mapping[Kind, str] = {Kind.DOT: "matmul", Kind.SUM: "reduce", Kind.ACCUM: "reduce"}
 
 
-def kernel_picture(kernel: GraphKernel) -> Picture:
+def kernel_picture(kernel: GraphKernel, sources: Sources | None = None) -> Picture:
     placed = layout(kernel.block)
-    nodes = _nodes(kernel)
+    nodes = {
+        name: replace(node, source=(sources or {}).get((kernel.name, name), ""))
+        for name, node in _nodes(kernel).items()
+    }
     title, subtitle = kernel.name, f"{grid_words(kernel)}; {launch_words(kernel.schedule)}"
     loop_titles = _loop_titles(kernel, placed)
     titles = 34 + 13 * BOLD_EM * len(title) + 11 * EM * len(subtitle)

@@ -11,6 +11,8 @@ from mugraph.ir.block import Schedule
 from mugraph.ir.tensors import Sizes, Tensor
 
 Theme = Literal["light", "dark"]
+Sources = Mapping[tuple[str, str], str]
+"""(kernel, what its node is called in `Layout`) -> the node's `source`; (kernel, "") is a library kernel's box."""
 
 FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 EM, BOLD_EM = 0.62, 0.72
@@ -53,6 +55,7 @@ class Node:
     hint:  shown when pointed at
     round: round ends
     least: least width in px
+    source: positions of the places in the user's code that it comes from, with spaces between them; "" for none
     """
 
     lines: tuple[str, ...]
@@ -60,6 +63,7 @@ class Node:
     hint: str = ""
     round: bool = False
     least: float = 44.0
+    source: str = ""
 
     @property
     def width(self) -> float:
@@ -94,8 +98,9 @@ def box(node: Node, x: float, y: float) -> str:
         for index, line in enumerate(node.lines)
     )
     radius = node.height / 2 if node.round else 6
+    source = f' data-source="{node.source}"' if node.source else ""
     return (
-        f'<g><title>{escape(node.hint)}</title><rect class="{node.look}" x="{n(x - node.width / 2)}" '
+        f'<g{source}><title>{escape(node.hint)}</title><rect class="{node.look}" x="{n(x - node.width / 2)}" '
         f'y="{n(y - node.height / 2)}" width="{n(node.width)}" height="{n(node.height)}" rx="{n(radius)}"/>'
         f"{text}</g>"
     )

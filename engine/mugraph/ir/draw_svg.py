@@ -15,6 +15,7 @@ from mugraph.ir.draw_parts import (
     NODE_HEIGHT,
     Node,
     Picture,
+    Sources,
     Theme,
     bend,
     box,
@@ -28,9 +29,12 @@ MARGIN = 16.0
 LEAST_WIDTH, LEAST_HEIGHT = 680.0, 270.0
 
 
-def draw_svg(mugraph: MuGraph, theme: Theme = "light") -> str:
-    """A complete SVG document. Kernels run from top to bottom; the data in each flows from left to right."""
-    pictures = [_picture(kernel, mugraph) for kernel in mugraph.kernels]
+def draw_svg(mugraph: MuGraph, theme: Theme = "light", sources: Sources | None = None) -> str:
+    """A complete SVG document. Kernels run from top to bottom; the data in each flows from left to right.
+
+    sources: where in the user's code nodes come from, written beside them as `data-source`
+    """
+    pictures = [_picture(kernel, mugraph, sources or {}) for kernel in mugraph.kernels]
     width = max([LEAST_WIDTH, *(picture.width + 2 * MARGIN for picture in pictures)])
     content = sum(picture.height for picture in pictures) + MARGIN * (len(pictures) + 1)
     height = max(LEAST_HEIGHT, content)
@@ -50,11 +54,13 @@ def draw_svg(mugraph: MuGraph, theme: Theme = "light") -> str:
     )
 
 
-def _picture(kernel: GraphKernel | LibraryKernel, mugraph: MuGraph) -> Picture:
-    return library_picture(kernel, mugraph) if isinstance(kernel, LibraryKernel) else kernel_picture(kernel)
+def _picture(kernel: GraphKernel | LibraryKernel, mugraph: MuGraph, sources: Sources) -> Picture:
+    if isinstance(kernel, LibraryKernel):
+        return library_picture(kernel, mugraph, sources.get((kernel.name, ""), ""))
+    return kernel_picture(kernel, sources)
 
 
-def library_picture(kernel: LibraryKernel, mugraph: MuGraph) -> Picture:
+def library_picture(kernel: LibraryKernel, mugraph: MuGraph, source: str = "") -> Picture:
     """Input tensors, the call, output tensors."""
     tensors = {tensor.name: tensor for tensor in mugraph.tensors}
     sides = [
@@ -62,7 +68,7 @@ def library_picture(kernel: LibraryKernel, mugraph: MuGraph) -> Picture:
         for names, look in ((kernel.inputs, "tensor"), (kernel.outputs, "output"))
     ]
     call = kernel.call if len(kernel.call) <= 64 else kernel.call[:63] + "…"
-    call_box = Node((kernel.name, call), "kernel", kernel.call)
+    call_box = Node((kernel.name, call), "kernel", kernel.call, source=source)
     left, right = (max((node.width for node in side), default=0.0) for side in sides)
     height = max(len(sides[0]), len(sides[1]), 1) * (NODE_HEIGHT + 8) - 8 + 4
     x = left + GAP + call_box.width / 2

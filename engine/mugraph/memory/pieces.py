@@ -13,7 +13,7 @@ import msgspec
 
 from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.lower import lower_kernels
-from mugraph.events import PieceResult, SearchReport, Solution
+from mugraph.events import Considered, PieceResult, SearchReport, Solution
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.json import FormatError, candidate_from_json, candidate_to_json
 from mugraph.ir.mugraph import GraphKernel
@@ -29,6 +29,7 @@ def remember(result: PieceResult) -> Mapping[str, object]:
         "reason": result.reason,
         "search": msgspec.to_builtins(result.search),
         "rejected": dict(result.rejected),
+        "considered": [msgspec.to_builtins(one) for one in result.considered],
     }
     if result.solution is not None:
         solution = result.solution
@@ -50,8 +51,9 @@ def recall(document: Mapping[str, object], piece: LaxPiece, name: str, target: T
         search = msgspec.convert(document["search"], SearchReport)
         reason = msgspec.convert(document["reason"], str | None)
         rejected = msgspec.convert(document["rejected"], dict[str, int])
+        considered = msgspec.convert(document["considered"], tuple[Considered, ...])
         if "candidate" not in document:
-            return PieceResult(piece, None, search, reason, rejected, from_store=True)
+            return PieceResult(piece, None, search, reason, rejected, True, name, considered)
         candidate = candidate_from_json(document["candidate"])
         verdict = msgspec.convert(document["verdict"], Verdict)
         library_us = msgspec.convert(document["library_us"], float)
@@ -67,7 +69,7 @@ def recall(document: Mapping[str, object], piece: LaxPiece, name: str, target: T
         for block, schedule in zip(blocks, schedules, strict=True)
     )
     solution = Solution(kernel, source, verdict, candidate.estimate_us, library_us, measured_us, plain_us, tuple(then))
-    return PieceResult(piece, solution, search, reason, rejected, from_store=True)
+    return PieceResult(piece, solution, search, reason, rejected, True, name, considered)
 
 
 def _named(block: BlockGraph, old: str, new: str) -> BlockGraph:

@@ -25,7 +25,7 @@ _MOST_NODES = 3000
 @dataclass(eq=False, slots=True)
 class Node:
     """An operator at given axes. LOAD: `source` is the value number, `dims` its axes. hint: a name it would like;
-    bound: it is the user's."""
+    bound: it is the user's. call: position of the call whose rule made it, -1 for none."""
 
     kind: Kind
     inputs: tuple[Node, ...] = ()
@@ -37,6 +37,7 @@ class Node:
     f32: bool = False
     hint: str = ""
     bound: bool = False
+    call: int = -1
 
 
 @dataclass(eq=False)
@@ -57,11 +58,15 @@ class Builder:
     nodes: list[Node] = field(default_factory=list[Node])
     demands: dict[int, dict[AtomDims, Node]] = field(default_factory=dict[int, dict[AtomDims, Node]])
     _f32: bool = False
+    _call: int = -1
 
     def __post_init__(self) -> None:
         # `x.float()` of a float32 tensor gives x itself: a call does not produce what it was given
         self.producers = {
-            output: call for call in self.calls for output in call.outputs if output not in operands(call)
+            output: i
+            for i, call in enumerate(self.calls)
+            for output in call.outputs
+            if output not in operands(call)
         }
         self._mixed = any(info.dtype in ("f16", "bf16") for info in self.values.values())
 
@@ -86,8 +91,8 @@ class Builder:
             raise NotLowerable(f"a value of shape {info.shape} was asked for at other sizes")
         known = self.demands.setdefault(operand.value, {})
         if found not in known:
-            call = self.producers.get(operand.value)
-            known[found] = self._load(operand.value, found) if call is None else self._apply(call, found)
+            i = self.producers.get(operand.value)
+            known[found] = self._load(operand.value, found) if i is None else self._apply(i, found)
         return known[found]
 
     def broadcast(self, operand: Argument, dims: Sequence[AtomDim]) -> Node:
@@ -108,7 +113,8 @@ class Builder:
             raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
         return self._add(Node(Kind.LOAD, source=value, dims=dims))
 
-    def _apply(self, call: Call, dims: AtomDims) -> Node:
+    def _apply(self, i: int, dims: AtomDims) -> Node:
+        call = self.calls[i]
         entry = entry_for(call.target)
         if entry is None:
             raise NotLowerable(f"{call.target} has no rule")
@@ -121,9 +127,10 @@ class Builder:
         writes = is_inplace(call)
         if writes and not (isinstance(first, Ref) and first.value in self.producers):
             raise NotLowerable(f"{call.target} writes to a value made outside the piece")
-        outer, self._f32 = self._f32, self._mixed and info.dtype == "f32"
+        outer = self._f32, self._call
+        self._f32, self._call = self._mixed and info.dtype == "f32", i
         node = entry.rule(self, Arguments(call, entry.parameters), dims)
-        self._f32 = outer
+        self._f32, self._call = outer
         self._name(node, call.outputs[0])
         return node
 
@@ -140,6 +147,7 @@ class Builder:
     def _add(self, node: Node) -> Node:
         if len(self.nodes) >= _MOST_NODES:
             raise NotLowerable("the program is too large for one search unit")
+        node.call = self._call
         node.f32 = self._f32 and node.kind not in (Kind.LOAD, Kind.CONST)
         self.nodes.append(node)
         return node

@@ -31,7 +31,7 @@ class Output:
 
 @dataclass
 class _Flat:
-    """An operator of the shared graph; inputs are positions in it."""
+    """An operator of the shared graph; inputs are positions in it. calls: positions of those it is part of."""
 
     kind: Kind
     inputs: tuple[int, ...]
@@ -44,6 +44,7 @@ class _Flat:
     f32: bool
     hint: str
     bound: bool
+    calls: frozenset[int] = frozenset()
 
 
 class _Joined:
@@ -133,7 +134,10 @@ class _Shared:
         over = tuple(sorted(over))
         named = kind is node.kind  # an operator that stands in for the node goes by what it does itself
         hint, bound = (node.hint, node.bound) if named else ("", False)
-        return self._put(_Flat(kind, inputs, over, axes, node.source, dims, node.value, node.fn, node.f32, hint, bound))
+        calls = frozenset({node.call}) - {-1}
+        return self._put(
+            _Flat(kind, inputs, over, axes, node.source, dims, node.value, node.fn, node.f32, hint, bound, calls)
+        )
 
     def _put(self, flat: _Flat) -> int:
         inputs = tuple(sorted(flat.inputs)) if flat.kind in _COMMUTATIVE else flat.inputs
@@ -143,6 +147,7 @@ class _Shared:
             self.flat.append(flat)
         found = self.flat[self._known[key]]
         found.f32 |= flat.f32
+        found.calls |= flat.calls
         if flat.hint and (not found.hint or (flat.bound and not found.bound)):
             found.hint, found.bound = flat.hint, flat.bound
         return self._known[key]
@@ -150,8 +155,9 @@ class _Shared:
 
 def finish(
     builder: Builder, outputs: Sequence[Output], sources: Mapping[int, str], name: str
-) -> tuple[TensorProgram, dict[str, int]]:
-    """The program, and which value number each of its input tensors holds.
+) -> tuple[TensorProgram, dict[str, int], dict[str, tuple[int, ...]]]:
+    """The program, which value number each of its input tensors holds, and of which calls each of its operators is part
+    (positions in the builder's).
 
     sources: value number -> what the user's code calls it
     Raises Duplicated where a value would be computed twice, NotLowerable where an output is a broadcast.
@@ -207,7 +213,7 @@ def _axis_names(
 def _named(
     builder: Builder, outputs: Sequence[Output], sources: Mapping[int, str], name: str, joined: _Joined,
     flat: Sequence[_Flat], live: Sequence[int], place: Mapping[Node, int],
-) -> tuple[TensorProgram, dict[str, int]]:  # fmt: skip
+) -> tuple[TensorProgram, dict[str, int], dict[str, tuple[int, ...]]]:  # fmt: skip
     axis = _axis_names(builder, joined, outputs, flat, live)
     used = {x for i in live for x in (*flat[i].axes, *flat[i].over)}
     sizes = {axis[x]: joined.sizes[x] for x in axis if x in used}
@@ -248,7 +254,8 @@ def _named(
         dims = spell(joined.dims(output.dims))
         info = builder.values[output.value]
         written[value] = Tensor(result, dims, contiguous_strides(dims, sizes), _dtype(info.dtype), output.name)
-    return TensorProgram(name, sizes, tuple(tensors), tuple(ops), written), inputs
+    origins = {title[i]: tuple(sorted(flat[i].calls)) for i in live if flat[i].kind not in (Kind.LOAD, Kind.CONST)}
+    return TensorProgram(name, sizes, tuple(tensors), tuple(ops), written), inputs, origins
 
 
 def _dtype(dtype: str) -> DType:

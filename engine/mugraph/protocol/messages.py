@@ -8,8 +8,8 @@ type its docstring names, or `Failed`. `Search` gets events before its answer. A
     Hello ------------------------------> Ready                                    first, once
     Configure --------------------------> Configured                               any time
     Find -------------------------------> Found                                    in its turn
-    Search -----------------------------> Found?, then per region (RegionChanged | Progress | FirstHit | BetterHit)*,
-                                          then Finished                            in its turn
+    Search -----------------------------> Found?, then per region (RegionChanged | Progress | FirstHit | BetterHit
+                                          | AnotherHit)*, then Finished            in its turn
     Cancel, CancelDocument, Close                                                  no answer; see each
     PrepareEdit, PrepareRevert,
       InsertShapes ---------------------> Edit
@@ -38,6 +38,7 @@ from typing import Literal
 import msgspec
 
 from mugraph.protocol.values import (
+    Candidate,
     Device,
     Document,
     Finding,
@@ -49,7 +50,7 @@ from mugraph.protocol.values import (
     TextEdit,
 )
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Raised with every change that the other side would not understand."""
 
 
@@ -91,7 +92,7 @@ class Search(msgspec.Struct, frozen=True, tag="search", tag_field="type"):
     In order: `Found` with this request's id when the document is traced (regions answered from earlier results have
     their result already, the others are "queued"); for each region searched `RegionChanged` ("searching"), `Progress`
     about ten times a second, `FirstHit` when its first topology is verified, `BetterHit` when a better one is,
-    `RegionChanged` with its result; at last `Finished`.
+    `AnotherHit` for candidates that are no better and for times, `RegionChanged` with its result; at last `Finished`.
 
     Code that was searched before, in this document or wherever it stood, under the same shapes, settings and versions
     is answered without work. again: search it all the same. keys: only these regions are searched; None means all.
@@ -301,7 +302,18 @@ class BetterHit(msgspec.Struct, frozen=True, tag="better-hit", tag_field="type")
     uri: str
     version: int
     key: str
-    estimate_us: float
+    candidate: Candidate
+
+
+class AnotherHit(msgspec.Struct, frozen=True, tag="another-hit", tag_field="type"):
+    """A verified candidate that is not expected to be faster, or one told of before, in whose place this stands: it has
+    a time now."""
+
+    id: int
+    uri: str
+    version: int
+    key: str
+    candidate: Candidate
 
 
 class Finished(msgspec.Struct, frozen=True, tag="finished", tag_field="type"):
@@ -332,7 +344,8 @@ class Edit(msgspec.Struct, frozen=True, tag="edit", tag_field="type"):
 
 
 class Drawing(msgspec.Struct, frozen=True, tag="drawing", tag_field="type"):
-    """text: the tree, or a complete SVG document."""
+    """text: the tree, or a complete SVG document. In that of the whole graph a box has an attribute `data-source`: the
+    places of the code it comes from, as positions in the region's `statements`, with spaces between them."""
 
     id: int
     uri: str
@@ -412,6 +425,6 @@ ToEngine = (
     | InsertShapes | Draw | Preview | CheckKernels | AskRecordings | AskReport | Ping | Exit
 )  # fmt: skip
 FromEngine = (
-    Ready | Configured | Found | RegionChanged | Progress | FirstHit | BetterHit | Finished | Edit | Drawing
-    | KernelPreview | KernelChecks | Recordings | Report | Pong | Failed | Log | Notice
+    Ready | Configured | Found | RegionChanged | Progress | FirstHit | BetterHit | AnotherHit | Finished | Edit
+    | Drawing | KernelPreview | KernelChecks | Recordings | Report | Pong | Failed | Log | Notice
 )  # fmt: skip

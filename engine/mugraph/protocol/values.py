@@ -95,6 +95,30 @@ class SearchSummary(msgspec.Struct, frozen=True):
     from_store: bool
 
 
+class Candidate(msgspec.Struct, frozen=True):
+    """A verified candidate that a search has met.
+
+    kernel:      name of the kernel it would be, one for each search unit of the region
+    number:      of the candidate in its unit, in the order they are met; the same number again is the same candidate,
+                 of which more is known
+    seconds:     since the search of its unit began
+    words:       its grid, loops and launch, for people
+    block_ops:   operators of its block graphs
+    estimate_us: microseconds by the cost model: an estimate, always
+    measured_us: on the device; None where it was not timed
+    chosen:      the unit's kernel is made of it
+    """
+
+    kernel: str
+    number: int
+    seconds: float
+    words: str
+    block_ops: int
+    estimate_us: float
+    measured_us: float | None = None
+    chosen: bool = False
+
+
 class Region(msgspec.Struct, frozen=True):
     """A part of a document that can be replaced, and what is known of it.
 
@@ -110,6 +134,8 @@ class Region(msgspec.Struct, frozen=True):
     applicable: `PrepareEdit` can write it now
     kernels:    names of its generated kernels
     id:         ten digits that name code, guards and μGraph together; "" without a μGraph
+    candidates: that its search has met, unit by unit: each that was expected to be the fastest so far, the best of each
+                further topology, and all that were timed
     """
 
     key: str
@@ -129,6 +155,7 @@ class Region(msgspec.Struct, frozen=True):
     kernels: list[str] = []
     block_ops: int = 0
     id: str = ""
+    candidates: list[Candidate] = []
 
 
 class TextEdit(msgspec.Struct, frozen=True):

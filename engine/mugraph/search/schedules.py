@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import inf, prod
+from math import prod
 
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.target import Target
@@ -86,30 +86,41 @@ def best(blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits | 
 
 
 def looks(blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits) -> list[tuple[float, BlockGraph]]:
-    """Topologies with their best estimate, fastest first: the first of each set of axes and loops over all tiles, the
-    others over those that were good for the first (hundreds of topologies differ in the place of a scale)."""
-    few = ScheduleLimits(SHORTLIST, limits.num_warps[:1], limits.num_stages[-2:-1] or limits.num_stages,
-                         limits.shared_slack)  # fmt: skip
-    shortlists: dict[Hashable, list[Schedule]] = {}
-    found: list[tuple[float, BlockGraph]] = []
-    for block in blocks:
-        shape = Shape(block)
+    """Topologies with their best estimate, fastest first."""
+    look = Looks(target, limits)
+    found = [(candidate.estimate_us, block) for block in blocks if (candidate := look.at(block)) is not None]
+    return sorted(found, key=lambda pair: pair[0])
+
+
+class Looks:
+    """A coarse look at one topology after the other: the first of each set of axes and loops over all tiles, the others
+    over those that were good for the first (hundreds of topologies differ in the place of a scale)."""
+
+    def __init__(self, target: Target, limits: ScheduleLimits | None = None) -> None:
+        limits = limits or ScheduleLimits()
+        self._target = target
+        self._few = ScheduleLimits(SHORTLIST, limits.num_warps[:1], limits.num_stages[-2:-1] or limits.num_stages,
+                                   limits.shared_slack)  # fmt: skip
+        self._shortlists: dict[Hashable, list[Schedule]] = {}
+
+    def at(self, block: BlockGraph) -> Candidate | None:
+        """With the best schedule of few; None where none of them fits."""
+        shape, few = Shape(block), self._few
         key = (shape.grid_axes, block.loops, frozenset(shape.dot_axes), frozenset(shape.batch_axes),
                frozenset(block.sizes.items()))  # fmt: skip
-        shortlist = shortlists.get(key)
-        fastest = inf
-        for schedule in shortlist or ():
-            used = fits(shape, schedule, target, few)
+        best: Candidate | None = None
+        for schedule in self._shortlists.get(key, ()):
+            used = fits(shape, schedule, self._target, few)
             if used:
-                fastest = min(fastest, estimate_us(shape, schedule, target, used))
-        if fastest == inf:  # of these axes the first, or one that needs other tiles
-            listed = schedules(block, target, few)
+                us = estimate_us(shape, schedule, self._target, used)
+                if best is None or us < best.estimate_us:
+                    best = Candidate(block, schedule, us)
+        if best is None:  # of these axes the first, or one that needs other tiles
+            listed = schedules(block, self._target, few)
             if listed:
-                fastest = listed[0].estimate_us
-                shortlists[key] = [candidate.schedule for candidate in listed]
-        if fastest < inf:
-            found.append((fastest, block))
-    return sorted(found, key=lambda look: look[0])
+                best = listed[0]
+                self._shortlists[key] = [candidate.schedule for candidate in listed]
+        return best
 
 
 def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedule]:

@@ -19,11 +19,13 @@ class Lowered:
     """
     inputs:  name of an input tensor -> value number; several names may share one
     outputs: name of an output tensor -> value number
+    origins: name of an operator -> positions of the calls it is part of
     """
 
     program: TensorProgram
     inputs: Mapping[str, int] = field(default_factory=dict[str, int])
     outputs: Mapping[str, int] = field(default_factory=dict[str, int])
+    origins: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
 
 def lower(
@@ -51,7 +53,7 @@ def lower(
         dims = tuple(builder.fresh(size, letter, 1) for size, letter in zip(shape, letters, strict=True))
         wanted.append(Output(value, names.get(value, "out"), dims, builder.at(Ref(value), dims)))
     sources = {**names, **{live.value: live.expression for live in live_ins}}
-    program, inputs = finish(builder, wanted, sources, name)
+    program, inputs, origins = finish(builder, wanted, sources, name)
     # Two outputs never share a value (finish refuses), so tensors and wanted outputs come in one order.
     tensors = [tensor.name for tensor in program.outputs.values()]
-    return Lowered(program, inputs, dict(zip(tensors, outputs, strict=True)))
+    return Lowered(program, inputs, dict(zip(tensors, outputs, strict=True)), origins)

@@ -397,7 +397,7 @@ class _Cutter:
                 unit = by_last[i]
                 calls = tuple(graph.calls[n] for n in sorted(unit.calls))
                 lowered = unit.lowered
-                result.append(LaxPiece(lowered.program, lowered.inputs, lowered.outputs, calls))
+                result.append(LaxPiece(lowered.program, lowered.inputs, lowered.outputs, calls, lowered.origins))
         if run:
             result.append(PlainPiece(tuple(run)))
         return tuple(result)

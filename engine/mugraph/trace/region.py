@@ -89,12 +89,14 @@ class LaxPiece:
 
     inputs:  tensor name -> value number (several names may share one)
     outputs: program output's tensor name -> value number
+    origins: program operator's name -> positions of the calls it is part of
     """
 
     program: TensorProgram
     inputs: Mapping[str, int]
     outputs: Mapping[str, int]
     calls: tuple[Call, ...]
+    origins: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
 
 @dataclass(frozen=True)

@@ -48,11 +48,13 @@ class Variant:
 @dataclass(frozen=True)
 class Tuned:
     """times: candidates that are right on the device, fastest first, with what the float test found there.
-    refused: why others have no time that counts. measured: how many were timed."""
+    refused: why others have no time that counts. measured: how many were timed. measured_us: all of those, in the order
+    they were timed, with the median of their first run."""
 
     times: tuple[tuple[Variant, Summary, FloatResult], ...]
     refused: tuple[tuple[Variant, str], ...]
     measured: int
+    measured_us: tuple[tuple[Variant, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,8 @@ def tune(
             right.append((variant, summary, found))
         else:
             refused.append((variant, found.reason or "wrong on the device"))
-    return Tuned(tuple(_again(program, right, measurer)), tuple(refused), len(batch.times))
+    every = tuple((variant, summary.median_us) for variant, summary in batch.times)
+    return Tuned(tuple(_again(program, right, measurer)), tuple(refused), len(every), every)
 
 
 def _estimate(variant: Variant) -> float:

@@ -24,6 +24,7 @@ from mugraph.store.keys import versions
 from mugraph.trace.region import Position, Range
 from mugraph.tune.device import Device, UnknownTarget, resolve
 from mugraph.worker.documents import Known, moved
+from mugraph.worker.drawn_sources import drawn_sources
 from mugraph.worker.edits import common_end, common_start, lines_of, text_edits
 from mugraph.worker.kernel_checks import check_kernels
 from mugraph.worker.shape_comment import NoPlace, with_shapes
@@ -230,7 +231,7 @@ def _drawing(question: m.Draw, known: Known | None) -> m.Drawing:
     if question.form == "text":
         text = draw_tree(mugraph, question.width)
     elif question.form == "svg":
-        text = draw_svg(mugraph, question.theme)
+        text = draw_svg(mugraph, question.theme, drawn_sources(result.plan))
     else:
         text = draw_overview(mugraph, question.theme)
     return m.Drawing(question.id, question.uri, question.key, question.form, text)

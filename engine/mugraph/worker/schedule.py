@@ -34,7 +34,7 @@ from mugraph.worker.frames import (
 )
 from mugraph.worker.jobs import Ending, Job, JobQueue
 from mugraph.worker.runner_process import RunnerProcess
-from mugraph.worker.states import all_states, region_state
+from mugraph.worker.states import all_states, region_state, to_candidate
 
 Outcome = Literal["done", "cancelled", "superseded", "failed"]
 STOP_S = 0.08
@@ -274,7 +274,9 @@ class Schedule:
             case events.FirstHit():
                 self._send(m.FirstHit(*about, key, event.seconds, len(event.block.block_ops)))
             case events.Better():
-                self._send(m.BetterHit(*about, key, event.candidate.estimate_us))
+                self._send(m.BetterHit(*about, key, to_candidate(event.kernel, event.candidate)))
+            case events.Another():
+                self._send(m.AnotherHit(*about, key, to_candidate(event.kernel, event.candidate)))
             case events.RegionDone():
                 known.results[key] = event.result
                 self._send(m.RegionChanged(*about, region_state(known, numbers[number]), number, of))

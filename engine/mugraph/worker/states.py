@@ -8,7 +8,7 @@ import msgspec
 
 from mugraph.codegen.names import mugraph_id
 from mugraph.document import finite, verdicts_of
-from mugraph.events import RegionResult, SearchReport, Timing
+from mugraph.events import Considered, RegionResult, SearchReport, Timing
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.protocol import values
 from mugraph.report import evidence
@@ -54,12 +54,17 @@ def _traced(known: Known, region: Region, key: str) -> values.Region:
         name_range=to_range(known.heads.get(region.function, region.range)),
         status="queued",
         message="",
-        statements=[to_range(place) for place in dict.fromkeys(call.range for call in region.calls)],
+        statements=[to_range(place) for place in statements(region)],
         inputs=[
             values.Input(live.expression, list(region.values[live.value].shape), region.values[live.value].dtype)
             for live in region.live_ins
         ],
     )
+
+
+def statements(region: Region) -> tuple[Range, ...]:
+    """Places of the traced calls, each once, in the order they run."""
+    return tuple(dict.fromkeys(call.range for call in region.calls))
 
 
 def _found(result: RegionResult) -> dict[str, object]:
@@ -79,6 +84,7 @@ def _found(result: RegionResult) -> dict[str, object]:
         "kernels": [kernel.name for kernel in kernels],
         "block_ops": sum(len(kernel.block.block_ops) for kernel in kernels),
         "id": mugraph_id(plan) if plan else "",
+        "candidates": [to_candidate(piece.kernel, one) for piece in result.pieces for one in piece.considered],
     }
 
 
@@ -117,6 +123,12 @@ def _search(report: SearchReport, from_store: bool) -> values.SearchSummary:
         report.total_s,
         report.first_verified_s,
         from_store,
+    )
+
+
+def to_candidate(kernel: str, one: Considered) -> values.Candidate:
+    return values.Candidate(
+        kernel, one.number, one.seconds, one.words, one.block_ops, one.estimate_us, one.measured_us, one.chosen
     )
 
 
