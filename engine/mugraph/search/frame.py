@@ -18,6 +18,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.search.abstract import NF, Algebra
 from mugraph.search.field import P, Q, Residues, inverse, oracle, power_of_omega, square_root
 from mugraph.search.limits import NotSearchable
+from mugraph.search.signs import Reals, draw, has_negative, real
 
 _KINDS = frozenset(
     {Kind.LOAD, Kind.CONST, Kind.ADD, Kind.MUL, Kind.DIV, Kind.SQRT, Kind.EXP, Kind.UNARY, Kind.SUM, Kind.DOT}
@@ -35,6 +36,7 @@ class Value:
     after:  loops it has passed an accumulator of (their iteration slots)
     nf:     its abstract expression
     p, q:   its residues, one array axis per slot (size 1 where it does not vary); q only where an exp asks for it
+    real:   real numbers for the same arrays, only where a root asks for them
     is_leaf: a load or a constant, counted as no operator
     """
 
@@ -48,6 +50,7 @@ class Value:
     p: Residues
     q: Residues | None = None
     has_exp: bool = False
+    real: Reals | None = None
 
     @property
     def is_leaf(self) -> bool:
@@ -82,6 +85,7 @@ class Frame:
         self.primes = tuple(itertools.islice(_primes(), self.rank))
         self.reductions = self._reductions()
         self.values: dict[str, Value] = {}
+        self._roots_are_checked = False  # the program's own are right as they are
         for seed in range(_SEEDS):
             values = self._run(seed)
             if values is not None:
@@ -89,6 +93,7 @@ class Frame:
                 break
         else:
             raise NotSearchable(f"'{program.name}' divides by a value that is zero for every input.")
+        self._roots_are_checked = any(op.kind is Kind.SQRT for op in program.ops) and self._draw_reals()
 
     def mask(self, axes: tuple[str, ...]) -> int:
         """Slots of whole axes: the tile, and the iterations where the axis is looped."""
@@ -121,8 +126,10 @@ class Frame:
     # ------------------------------------------------------------------ evaluating
 
     def evaluate(self, kind: Kind, fn: str, slots: tuple[int, ...], inputs: tuple[Value, ...]) -> Residues | None:
-        """The operator on the residues mod P; None where it divides by zero."""
+        """The operator on the residues mod P; None where it divides by zero, or would take the root of a negative."""
         a = inputs[0]
+        if kind is Kind.SQRT and self._roots_are_checked and has_negative(self._real(a)):
+            return None
         if kind is Kind.EXP:
             exponent = oracle(a.p, -1, Q) if a.has_exp else self._component_q(a)
             return None if exponent is None else power_of_omega(exponent)
@@ -142,6 +149,20 @@ class Frame:
             else:
                 value.q = _apply(value.kind, value.fn, value.slots, first, second, Q)
         return value.q
+
+    def _draw_reals(self) -> bool:
+        """Real numbers for the program's loads and constants; False where none suit its roots."""
+        ops = self.program.ops
+        slots = {op.name: self._slots(op) for op in ops if op.over}
+        drawn = draw(ops, {name: value.p.shape for name, value in self.values.items()}, slots)
+        for name, numbers in (drawn or {}).items():
+            self.values[name].real = numbers
+        return drawn is not None
+
+    def _real(self, value: Value) -> Reals:
+        if value.real is None:
+            value.real = real(value.kind, value.fn, value.slots, [self._real(i) for i in value.inputs])
+        return value.real
 
     def _run(self, seed: int) -> dict[str, Value] | None:
         """Every value of the program, whole; None where this seed's inputs divide by zero."""

@@ -66,8 +66,9 @@ class Stats:
                  "memory", "time" or "cancelled"
     pruned:      reason -> pairs of values, or single operators on values, that were discarded. "expression": no part of
                  the output's abstract expression; "size": in no topology within the operator bound; "type": axes that
-                 do not fit, or a loop's result inside of it; "field": division by zero; "duplicate": a known value,
-                 kept as another way to it; and topologies: "nest" (no order of loops runs it), "softmax" (overflows)
+                 do not fit, or a loop's result inside of it; "field": division by zero, or the root of a negative;
+                 "duplicate": a known value, kept as another way to it; and topologies: "nest" (no order of loops runs
+                 it), "softmax" (overflows)
     seconds:     wall-clock
     """
 

@@ -13,6 +13,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.ops.unary_floats import float_unary
+
 Index = tuple[slice, ...]
 # A rearrangement of an array (slice, reshape, transpose, pad) that looks at no element: it must not care for the dtype.
 Rearrange = Callable[[NDArray[Any]], NDArray[Any]]
@@ -49,28 +51,6 @@ def assemble_arrays(
     return whole
 
 
-def _float_unary(fn: str) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-    from math import erf
-
-    def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return 0.5 * (1 + np.tanh(0.5 * x))
-
-    def gelu(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return 0.5 * x * (1 + np.vectorize(erf, otypes=[np.float64])(x / np.sqrt(2)))
-
-    table: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
-        "silu": lambda x: x * sigmoid(x),
-        "relu": lambda x: np.maximum(x, 0.0),
-        "sigmoid": sigmoid,
-        "tanh": np.tanh,
-        "gelu": gelu,
-        "gelu_tanh": lambda x: x * sigmoid(1.5957691216057308 * (x + 0.044715 * x**3)),
-    }
-    if fn not in table:
-        raise NotImplementedError(f"no float64 meaning is known for the function {fn}")
-    return table[fn]
-
-
 class FloatArithmetic:
     """float64; one repetition is usual. The functions follow ops/unary.py's definitions."""
 
@@ -93,7 +73,7 @@ class FloatArithmetic:
         return np.exp(a)
 
     def unary(self, fn: str, a: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _float_unary(fn)(a)
+        return float_unary(fn)(a)
 
     def sum(self, a: NDArray[np.float64], over: tuple[int, ...]) -> NDArray[np.float64]:
         return a.sum(over, keepdims=True)
