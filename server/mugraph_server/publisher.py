@@ -15,11 +15,14 @@ from mugraph_server.regions import FileState, Regions
 from mugraph_server.searches import Spawn
 from mugraph_server.views.diagnostics import diagnostics
 from mugraph_server.views.progress import progress
+from mugraph_server.views.search import digest
 
 GATHER_S = 0.05
 PROGRESS_AFTER_S = 0.4
 """A search that is answered from the store is over before a bar would be worth it."""
 PROGRESS_EVERY_S = 0.25
+SHOWS_SEARCH = "mugraph.showGraph"
+"""The client's command that opens a view of the search."""
 
 
 class Publisher:
@@ -48,6 +51,7 @@ class Publisher:
         self._pushed: dict[str, dict[str, list[types.Diagnostic]]] = {}
         self._said: dict[str, Any] | None = None
         self._bars: dict[str, _Bar] = {}
+        self._searches: dict[str, object] = {}
 
     def changed(self, uri: str, lasting: bool) -> None:
         self._dirty[uri] = self._dirty.get(uri, False) or lasting
@@ -70,6 +74,7 @@ class Publisher:
             try:
                 self._push(uri)
                 self._progress(uri)
+                self._search(uri)
             except Exception:  # the other files' views must not wait for this one
                 logger.exception("views could not be made")
         if any(dirty.values()):
@@ -107,6 +112,21 @@ class Publisher:
         if not self._shows(source):
             return []
         return diagnostics(source, document, file, self._client.can.related)
+
+    # --- searches -------------------------------------------------------------------------------------------------
+
+    def _search(self, uri: str) -> None:
+        """`mugraph/searchChanged` {"uri"}: `mugraph/search` has another answer. For clients that show one."""
+        file, source = self._regions.get(uri), self._source(uri)
+        if file is None or source is None:
+            self._searches.pop(uri, None)
+            return
+        now = digest(file)
+        if now == self._searches.get(uri) or SHOWS_SEARCH not in self._client.can.commands:
+            return
+        self._searches[uri] = now
+        for document in source.documents:
+            self._client.notify("mugraph/searchChanged", {"uri": document.uri})
 
     # --- progress -------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from lsprotocol import types
-from mugraph.protocol.values import KernelCheck, Recording, Region, RegionStatus
+from mugraph.protocol.values import Candidate, KernelCheck, Recording, Region, RegionStatus
 from mugraph.protocol.values import Range as EngineRange
 
 from mugraph_server.documents.documents import Edit
@@ -22,7 +22,7 @@ RESULTS: frozenset[RegionStatus] = frozenset({"improved", "no-gain"})
 
 @dataclass(frozen=True)
 class Pace:
-    """How far a region's search is. number, of: which of the regions being searched, from 0."""
+    """How far a region's search is. number, of: which of the regions being searched, from 0. candidates: met so far."""
 
     what: str = ""
     number: int = 0
@@ -30,7 +30,15 @@ class Pace:
     topologies: int = 0
     seconds: float = 0.0
     first_hit_s: float | None = None
-    estimate_us: float | None = None
+    candidates: tuple[Candidate, ...] = ()
+
+    def met(self, candidate: Candidate) -> Pace:
+        """With this candidate, in place of what was known of it."""
+        same = [(one.kernel, one.number) == (candidate.kernel, candidate.number) for one in self.candidates]
+        if not any(same):
+            return replace(self, candidates=(*self.candidates, candidate))
+        kept = zip(self.candidates, same, strict=True)
+        return replace(self, candidates=tuple(candidate if is_it else one for one, is_it in kept))
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,13 @@ class Mark:
     def result(self) -> Region | None:
         """The newest result there is, if only of the search before."""
         return self.region if self.region.status in RESULTS else self.previous
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Of the search that runs; else of the one that the newest result came of."""
+        if self.is_open or self.result is None:
+            return self.pace.candidates
+        return tuple(self.result.candidates)
 
     def edited(self, span: types.Range, text: str) -> Mark:
         place, head = moved(self.range, span, text), moved(self.head, span, text)

@@ -13,7 +13,7 @@ from mugraph.protocol.values import Priority, RegionStatus
 
 from mugraph_server.documents.documents import Edit
 from mugraph_server.documents.source import Source
-from mugraph_server.engine.client import ids
+from mugraph_server.engine.client import EVENTS, ids
 from mugraph_server.engine.engines import Engines
 from mugraph_server.engine.keeper import Keeper
 from mugraph_server.engine.state import EngineGone, EngineRefused
@@ -204,7 +204,7 @@ class Searches:
     # --- what is found ------------------------------------------------------------------------------------------
 
     def event(self, message: FromEngine) -> None:
-        if not isinstance(message, m.Found | m.RegionChanged | m.Progress | m.FirstHit | m.BetterHit):
+        if not isinstance(message, EVENTS):
             return
         uri, regions = message.uri, self._regions
         work, source = self._work.get(uri), self._source(uri)
@@ -228,7 +228,7 @@ class Searches:
         elif isinstance(message, m.FirstHit):
             regions.pace(uri, message.key, lambda p: replace(p, first_hit_s=message.seconds), True)
         else:
-            regions.pace(uri, message.key, lambda p: replace(p, estimate_us=message.estimate_us))
+            regions.pace(uri, message.key, lambda p: p.met(message.candidate))
 
     def _fitting(self, source: Source, work: _Work, stamp: int) -> _Asked | None:
         """The question that this is about, if the text still means what it was asked about."""

@@ -21,7 +21,7 @@ from mugraph_server.protocol import MugraphProtocol, converter
 from mugraph_server.regions import FileState
 from mugraph_server.session import Session
 from mugraph_server.settings import Settings
-from mugraph_server.views import code_actions, code_lens, diagnostics, hover, inlay_hints, links
+from mugraph_server.views import code_actions, code_lens, diagnostics, hover, inlay_hints, links, search
 
 DRAWING_S = 0.2
 """How long a hover waits for its picture; it has been asked for when the region's result came."""
@@ -116,6 +116,7 @@ class MugraphServer(LanguageServer):
         self._on(types.WORKSPACE_EXECUTE_COMMAND, self._execute)
         self._on("mugraph/report", self._report)
         self._on("mugraph/graph", self._graph)
+        self._on("mugraph/search", self._search)
         self._on("mugraph/preview", self._preview)
 
     # --- notifications --------------------------------------------------------------------------------------------
@@ -239,6 +240,16 @@ class MugraphServer(LanguageServer):
         theme = _value(params, "theme")
         svg = await self.acts.graph(_text(params, "uri"), _text(params, "key"), str(theme))
         return {"svg": svg}
+
+    async def _search(self, params: Any) -> object:
+        """{"uri", "key" or "line"} -> as views.search has it; None where the document has no such region"""
+        place, key, line = self._place(_text(params, "uri")), _value(params, "key"), _value(params, "line")
+        if not isinstance(key, str | None) or not isinstance(line, int | None):
+            raise JsonRpcInvalidParams("key must be a string, line a number")
+        if place is None:
+            return None
+        mark = search.chosen(*place[:3], key, line or 0)
+        return search.search(*place[:3], mark) if mark is not None else None
 
     async def _preview(self, params: Any) -> object:
         """{"uri", "keys"} -> {"module_path", "module_text", "before", "after", ...}"""

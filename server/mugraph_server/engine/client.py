@@ -20,7 +20,7 @@ from mugraph_server.log import logger
 
 A = TypeVar("A")
 
-EVENTS = m.Found | m.RegionChanged | m.Progress | m.FirstHit | m.BetterHit
+EVENTS = m.Found | m.RegionChanged | m.Progress | m.FirstHit | m.BetterHit | m.AnotherHit
 """What comes before a search's answer."""
 
 ids = itertools.count(1)

@@ -10,6 +10,7 @@ CONTROL.json is read again for every message:
     store         false: every search works anew                 once   true: only the first engine misbehaves
     children      processes to start, and how ("group", "own")   checks, recordings   answers to give
     ignore_exit   neither Exit nor the end of input ends it      draw_s    how long a drawing takes
+    tune_s        time between its last candidate and that one's time
 
 What it hears is appended to CONTROL.json.log, one type a line; pids of what it starts go to CONTROL.json.pids.
 """
@@ -234,6 +235,11 @@ class Engine:
                     return
             if told.get("search_s"):
                 self.send(m.FirstHit(*about, region.key, 0.1, 3))
+                first, second = region.candidates
+                self.send(m.BetterHit(*about, region.key, first))
+                self.send(m.BetterHit(*about, region.key, msgspec.structs.replace(second, measured_us=None)))
+                time.sleep(told.get("tune_s", 0))
+                self.send(m.AnotherHit(*about, region.key, second))
             keep(region)
             self.known[about[1]].append(region)
             self.send(m.RegionChanged(*about, region, number, len(searched)))
@@ -267,7 +273,10 @@ def regions_of(text: str, uri: str) -> list[v.Region]:
                 v.Region(
                     key, function, place, head, "improved", f"{function}: 1.8 times faster", [place], verified=True,
                     lax=True, applicable=True, evidence=["equal over two finite fields"], timing=timing,
-                    kernels=["k"], block_ops=3, id=key[:10],
+                    kernels=["k"], block_ops=3, id=key[:10], candidates=[
+                        v.Candidate("k", 0, 0.1, "grid n/64: 96 blocks; 4 warps, 3 stages", 3, 12.5),
+                        v.Candidate("k", 1, 0.4, "grid n/128: 48 blocks; 4 warps, 3 stages", 3, 8.5, 9.1, chosen=True),
+                    ],
                 )
             )  # fmt: skip
     return found
