@@ -22,6 +22,9 @@ app = typer.Typer(
 )
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to standard output and nothing else.")]
 _Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say what was searched, pruned and why.")]
+_Executor = Annotated[
+    str, typer.Option(help="Where to search: inline, processes, processes:N, ray or ray://HOST:PORT (mugraph[ray]).")
+]
 _Target = Annotated[str, typer.Option(help="auto, cpu, sm_80, sm_90, a100, h100 or h200.")]
 
 
@@ -35,6 +38,7 @@ def optimize(
     trace_timeout: Annotated[float, typer.Option(min=1, help="Seconds the file's own code may run for.")] = 60.0,
     no_measure: Annotated[bool, typer.Option("--no-measure", help="Estimate only, even with a GPU.")] = False,
     no_store: Annotated[bool, typer.Option("--no-store", help="Neither use nor keep earlier results.")] = False,
+    executor: _Executor = "inline",
     verbose: _Verbose = False,
 ) -> int:
     """Show what can be fused in a file, the kernels, and the evidence that they are right."""
@@ -42,7 +46,7 @@ def optimize(
     from mugraph.commands.optimize import optimize as command
     from mugraph.pipeline import Options
 
-    options = Options(target, budget, not no_measure, trace_timeout)
+    options = Options(target, budget, not no_measure, trace_timeout, executor)
     return command(place, options, as_json=json, apply=apply, verbose=verbose, use_store=not no_store)
 
 
@@ -77,16 +81,17 @@ def bench(
     json: _Json = False,
     budget: Annotated[float, typer.Option(min=0.1, help="Seconds for the search of one kernel.")] = 20.0,
     samples: Annotated[Path, typer.Option(help="The folder of the samples.")] = Path("samples"),
+    executor: _Executor = "inline",
 ) -> int:
     """Time the samples' kernels against eager PyTorch, torch.compile and its max-autotune mode; with the word search,
     the search itself on the papers' programs."""
     if names and names[0] == "search":
         from mugraph.commands.bench_search import bench_search
 
-        return bench_search(names[1:], samples, budget, as_json=json)
+        return bench_search(names[1:], samples, budget, executor, as_json=json)
     from mugraph.commands.bench import bench as command
 
-    return command(names or [], samples, budget, as_json=json)
+    return command(names or [], samples, budget, executor, as_json=json)
 
 
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})

@@ -16,6 +16,7 @@ from mugraph.codegen.names import Scope
 from mugraph.codegen.plan import RegionPlan
 from mugraph.codegen.wrapper_evidence import Speed
 from mugraph.events import Done, Event, FileResult, RegionDone, RegionResult, Traced
+from mugraph.executors.choose import choose
 from mugraph.ir.target import Target
 from mugraph.memory.traces import recall_trace, remember_trace, trace_key
 from mugraph.options import Options
@@ -46,7 +47,8 @@ def run(
 ) -> Iterator[Event]:
     """Optimise a file. source: its text if it is not what the disk holds. store: None keeps nothing.
 
-    Raises tune.device.UnknownTarget; everything the file itself is to blame for is in Done's result.
+    Raises tune.device.UnknownTarget and executors.executor.CannotExecute; everything the file itself is to blame for is
+    in Done's result.
     """
     options = options or Options()
     device = detect()
@@ -95,13 +97,18 @@ def run_trace(
     cancelled: Callable[[], bool] = lambda: False,
     taken: Sequence[str] = (),
 ) -> Iterator[Event]:
-    """Optimise what was traced. taken: names of plans and kernels the file has already."""
+    """Optimise what was traced. taken: names of plans and kernels the file has already.
+
+    Raises executors.executor.CannotExecute.
+    """
     names = Scope(taken)
     results: list[RegionResult] = []
     here = device.kind == "gpu" and target.capability == device.capability  # the kernels can run
     with contextlib.ExitStack() as stack:
         tester = stack.enter_context(FloatTester("cuda" if here else "interpreter"))
         tools = Tools(target, tester, compiled=here)
+        if options.executor != "inline":
+            tools.executor = stack.enter_context(contextlib.closing(choose(options.executor)))
         if here and options.measure:
             tools.measurer = stack.enter_context(Measurer())
             tools.pool = stack.enter_context(CompilePool())

@@ -16,8 +16,11 @@ from mugraph.codegen.lower import lower_kernels
 from mugraph.codegen.plain import FUNCTION, plain_source
 from mugraph.codegen.resize import program_sizes, reduced_kernels
 from mugraph.events import Another, Better, Event, FirstHit, PieceResult, Searching, SearchReport, Solution, Working
+from mugraph.executors.executor import Executor
+from mugraph.executors.spread import SpreadSearch
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
 from mugraph.optimizer.order import by_depth
 from mugraph.optimizer.thread_fusion import fuse_threads
@@ -56,6 +59,7 @@ class Tools:
     """What a run of the pipeline shares between search units.
 
     tester:   of the device kernels will run on, or the interpreter's
+    executor: None searches here, a nest at a time
     compiled: it is the device's, where kernels run at full size
     measurer, pool: None where nothing is measured
     """
@@ -65,15 +69,24 @@ class Tools:
     compiled: bool = False
     measurer: Measurer | None = None
     pool: CompilePool | None = None
+    executor: Executor | None = None
 
     def begin(self) -> None:
         """Start the processes that will be needed, so that they import while a search runs."""
         self.tester.begin()
+        if self.executor is not None:
+            self.executor.begin()
         with contextlib.suppress(Unavailable):  # whoever asks it first is told
             if self.measurer is not None:
                 self.measurer.begin()
             if self.pool is not None:
                 self.pool.begin()
+
+    def search(self, program: TensorProgram, limits: Limits, cancelled: Callable[[], bool]) -> Search | SpreadSearch:
+        """Raises NotSearchable."""
+        if self.executor is None:
+            return Search(program, limits, cancelled)
+        return SpreadSearch(program, limits, self.executor, cancelled)
 
 
 @dataclass(frozen=True)
@@ -102,7 +115,7 @@ def solve(
     """Events, then the result. Never raises for a program that has no good kernel: the result says why."""
     tools.begin()
     trail = Trail(tools.target)
-    ranked = yield from _ranked(piece, place, tools.target, seconds, trail, cancelled)
+    ranked = yield from _ranked(piece, place, tools, seconds, trail, cancelled)
     if not ranked.candidates:
         return PieceResult(piece, None, ranked.report, ranked.reason, kernel=place.name, considered=trail.considered)
     rejected: Counter[str] = Counter()
@@ -122,14 +135,14 @@ def solve(
 
 
 def _ranked(
-    piece: LaxPiece, place: Place, target: Target, seconds: float, trail: Trail, cancelled: Callable[[], bool]
+    piece: LaxPiece, place: Place, tools: Tools, seconds: float, trail: Trail, cancelled: Callable[[], bool]
 ) -> Generator[Event, None, _Ranked]:
     """Search, then the schedules of the best topologies, verified."""
     began = time.monotonic()
     program = piece.program
     yield Searching(place.region, place.piece, place.pieces, place.function)
     try:
-        search = Search(program, Limits(seconds=seconds), cancelled)
+        search = tools.search(program, Limits(seconds=seconds), cancelled)
     except NotSearchable as error:
         return _Ranked((), SearchReport(total_s=time.monotonic() - began, complete=False), str(error))
     blocks: list[BlockGraph] = []
@@ -154,7 +167,7 @@ def _ranked(
             told = time.monotonic()
             yield Searching(place.region, place.piece, place.pieces, place.function, len(blocks), told - began)
     stats = search.stats
-    every = kernel_candidates(blocks, target)
+    every = kernel_candidates(blocks, tools.target)
     passed: list[tuple[Candidate, Verdict]] = []
     good: set[tuple[int, ...]] = set()
     for candidate in every:

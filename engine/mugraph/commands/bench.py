@@ -15,6 +15,8 @@ from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_erro
 from mugraph.commands.progress import ProgressView
 from mugraph.document import device_document, finite
 from mugraph.events import Done, FileResult, RegionResult
+from mugraph.executors.choose import choose
+from mugraph.executors.executor import CannotExecute
 from mugraph.ir.target import Target
 from mugraph.pipeline import Options, run
 from mugraph.report import model_name
@@ -27,13 +29,17 @@ _ITEMSIZE = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "bool"
 _ESTIMATED = "estimated only: no GPU to measure on"
 
 
-def bench(names: Sequence[str], folder: Path, budget_s: float, *, as_json: bool) -> int:
+def bench(names: Sequence[str], folder: Path, budget_s: float, executor: str, *, as_json: bool) -> int:
     """Exit status: 1 when a sample failed. Every region of a sample is one workload. Raises WrongUsage.
 
     Nothing is taken from the store: a benchmark measures now. Where there is no GPU each workload says that its times
     are estimates, and its speedup is the estimate's.
     """
     files = chosen(names, folder)
+    try:
+        choose(executor).close()  # said at once, not after the first trace
+    except CannotExecute as error:
+        raise WrongUsage(str(error)) from None
     device = detect()
     target = resolve("auto", device)
     workloads: list[Json] = []
@@ -42,7 +48,7 @@ def bench(names: Sequence[str], folder: Path, budget_s: float, *, as_json: bool)
         for file in files:
             began = time.monotonic()
             result: FileResult | None = None
-            for event in run(file, None, Options(budget_s=budget_s)):
+            for event in run(file, None, Options(budget_s=budget_s, executor=executor)):
                 view.show(event)
                 if isinstance(event, Done):
                     result = event.result

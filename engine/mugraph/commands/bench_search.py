@@ -3,6 +3,7 @@ papers found."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_erro
 from mugraph.commands.forms import Form
 from mugraph.commands.papers import PROGRAMS, Paper
 from mugraph.events import SearchReport
+from mugraph.executors.choose import choose
+from mugraph.executors.executor import CannotExecute, Executor
+from mugraph.executors.spread import SpreadSearch
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
@@ -46,11 +50,20 @@ class Result:
     unnamed: tuple[str, ...]
 
 
-def bench_search(names: Sequence[str], folder: Path, budget_s: float, *, as_json: bool) -> int:
+def bench_search(names: Sequence[str], folder: Path, budget_s: float, executor: str, *, as_json: bool) -> int:
     """Exit status: 1 where a program could not be searched. names: of programs, all for none. Raises WrongUsage."""
     chosen = programs_called(names)
     if not folder.is_dir():
         raise WrongUsage(f"there are no samples in {folder}; say where they are with --samples")
+    try:
+        with contextlib.closing(choose(executor)) as working:
+            working.begin()
+            return _bench(chosen, folder, budget_s, None if executor == "inline" else working, as_json)
+    except CannotExecute as error:
+        raise WrongUsage(str(error)) from None
+
+
+def _bench(chosen: Mapping[str, Paper], folder: Path, budget_s: float, executor: Executor | None, as_json: bool) -> int:
     target = resolve("auto", detect())
     traces: dict[str, Trace] = {}
     results: dict[str, Result] = {}
@@ -63,7 +76,9 @@ def bench_search(names: Sequence[str], folder: Path, budget_s: float, *, as_json
             say_error(errors[0] if errors else f"nothing in {paper.file}.py is a {paper.function} to search")
             continue
         try:
-            results[name] = together([searched(program, paper.forms, target, budget_s) for program in programs])
+            results[name] = together(
+                [searched(program, paper.forms, target, budget_s, executor) for program in programs]
+            )
         except NotSearchable as error:
             say_error(f"{name}: {error}")
             continue
@@ -90,10 +105,13 @@ def searched_in(trace: Trace, paper: Paper) -> Iterator[TensorProgram]:
             yield from (piece.program for piece in pieces(region) if isinstance(piece, LaxPiece))
 
 
-def searched(program: TensorProgram, forms: Sequence[Form], target: Target, budget_s: float) -> Result:
+def searched(
+    program: TensorProgram, forms: Sequence[Form], target: Target, budget_s: float, executor: Executor | None
+) -> Result:
     """Search, verify the first hit, schedule; then look for the forms, which is not timed. Raises NotSearchable."""
     began, began_cpu = time.monotonic(), time.process_time()
-    search = Search(program, Limits(seconds=budget_s))
+    limits = Limits(seconds=budget_s)
+    search = Search(program, limits) if executor is None else SpreadSearch(program, limits, executor)
     first: float | None = None
     blocks: list[BlockGraph] = []
     for found in search.run():

@@ -10,6 +10,7 @@ from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, s
 from mugraph.commands.progress import ProgressView
 from mugraph.document import file_document
 from mugraph.events import Done, FileResult
+from mugraph.executors.executor import CannotExecute
 from mugraph.pipeline import Options, improved, run
 from mugraph.recording.memory import recorded_shapes
 from mugraph.report import print_report
@@ -44,7 +45,7 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
                 view.show(event)
                 if isinstance(event, Done):
                     return event.result
-    except UnknownTarget as error:
+    except (UnknownTarget, CannotExecute) as error:
         raise WrongUsage(str(error)) from None
     finally:
         if store is not None:

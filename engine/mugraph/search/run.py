@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from mugraph.ir.program import TensorProgram
 from mugraph.search.frame import check
 from mugraph.search.limits import Found, Limits, Stats
-from mugraph.search.nest import Nest
+from mugraph.search.nest import Account, Nest
 
-_FIRST_SHARE = 0.25
+FIRST_SHARE = 0.25
 """Of the work: first hits only."""
-_SATURATION_SHARE = 0.6
+SATURATION_SHARE = 0.6
 """Of the work: after it, topologies are read off whatever has been reached."""
-_HIT_WEIGHT = 3
+HIT_WEIGHT = 3
 """Share of a nest with a topology, as a multiple of that of one without: it promises more of them."""
 _TURN = 5_000
 """Work of one turn."""
@@ -52,31 +52,19 @@ class Search:
 
     @property
     def stats(self) -> Stats:
+        running = self._seconds is None
+        seconds = time.monotonic() - self._began if self._seconds is None else self._seconds
         accounts = [nest.account for nest in self._nests]
-        complete_to = min((account.complete_to for account in accounts), default=0)
-        ended_by = "running"
-        if self._seconds is not None:
-            reasons = {account.ended_by for account in accounts}
-            rest = "size" if any(account.bounded for account in accounts) else "space"
-            ended_by = self._stopped_by or next((reason for reason in _ENDS if reason in reasons), rest)
-        return Stats(
-            self._count,
-            sum(account.values for account in accounts),
-            bool(accounts) and all(account.complete for account in accounts),
-            complete_to,
-            ended_by,
-            dict(sum((account.pruned for account in accounts), Counter[str]())),
-            time.monotonic() - self._began if self._seconds is None else self._seconds,
-        )
+        return summary(accounts, self._count, self._stopped_by, seconds, running=running)
 
     def run(self) -> Iterator[Found]:
         """Topologies, each once; ends when the space, the limits or the caller ends it."""
         self._began = time.monotonic()
-        for loops in self._loop_sets():
+        for loops in loop_sets(self.program, self.limits):
             self._nests.append(Nest(self.program, loops, self.limits))
         work = self.limits.work
-        yield from self._turns(self._nests, int(work * _FIRST_SHARE), until_hit=True)
-        yield from self._turns(self._nests, int(work * _SATURATION_SHARE))
+        yield from self._turns(self._nests, int(work * FIRST_SHARE), until_hit=True)
+        yield from self._turns(self._nests, int(work * SATURATION_SHARE))
         for nest in self._nests:
             nest.stop_saturating("work")
         yield from self._turns(self._nests, work)
@@ -88,7 +76,7 @@ class Search:
             waiting = [nest for nest in nests if not nest.over and not (until_hit and nest.hit)]
             if not waiting:
                 return
-            nest = min(waiting, key=lambda nest: nest.work / (_HIT_WEIGHT if nest.hit else 1))
+            nest = min(waiting, key=lambda nest: nest.work / (HIT_WEIGHT if nest.hit else 1))
             for block in nest.turn(_TURN):
                 if block is not None:
                     self._count += 1
@@ -103,13 +91,6 @@ class Search:
 
     # ------------------------------------------------------------------ bounds
 
-    def _loop_sets(self) -> list[tuple[str, ...]]:
-        """Sets of axes to loop over: none, then every one the program reduces and does not return, then pairs."""
-        (output,) = self.program.outputs
-        free = set(self.program.op(output).axes)
-        reduced = sorted({axis for op in self.program.ops for axis in op.over} - free)
-        return [s for n in range(self.limits.max_loops + 1) for s in itertools.combinations(reduced, n)]
-
     def _work(self) -> int:
         return sum(nest.work for nest in self._nests)
 
@@ -119,6 +100,36 @@ class Search:
         elif not self._stopped_by and time.monotonic() - self._began > self.limits.seconds:
             self._stopped_by = "time"
         return bool(self._stopped_by)
+
+
+def loop_sets(program: TensorProgram, limits: Limits) -> list[tuple[str, ...]]:
+    """Sets of axes to loop over: none, then every one the program reduces and does not return, then pairs."""
+    (output,) = program.outputs
+    free = set(program.op(output).axes)
+    reduced = sorted({axis for op in program.ops for axis in op.over} - free)
+    return [s for n in range(limits.max_loops + 1) for s in itertools.combinations(reduced, n)]
+
+
+def summary(
+    accounts: Sequence[Account], count: int, ended_by: str | None, seconds: float, *, running: bool = False
+) -> Stats:
+    """Of a search with these nests and so many topologies. ended_by: what stopped it from outside, if anything."""
+    complete_to = min((account.complete_to for account in accounts), default=0)
+    if running:
+        end = "running"
+    else:
+        reasons = {account.ended_by for account in accounts}
+        rest = "size" if any(account.bounded for account in accounts) else "space"
+        end = ended_by or next((reason for reason in _ENDS if reason in reasons), rest)
+    return Stats(
+        count,
+        sum(account.values for account in accounts),
+        bool(accounts) and all(account.complete for account in accounts),
+        complete_to,
+        end,
+        dict(sum((account.pruned for account in accounts), Counter[str]())),
+        seconds,
+    )
 
 
 def topologies(

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
+from mugraph.pickled import read_frame, write_frame
 from mugraph.tune.messages import (
     Agree,
     Agreed,
@@ -27,8 +28,6 @@ from mugraph.tune.messages import (
     Request,
     Timed,
     Warm,
-    read_frame,
-    write_frame,
 )
 
 # What CUDA says when the context is gone, or may be: nothing measured in this process afterwards can be believed.

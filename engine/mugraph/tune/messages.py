@@ -1,17 +1,10 @@
-"""What the measuring process is asked, and what it answers: frozen values, pickled in length-prefixed frames.
-
-Both ends are this package, started by it, over a private pipe.
-"""
+"""What the measuring process is asked, and what it answers: frozen values, in the frames of mugraph.pickled."""
 
 from __future__ import annotations
 
-import pickle
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import BinaryIO, Literal
-
-_LENGTH = struct.Struct("<Q")
+from typing import Literal
 
 Compiler = Literal["none", "default", "max-autotune-no-cudagraphs"]
 
@@ -124,28 +117,3 @@ class Failure:
 
 
 Reply = Hello | Ok | Agreed | Timed | Failure
-
-
-def write_frame(stream: BinaryIO, value: Request | Reply) -> None:
-    data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.write(_LENGTH.pack(len(data)) + data)
-    stream.flush()
-
-
-def read_frame(stream: BinaryIO) -> object | None:
-    """The next message; None at the end of the stream, or where it was cut off in the middle of one."""
-    head = _read_exactly(stream, _LENGTH.size)
-    if head is None:
-        return None
-    body = _read_exactly(stream, _LENGTH.unpack(head)[0])
-    return None if body is None else pickle.loads(body)
-
-
-def _read_exactly(stream: BinaryIO, count: int) -> bytes | None:
-    data = b""
-    while len(data) < count:
-        part = stream.read(count - len(data))
-        if not part:
-            return None
-        data += part
-    return data

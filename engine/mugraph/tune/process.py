@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
-from mugraph.tune.messages import Failure, Hello, Reply, Request, read_frame, write_frame
+from mugraph.pickled import read_frame, write_frame
+from mugraph.tune.messages import Failure, Hello, Reply, Request
 
 CHILD = (sys.executable, "-P", "-m", "mugraph.tune.measure_child")
 

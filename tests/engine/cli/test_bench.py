@@ -52,6 +52,8 @@ def test_document_without_a_gpu(samples: Path, capfd: pytest.CaptureFixture[str]
 def test_unknown_sample(samples: Path, capfd: pytest.CaptureFixture[str]):
     assert run(["bench", "nothing", "--samples", str(samples)]) == 2
     assert "no sample is called nothing; there are adapter" in capfd.readouterr().err
+    assert run(["bench", "--samples", str(samples), "--executor", "dask"]) == 2
+    assert "there is no executor 'dask'" in capfd.readouterr().err
 
 
 def test_no_samples(tmp_path: Path, capfd: pytest.CaptureFixture[str]):

@@ -11,6 +11,8 @@ from mugraph.cli import run
 from mugraph.commands.bench_search import is_among, searched, split
 from mugraph.commands.forms import Form, Pattern, parsed
 from mugraph.commands.papers import PROGRAMS
+from mugraph.executors.executor import Executor
+from mugraph.executors.inline import Inline
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
@@ -71,6 +73,8 @@ def test_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: py
 def test_wrong_usage(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["bench", "search", "G13"]) == 2
     assert "no program is called G13; there are RMSNorm," in capfd.readouterr().err
+    assert run(["bench", "search", "G1", "--executor", "dask"]) == 2
+    assert "there is no executor 'dask'; there are inline, processes," in capfd.readouterr().err
     assert run(["bench", "search", "G1", "--samples", str(tmp_path / "none")]) == 2
     assert "--samples" in capfd.readouterr().err
     assert run(["bench", "search", "G1", "--samples", str(tmp_path)]) == 1  # a folder without the file
@@ -157,8 +161,9 @@ def test_a_form_that_is_another_function_is_not_named(blocks: list[BlockGraph]) 
     assert not is_among(FORM, other, blocks)
 
 
-def test_the_report_says_what_was_searched() -> None:
-    result = searched(GATED, (FORM, Form("nothing", "exp(_)")), TARGETS["h100"], 2.0)
+@pytest.mark.parametrize("executor", [None, Inline()], ids=["search", "spread"])
+def test_the_report_says_what_was_searched(executor: Executor | None) -> None:
+    result = searched(GATED, (FORM, Form("nothing", "exp(_)")), TARGETS["h100"], 2.0, executor)
     assert result.named == (FORM.name,)
     assert result.unnamed == ("nothing",)
     assert result.search.complete

@@ -39,6 +39,19 @@ def optimized(model: Path, capfd: pytest.CaptureFixture[str], *more: str) -> dic
     return json.loads(capfd.readouterr().out)
 
 
+def test_the_same_with_a_search_in_other_processes(model: Path, capfd: pytest.CaptureFixture[str]):
+    """The same kernel to the letter: what is found, and in which order, does not depend on who works on it."""
+    (here,) = optimized(model, capfd, "--no-measure", "--no-store")["regions"]
+    (there,) = optimized(model, capfd, "--no-measure", "--no-store", "--executor", "processes:2")["regions"]
+    assert there["kernel_source"] == here["kernel_source"]
+    assert there["search"]["topologies"] == here["search"]["topologies"]
+
+
+def test_an_unknown_executor_is_wrong_usage(model: Path, capfd: pytest.CaptureFixture[str]):
+    assert run(["optimize", str(model), "--no-store", "--executor", "dask"]) == 2
+    assert "there is no executor 'dask'" in capfd.readouterr().err
+
+
 def test_document(model: Path, capfd: pytest.CaptureFixture[str]):
     document = optimized(model, capfd, "--no-measure")
     assert set(document) == {"file", "device", "regions"}

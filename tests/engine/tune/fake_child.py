@@ -10,6 +10,7 @@ import os
 import sys
 import time
 
+from mugraph.pickled import read_frame, write_frame
 from mugraph.tune.messages import (
     Agree,
     Agreed,
@@ -23,8 +24,6 @@ from mugraph.tune.messages import (
     Request,
     Timed,
     Warm,
-    read_frame,
-    write_frame,
 )
 
 

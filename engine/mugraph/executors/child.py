@@ -1,0 +1,38 @@
+"""The worker process of processes.py: `python -P -m mugraph.executors.child`, one request at a time.
+
+It imports the search and nothing larger. It ends with its input, so that nothing is left of it when its parent dies.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import cast
+
+from mugraph.executors.desks import Desks
+from mugraph.executors.requests import Leave, Request, Take, Turn
+from mugraph.pickled import read_frame, write_frame
+
+
+def main() -> int:
+    """0 at the end of its input, or when nobody reads its answers."""
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever is printed is not taken for an answer
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    desks = Desks()
+    while (request := cast("Request | None", read_frame(requests))) is not None:
+        match request:
+            case Take():
+                desks.take(request.number, request.start)
+            case Leave():
+                desks.leave(request.number)
+            case Turn():
+                try:
+                    write_frame(answers, desks.turn(request.number, request.order))
+                except OSError:
+                    return 0
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

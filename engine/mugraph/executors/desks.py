@@ -1,0 +1,42 @@
+"""The nests one worker works on, by number: what a worker process and a Ray actor have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mugraph.executors.turns import Desk, Order, Start, Turned
+from mugraph.search.limits import NotSearchable
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """What came of a turn instead. sentence: for a person. refused: the program is outside of what the search covers;
+    else something is wrong with the search itself."""
+
+    sentence: str
+    refused: bool
+
+
+class Desks:
+    """Numbers are the caller's. Nothing is raised: what is wrong with a nest is the answer to its turns."""
+
+    def __init__(self) -> None:
+        self._starts: dict[int, Start] = {}
+        self._desks: dict[int, Desk] = {}
+
+    def take(self, number: int, start: Start) -> None:
+        self._starts[number] = start
+
+    def turn(self, number: int, order: Order) -> Turned | Wrong:
+        try:
+            if number not in self._desks:
+                self._desks[number] = Desk(self._starts[number])
+            return self._desks[number].turn(order)
+        except NotSearchable as error:
+            return Wrong(str(error), refused=True)
+        except Exception as error:
+            return Wrong(f"{type(error).__name__}: {error}", refused=False)
+
+    def leave(self, number: int) -> None:
+        self._desks.pop(number, None)
+        self._starts.pop(number, None)

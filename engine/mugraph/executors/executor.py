@@ -1,0 +1,67 @@
+"""What every executor offers: places for nests, and turns of their work, as futures."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Protocol
+
+from mugraph.executors.desks import Wrong
+from mugraph.executors.turns import Order, Start, Turned
+from mugraph.search.limits import NotSearchable
+
+
+class Lost(Exception):
+    """The worker has died, and with it what the nest had come to. One sentence. The nest can be begun again elsewhere:
+    with the same orders it comes to the same."""
+
+
+class CannotExecute(Exception):
+    """No work can be done there at all; one sentence for the user."""
+
+
+class Seat(Protocol):
+    """A nest's place at one worker."""
+
+    def turn(self, order: Order) -> Future[Turned]:
+        """At once; turns of one seat are worked on in the order they are asked for. The future raises Lost,
+        CannotExecute, or NotSearchable."""
+        ...
+
+    def close(self) -> None:
+        """The nest is not needed any more. Does not wait, and never raises."""
+        ...
+
+
+class Executor(Protocol):
+    """name: as a person chooses it. workers: that can work at the same time, now."""
+
+    name: str
+
+    @property
+    def workers(self) -> int: ...
+
+    def begin(self) -> None:
+        """Start what will be needed, without waiting for it. May be called again. Never raises."""
+        ...
+
+    def seat(self, start: Start) -> Seat:
+        """At once. Raises CannotExecute."""
+        ...
+
+    def interrupt(self) -> None:
+        """Whatever is being worked on is given up within a fifth of a second; its futures raise Lost. Seats are gone,
+        and others can be taken."""
+        ...
+
+    def close(self) -> None:
+        """No process is left. Never raises."""
+        ...
+
+
+def result_of(answer: Turned | Wrong) -> Turned:
+    """Raises NotSearchable, CannotExecute."""
+    if isinstance(answer, Turned):
+        return answer
+    if answer.refused:
+        raise NotSearchable(answer.sentence)
+    raise CannotExecute(f"a worker of the search failed: {answer.sentence}")

@@ -1,0 +1,164 @@
+"""On a Ray cluster: one actor for each processor that is free there, nests dealt out among them.
+
+An actor is not restarted when it or its node dies: the search begins its nests elsewhere and knows what it has had from
+them already, which Ray's own retries do not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import itertools
+import os
+import socket
+from concurrent.futures import Future
+from typing import Any
+
+from mugraph.executors.desks import Desks, Wrong
+from mugraph.executors.executor import CannotExecute, Lost, result_of
+from mugraph.executors.turns import Order, Start, Turned
+
+MOST = 32
+"""Actors: a search has fewer nests than that."""
+_PATIENCE_S = 5
+
+
+class OnRay:
+    """address: of a cluster, as `ray.init` takes it ("ray://HOST:PORT" for a client's connection, "HOST:PORT" from one
+    of its nodes); None for the one that $RAY_ADDRESS names, else for one on this machine alone, which ends with us.
+
+    Raises CannotExecute: Ray is not installed, or there is no such cluster.
+    """
+
+    def __init__(self, address: str | None = None) -> None:
+        self.name = f"ray {address}" if address else "ray"
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
+        try:
+            ray: Any = importlib.import_module("ray")
+        except ImportError:
+            raise CannotExecute("Ray is not installed here; pip install 'mugraph[ray]'") from None
+        self._ray = ray
+        self._ours = not ray.is_initialized()
+        if self._ours:
+            _answers(address or os.environ.get("RAY_ADDRESS", ""))
+            try:
+                ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+            except (Exception, SystemExit) as error:
+                raise CannotExecute(f"Ray cannot be used: {error}") from None
+        self._kind: Any = ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(Desks)
+        self._hosts: list[_Host] = []
+        self._share: int | None = None
+
+    @property
+    def workers(self) -> int:
+        return len(self._alive()) or self._wanted()
+
+    def begin(self) -> None:
+        if not self._alive():
+            self._hosts = [_Host(self._ray, self._kind.remote()) for _ in range(self._wanted())]
+
+    def seat(self, start: Start) -> RaySeat:
+        self.begin()
+        alive = self._alive()
+        if not alive:
+            raise CannotExecute("the Ray cluster has no processor for us")
+        return RaySeat(min(alive, key=lambda host: host.seats), start)
+
+    def interrupt(self) -> None:
+        hosts, self._hosts = self._hosts, []
+        for host in hosts:
+            host.kill()
+
+    def close(self) -> None:
+        self.interrupt()
+        if self._ours and self._ray.is_initialized():
+            with contextlib.suppress(Exception):
+                self._ray.shutdown()
+
+    def _alive(self) -> list[_Host]:
+        return [host for host in self._hosts if not host.lost]
+
+    def _wanted(self) -> int:
+        """What was free when we came, as far as it is still there. What is free now is known only late: actors that
+        were just begun may not be counted, and those just killed may."""
+        try:
+            if self._share is None:
+                self._share = max(1, int(self._ray.available_resources().get("CPU", 0)))
+            there = sum(int(node["Resources"].get("CPU", 0)) for node in self._ray.nodes() if node["Alive"])
+        except Exception:  # the cluster is gone
+            return 0
+        return min(MOST, self._share, there)
+
+
+def _answers(address: str) -> None:
+    """Ray itself asks for five minutes and then ends the process. Raises CannotExecute."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        return  # none, or one of Ray's own words
+    try:
+        socket.create_connection((host, int(port)), _PATIENCE_S).close()
+    except (OSError, OverflowError) as error:
+        raise CannotExecute(f"there is no Ray cluster at {address}: {error}") from None
+
+
+class RaySeat:
+    def __init__(self, host: _Host, start: Start) -> None:
+        self._host = host
+        self._number = host.take(start)
+
+    def turn(self, order: Order) -> Future[Turned]:
+        return self._host.turn(self._number, order)
+
+    def close(self) -> None:
+        self._host.leave(self._number)
+
+
+class _Host:
+    """One actor. lost: it has died, as far as we know."""
+
+    def __init__(self, ray: Any, actor: Any) -> None:
+        self._ray, self._actor = ray, actor
+        self._numbers = itertools.count()
+        self.seats = 0
+        self.lost = False
+
+    def take(self, start: Start) -> int:
+        number = next(self._numbers)
+        self.seats += 1
+        with contextlib.suppress(self._ray.exceptions.RayError):  # its turns will say so
+            self._actor.take.remote(number, start)
+        return number
+
+    def leave(self, number: int) -> None:
+        self.seats -= 1
+        with contextlib.suppress(self._ray.exceptions.RayError):
+            self._actor.leave.remote(number)
+
+    def turn(self, number: int, order: Order) -> Future[Turned]:
+        found: Future[Turned] = Future()
+        try:
+            answer: Future[Turned | Wrong] = self._actor.turn.remote(number, order).future()
+        except self._ray.exceptions.RayError as error:
+            self._lose(found, error)
+            return found
+        answer.add_done_callback(lambda done: self._pass_on(done, found))
+        return found
+
+    def kill(self) -> None:
+        self.lost = True
+        with contextlib.suppress(Exception):
+            self._ray.kill(self._actor)
+
+    def _pass_on(self, done: Future[Turned | Wrong], found: Future[Turned]) -> None:
+        error = done.exception()
+        if error is not None:
+            self._lose(found, error)
+            return
+        try:
+            found.set_result(result_of(done.result()))
+        except Exception as wrong:
+            found.set_exception(wrong)
+
+    def _lose(self, found: Future[Turned], error: BaseException) -> None:
+        self.lost = True
+        found.set_exception(Lost(f"a worker on the Ray cluster is gone ({type(error).__name__})"))

@@ -1,0 +1,34 @@
+"""What a worker process is asked. In a module of its own: a process that is run as `child` has other classes of that
+name than one that imports it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mugraph.executors.turns import Order, Start
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Begin this nest under a number. Nothing is answered: what is wrong with it comes with its first turn."""
+
+    number: int
+    start: Start
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Answered by Turned or Wrong."""
+
+    number: int
+    order: Order
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Forget that nest. Nothing is answered."""
+
+    number: int
+
+
+Request = Take | Turn | Leave

@@ -1,0 +1,61 @@
+"""A nest at a worker's, one turn of its work at a time: what is asked, what comes back, and who does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.program import TensorProgram
+from mugraph.search.limits import Limits
+from mugraph.search.nest import Account, Nest
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The nest: everything it will find follows from this and from how much work it is granted."""
+
+    program: TensorProgram
+    loops: tuple[str, ...]
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """work: how much more of it. until_hit: stop at the first topology. stop: saturate no longer, for this reason."""
+
+    work: int
+    until_hit: bool = False
+    stop: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """What one turn gave, and how the nest stands after it. work: done in all."""
+
+    blocks: tuple[BlockGraph, ...]
+    hit: bool
+    over: bool
+    work: int
+    account: Account
+
+
+class Desk:
+    """A nest being worked on, in whatever process this is. Raises NotSearchable."""
+
+    def __init__(self, start: Start) -> None:
+        self._nest = Nest(start.program, start.loops, start.limits)
+
+    def turn(self, order: Order, stopped: Callable[[], bool] = lambda: False) -> Turned:
+        """stopped: asked often; the rest of the turn is left undone once it is so."""
+        nest = self._nest
+        if order.stop:
+            nest.stop_saturating(order.stop)
+        blocks: list[BlockGraph] = []
+        if not nest.over and not (order.until_hit and nest.hit):
+            for block in nest.turn(order.work):
+                if block is not None:
+                    blocks.append(block)
+                if (order.until_hit and nest.hit) or stopped():
+                    break
+        return Turned(tuple(blocks), nest.hit, nest.over, nest.work, nest.account)

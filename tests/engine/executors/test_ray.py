@@ -1,0 +1,87 @@
+"""On a real Ray cluster of two nodes on this machine, of which the one that works is killed in mid-search."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from mugraph.executors.executor import CannotExecute
+from mugraph.executors.inline import Inline
+from mugraph.executors.on_ray import OnRay
+from mugraph.executors.spread import SpreadSearch
+from mugraph.search.limits import Limits
+
+from tests.engine.search import workloads
+
+_STORE = 80 * 2**20
+"""Bytes of each node's object store; Ray takes no less."""
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A head that works on nothing; nodes are added by the tests."""
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    utils: Any = importlib.import_module("ray.cluster_utils")
+    head = {"num_cpus": 0, "object_store_memory": _STORE, "include_dashboard": False}
+    made = utils.Cluster(initialize_head=True, head_node_args=head)
+    try:
+        yield made
+    finally:
+        made.shutdown()
+
+
+def test_a_node_killed_in_mid_search(cluster: Any) -> None:
+    """Nothing is lost and nothing doubled: the same topologies in the same order as in this process."""
+    program, limits = workloads.residual_rmsnorm_linear(), Limits(max_block_ops=13)
+    expected = [str(one.block) for one in SpreadSearch(program, limits, Inline()).run()]
+    first = cluster.add_node(num_cpus=2, object_store_memory=_STORE)
+    cluster.wait_for_nodes()
+    executor = OnRay(cluster.address)
+    try:
+        executor.begin()
+        assert executor.workers == 2
+
+        search = SpreadSearch(program, limits, executor)
+        assert [str(one.block) for one in search.run()] == expected
+        assert search.losses == 0
+
+        search = SpreadSearch(program, limits, executor)
+        run = search.run()
+        texts = [str(next(run).block)]
+        cluster.add_node(num_cpus=2, object_store_memory=_STORE)
+        cluster.wait_for_nodes()
+        cluster.remove_node(first, allow_graceful=False)
+        texts += [str(one.block) for one in run]
+        assert texts == expected
+        assert search.losses >= 1
+        assert executor.workers == 2
+        assert search.stats.complete
+
+        stop = False
+        search = SpreadSearch(workloads.norm_transformer(), Limits(seconds=1000), executor, lambda: stop)
+        run = search.run()
+        next(run)
+        stop = True
+        assert list(run) == []
+        assert search.stats.ended_by == "cancelled"
+    finally:
+        executor.close()
+
+
+def test_no_cluster_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    with pytest.raises(CannotExecute, match=r"there is no Ray cluster at 127\.0\.0\.1:1"):
+        OnRay("127.0.0.1:1")
+
+
+def test_without_ray_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", absent)
+    with pytest.raises(CannotExecute, match=r"pip install 'mugraph\[ray\]'"):
+        OnRay()
+    assert "RAY_USAGE_STATS_ENABLED" in os.environ
