@@ -24,6 +24,10 @@ _STORE = 80 * 2**20
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A head that works on nothing; nodes are added by the tests."""
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray gives its own processes so long to say that they are there; a machine that compiles beside it takes longer.
+    monkeypatch.setenv("RAY_raylet_start_wait_time_s", "120")
+    monkeypatch.setenv("RAY_gcs_server_request_timeout_seconds", "120")
+    monkeypatch.setenv("RAY_worker_register_timeout_seconds", "240")
     utils: Any = importlib.import_module("ray.cluster_utils")
     head = {"num_cpus": 0, "object_store_memory": _STORE, "include_dashboard": False}
     made = utils.Cluster(initialize_head=True, head_node_args=head)
