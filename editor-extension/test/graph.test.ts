@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
-import { describe as said, readNode, sourcesOf } from "../src/graph/nodes";
-import { expressionsAt, placesOf } from "../src/graph/places";
+import { describe as said, placesIn, readNode } from "../src/graph/nodes";
+import { innermost, type Span } from "../src/graph/places";
 
 const tensor = (name: string, source: string) => readNode(source, "tensor", name);
-const TEXT = "self.linear(self.norm(x)) + self.linear2(max_x)";
 
 test("titles of the drawing", () => {
   expect(readNode("dot[m, n] = dot(x_norm_weight, linear_weight, over=k)", "matmul", "matmul")).toEqual({
@@ -18,25 +17,19 @@ test("titles of the drawing", () => {
   expect(readNode("torch.cat((a, b), dim=0)", "kernel", "cat")).toEqual({ kind: "call", call: "torch.cat((a, b), dim=0)" });
 });
 
-test("an operator leads to the tensors it reads itself", () => {
-  const nodes = [tensor("x", "x"), tensor("linear_weight", "self.linear.weight"), readNode("out", "output", "out")];
-  const dot = readNode("dot[m] = dot(x_norm, linear_weight, over=k)", "matmul", "");
-  const divided = readNode("out[m] = div(acc, rms)", "op", "");
-  expect(sourcesOf(dot, [...nodes, dot])).toEqual(["self.linear.weight"]);
-  expect(sourcesOf(divided, [...nodes, divided])).toEqual([]);
+test("a box names the places of the code it comes from", () => {
+  expect(placesIn("0 12")).toEqual([0, 12]);
+  expect(placesIn(null)).toEqual([]);
+  expect(placesIn("")).toEqual([]);
 });
 
-test("a parameter is found where its module is called, and only there", () => {
-  const found = placesOf("self.linear.weight", TEXT).map(({ start, end }) => TEXT.slice(start, end + 1));
-  expect(found).toEqual(["self.linear("]);
-  expect(placesOf("x", TEXT)).toHaveLength(1);
-  expect(placesOf("self.other.weight", TEXT)).toEqual([]);
-});
-
-test("the cursor finds what it stands on", () => {
-  const sources = ["x", "self.norm.weight", "self.linear.weight"];
-  expect(expressionsAt(TEXT.indexOf("norm") + 1, sources, TEXT)).toEqual(["self.norm.weight"]);
-  expect(expressionsAt(TEXT.indexOf("+"), sources, TEXT)).toEqual([]);
+test("the cursor is about the innermost call around it", () => {
+  const span = (start: number, end: number, line = 4): Span => ({ start: { line, character: start }, end: { line, character: end } });
+  const spans = [span(27, 39), span(15, 40), null, span(27, 39), span(0, 80, 9)]; // self.linear(self.norm(x))
+  expect(innermost({ line: 4, character: 30 }, spans)).toEqual([0, 3]);
+  expect(innermost({ line: 4, character: 18 }, spans)).toEqual([1]);
+  expect(innermost({ line: 4, character: 39 }, spans)).toEqual([0, 3]);
+  expect(innermost({ line: 5, character: 0 }, spans)).toEqual([]);
 });
 
 test("a node in words", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { EngineView, ServerStatus } from "../src/common/protocol";
-import { statusText, type Phase } from "../src/common/statusText";
+import { engineLines, statusText, type Phase } from "../src/common/statusText";
 
 const RUNNING: Phase = { kind: "running", python: "/p", version: "0.1.0" };
 const engine = (device: string): EngineView => ({
@@ -10,6 +10,7 @@ const engine = (device: string): EngineView => ({
   command: "/p -m mugraph.worker",
   python: "/p",
   device,
+  target: "sm_90",
   versions: {},
   pid: 1,
   restarts: 0,
@@ -57,4 +58,13 @@ test("trouble before the server runs names the interpreter and offers the cure",
 
 test("a status of the server before does not speak for one that is starting", () => {
   expect(statusText({ kind: "starting", python: "/p" }, status("idle", "2 faster")).busy).toBe(true);
+});
+
+test("the tooltip names the device and what kernels are made for, each once", () => {
+  const one = status("idle", "");
+  expect(engineLines({ ...one, engines: [engine("NVIDIA H200"), engine("NVIDIA H200")] })).toEqual([
+    "Device: NVIDIA H200; kernels are made for sm_90",
+    "Python: /p",
+  ]);
+  expect(engineLines(undefined)).toEqual([]);
 });

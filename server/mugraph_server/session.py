@@ -218,7 +218,7 @@ class Session:
         self.analysis.again_all()
 
     def status(self) -> dict[str, Any]:
-        engines = [EngineView(str(keeper.root), keeper.status) for keeper in self.engines.keepers]
+        engines = [EngineView(str(keeper.root), keeper.status, keeper.target) for keeper in self.engines.keepers]
         settings = self._snapshot()
         enabled = any(one.enable for one in settings)
         return status(self.regions.all(), engines, enabled, self.configuration.default.trusted)

@@ -5,24 +5,32 @@ set -eu
 here="$(cd "$(dirname "$0")" && pwd)"
 MUGRAPH_PYTHON="$(cd "$(dirname "$1")" && pwd)/$(basename "$1")"
 export MUGRAPH_PYTHON
-PATH="$("$here/setup.sh" "$MUGRAPH_PYTHON"):$PATH"
-export PATH
+programs="$("$here/setup.sh" "$MUGRAPH_PYTHON")"
+export PATH="$programs:$PATH"
 
 cd "$here/../../editor-extension"
-if [ ! -f node_modules/.installed ] || [ package-lock.json -nt node_modules/.installed ]; then
-  npm ci --no-audit --no-fund --loglevel=error
-  touch node_modules/.installed
-fi
 if [ "$2" = test ]; then
   npm run --silent lint
   npm test --silent
 fi
 npm run --silent package
-[ "$(wc -c <dist/mugraph.vsix)" -lt 2000000 ] || { echo "the package is over 2 MB" >&2; exit 1; }
+size="$(wc -c <dist/mugraph.vsix)"
+echo "the package has $size bytes"
+[ "$size" -lt 2000000 ] || { echo "the package is over 2 MB" >&2; exit 1; }
 
 cd "$here"
 if [ "$2" = demo ]; then
   exec node demo.ts
 fi
 node_modules/.bin/tsc -p .
-node --test --test-concurrency=1 --test-reporter=spec ./*.test.ts
+rm -f out/*.png out/timings.json
+# Real editors on a busy machine: a file that fails is run once more, and what fails twice has failed.
+for file in *.test.ts; do
+  began="$(date +%s)"
+  node --test --test-reporter=spec "$file" || {
+    echo "$file failed; once more"
+    node --test --test-reporter=spec "$file"
+  }
+  echo "$file took $(($(date +%s) - began)) s"
+done
+cat out/timings.json

@@ -63,6 +63,7 @@ describe("VS Code", { timeout: 600_000 }, () => {
 
   step(FIRST, async () => {
     await code.lens(/searching…|×/);
+    await code.resting("def forward");
     const tops = await code.watchLine("def forward");
     await code.screenshot("searching");
     const lens = await code.lens(FOUND);
@@ -134,19 +135,34 @@ describe("VS Code", { timeout: 600_000 }, () => {
     await frame.locator("svg g[tabindex]").first().waitFor();
     timed("graph view", Date.now() - begin);
     assert.match((await frame.locator("#title").textContent()) ?? "", /RMSNormLinear\.forward/);
-    await frame.locator("g[tabindex]", { has: code.page.locator("rect.matmul") }).first().click();
-    assert.match((await frame.locator("#node").textContent()) ?? "", /matrix product over k/);
+    const box = (words: string) => frame.locator("g[tabindex]").filter({ hasText: words }).first();
     const marked = () =>
       code.page
         .locator(".editor-instance .view-overlays [class*='ced-']")
         .evaluateAll((found) => found.map((one) => one.getBoundingClientRect().width).filter((width) => width > 0));
-    await until("the code the operator reads is marked", async () => (await marked()).length > 0);
+    const character = 8.4; // wide, about: 14 px
+    const marks = (text: string) =>
+      until(`"${text}" is marked`, async () => {
+        const widths = await marked();
+        return widths.length === 1 && Math.abs((widths[0] ?? 0) / character - text.length) < 2.5;
+      });
+    await box("√").click();
+    await marks("self.norm(x)");
+    await box("matmul").click();
+    await marks("self.linear(self.norm(x))");
+    assert.match((await frame.locator("#node").textContent()) ?? "", /matrix product over k/);
     await pause(300);
     await code.screenshot("graph-dark");
+    const selected = async () => (await frame.locator("g.selected").allTextContents()).join(" ");
     await code.putCursor("norm(x");
-    await until("the cursor selects the tensor", async () => {
-      const chosen = await frame.locator("g.selected").allTextContents();
-      return chosen.some((text) => text.includes("norm_weight"));
+    await until("the cursor selects the norm's boxes", async () => {
+      const chosen = await selected();
+      return chosen.includes("norm_weight") && chosen.includes("√") && !chosen.includes("matmul");
+    });
+    await code.putCursor("linear(self");
+    await until("the cursor selects the product's boxes", async () => {
+      const chosen = await selected();
+      return chosen.includes("linear_weight") && chosen.includes("matmul") && !chosen.includes("√");
     });
     const scale = () => frame.locator("#drawing").evaluate((drawing) => (drawing as HTMLElement).style.transform);
     const fitted = await scale();
@@ -155,6 +171,67 @@ describe("VS Code", { timeout: 600_000 }, () => {
     await frame.locator("#fit").click();
     assert.equal(await scale(), fitted);
     assert.ok(await frame.locator("#drawing svg").evaluate((svg) => svg.getBoundingClientRect().left >= 0), "cut on the left");
+  });
+
+  step("the candidates of the search, and its cost", async () => {
+    await code.putCursor("self.norm(x");
+    await code.command("mugraph: Show the μGraph");
+    const panel = code.frame().locator("#search");
+    const rows = panel.locator("tbody");
+    await rows.first().waitFor();
+    const before = await rows.count();
+    assert.ok(before >= 2, "more than one candidate");
+    assert.deepEqual(await panel.locator("th").allTextContents(), ["found", "estimate", "measured"]);
+    for (const row of await rows.all()) {
+      const [found, estimate, measured, words] = await row.locator("td").allTextContents();
+      assert.match(found ?? "", /^\d+(\.\d)? s$/);
+      assert.match(words ?? "", /grid .*blocks?; .*warps/);
+      assert.match(estimate ?? "", /^\d+(\.\d+)? µs$/);
+      assert.equal(measured, "–", "there is no GPU here");
+    }
+    assert.equal(await panel.locator("tbody.chosen").count(), 1);
+    assert.match((await panel.locator(".origin").textContent()) ?? "", /Estimates by the cost model for h100; nothing was measured/);
+    const picture = panel.locator("svg[role=img]");
+    assert.match((await picture.getAttribute("aria-label")) ?? "", /^Cost over the search: \d+ candidates, .* by estimate, none measured; PyTorch, estimate: /);
+    assert.equal(await picture.locator("circle").count(), before);
+    await rows.first().hover();
+    assert.equal(await picture.locator("circle.pointed").count(), 1, "a row and its mark belong together");
+
+    await code.command("mugraph: Search This File Again");
+    await until("the candidates of the new search", async () => {
+      const said = (await panel.textContent()) ?? "";
+      return /^\d+ verified candidates, of \d+ topologies in/.test(said) && !said.includes("earlier search");
+    }, 60_000);
+    const { width } = (await panel.boundingBox()) ?? { width: 0 };
+    await code.frame().locator("#toggle").click();
+    assert.ok(width > 200 && !(await panel.isVisible()));
+  });
+
+  step("the hover's links open the view, the kernel and the difference", async () => {
+    const follow = async (words: string) => {
+      const hover = await code.hover("self.norm(x");
+      await hover.getByText(words, { exact: true }).click();
+    };
+    await follow("full graph");
+    await code.frame().locator("svg g[tabindex]").first().waitFor();
+    await code.startOver();
+    await code.open(FILE);
+    await code.lens(FOUND);
+    await follow("kernel");
+    await until("the kernel", async () => (await code.text()).includes("import triton"));
+    await code.startOver();
+    await code.open(FILE);
+    await code.lens(FOUND);
+    await follow("difference");
+    await code.page.locator(".monaco-diff-editor").waitFor();
+  });
+
+  step("the status item names the device and what kernels are made for", async () => {
+    await code.status().hover();
+    const tip = code.page.locator(".monaco-hover:visible, .workbench-hover:visible").filter({ hasText: "Device:" }).first();
+    await tip.waitFor();
+    assert.match(((await tip.textContent()) ?? "").replaceAll("\u00a0", " "), /Device: .+; kernels are made for h100/);
+    await code.page.mouse.move(700, 500);
   });
 
   step("text typed while the edit is being worked out is never overwritten", async () => {

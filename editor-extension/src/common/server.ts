@@ -38,6 +38,7 @@ export class Server implements vscode.Disposable {
   private readonly crashes = new Crashes();
   private readonly phaseChanged = new vscode.EventEmitter<Phase>();
   private readonly statusChanged = new vscode.EventEmitter<ServerStatus>();
+  private readonly searchChanged = new vscode.EventEmitter<vscode.Uri>();
   private readonly output: ServerOutput;
   private running: Client | undefined;
   private interpreter: Interpreter | undefined;
@@ -47,6 +48,8 @@ export class Server implements vscode.Disposable {
   status: ServerStatus | undefined;
   readonly onPhase = this.phaseChanged.event;
   readonly onStatus = this.statusChanged.event;
+  /** The candidates of a region in this document are others now. */
+  readonly onSearch = this.searchChanged.event;
 
   constructor(private readonly parts: ServerParts) {
     this.output = new ServerOutput(parts.log);
@@ -79,6 +82,7 @@ export class Server implements vscode.Disposable {
     clearTimeout(this.again);
     this.phaseChanged.dispose();
     this.statusChanged.dispose();
+    this.searchChanged.dispose();
   }
 
   private async begin(evenIfSame: boolean): Promise<void> {
@@ -110,6 +114,9 @@ export class Server implements vscode.Disposable {
       if (this.running !== client) return;
       this.status = status;
       this.statusChanged.fire(status);
+    });
+    client.onNotification("mugraph/searchChanged", ({ uri }: { uri: string }) => {
+      if (this.running === client) this.searchChanged.fire(client.protocol2CodeConverter.asUri(uri));
     });
     this.running = client;
     try {

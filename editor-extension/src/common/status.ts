@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { Server } from "./server";
-import { statusText, type StatusText } from "./statusText";
+import { engineLines, statusText, type StatusText } from "./statusText";
 
 const PYTHON = { language: "python" };
 const SEVERITY = {
@@ -49,7 +49,7 @@ export class Status implements vscode.Disposable {
     this.item.busy = said.busy;
     this.item.command = action;
     this.bar.text = `$(${said.icon}) ${said.text}`;
-    this.bar.tooltip = tooltip(said, action, status?.engines.map((engine) => engine.python) ?? []);
+    this.bar.tooltip = tooltip(said, action, engineLines(status));
     this.bar.accessibilityInformation = { label: `mugraph: ${said.detail}` };
     this.bar.command = said.action === "menu" || said.action === "restart" ? "mugraph.menu" : action.command;
     this.bar.backgroundColor =
@@ -92,12 +92,12 @@ function showsPython(): boolean {
   return vscode.window.visibleTextEditors.some((editor) => editor.document.languageId === "python");
 }
 
-function tooltip(said: StatusText, action: { title: string; command: string }, pythons: string[]): vscode.MarkdownString {
+function tooltip(said: StatusText, action: { title: string; command: string }, lines: string[]): vscode.MarkdownString {
   const text = new vscode.MarkdownString();
   text.isTrusted = { enabledCommands: [action.command, "mugraph.showOutput"] };
   text.appendMarkdown("**mugraph**\n\n");
   text.appendText(said.detail);
-  for (const python of new Set(pythons)) if (python !== "") text.appendMarkdown("\n\n").appendText(python);
+  for (const line of lines) text.appendMarkdown("\n\n").appendText(line);
   text.appendMarkdown(`\n\n[${action.title}](command:${action.command}) · [Output](command:mugraph.showOutput)`);
   return text;
 }

@@ -96,6 +96,15 @@ function warning(what: string, detail: string, action: StatusText["action"]): St
   return { icon: "warning", text: `mugraph: ${what}`, detail, severity: "warning", busy: false, action };
 }
 
+/** For the tooltip: each engine's device, what kernels are made for there, and its Python. */
+export function engineLines(status: ServerStatus | undefined): string[] {
+  const lines = (status?.engines ?? []).flatMap(({ device, target, python }) => [
+    ...(device === "" ? [] : [`Device: ${device}; kernels are made for ${target === "" ? "it" : target}`]),
+    ...(python === "" ? [] : [`Python: ${python}`]),
+  ]);
+  return [...new Set(lines)];
+}
+
 /** "NVIDIA H200" is known as "H200" where room is short. */
 function short(device: string): string {
   return device.replace(/^(NVIDIA|AMD|Intel)\s+(GeForce\s+|Instinct\s+)?/, "");

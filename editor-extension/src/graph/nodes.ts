@@ -31,13 +31,9 @@ export function readNode(title: string, look: string, name: string): GraphNode {
   };
 }
 
-/** The expressions of the user's code that a node reads directly. An operator on values computed before reads none. */
-export function sourcesOf(node: GraphNode, nodes: readonly GraphNode[]): string[] {
-  if (node.kind === "tensor") return node.output ? [] : [node.source];
-  if (node.kind === "call") return [];
-  return nodes.flatMap((other) =>
-    other.kind === "tensor" && !other.output && node.operands.includes(other.name) ? [other.source] : [],
-  );
+/** The numbers of `data-source`: which places of the user's code a box comes from. */
+export function placesIn(attribute: string | null): number[] {
+  return (attribute ?? "").split(" ").flatMap((word) => (/^\d+$/.test(word) ? [Number(word)] : []));
 }
 
 const OPERATORS: Readonly<Record<string, string>> = {

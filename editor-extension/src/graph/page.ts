@@ -27,21 +27,27 @@ export function page(webview: vscode.Webview, root: vscode.Uri): string {
     <div class="headline"><h1 id="title"></h1><select id="regions" aria-label="Region" hidden></select></div>
     <p id="sentence"></p>
   </div>
-  <div class="actions" id="actions" hidden>
-    <button id="apply">Apply</button>
-    <button id="change" class="secondary">Show the change</button>
-    <button id="kernel" class="secondary">Show the kernel</button>
+  <div class="actions">
+    <span id="actions" hidden>
+      <button id="apply">Apply</button>
+      <button id="change" class="secondary" title="Both texts, side by side">See the change</button>
+      <button id="kernel" class="secondary" title="The generated Triton kernel">See the kernel</button>
+    </span>
+    <button id="toggle" class="secondary" aria-pressed="true" aria-controls="search" title="What the search has found, and when" hidden>Candidates</button>
   </div>
 </header>
-<main id="stage" tabindex="0" aria-label="μGraph; drag to move, scroll to zoom">
-  <div id="drawing"></div>
-  <p id="empty"></p>
-  <div class="zoom" id="zoom" hidden>
-    <button id="out" class="secondary" title="Smaller (−)" aria-label="Smaller">−</button>
-    <button id="fit" class="secondary" title="Fit (0)" aria-label="Fit into view">Fit</button>
-    <button id="in" class="secondary" title="Larger (+)" aria-label="Larger">+</button>
-  </div>
-</main>
+<div class="content">
+  <main id="stage" tabindex="0" aria-label="μGraph; drag to move, scroll to zoom">
+    <div id="drawing"></div>
+    <p id="empty"></p>
+    <div class="zoom" id="zoom" hidden>
+      <button id="out" class="secondary" title="Smaller (−)" aria-label="Smaller">−</button>
+      <button id="fit" class="secondary" title="Fit (0)" aria-label="Fit into view">Fit</button>
+      <button id="in" class="secondary" title="Larger (+)" aria-label="Larger">+</button>
+    </div>
+  </main>
+  <aside id="search" aria-label="Candidates of the search" hidden></aside>
+</div>
 <footer><p id="node" aria-live="polite"></p></footer>
 <script nonce="${nonce}" src="${at("graph.js")}"></script>
 </body>

@@ -1,25 +1,33 @@
 import * as vscode from "vscode";
-import type { Drawing } from "../common/protocol";
+import type { Drawing, ProtocolRange, SearchView } from "../common/protocol";
 import type { Server } from "../common/server";
 import { theme } from "../common/settings";
-import { functionAt, regionNear, regionsOf, type Region } from "../views/regions";
+import { functionAt, regionsOf, type Region } from "../views/regions";
+import { editorOf, Highlight } from "./highlight";
 import type { FromPage, ToPage } from "./messages";
 import { page } from "./page";
-import { expressionsAt, placesOf } from "./places";
+import { innermost } from "./places";
 
-const SEARCHED = new Set(["improved", "applied", "stale", "searching"]);
+const DRAWN = new Set(["improved", "no-gain", "applied", "stale"]);
+const LISTED = new Set([...DRAWN, "searching"]);
+const NONE = "No region of this file has a μGraph yet.";
+
+interface Shown {
+  readonly uri: vscode.Uri;
+  /** undefined: not known yet, it is that at `line`. */
+  readonly key: string | undefined;
+  readonly line: number;
+  /** What the drawing on the page was made of; undefined while there is none. */
+  readonly drawn: string | undefined;
+}
 
 /** The μGraph view: one panel, for the region that was asked for last. */
 export class GraphPanel implements vscode.Disposable {
   private panel: vscode.WebviewPanel | undefined;
   private isReady = false;
-  private shown: { uri: vscode.Uri; key: string; svg: string; theme: string; message: string } | undefined;
-  private sources: readonly string[] = [];
+  private shown: Shown | undefined;
   private asked = 0;
-  private readonly highlight = vscode.window.createTextEditorDecorationType({
-    backgroundColor: new vscode.ThemeColor("editor.findMatchHighlightBackground"),
-    borderRadius: "2px",
-  });
+  private readonly highlight = new Highlight();
   private readonly disposables: vscode.Disposable[];
 
   constructor(
@@ -30,8 +38,10 @@ export class GraphPanel implements vscode.Disposable {
     this.disposables = [
       this.highlight,
       vscode.window.onDidChangeActiveColorTheme(() => void this.refresh()),
-      vscode.languages.onDidChangeDiagnostics((event) => this.maybeChanged(event.uris)),
-      vscode.window.onDidChangeTextEditorSelection((event) => this.cursorMoved(event)),
+      vscode.window.onDidChangeTextEditorSelection((event) => void this.cursorMoved(event)),
+      server.onSearch((uri) => {
+        if (uri.toString() === this.shown?.uri.toString()) void this.refresh();
+      }),
       server.onPhase((phase) => {
         if (phase.kind === "running") void this.refresh();
       }),
@@ -40,13 +50,10 @@ export class GraphPanel implements vscode.Disposable {
 
   /** Without a key, of the region at the cursor. */
   async show(uri: vscode.Uri, key: string | undefined): Promise<void> {
-    const near = key ?? this.nearCursor(uri)?.key;
+    const line = editorOf(uri)?.selection.active.line ?? 0;
     await this.open(uri);
-    if (near === undefined) {
-      this.post({ type: "none", sentence: "No region of this file has a μGraph yet." });
-      return;
-    }
-    this.shown = { uri, key: near, svg: "", theme: "", message: "" };
+    this.highlight.clear();
+    this.shown = { uri, key, line, drawn: undefined };
     await this.refresh();
   }
 
@@ -61,7 +68,7 @@ export class GraphPanel implements vscode.Disposable {
       this.panel.reveal(undefined, true);
       return;
     }
-    const column = this.columnOf(uri);
+    const column = columnOf(uri);
     await vscode.commands.executeCommand("workbench.action.newGroupBelow");
     const panel = vscode.window.createWebviewPanel("mugraph.graph", "μGraph", vscode.ViewColumn.Active, {
       enableScripts: true,
@@ -74,46 +81,81 @@ export class GraphPanel implements vscode.Disposable {
     panel.onDidDispose(() => {
       this.panel = undefined;
       this.shown = undefined;
-      this.mark(undefined, []);
+      this.highlight.clear();
     });
     panel.webview.html = page(panel.webview, this.root);
     this.panel = panel;
     await vscode.window.showTextDocument(uri, { viewColumn: column });
   }
 
+  /** What the page shows, brought up to date. While no server runs, it stays. */
   private async refresh(): Promise<void> {
-    const shown = this.shown;
-    if (this.panel === undefined || shown === undefined || !this.isReady) return;
-    const client = this.server.client;
-    if (client === undefined) return; // what is shown stays; there is more once the server runs
+    if (this.panel === undefined || this.shown === undefined || !this.isReady) return;
     const mine = ++this.asked;
-    const document = await vscode.workspace.openTextDocument(shown.uri);
-    const regions = regionsOf(shown.uri).filter((region) => SEARCHED.has(region.state));
-    const region = regions.find((one) => one.key === shown.key);
-    const named = (one: Region) => `${functionAt(document, one.range.start.line)}, line ${one.range.start.line + 1}`;
-    const title = region === undefined ? "μGraph" : functionAt(document, region.range.start.line);
-    const now = theme();
-    if (shown.svg === "") this.post({ type: "wait", sentence: "Drawing…" });
     try {
-      const params = { uri: client.code2ProtocolConverter.asUri(shown.uri), key: shown.key, theme: now };
-      const { svg } = await client.sendRequest<Drawing>("mugraph/graph", params);
-      if (mine !== this.asked) return;
-      this.shown = { ...shown, svg, theme: now, message: region?.message ?? "" };
-      this.panel.title = `μGraph: ${title}`;
-      this.post({
-        type: "graph",
-        svg,
-        title,
-        sentence: region?.message ?? "",
-        key: shown.key,
-        regions: regions.map((one) => ({ key: one.key, label: named(one) })),
-      });
+      const search = await this.ask();
+      const shown = this.current();
+      if (this.isOutdated(mine) || search === undefined || shown === undefined) return;
+      if (search === null) {
+        if (shown.drawn === undefined) this.post({ type: "none", sentence: NONE });
+        return;
+      }
+      const wanted = `${search.key} ${theme()} ${search.state === "stale" ? "" : search.message}`;
+      // Of code that was edited, or is searched again, the last drawing stays.
+      const keeps = !DRAWN.has(search.state) || (search.state === "stale" && shown.drawn !== undefined);
+      const drawing = keeps || shown.drawn === wanted ? undefined : await this.draw(shown.uri, search.key);
+      if (this.isOutdated(mine)) return;
+      const svg = drawing ?? (shown.drawn === undefined ? "" : undefined);
+      this.shown = { ...shown, key: search.key, drawn: drawing === undefined || drawing === "" ? shown.drawn : wanted };
+      await this.tell(shown.uri, search, svg);
     } catch (error) {
-      if (mine !== this.asked) return;
+      if (this.isOutdated(mine)) return;
       const sentence = error instanceof Error ? error.message : String(error);
       this.log.warn(`no μGraph: ${sentence}`);
-      if (shown.svg === "") this.post({ type: "none", sentence: `${capital(sentence)}.` });
+      if (this.shown.drawn === undefined) this.post({ type: "none", sentence: `${capital(sentence)}.` });
     }
+  }
+
+  /** As it is after a wait. */
+  private current(): Shown | undefined {
+    return this.shown;
+  }
+
+  /** Whether another refresh began since: that one says what is shown. */
+  private isOutdated(mine: number): boolean {
+    return mine !== this.asked;
+  }
+
+  /** What the server knows of the region now; null: there is none; undefined: no server runs. */
+  private async ask(): Promise<SearchView | null | undefined> {
+    const { shown } = this;
+    const client = this.server.client;
+    if (shown === undefined || client === undefined) return undefined;
+    const uri = client.code2ProtocolConverter.asUri(shown.uri);
+    const which = shown.key === undefined ? { line: shown.line } : { key: shown.key };
+    return client.sendRequest<SearchView | null>("mugraph/search", { uri, ...which });
+  }
+
+  /** "" where there is no μGraph: nothing was found. */
+  private async draw(source: vscode.Uri, key: string): Promise<string> {
+    const client = this.server.client;
+    if (client === undefined) return "";
+    try {
+      const params = { uri: client.code2ProtocolConverter.asUri(source), key, theme: theme() };
+      return (await client.sendRequest<Drawing>("mugraph/graph", params)).svg;
+    } catch (error) {
+      this.log.info(`no μGraph is drawn: ${error instanceof Error ? error.message : String(error)}`);
+      return "";
+    }
+  }
+
+  private async tell(uri: vscode.Uri, search: SearchView, svg: string | undefined): Promise<void> {
+    const document = await vscode.workspace.openTextDocument(uri);
+    const regions = regionsOf(uri).filter((region) => LISTED.has(region.state));
+    const named = (one: Region) => `${functionAt(document, one.range.start.line)}, line ${one.range.start.line + 1}`;
+    if (this.panel !== undefined) this.panel.title = `μGraph: ${search.function}`;
+    const choices = regions.map((one) => ({ key: one.key, label: named(one) }));
+    this.post({ type: "show", svg, title: search.function, search, regions: choices });
   }
 
   private heard(message: FromPage): void {
@@ -123,12 +165,10 @@ export class GraphPanel implements vscode.Disposable {
         void this.refresh();
         break;
       case "node":
-        this.sources = message.sources;
-        this.highlightSources(message.reveal);
+        void this.showSource(message.places);
         break;
       case "unselect":
-        this.sources = [];
-        this.mark(undefined, []);
+        this.highlight.clear();
         break;
       case "region":
         if (this.shown !== undefined) void this.show(this.shown.uri, message.key);
@@ -141,83 +181,33 @@ export class GraphPanel implements vscode.Disposable {
   private async run(command: "apply" | "change" | "kernel"): Promise<void> {
     const shown = this.shown;
     const client = this.server.client;
-    if (shown === undefined || client === undefined) return;
+    if (shown?.key === undefined || client === undefined) return;
     const uri = client.code2ProtocolConverter.asUri(shown.uri);
     const names = { apply: "mugraph.apply", change: "mugraph.showChange", kernel: "mugraph.showKernel" };
     // What is opened belongs where the source is, not where this panel is.
-    await vscode.window.showTextDocument(shown.uri, { viewColumn: this.columnOf(shown.uri), preserveFocus: false });
+    await vscode.window.showTextDocument(shown.uri, { viewColumn: columnOf(shown.uri), preserveFocus: false });
     await vscode.commands.executeCommand(names[command], uri, [shown.key]);
   }
 
-  /** The code that the selected operator reads; the whole region where it reads none directly. */
-  private highlightSources(reveal: boolean): void {
-    const shown = this.shown;
-    const region = this.region();
-    if (shown === undefined || region === undefined) return;
-    const editor = this.editorOf(shown.uri);
-    if (editor === undefined) return;
-    const base = editor.document.offsetAt(region.range.start);
-    const text = editor.document.getText(region.range);
-    const at = (offset: number) => editor.document.positionAt(base + offset);
-    const spans = this.sources.flatMap((source) => placesOf(source, text));
-    const ranges = spans.map(({ start, end }) => new vscode.Range(at(start), at(end)));
-    const marked = ranges.length > 0 ? ranges : [region.range];
-    this.mark(editor, marked);
-    if (reveal && marked[0] !== undefined) {
-      editor.revealRange(marked[0], vscode.TextEditorRevealType.InCenterIfOutsideViewport);
-    }
+  /** The statements that a box comes from; the whole region where that is not known any more. */
+  private async showSource(places: readonly number[]): Promise<void> {
+    const search = await this.ask();
+    const { shown } = this;
+    if (shown === undefined || search === undefined || search === null) return;
+    const ranges = places.flatMap((number) => search.places[number] ?? []);
+    const marked = ranges.length > 0 || search.range === null ? ranges : [search.range];
+    this.highlight.show(shown.uri, marked.map(asRange));
   }
 
-  private cursorMoved(event: vscode.TextEditorSelectionChangeEvent): void {
-    const shown = this.shown;
+  private async cursorMoved(event: vscode.TextEditorSelectionChangeEvent): Promise<void> {
     const uri = event.textEditor.document.uri.toString();
-    if (this.panel?.visible !== true || uri !== shown?.uri.toString()) return;
-    if (event.kind === undefined) return; // made by a program, not by a person
-    const region = this.region();
     const cursor = event.selections[0]?.active;
-    if (region === undefined || cursor === undefined) return;
-    this.mark(event.textEditor, []);
-    if (!region.range.contains(cursor)) {
-      this.post({ type: "select", sources: [] });
-      return;
-    }
-    const { document } = event.textEditor;
-    const offset = document.offsetAt(cursor) - document.offsetAt(region.range.start);
-    this.post({ type: "select", sources: expressionsAt(offset, sourcesIn(shown.svg), document.getText(region.range)) });
-  }
-
-  private maybeChanged(uris: readonly vscode.Uri[]): void {
-    const shown = this.shown;
-    if (shown === undefined || !uris.some((uri) => uri.toString() === shown.uri.toString())) return;
-    const region = this.region();
-    if (region !== undefined && region.message !== shown.message) void this.refresh();
-  }
-
-  private region(): Region | undefined {
-    const shown = this.shown;
-    return shown === undefined ? undefined : regionsOf(shown.uri).find((region) => region.key === shown.key);
-  }
-
-  private nearCursor(uri: vscode.Uri): Region | undefined {
-    const line = this.editorOf(uri)?.selection.active.line ?? 0;
-    return regionNear(
-      regionsOf(uri).filter((region) => SEARCHED.has(region.state)),
-      line,
-    );
-  }
-
-  private editorOf(uri: vscode.Uri): vscode.TextEditor | undefined {
-    return vscode.window.visibleTextEditors.find((editor) => editor.document.uri.toString() === uri.toString());
-  }
-
-  private columnOf(uri: vscode.Uri): vscode.ViewColumn {
-    return this.editorOf(uri)?.viewColumn ?? vscode.ViewColumn.One;
-  }
-
-  private mark(editor: vscode.TextEditor | undefined, ranges: readonly vscode.Range[]): void {
-    for (const visible of vscode.window.visibleTextEditors) {
-      visible.setDecorations(this.highlight, visible === editor ? ranges : []);
-    }
+    if (this.panel?.visible !== true || uri !== this.shown?.uri.toString() || cursor === undefined) return;
+    if (event.kind === undefined) return; // made by a program, not by a person
+    this.highlight.clear();
+    const search = await this.ask();
+    if (search === undefined || search === null) return;
+    this.post({ type: "select", places: innermost(cursor, search.places) });
   }
 
   private post(message: ToPage): void {
@@ -225,10 +215,12 @@ export class GraphPanel implements vscode.Disposable {
   }
 }
 
-/** The expressions that the drawing's tensors come from. */
-function sourcesIn(svg: string): string[] {
-  const found = svg.matchAll(/<title>([^<]*)<\/title><rect class="tensor"/g);
-  return [...new Set([...found].map((match) => match[1] ?? ""))].filter((source) => source !== "");
+function columnOf(uri: vscode.Uri): vscode.ViewColumn {
+  return editorOf(uri)?.viewColumn ?? vscode.ViewColumn.One;
+}
+
+function asRange({ start, end }: ProtocolRange): vscode.Range {
+  return new vscode.Range(start.line, start.character, end.line, end.character);
 }
 
 function capital(sentence: string): string {

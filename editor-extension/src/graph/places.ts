@@ -1,38 +1,36 @@
-/** Where an expression of the traced program stands in the text, and which expression stands at a place. */
+/** Places of the source that the drawing's boxes name by number; as the language server counts them. */
+
+export interface Place {
+  readonly line: number;
+  readonly character: number;
+}
 
 export interface Span {
-  readonly start: number;
-  readonly end: number;
+  readonly start: Place;
+  readonly end: Place;
 }
 
-/**
- * "self.linear.weight" is read where `self.linear` is called: the longest beginning of the expression that the text
- * has. A bare `self` says nothing.
- */
-export function placesOf(expression: string, text: string): Span[] {
-  const parts = expression.split(".");
-  const least = parts[0] === "self" ? 2 : 1;
-  for (let count = parts.length; count >= least; count--) {
-    const wanted = parts.slice(0, count).join(".");
-    const found = occurrences(wanted, text);
-    if (found.length > 0) return found;
-  }
-  return [];
-}
-
-/** Of these expressions those that stand at this place. */
-export function expressionsAt(offset: number, expressions: readonly string[], text: string): string[] {
-  return expressions.filter((expression) =>
-    placesOf(expression, text).some(({ start, end }) => start <= offset && offset <= end),
+/** The numbers of the smallest places around the cursor: in `f(g(x))` the cursor at `g` is not about `f`. */
+export function innermost(cursor: Place, spans: readonly (Span | null)[]): number[] {
+  const around = spans.flatMap((span, number) => (span !== null && contains(span, cursor) ? [{ span, number }] : []));
+  const inner = around.filter(
+    (one) => !around.some((other) => !same(one.span, other.span) && within(other.span, one.span)),
   );
+  return inner.map(({ number }) => number);
 }
 
-function occurrences(wanted: string, text: string): Span[] {
-  const found: Span[] = [];
-  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + 1)) {
-    const before = text[at - 1] ?? "";
-    const after = text[at + wanted.length] ?? "";
-    if (!/[\w.]/.test(before) && !/\w/.test(after)) found.push({ start: at, end: at + wanted.length });
-  }
-  return found;
+function contains(span: Span, place: Place): boolean {
+  return compare(span.start, place) <= 0 && compare(place, span.end) <= 0;
+}
+
+function within(inner: Span, outer: Span): boolean {
+  return compare(outer.start, inner.start) <= 0 && compare(inner.end, outer.end) <= 0;
+}
+
+function same(one: Span, other: Span): boolean {
+  return compare(one.start, other.start) === 0 && compare(one.end, other.end) === 0;
+}
+
+function compare(one: Place, other: Place): number {
+  return one.line - other.line || one.character - other.character;
 }

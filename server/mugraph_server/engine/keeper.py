@@ -83,6 +83,11 @@ class Keeper:
         if self._client is not None and self.status.state == "running":
             self._client.tell(message)
 
+    @property
+    def target(self) -> str:
+        """What kernels are made for; "" while it is not known."""
+        return self.status.target if self._settings.target == "auto" else self._settings.target
+
     async def configure(self, settings: EngineSettings) -> None:
         """Raises EngineRefused for a value the engine does not take."""
         if settings == self._settings:
@@ -177,7 +182,8 @@ class Keeper:
             self._give_up(sentence)
             return
         self.generation += 1
-        status = replace(self.status, state="running", message="", python=ready.python, device=ready.device.name)
+        status = replace(self.status, state="running", message="", python=ready.python)
+        status = replace(status, device=ready.device.name, target=ready.device.target)
         self._say(replace(status, versions=tuple(ready.versions.items())))
         if settings != self._settings:  # they were changed while it started
             with contextlib.suppress(EngineGone, EngineRefused):

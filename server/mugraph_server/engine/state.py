@@ -11,13 +11,15 @@ State = Literal["exited", "starting", "running", "restarting", "errored"]
 @dataclass(frozen=True)
 class EngineStatus:
     """exited: not running, and nothing is wrong. errored: it does not run until the user does something; message says
-    what is wrong and names the interpreter or command."""
+    what is wrong and names the interpreter or command. device: by name; target: what kernels are made for on it when the
+    settings leave that to the engine."""
 
     state: State
     message: str = ""
     command: str = ""
     python: str = ""
     device: str = ""
+    target: str = ""
     versions: tuple[tuple[str, str], ...] = ()
     pid: int | None = None
     restarts: int = 0

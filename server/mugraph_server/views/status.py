@@ -13,8 +13,11 @@ from mugraph_server.regions import FileState
 
 @dataclass(frozen=True)
 class EngineView:
+    """target: what kernels are made for, which need not be the device."""
+
     root: str
     status: EngineStatus
+    target: str = ""
 
 
 def status(files: Sequence[FileState], engines: Sequence[EngineView], enabled: bool, trusted: bool) -> dict[str, Any]:
@@ -35,6 +38,7 @@ def status(files: Sequence[FileState], engines: Sequence[EngineView], enabled: b
                 "command": engine.status.command,
                 "python": engine.status.python,
                 "device": engine.status.device,
+                "target": engine.target,
                 "versions": dict(engine.status.versions),
                 "pid": engine.status.pid,
                 "restarts": engine.status.restarts,

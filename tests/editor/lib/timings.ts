@@ -1,14 +1,15 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { out } from "./paths.ts";
 
-const found: Record<string, number> = {};
+const FILE = join(out, "timings.json");
 
-/** Printed, and kept beside the screenshots. */
+/** Printed, and kept beside the screenshots with those of the other files of tests. */
 export function timed(what: string, ms: number): number {
+  const found = (existsSync(FILE) ? JSON.parse(readFileSync(FILE, "utf8")) : {}) as Record<string, number>;
   found[what] = Math.round(ms);
   console.log(`# ${what}: ${String(Math.round(ms))} ms`);
-  writeFileSync(join(out, "timings.json"), `${JSON.stringify(found, null, 2)}\n`);
+  writeFileSync(FILE, `${JSON.stringify(found, null, 2)}\n`);
   return ms;
 }
 

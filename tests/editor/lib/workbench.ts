@@ -69,6 +69,17 @@ export class Workbench {
     return this.page.locator("[id='mugraph.mugraph.mugraph.status']");
   }
 
+  /** Waits until the editor that has just opened has laid itself out: the line stays where it is for half a second. */
+  async resting(words: string): Promise<void> {
+    let before = -1;
+    let since = Date.now();
+    await until(`"${words}" rests`, async () => {
+      const { y } = await this.locate(words);
+      if (y !== before) [before, since] = [y, Date.now()];
+      return Date.now() - since > 500;
+    });
+  }
+
   /** Where a line is on the screen, noted ten times a second from now on. */
   async watchLine(words: string): Promise<() => Promise<string[]>> {
     await this.page.evaluate((wanted) => {

@@ -1,5 +1,6 @@
 import type { FromPage, ToPage } from "../messages";
-import { describe, readNode, sourcesOf, type GraphNode } from "../nodes";
+import { describe, placesIn, readNode, type GraphNode } from "../nodes";
+import { SearchPanel } from "./search";
 import { Stage } from "./stage";
 
 declare function acquireVsCodeApi(): { postMessage(message: FromPage): void };
@@ -7,6 +8,8 @@ declare function acquireVsCodeApi(): { postMessage(message: FromPage): void };
 interface Box {
   readonly element: SVGGElement;
   readonly node: GraphNode;
+  /** Of the user's code, by number. */
+  readonly places: readonly number[];
 }
 
 const editor = acquireVsCodeApi();
@@ -18,6 +21,9 @@ const drawing = element("drawing");
 const empty = element("empty");
 const zoom = element("zoom");
 const about = element("node");
+const aside = element("search");
+const toggle = element("toggle");
+const search = new SearchPanel(aside);
 const stage = new Stage(element("stage"), drawing, () => select(undefined));
 const shadow = drawing.attachShadow({ mode: "open" });
 let boxes: readonly Box[] = [];
@@ -26,20 +32,17 @@ let key = "";
 window.addEventListener("message", (event: MessageEvent<ToPage>) => {
   const message = event.data;
   switch (message.type) {
-    case "graph":
+    case "show":
       show(message);
       break;
     case "select":
-      mark(boxes.filter((box) => reads(box, message.sources)));
+      mark(boxes.filter((box) => box.places.some((place) => message.places.includes(place))));
       break;
-    case "wait":
     case "none":
       title.textContent = "μGraph";
       sentence.textContent = "";
-      shadow.replaceChildren();
-      boxes = [];
-      empty.textContent = message.sentence;
-      actions.hidden = zoom.hidden = true;
+      clear(message.sentence);
+      aside.hidden = toggle.hidden = true;
   }
 });
 
@@ -47,19 +50,41 @@ regions.addEventListener("change", () => editor.postMessage({ type: "region", ke
 for (const command of ["apply", "change", "kernel"] as const) {
   element(command).addEventListener("click", () => editor.postMessage({ type: "command", command }));
 }
+toggle.addEventListener("click", () => {
+  aside.hidden = !aside.hidden;
+  toggle.setAttribute("aria-pressed", String(!aside.hidden));
+});
 element("in").addEventListener("click", () => stage.zoom(1.25));
 element("out").addEventListener("click", () => stage.zoom(0.8));
 element("fit").addEventListener("click", () => stage.fit());
 editor.postMessage({ type: "ready" });
 
-function show(graph: Extract<ToPage, { type: "graph" }>): void {
-  title.textContent = graph.title;
-  sentence.textContent = graph.sentence;
+function show(message: Extract<ToPage, { type: "show" }>): void {
+  const { search: found, svg } = message;
+  title.textContent = message.title;
+  sentence.textContent = found.message;
+  actions.hidden = found.state !== "improved";
+  regions.hidden = message.regions.length < 2;
+  regions.replaceChildren(...message.regions.map(({ key: value, label }) => new Option(label, value, false, value === found.key)));
+  toggle.hidden = false;
+  aside.hidden = toggle.getAttribute("aria-pressed") !== "true";
+  search.show(found);
+  if (svg === "") clear(found.search === null ? "The μGraph is drawn when the search has found one." : "Nothing was found that could be drawn.");
+  else if (svg !== undefined) draw(svg, found.key);
+}
+
+function clear(why: string): void {
+  shadow.replaceChildren();
+  boxes = [];
+  mark([]);
+  empty.textContent = why;
+  actions.hidden = zoom.hidden = true;
+}
+
+function draw(text: string, drawn: string): void {
   empty.textContent = "";
-  actions.hidden = zoom.hidden = false;
-  regions.hidden = graph.regions.length < 2;
-  regions.replaceChildren(...graph.regions.map(({ key: value, label }) => new Option(label, value, false, value === graph.key)));
-  const parsed = new DOMParser().parseFromString(graph.svg, "image/svg+xml").documentElement;
+  zoom.hidden = false;
+  const parsed = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   const svg = document.importNode(parsed, true) as unknown as SVGSVGElement;
   // The page's policy forbids style elements; the same rules as a constructed sheet are allowed.
   const rules = new CSSStyleSheet();
@@ -70,8 +95,8 @@ function show(graph: Extract<ToPage, { type: "graph" }>): void {
   boxes = [...svg.querySelectorAll<SVGGElement>("g")].flatMap((group) => box(group) ?? []);
   for (const one of boxes) prepare(one);
   mark([]);
-  stage.take(svg, graph.key !== key);
-  key = graph.key;
+  stage.take(svg, drawn !== key);
+  key = drawn;
 }
 
 const OURS = `
@@ -85,7 +110,7 @@ function box(group: SVGGElement): Box | undefined {
   const look = group.querySelector(":scope > rect")?.getAttribute("class");
   if (!heading || !look) return undefined;
   const name = group.querySelector(":scope > text")?.textContent ?? "";
-  return { element: group, node: readNode(heading, look, name) };
+  return { element: group, node: readNode(heading, look, name), places: placesIn(group.getAttribute("data-source")) };
 }
 
 function prepare(one: Box): void {
@@ -108,7 +133,7 @@ function prepare(one: Box): void {
 function select(one: Box | undefined): void {
   mark(one === undefined ? [] : [one]);
   if (one === undefined) editor.postMessage({ type: "unselect" });
-  else editor.postMessage({ type: "node", sources: sources(one), reveal: true });
+  else editor.postMessage({ type: "node", places: one.places });
 }
 
 function mark(selected: readonly Box[]): void {
@@ -124,14 +149,6 @@ function mark(selected: readonly Box[]): void {
   strong.textContent = name;
   const more = selected.length > 1 ? `  and ${String(selected.length - 1)} more` : "";
   about.append(strong, `  ${what}${more}`);
-}
-
-function reads(one: Box, wanted: readonly string[]): boolean {
-  return sources(one).some((source) => wanted.includes(source));
-}
-
-function sources(one: Box): string[] {
-  return sourcesOf(one.node, boxes.map((other) => other.node));
 }
 
 function element(id: string): HTMLElement {
