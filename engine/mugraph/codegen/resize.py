@@ -12,7 +12,7 @@ from math import prod
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import Tensor
+from mugraph.verify.sizes import resize_tensor
 
 WHOLE = 64
 """Largest extent an axis keeps that no grid or loop divides."""
@@ -27,7 +27,7 @@ def reduced(
     whole:        whole axes above it shrink to it, or to a little less when they are no power of two
 
     Constants stay as they are: a mean's divisor is then no longer the size of its axis, for the reference and the
-    kernel alike. Strides keep the order of the dimensions in memory, and a gap between rows stays a gap.
+    kernel alike. Strides change as a program's do (verify.sizes.resize): both are about the same memory.
     """
     return reduced_kernels([(block, schedule)], largest_tile=largest_tile, whole=whole)[0]
 
@@ -79,7 +79,7 @@ def _at(
     for axis, size in block.sizes.items():
         tile = _tile(schedule, axis)
         tiles[axis] = sizes[axis] if tile is None or tile >= size else min(tile, largest_tile)
-    tensors = tuple(_tensor(tensor, block.sizes, sizes) for tensor in block.tensors)
+    tensors = tuple(resize_tensor(tensor, block.sizes, sizes) for tensor in block.tensors)
     return (
         replace(block, sizes=sizes, tensors=tensors),
         replace(
@@ -102,20 +102,3 @@ def _tiled(size: int, tile: int, smaller: int) -> int:
     if not tail:
         return 2 * smaller
     return smaller + max(1, min(smaller - 1, tail * smaller // tile))
-
-
-def _tensor(tensor: Tensor, old: Mapping[str, int], new: Mapping[str, int]) -> Tensor:
-    """The same memory order, dense, with a gap after each dimension that had one; an expanded dimension stays so."""
-    shape, small = tensor.shape(old), tensor.shape(new)
-    strides = [0] * len(shape)
-    packed = step = 1
-    for at in sorted(range(len(shape)), key=lambda at: (abs(tensor.strides[at]), shape[at] > 1, -at)):
-        if tensor.strides[at] == 0:
-            continue
-        if shape[at] > 1 and abs(tensor.strides[at]) > packed:
-            step += 8 if packed > 1 else 1
-        strides[at] = step
-        if shape[at] > 1:
-            packed = abs(tensor.strides[at]) * shape[at]
-        step *= small[at]
-    return replace(tensor, strides=tuple(strides))

@@ -11,6 +11,7 @@ from mugraph.codegen.resize import reduced
 from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor
+from mugraph.verify.sizes import resize_tensor
 
 from tests.engine.codegen.cases import REAL_SIZES
 from tests.engine.codegen.graphs import (
@@ -178,6 +179,19 @@ def test_reduced_sizes_keep_the_structure(name: str) -> None:
     assert all(size > 1 for axis, size in small.sizes.items() if block.sizes[axis] > 1)
     assert sum(_elements(t, small) for t in small.tensors) < 200_000
     assert small.ops == block.ops
+
+
+def test_reduced_sizes_keep_one_layout_with_the_program() -> None:
+    """Queries and keys cut out of one product [rows, (part, head, width)]: a gap between rows, none between heads."""
+    block, schedule = REAL_SIZES["attention"]
+    old = block.sizes
+    tensors = tuple(
+        replace(t, strides=tuple(stride * 3 if stride >= t.strides[0] else stride for stride in t.strides))
+        for t in block.tensors
+    )
+    small, _ = reduced(replace(block, tensors=tensors), schedule)
+    assert small.sizes != old
+    assert small.tensors == tuple(resize_tensor(tensor, old, small.sizes) for tensor in tensors)
 
 
 def _elements(tensor: Tensor, block: BlockGraph) -> int:
