@@ -173,10 +173,12 @@ def test_progress_counts_only_where_there_is_something_to_count() -> None:
 
 def test_the_most_pressing_state_is_shown() -> None:
     _, _, file = _made("searching")
-    engine = EngineView("/w", EngineStatus("running"))
+    engine = EngineView("/w", EngineStatus("running", device="no GPU", target="cpu"), "sm_90")
     gone = EngineView("/v", EngineStatus("errored", "/py is gone"))
     assert status([file], [engine], True, True)["state"] == "searching"
     assert status([], [engine], True, True)["message"] == "nothing to improve found yet"
+    said = status([], [engine], True, True)["engines"][0]
+    assert (said["device"], said["target"]) == ("no GPU", "sm_90"), "the target need not be the device"
     shown = status([file], [engine, gone], True, True)
     assert (shown["state"], shown["message"]) == ("errored", "/py is gone")
     assert status([file], [gone], True, False)["state"] == "untrusted"
