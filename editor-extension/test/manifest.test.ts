@@ -4,12 +4,16 @@ import { expect, test } from "vitest";
 
 const root = process.cwd(); // vitest runs in the extension's folder
 interface Manifest {
+  version: string;
+  icon: string;
+  activationEvents: string[];
+  extensionKind: string[];
   contributes: {
     commands: { command: string }[];
     configuration: { properties: Record<string, { markdownDescription?: string; default?: unknown; scope?: string }> };
     walkthroughs: { steps: { description: string; media: { image?: string; markdown?: string } }[] }[];
   };
-  capabilities: { untrustedWorkspaces: { restrictedConfigurations: string[] } };
+  capabilities: { untrustedWorkspaces: { supported: string; restrictedConfigurations: string[] } };
 }
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
 const code = sources(join(root, "src"));
@@ -40,7 +44,8 @@ test("every setting is described, has a default, and is one the server knows", (
 });
 
 test("what could make the editor run something is not taken from an untrusted workspace", () => {
-  const { restrictedConfigurations } = manifest.capabilities.untrustedWorkspaces;
+  const { supported, restrictedConfigurations } = manifest.capabilities.untrustedWorkspaces;
+  expect(supported).toBe("limited");
   expect(restrictedConfigurations).toEqual(["mugraph.interpreter", "mugraph.engine.command", "mugraph.server.installFrom"]);
   expect(configuration.properties["mugraph.interpreter"]?.scope).toBe("resource");
 });
@@ -49,4 +54,22 @@ test("the walkthrough's pictures are there", () => {
   for (const { steps } of walkthroughs) {
     for (const { media } of steps) expect(existsSync(join(root, media.image ?? media.markdown ?? ""))).toBe(true);
   }
+});
+
+test("the icon, the README's pictures and the changelog of this version are there", () => {
+  const icon = readFileSync(join(root, manifest.icon));
+  expect([icon.readUInt32BE(16), icon.readUInt32BE(20)]).toEqual([256, 256]); // width and height of a PNG
+  const readme = readFileSync(join(root, "README.md"), "utf8");
+  const pictures = [...readme.matchAll(/!\[[^\]]+\]\(([^)]+)\)/g)].map((match) => match[1] ?? "");
+  expect(pictures.length).toBeGreaterThanOrEqual(2);
+  for (const picture of pictures) expect(existsSync(join(root, picture)), picture).toBe(true);
+  expect(readFileSync(join(root, "CHANGELOG.md"), "utf8")).toContain(`## ${manifest.version}\n`);
+});
+
+test("nothing in the extension or its page reaches for a network", () => {
+  // The language client speaks through pipes; `net` is for its other ways, which are not used.
+  expect(code).not.toMatch(/\bfetch\(|XMLHttpRequest|WebSocket|from "(node:)?(https?|http2|net|tls|dgram|dns)"/);
+  const page = readFileSync(join(root, "src/graph/page.ts"), "utf8");
+  expect(page).toContain("default-src 'none'");
+  expect(page).not.toMatch(/https?:\/\//);
 });

@@ -17,6 +17,10 @@ npm run --silent package
 size="$(wc -c <dist/mugraph.vsix)"
 echo "the package has $size bytes"
 [ "$size" -lt 2000000 ] || { echo "the package is over 2 MB" >&2; exit 1; }
+if "$MUGRAPH_PYTHON" -m zipfile --list dist/mugraph.vsix | grep node_modules; then
+  echo "the package carries node_modules" >&2
+  exit 1
+fi
 
 cd "$here"
 if [ "$2" = demo ]; then

@@ -5,7 +5,7 @@ import { kill } from "node:process";
 import { after, before, describe, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { CodeServer } from "./lib/codeServer.ts";
-import { below } from "./lib/processes.ts";
+import { below, internetSockets } from "./lib/processes.ts";
 import { median, timed } from "./lib/timings.ts";
 import { pause, until } from "./lib/wait.ts";
 import { Workbench, browse } from "./lib/workbench.ts";
@@ -17,7 +17,7 @@ const FIRST = "a line above the function says how much faster, and nothing jumps
 const FOUND = /^\d.*× (estimated|measured), verified/;
 
 describe("VS Code", { timeout: 600_000 }, () => {
-  const workspace = new Workspace([FILE, "lora.py", "gated_mlp.py"]);
+  const workspace = new Workspace([FILE, "lora.py", "gated_mlp.py", "llama_block.py"]);
   const original = readFileSync(workspace.path(FILE), "utf8");
   let server: CodeServer;
   let browser: Browser;
@@ -286,6 +286,32 @@ describe("VS Code", { timeout: 600_000 }, () => {
     await code.save();
     await code.lens(/searching…/);
     await code.lens(FOUND);
+  });
+
+  step("a search that takes long shows its progress, uses no network, and stops when it is told to", async () => {
+    await idle();
+    await code.open("llama_block.py");
+    const bar = code.page.locator(".statusbar-item").filter({ hasText: "mugraph: llama_block.py" });
+    await bar.first().waitFor({ timeout: 60_000 });
+    await code.lens(/searching…/);
+    const ours = () => [...pids("mugraph_server"), ...pids("mugraph.worker")];
+    assert.ok(ours().length >= 2);
+    for (let count = 0; count < 20; count++) {
+      assert.deepEqual(internetSockets(ours()), []);
+      await pause(100);
+    }
+    await code.command("mugraph: Stop Searching This File");
+    await bar.first().waitFor({ state: "hidden", timeout: 30_000 });
+    await idle();
+  });
+
+  step("the output channel says what was started, and each line at its own level", async () => {
+    await code.command("mugraph: Show Output");
+    const output = code.page.locator(".panel .output-view, .panel .monaco-editor").first();
+    await output.waitFor();
+    await until("the start of the server", async () => ((await code.page.locator(".panel .view-lines").first().textContent()) ?? "").replaceAll("\u00a0", " ").includes("[info]"));
+    await code.page.keyboard.press("Control+j");
+    await output.waitFor({ state: "hidden" });
   });
 
   step("another file has its first line in a moment", async () => {

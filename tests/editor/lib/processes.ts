@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync, readdirSync, readlinkSync } from "node:fs";
 
 export interface Process {
   readonly pid: number;
@@ -22,6 +22,24 @@ export function below(ancestor: number): Process[] {
 export function isAlive(pid: number): boolean {
   const state = field(pid, 0);
   return state !== undefined && state !== "Z";
+}
+
+/** Internet sockets that these processes hold, as lines of /proc/net. */
+export function internetSockets(pids: readonly number[]): string[] {
+  const inodes = new Set(pids.flatMap(socketsOf));
+  return ["tcp", "tcp6", "udp", "udp6"].flatMap((kind) => {
+    const lines = readFileSync(`/proc/net/${kind}`, "utf8").trim().split("\n").slice(1);
+    return lines.filter((line) => inodes.has(line.trim().split(/\s+/)[9] ?? "")).map((line) => `${kind} ${line.trim()}`);
+  });
+}
+
+function socketsOf(pid: number): string[] {
+  try {
+    const folder = `/proc/${String(pid)}/fd`;
+    return readdirSync(folder).flatMap((name) => /^socket:\[(\d+)\]$/.exec(readlinkSync(`${folder}/${name}`))?.[1] ?? []);
+  } catch {
+    return []; // it ended meanwhile
+  }
 }
 
 function read(pid: number): Process | undefined {
