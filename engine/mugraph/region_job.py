@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mugraph.codegen.entry import on_tensors
@@ -16,6 +16,7 @@ from mugraph.events import Event, PieceResult, RegionResult, SearchReport, Timin
 from mugraph.kernel_graph import kernel_graph, with_own_names
 from mugraph.log import note
 from mugraph.memory.pieces import recall, remember
+from mugraph.memory.renaming import canonical
 from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.options import Options
 from mugraph.plan_names import kernel_name, plan_name
@@ -90,23 +91,30 @@ class RegionJob:
         return RegionResult(region, status, reason, plan, sources, tuple(results), timing, report)
 
     def _solved(self, unit: LaxPiece, place: Place) -> Generator[Event, None, PieceResult]:
-        """From the store, or solved and stored."""
+        """As a unit like it was in this run, from the store, or solved and stored."""
         measuring = self.tools.measurer is not None
+        program, names = canonical(unit.program)
         key = region_key(
-            unit.program,
+            program,
             self.tools.target,
             device=self.device.name if measuring else "",
             driver=(self.device.driver or "") if measuring else "",
             space=f"{self.options.budget_s:g} s",
         )
+        if key in self.tools.solved:
+            known = recall(self.tools.solved[key], unit, place.name, self.tools.target, names)
+            if known is not None:  # it has cost nothing here
+                return replace(known, from_store=False, search=replace(known.search, total_s=0.0))
         document = self.store.get(key) if self.store is not None else None
         if document is not None:
-            known = recall(document, unit, place.name, self.tools.target)
+            known = recall(document, unit, place.name, self.tools.target, names)
             if known is not None:
                 return known
         found = yield from solve(unit, place, self.tools, self.options.budget_s, self.cancelled)
-        if self.store is not None and not self.cancelled():
-            self.store.put(key, remember(found))
+        if not self.cancelled():
+            self.tools.solved[key] = remember(found, names)
+            if self.store is not None:
+                self.store.put(key, self.tools.solved[key])
         return found
 
     def _without_gain(

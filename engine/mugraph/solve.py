@@ -8,8 +8,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.lower import lower_kernels
@@ -62,6 +62,7 @@ class Tools:
     executor: None searches here, a nest at a time
     compiled: it is the device's, where kernels run at full size
     measurer, pool: None where nothing is measured
+    solved:   search units of this run, as the store keeps them, by their keys
     """
 
     target: Target
@@ -70,6 +71,7 @@ class Tools:
     measurer: Measurer | None = None
     pool: CompilePool | None = None
     executor: Executor | None = None
+    solved: dict[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
 
     def begin(self) -> None:
         """Start the processes that will be needed, so that they import while a search runs."""

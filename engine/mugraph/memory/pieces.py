@@ -18,18 +18,20 @@ from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.json import FormatError, candidate_from_json, candidate_to_json
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.target import Target
+from mugraph.memory.renaming import Renaming
 from mugraph.optimizer.thread_fusion import fuse_threads
 from mugraph.trace.region import LaxPiece
 from mugraph.verify.verdict import Verdict
 
 
-def remember(result: PieceResult) -> Mapping[str, object]:
-    """The document. Times that are infinite are no JSON and mean "not known" here: None."""
+def remember(result: PieceResult, names: Renaming) -> Mapping[str, object]:
+    """The document, under the names that `names` gives. Times that are infinite are no JSON and mean "not known" here:
+    None."""
     document: dict[str, object] = {
-        "reason": result.reason,
+        "reason": result.reason and names.reason(result.reason),
         "search": msgspec.to_builtins(result.search),
-        "rejected": dict(result.rejected),
-        "considered": [msgspec.to_builtins(one) for one in result.considered],
+        "rejected": {names.reason(reason): count for reason, count in result.rejected.items()},
+        "considered": [msgspec.to_builtins(_said(one, names)) for one in result.considered],
     }
     if result.solution is not None:
         solution = result.solution
@@ -37,25 +39,35 @@ def remember(result: PieceResult) -> Mapping[str, object]:
         for kernel in reversed(solution.kernels):
             candidate = Candidate(kernel.block, kernel.schedule, solution.estimate_us, candidate)
         assert candidate is not None
-        document["candidate"] = candidate_to_json(candidate)
-        document["verdict"] = msgspec.to_builtins(solution.verdict)
+        document["candidate"] = candidate_to_json(names.candidate(candidate))
+        document["verdict"] = msgspec.to_builtins(names.verdict(solution.verdict))
         document["library_us"] = solution.library_us
         document["measured_us"] = solution.measured_us
         document["plain_us"] = solution.plain_us
     return document
 
 
-def recall(document: Mapping[str, object], piece: LaxPiece, name: str, target: Target) -> PieceResult | None:
-    """The result the document was made of, with the kernel called `name`; None where it cannot be read."""
+def recall(
+    document: Mapping[str, object], piece: LaxPiece, name: str, target: Target, names: Renaming
+) -> PieceResult | None:
+    """The result the document was made of, with the kernel called `name` and everything else as the piece calls it;
+    None where it cannot be read.
+
+    names: from the piece's own to those of the document
+    """
+    own = names.inverse
     try:
         search = msgspec.convert(document["search"], SearchReport)
         reason = msgspec.convert(document["reason"], str | None)
-        rejected = msgspec.convert(document["rejected"], dict[str, int])
-        considered = msgspec.convert(document["considered"], tuple[Considered, ...])
+        reason = reason and own.reason(reason)
+        rejected = {
+            own.reason(why): count for why, count in msgspec.convert(document["rejected"], dict[str, int]).items()
+        }
+        considered = tuple(_said(one, own) for one in msgspec.convert(document["considered"], tuple[Considered, ...]))
         if "candidate" not in document:
             return PieceResult(piece, None, search, reason, rejected, True, name, considered)
-        candidate = candidate_from_json(document["candidate"])
-        verdict = msgspec.convert(document["verdict"], Verdict)
+        candidate = own.candidate(candidate_from_json(document["candidate"]))
+        verdict = own.verdict(msgspec.convert(document["verdict"], Verdict))
         library_us = msgspec.convert(document["library_us"], float)
         measured_us = msgspec.convert(document["measured_us"], float | None)
         plain_us = msgspec.convert(document["plain_us"], float | None)
@@ -70,6 +82,10 @@ def recall(document: Mapping[str, object], piece: LaxPiece, name: str, target: T
     )
     solution = Solution(kernel, source, verdict, candidate.estimate_us, library_us, measured_us, plain_us, tuple(then))
     return PieceResult(piece, solution, search, reason, rejected, True, name, considered)
+
+
+def _said(one: Considered, names: Renaming) -> Considered:
+    return replace(one, words=names.words(one.words))
 
 
 def _named(block: BlockGraph, old: str, new: str) -> BlockGraph:

@@ -48,8 +48,8 @@ def region_key(
 ) -> str:
     """64 hexadecimal digits for the result of optimising `program`.
 
-    program: its axes' sizes, its tensors' shapes, strides and types are part of it; what the user's code calls the
-             tensors (`Tensor.source`) is part of it too, because the result's code names them
+    program: in canonical form (memory.renaming): what names it has does not matter, but for which of them are equal;
+             its axes' sizes, its tensors' shapes, strides and types do
     device:  the GPU's name; "" where nothing was measured
     driver:  the driver's version; "" where nothing was measured
     space:   the search's limits, as text

@@ -1,0 +1,145 @@
+"""Search units that differ in names alone are one, and what was found for one reads well under the other's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mugraph.codegen.lower import lower_kernels
+from mugraph.events import Done, RegionResult, Searching
+from mugraph.ir.block import Candidate
+from mugraph.ir.target import TARGETS
+from mugraph.memory.renaming import canonical
+from mugraph.pipeline import Options, run
+from mugraph.search import Limits, topologies
+from mugraph.search.split_schedules import kernel_candidates
+from mugraph.trace.pieces import pieces
+from mugraph.trace.region import LaxPiece
+from mugraph.trace.tracer import trace_file
+from mugraph.verify.verifier import verify_topologies
+
+PRELUDE = "import torch\nimport torch.nn.functional as F\n\n"
+ONE = """
+# mugraph: x=f16[16, 4096], w=f16[4096, 256]
+def one(x, w):
+    scaled = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+    return scaled @ w
+"""
+OTHER = """
+# mugraph: tokens=f16[16, 4096], head=f16[4096, 256]
+def other(tokens, head):
+    root = torch.rsqrt(tokens.pow(2).mean(-1, keepdim=True) + 1e-6)
+    logits = (tokens * root) @ head
+    return logits
+"""
+
+
+@pytest.fixture
+def units(tmp_path: Path) -> Callable[[str], list[LaxPiece]]:
+    def make(source: str) -> list[LaxPiece]:
+        path = tmp_path / "program.py"
+        path.write_text(PRELUDE + source)
+        trace = trace_file(path)
+        assert trace.errors == ()
+        return [piece for region in trace.regions for piece in pieces(region) if isinstance(piece, LaxPiece)]
+
+    return make
+
+
+def names_of(candidate: Candidate) -> set[str]:
+    return {
+        name
+        for kernel in candidate.kernels
+        for name in (
+            *kernel.block.sizes,
+            *(tensor.name for tensor in kernel.block.tensors),
+            *(op.name for op in kernel.block.ops),
+        )
+    }
+
+
+def test_names_do_not_count(units: Callable[[str], list[LaxPiece]]) -> None:
+    one, other = units(ONE + OTHER)
+    assert one.program != other.program
+    assert canonical(one.program)[0] == canonical(other.program)[0]
+
+
+CHANGED = {
+    "another size": OTHER.replace("256", "512"),
+    "another constant": OTHER.replace("1e-6", "1e-5"),
+    "another type": OTHER.replace("f16", "bf16"),
+    "another layout": OTHER.replace("head=f16[4096, 256]", "head=f16[256, 4096]").replace("@ head", "@ head.T"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_everything_else_counts(units: Callable[[str], list[LaxPiece]], name: str) -> None:
+    one, other = units(ONE + CHANGED[name])
+    assert canonical(one.program)[0] != canonical(other.program)[0]
+
+
+def test_which_names_are_equal_counts(units: Callable[[str], list[LaxPiece]]) -> None:
+    (gram,) = units("# mugraph: x=f16[64, 64]\ndef gram(x):\n    return x @ x.T\n")
+    (product,) = units("# mugraph: x=f16[64, 64], y=f16[64, 64]\ndef product(x, y):\n    return x @ y.T\n")
+    assert canonical(gram.program)[0] != canonical(product.program)[0]
+
+
+def test_candidates_move_to_the_other_names_and_back(units: Callable[[str], list[LaxPiece]]) -> None:
+    """With all that the search named itself: parts of values, axes split across the grid, what kernels hand over."""
+    one, other = units(ONE + OTHER)
+    of_one, of_other = canonical(one.program)[1], canonical(other.program)[1]
+    blocks = [found.block for found in topologies(one.program, Limits(seconds=2.0))]
+    candidates = kernel_candidates(blocks, TARGETS["sm_90"])
+    several = next(candidate for candidate in candidates if len(candidate.kernels) > 1)
+    for candidate in (candidates[0], several):
+        moved = of_other.inverse.candidate(of_one.candidate(candidate))
+        assert not names_of(moved) & {"x", "w", "scaled"}
+        assert verify_topologies(other.program, [(kernel.block, None) for kernel in moved.kernels]).passed
+        lower_kernels([(kernel.block, kernel.schedule) for kernel in moved.kernels], target=TARGETS["sm_90"])
+        assert of_one.inverse.candidate(of_one.candidate(candidate)) == candidate
+
+
+def test_words_and_reasons_move_too(units: Callable[[str], list[LaxPiece]]) -> None:
+    (one,) = units(ONE)
+    names = canonical(one.program)[1]
+    axis = next(iter(one.program.sizes))
+    assert names.words(f"grid {axis}/64: 4 blocks; for {axis}: 4 × 128; 4 warps") == (
+        f"grid {names.axes[axis]}/64: 4 blocks; for {names.axes[axis]}: 4 × 128; 4 warps"
+    )
+    output = next(iter(one.program.outputs.values())).name
+    assert (
+        names.reason(f"no kernel is right: {output} holds NaN")
+        == f"no kernel is right: {names.tensors[output]} holds NaN"
+    )
+
+
+def searched(path: Path, **changes: Any) -> tuple[set[tuple[int, int]], tuple[RegionResult, ...]]:
+    """Which units (of which regions) were searched, and what became of all of them."""
+    options = replace(Options(target="h100", budget_s=0.5, measure=False), **changes)
+    begun: set[tuple[int, int]] = set()
+    for event in run(path, options=options):
+        if isinstance(event, Searching):
+            begun.add((event.region, event.piece))
+        if isinstance(event, Done):
+            return begun, event.result.regions
+    raise AssertionError("the pipeline ended without a result")
+
+
+def test_a_unit_is_solved_once_in_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PRELUDE + ONE + OTHER)
+    begun, (one, other) = searched(path)
+    assert begun == {(0, 0)}
+    (first,), (second,) = one.pieces, other.pieces
+    assert first.solution is not None
+    assert second.solution is not None
+    assert not second.from_store
+    assert second.search.total_s == 0.0
+    assert second.search.topologies == first.search.topologies
+    assert second.solution.verdict.passed
+    (source,) = other.sources.values()
+    assert "tokens_ptr" in source.standalone()
+    assert "x_ptr" not in source.standalone()
