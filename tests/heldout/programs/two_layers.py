@@ -1,4 +1,4 @@
-"""A small decoder of two layers: learned positions, pre-norm causal-free attention, a gated feed-forward, tied logits."""
+"""A small decoder of two layers: learned positions, attention after a norm, a gated feed-forward, tied logits."""
 
 import torch
 import torch.nn.functional as F
