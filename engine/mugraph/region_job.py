@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mugraph.codegen.entry import on_tensors
+from mugraph.codegen.index_limits import INTEGERS, index_limit
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.module import module_text
 from mugraph.codegen.names import Scope
@@ -28,6 +29,9 @@ from mugraph.trace.region import LaxPiece, PlainPiece, Region
 from mugraph.tune.device import Device
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.tuner import Measurement, against_peers
+
+DRAWN = frozenset({"f16", "bf16", "f32", "bool", *INTEGERS})
+"""Types of inputs that measuring can make up."""
 
 
 @dataclass
@@ -206,7 +210,8 @@ def _specs(plan: RegionPlan) -> tuple[InputSpec, ...] | None:
     specs: list[InputSpec] = []
     for live in plan.region.live_ins:
         info = plan.region.values[live.value]
-        if info.dtype not in ("f16", "bf16", "f32"):
+        high = index_limit(plan.region, live.value) if info.dtype in INTEGERS else 2
+        if high is None or info.dtype not in DRAWN:
             return None
-        specs.append(InputSpec(info.shape, info.strides, info.dtype, scales.get(live.value, 1.0)))
+        specs.append(InputSpec(info.shape, info.strides, info.dtype, scales.get(live.value, 1.0), high))
     return tuple(specs)

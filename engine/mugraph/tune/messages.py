@@ -11,12 +11,14 @@ Compiler = Literal["none", "default", "max-autotune-no-cudagraphs"]
 
 @dataclass(frozen=True, slots=True)
 class InputSpec:
-    """One tensor argument. strides in elements; scale: standard deviation of its normally distributed values."""
+    """One tensor argument. strides in elements; scale: standard deviation of its normally distributed values; high: of
+    integers, which are drawn from 0 up to below it."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: str
     scale: float = 1.0
+    high: int = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,10 @@ import torch
 from mugraph.tune.messages import InputSpec
 from mugraph.tune.rotation import CACHE_TIMES, rotation
 
-DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+DTYPES = {
+    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "bool": torch.bool, "i64": torch.int64,
+    "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8,
+}  # fmt: skip
 Function = Callable[..., object]
 
 
@@ -28,8 +31,13 @@ def storage_elements(spec: InputSpec) -> int:
 
 
 def make_input(spec: InputSpec, generator: torch.Generator) -> torch.Tensor:
-    """A tensor of exactly this layout, values normally distributed (non-negative ones would hide cancellation)."""
+    """A tensor of exactly this layout: values normally distributed (non-negative ones would hide cancellation), integers
+    and truth values evenly so."""
     count = storage_elements(spec)
+    if not DTYPES[spec.dtype].is_floating_point:
+        high = min(spec.high, 2 if spec.dtype == "bool" else torch.iinfo(DTYPES[spec.dtype]).max)
+        places = torch.randint(high, (count,), generator=generator, device=generator.device)
+        return places.to(DTYPES[spec.dtype]).as_strided(spec.shape, spec.strides)
     values = torch.randn(count, generator=generator, device=generator.device, dtype=torch.float32)
     storage = (values * spec.scale).to(DTYPES[spec.dtype])
     return storage.as_strided(spec.shape, spec.strides)

@@ -1,0 +1,28 @@
+"""Inputs that measuring makes up: their types, layouts and ranges."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from mugraph.tune.messages import InputSpec
+from mugraph.tune.timing import DTYPES, make_input, set_bytes
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_types_and_layouts(dtype: str) -> None:
+    spec = InputSpec((3, 4), (8, 2), dtype, high=50)
+    tensor = make_input(spec, torch.Generator().manual_seed(0))
+    assert tensor.dtype == DTYPES[dtype]
+    assert tensor.shape == (3, 4)
+    assert tensor.stride() == (8, 2)
+    assert len(tensor.unique()) > 1
+    assert set_bytes([spec]) == 23 * tensor.element_size()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "high", "largest"), [("i64", 7, 6), ("i32", 2, 1), ("u8", 5000, 254), ("i8", 200, 126)]
+)
+def test_integers_stay_below_their_limit(dtype: str, high: int, largest: int) -> None:
+    tensor = make_input(InputSpec((4000,), (1,), dtype, high=high), torch.Generator().manual_seed(0))
+    assert int(tensor.min()) == 0
+    assert int(tensor.max()) == largest
