@@ -368,6 +368,17 @@ describe("VS Code", { timeout: 600_000 }, () => {
     await code.page.getByRole("button", { name: "Open a sample" }).first().click();
     await until("the sample", () => existsSync(workspace.path("mugraph_sample.py")));
     await code.lens(FOUND);
+    const look = async (button: string) => {
+      await code.command("mugraph: Get Started");
+      await code.page.locator(".getting-started-step").filter({ hasText: "See what was found" }).first().click();
+      await code.page.getByRole("button", { name: button }).first().click();
+    };
+    await look("Show the μGraph");
+    await code.frame().locator("svg g[tabindex]").first().waitFor();
+    await look("Show the change");
+    await code.page.locator(".monaco-diff-editor").waitFor();
+    await code.command("mugraph: Get Started");
+    await until("looking is ticked as well", async () => (await done.count()) >= 3);
   });
 
   step("in a light theme everything is light", async () => {

@@ -35,15 +35,15 @@ export function registerCommands(parts: CommandParts): vscode.Disposable[] {
     },
     "mugraph.forgetResults": () => execute(server, "mugraph.clearResults"),
     "mugraph.openGraph": async () => {
-      const editor = pythonEditor();
+      const editor = await pythonEditor();
       await graph.show(editor.document.uri, undefined);
     },
     "mugraph.previewChange": async () => {
-      const region = improvedHere();
+      const region = await improvedHere();
       await change.show(asUri(server, region.uri), [region.key]);
     },
     "mugraph.previewKernel": async () => {
-      const region = improvedHere();
+      const region = await improvedHere();
       await change.showKernel(asUri(server, region.uri), [region.key]);
     },
     "mugraph.applyShown": () => change.applyShown(),
@@ -105,23 +105,28 @@ function execute(server: Server, command: string, ...given: unknown[]): Promise<
   return client.sendRequest("workspace/executeCommand", { command, arguments: given });
 }
 
-function onFile(server: Server, command: string): Promise<unknown> {
-  return execute(server, command, asUri(server, pythonEditor().document.uri));
+async function onFile(server: Server, command: string): Promise<unknown> {
+  return execute(server, command, asUri(server, (await pythonEditor()).document.uri));
 }
 
 function asUri(server: Server, uri: vscode.Uri): string {
   return server.client?.code2ProtocolConverter.asUri(uri) ?? uri.toString();
 }
 
-function pythonEditor(): vscode.TextEditor {
+/** The one that is active, else one in sight, else one of a tab, which is shown then: the walkthrough covers them. */
+async function pythonEditor(): Promise<vscode.TextEditor> {
   const editors = [vscode.window.activeTextEditor, ...vscode.window.visibleTextEditors];
   const found = editors.find((editor) => editor?.document.languageId === "python");
-  if (found === undefined) throw new Error("open a Python file first");
-  return found;
+  if (found !== undefined) return found;
+  const inputs = vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs.map(({ input }) => input));
+  const files = inputs.flatMap((input) => (input instanceof vscode.TabInputText && input.uri.path.endsWith(".py") ? [input.uri] : []));
+  const last = files.at(-1); // the one that was opened last
+  if (last === undefined) throw new Error("open a Python file first");
+  return vscode.window.showTextDocument(last, { preview: false });
 }
 
-function improvedHere(): Region {
-  const editor = pythonEditor();
+async function improvedHere(): Promise<Region> {
+  const editor = await pythonEditor();
   const improved = regionsOf(editor.document.uri).filter((region) => region.state === "improved");
   const region = regionNear(improved, editor.selection.active.line);
   if (region === undefined) throw new Error("no kernel has been found for this file");

@@ -11,7 +11,7 @@ State = Literal["exited", "starting", "running", "restarting", "errored"]
 @dataclass(frozen=True)
 class EngineStatus:
     """exited: not running, and nothing is wrong. errored: it does not run until the user does something; message says
-    what is wrong and names the interpreter or command. device: by name; target: what kernels are made for on it when the
+    what is wrong and names the interpreter or command. device: by name. target: what kernels are made for when the
     settings leave that to the engine."""
 
     state: State

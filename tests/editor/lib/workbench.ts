@@ -116,11 +116,15 @@ export class Workbench {
   // --- what a person does ----------------------------------------------------------------------------------------
 
   async command(title: string): Promise<void> {
-    await this.page.keyboard.press("F1");
     const input = this.page.locator(".quick-input-widget:visible input.input");
-    await input.waitFor();
-    await input.fill(`>${title}`);
-    await this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: title }).first().click();
+    const row = this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: title }).first();
+    // A workbench that is still loading does not know all commands yet.
+    await until(`the command ${title}`, async () => {
+      await this.page.keyboard.press("F1");
+      await input.waitFor();
+      await input.fill(`>${title}`);
+      return row.click({ timeout: 4000 }).then(() => true, () => false);
+    });
   }
 
   /** Puts the cursor at the first place where these words stand in the editor, and returns their middle. */
@@ -166,11 +170,14 @@ export class Workbench {
   }
 
   async open(file: string): Promise<void> {
-    await this.page.keyboard.press("Control+p");
     const input = this.page.locator(".quick-input-widget:visible input.input");
-    await input.waitFor();
-    await input.fill(file);
-    await this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: file }).first().click();
+    const row = this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: file }).first();
+    await until(`the file ${file}`, async () => {
+      await this.page.keyboard.press("Control+p");
+      await input.waitFor();
+      await input.fill(file);
+      return row.click({ timeout: 4000 }).then(() => true, () => false);
+    });
   }
 
   /** As a person does who edits the file of settings. No editor is open afterwards. */
