@@ -119,6 +119,17 @@ def _method(node: ast.ClassDef, name: str) -> Function | None:
     return found[-1] if found else None
 
 
+def _called_on_self(node: ast.AST) -> set[str]:
+    """Names of methods that a class calls on itself, in any of its methods but the one that is called."""
+    found: set[str] = set()
+    for function in ast.iter_child_nodes(node):
+        if isinstance(function, ast.FunctionDef):
+            attributes = (inner for inner in ast.walk(function) if isinstance(inner, ast.Attribute))
+            names = {a.attr for a in attributes if isinstance(a.value, ast.Name) and a.value.id == "self"}
+            found |= names - {function.name}
+    return found
+
+
 def _parameters(function: Function) -> list[ast.arg]:
     return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
 
@@ -241,9 +252,13 @@ class _Finder:
         if above_class:
             of_class = parse_description(above_class)
             said = Description(said.arguments, said.init or of_class.init, {**of_class.sizes, **said.sizes})
-        if said.arguments or node.name != "forward":
-            arguments = self.described(name, name, node, said) if said.arguments else None
-            if arguments is not None:
+        if said.init is None and (made := self.recorded.get(f"{class_name}.__init__")) is not None:
+            said = replace(said, init={key: parse_spec(text) for key, text in made.items()})
+        # What other methods of the class call is traced where they call it.
+        alone = name in self.recorded and node.name not in _called_on_self(owner_node)
+        if said.arguments or alone:
+            arguments = self.described(name, name, node, said)
+            if arguments is not None and any(map(_has_tensor, arguments.values())):
                 method = "__call__" if node.name == "forward" else node.name
                 self.add(Entry("module", name, class_name, method, arguments, said.init, self.place(node)), node)
 

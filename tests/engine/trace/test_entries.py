@@ -160,6 +160,40 @@ def test_a_comment_counts_before_what_was_recorded(trace: Callable[..., Trace]) 
     assert region.values[0].shape == (2, 8)
 
 
+SEVERAL = """
+    class Block(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+        def forward(self, x):
+            return self.down(self.inner(x))
+
+        def inner(self, x):
+            return F.silu(self.up(x))
+
+        def encode(self, x):
+            return self.up(x) * 0.5
+    """
+
+
+def test_recorded_methods_are_traced_by_themselves(trace: Callable[..., Trace]) -> None:
+    """But for those that other methods call: their code is traced there."""
+    seen = {name: {"x": "f32[3, 8]"} for name in ("Block.forward", "Block.inner", "Block.encode")}
+    found = trace(SEVERAL, recorded_shapes={**seen, "Block.__init__": {"width": "8"}})
+    assert found.errors == ()
+    assert [(region.function, region.status) for region in found.regions] == [
+        ("Block.forward", None),
+        ("Block.encode", None),
+    ]
+
+
+def test_a_recorded_method_needs_no_forward(trace: Callable[..., Trace]) -> None:
+    recorded = {"Block.encode": {"x": "f32[3, 8]"}, "Block.__init__": {"width": "8"}}
+    regions = trace(SEVERAL, recorded_shapes=recorded).regions
+    assert ("Block.encode", None) in [(region.function, region.status) for region in regions]
+
+
 def test_constructors_may_read_numbers(trace: Callable[..., Trace]) -> None:
     (region,) = trace("""
         # mugraph: x=f32[4, 8]
