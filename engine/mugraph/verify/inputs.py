@@ -26,7 +26,7 @@ def draw_inputs(program: TensorProgram, field: FieldArithmetic, rng: np.random.G
     Seeds for which no residues were found are marked invalid in `field`.
     Raises Malformed.
     """
-    home = _homes(program)
+    home = homes(program)
     drawn = {name: field.draw(rng, program.tensor(name).shape(program.sizes)) for name in sorted(set(home.values()))}
 
     def inputs() -> dict[str, FieldValue]:
@@ -60,7 +60,7 @@ def draw_inputs(program: TensorProgram, field: FieldArithmetic, rng: np.random.G
     return inputs()
 
 
-def _homes(program: TensorProgram) -> dict[str, str]:
+def homes(program: TensorProgram) -> dict[str, str]:
     """Tensor -> the first tensor that is the same memory in the same shape."""
     first: dict[tuple[str, tuple[int, ...]], str] = {}
     return {

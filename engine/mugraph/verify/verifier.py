@@ -17,6 +17,7 @@ from mugraph.verify.execute import execute_kernels
 from mugraph.verify.field import FieldArithmetic, FieldValue
 from mugraph.verify.forms import Unbounded
 from mugraph.verify.inputs import draw_inputs
+from mugraph.verify.roots import takes_roots, without_number
 from mugraph.verify.sizes import Assignment, assignments, grid_axes, resize, resize_block
 from mugraph.verify.verdict import Verdict
 
@@ -73,6 +74,11 @@ def verify_topologies(
             rejected = _Case(program, cut, assignment).test(rng, REPETITIONS)
             if rejected is not None:
                 return Verdict(False, rejected.reason, lax, repetitions=total, sizes=tuple(tested))
+        if takes_roots(blocks):
+            nowhere = _Case(program, cut, small).without_number(rng)
+            if nowhere is not None:
+                reason = f"{nowhere} takes the root of a negative number where the program does not"
+                return Verdict(False, reason, lax, repetitions=total, sizes=tuple(tested))
         if not lax:
             note = f"{unlax_reason}; the tests say equal, but no theorem bounds their error"
             return Verdict(True, None, lax, total, tuple(tested), bound_note=note)
@@ -178,6 +184,9 @@ class _Case:
 
     def test(self, rng: np.random.Generator, repetitions: int) -> Rejected | None:
         return compare(self.program, self.kernels, rng, repetitions)
+
+    def without_number(self, rng: np.random.Generator) -> str | None:
+        return without_number(self.program, self.kernels, rng)
 
 
 def _until_bound(case: _Case, rng: np.random.Generator, done: int, sizes: tuple[Mapping[str, int], ...]) -> Verdict:
