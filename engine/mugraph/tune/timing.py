@@ -31,8 +31,8 @@ def storage_elements(spec: InputSpec) -> int:
 
 
 def make_input(spec: InputSpec, generator: torch.Generator) -> torch.Tensor:
-    """A tensor of exactly this layout: values normally distributed (non-negative ones would hide cancellation), integers
-    and truth values evenly so."""
+    """A tensor of exactly this layout. Values are normally distributed (non-negative ones would hide cancellation),
+    integers and truth values evenly."""
     count = storage_elements(spec)
     if not DTYPES[spec.dtype].is_floating_point:
         high = min(spec.high, 2 if spec.dtype == "bool" else torch.iinfo(DTYPES[spec.dtype]).max)
