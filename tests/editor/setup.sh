@@ -3,9 +3,10 @@
 # runs on, code-server, playwright, a current Neovim, and what the extension is built with. Prints the folder of that
 # Node.js's programs; everything else goes to standard error. What cannot be had is said in one sentence.
 set -eu
+python="${1:-python3}"
+case "$python" in */*) python="$(cd "$(dirname "$python")" && pwd)/$(basename "$python")" ;; esac
 cd "$(dirname "$0")"
 here="$PWD"
-python="${1:-python3}"
 logs="$here/out/setup"
 mkdir -p "$logs"
 
