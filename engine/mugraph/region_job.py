@@ -211,7 +211,8 @@ def _specs(plan: RegionPlan) -> tuple[InputSpec, ...] | None:
     for live in plan.region.live_ins:
         info = plan.region.values[live.value]
         high = index_limit(plan.region, live.value) if info.dtype in INTEGERS else 2
-        if high is None or info.dtype not in DRAWN:
+        if (high is None and info.triangle is None) or info.dtype not in DRAWN:
             return None
-        specs.append(InputSpec(info.shape, info.strides, info.dtype, scales.get(live.value, 1.0), high))
+        scale = scales.get(live.value, 1.0)
+        specs.append(InputSpec(info.shape, info.strides, info.dtype, scale, high or 2, info.triangle))
     return tuple(specs)

@@ -57,6 +57,8 @@ def made(module: ModuleType, name: str, seed: int) -> Any:
     instance: nn.Module = target().eval()
     generator = torch.Generator().manual_seed(seed)
     for tensor in (*instance.parameters(), *instance.buffers()):
+        if not tensor.is_floating_point():  # a mask stays what it is
+            continue
         scale = 1.0 / tensor.shape[-1] ** 0.5 if tensor.dim() > 1 else 0.5
         drawn = torch.randn(tensor.shape, generator=generator) * scale
         tensor.data.copy_(drawn)

@@ -18,6 +18,7 @@ from mugraph.codegen.tile.dims import product_dims, tile_dims
 from mugraph.codegen.tile.emit import Emitter
 from mugraph.codegen.tile.handover import absolute, storage_of, with_loads, with_maxima
 from mugraph.codegen.tile.index import Indices, grid_of, kernel_names
+from mugraph.codegen.tile.masks import with_keeps
 from mugraph.codegen.tile.nodes import Nodes, TileKind, tile_nodes
 from mugraph.codegen.tile.order import total_order
 from mugraph.codegen.tile.shared import check_shared, shared_estimate
@@ -68,11 +69,13 @@ def lower(
     handed = finishes or Unfinished()
     block = with_loads(block, handed)
     plan = plan_axes(block, schedule)
-    nodes = absolute(tile_nodes(block, schedule, plan), plan, handed)
+    nodes = absolute(with_keeps(tile_nodes(block, schedule, plan)), plan, handed)
     dims = tile_dims(nodes, plan)
     sides = {d for n in nodes.values() if n.kind is TileKind.DOT for d in _sides(n.name, nodes, plan, dims)}
     plan = widen(plan, [dim for dim in dims if dim in sides])
-    nodes = absolute(tile_nodes(block, schedule, plan), plan, handed)  # a loop may have become one iteration
+    nodes = absolute(
+        with_keeps(tile_nodes(block, schedule, plan)), plan, handed
+    )  # a loop may have become one iteration
     dims = tile_dims(nodes, plan)
     order = _order(block, nodes, plan, dims, schedule.swap)
     softmax = safe_softmax(nodes, plan, varying(nodes, plan), unfinished=unfinished)

@@ -11,6 +11,7 @@ from pathlib import Path
 import mugraph
 from mugraph.codegen.entry import entry_names, on_tensors
 from mugraph.codegen.kernel import KernelSource, Rejected
+from mugraph.codegen.module_masks import MASKS, masks_of, triangle_text, with_masks
 from mugraph.codegen.module_parts import CHECK, MACHINERY, PRELUDE
 from mugraph.codegen.names import operator_name
 from mugraph.codegen.plan import KernelStep, RegionPlan
@@ -43,8 +44,8 @@ def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 MODULE_NAMES = frozenset(
-    _bound(ast.parse(PRELUDE + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0") + CHECK).body)
-) | {VARIABLE, "_CASES"}
+    _bound(ast.parse(PRELUDE + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0") + CHECK + MASKS).body)
+) | {VARIABLE, "_CASES", "_filled", "weakref"}
 
 
 def module_text(
@@ -72,7 +73,8 @@ def module_text(
     wrappers = [wrapper(plan, kernels, names) for plan in plans]
     capability = (target.capability if target else 0) or TARGETS["h100"].capability
     machinery = MACHINERY.replace("@MAJOR@", str(capability // 10)).replace("@MINOR@", str(capability % 10))
-    sections = [_header(plans, original_path), PRELUDE.rstrip()]
+    prelude, machinery = with_masks(PRELUDE, machinery, plans)
+    sections = [_header(plans, original_path), prelude.rstrip()]
     written, operators = set[str](), list[str]()
     for plan, wrapped in zip(plans, wrappers, strict=True):
         sections.append(evidence(plan, kernels, (speeds or {}).get(plan.name)))
@@ -171,7 +173,7 @@ def _apart(kernels: Mapping[str, KernelSource], plans: Sequence[RegionPlan]) -> 
 
 def _cases(plans: Sequence[RegionPlan]) -> str:
     """The table of how to try a region's kernels: functions, where they were tested, the inputs' shapes, strides, types
-    and standard deviations."""
+    and standard deviations (of masks: what they hold)."""
     lines = ["_CASES = {"]
     for plan in plans:
         lines.append(f'    "{plan.name}": (')
@@ -181,7 +183,9 @@ def _cases(plans: Sequence[RegionPlan]) -> str:
         for live_in in plan.region.live_ins:
             info = plan.region.values[live_in.value]
             shape, strides, dtype = tuple_text(info.shape), tuple_text(info.strides), torch_type(info.dtype)
-            lines.append(f"            ({shape}, {strides}, {dtype}, {scales.get(live_in.value, 1.0):.2g}),")
+            mask = masks_of(plan).get(live_in.value)
+            drawn = f"({triangle_text(mask, info)})" if mask else f"{scales.get(live_in.value, 1.0):.2g}"
+            lines.append(f"            ({shape}, {strides}, {dtype}, {drawn}),")
         lines += ["        ),", "    ),"]
     return "\n".join([*lines, "}"])
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from math import prod
 
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.masks import resized_all
 from mugraph.ir.program import TensorProgram
 from mugraph.verify.sizes import resize_tensor
 
@@ -81,7 +82,7 @@ def _at(
         tiles[axis] = sizes[axis] if tile is None or tile >= size else min(tile, largest_tile)
     tensors = tuple(resize_tensor(tensor, block.sizes, sizes) for tensor in block.tensors)
     return (
-        replace(block, sizes=sizes, tensors=tensors),
+        replace(block, sizes=sizes, tensors=tensors, ops=resized_all(block.ops, block.sizes, sizes)),
         replace(
             schedule,
             grid=tuple((axis, tiles.get(axis, tile)) for axis, tile in schedule.grid),

@@ -9,6 +9,7 @@ from math import prod
 
 from mugraph.codegen.entry import entry_text, is_direct, on_tensors, tensors_fit
 from mugraph.codegen.kernel import KernelSource, Rejected
+from mugraph.codegen.module_masks import masks_of, triangle_text
 from mugraph.codegen.names import Scope, parameter_name
 from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.codegen.statements import statements
@@ -120,6 +121,9 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...]) -> str:
         ]
         together = f"and {' and '.join(of_one)}"
         checks += [together] if len(together) <= 104 else [f"and {check}" for check in of_one]
+    for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True):
+        if triangle := masks_of(plan).get(live_in.value):
+            checks.append(f"and _holds({parameter}, {triangle_text(triangle, plan.region.values[live_in.value])})")
     first = parameters[0]
     checks.append(f'and _right_here("{plan.name}", {first}.device.type, {first}.device.index)')
     what = plan.name if is_direct(plan) else "it"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
 
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import LEAVES, Kind, Op
 from mugraph.ir.tensors import Tensor
 
 
@@ -63,8 +63,9 @@ class BlockGraph:
 
     @property
     def block_ops(self) -> tuple[Op, ...]:
-        """Operators the papers count: everything but constants, loads (input iterators) and stores (output savers)."""
-        return tuple(op for op in self.ops if op.kind not in (Kind.CONST, Kind.LOAD, Kind.STORE))
+        """Operators the papers count: everything but constants and masks, loads (input iterators)
+        and stores (output savers)."""
+        return tuple(op for op in self.ops if op.kind not in (*LEAVES, Kind.STORE))
 
     def tensor(self, name: str) -> Tensor:
         for tensor in self.tensors:

@@ -55,10 +55,31 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Triangle:
+    """The numbers of a constant with two values, or with one: `below` where column <= row + diagonal, else `above`.
+
+    Rows and columns are the last two dimensions; along the others it repeats. None: minus infinity.
+    """
+
+    diagonal: int
+    below: float | None
+    above: float | None
+
+    @property
+    def is_uniform(self) -> bool:
+        return self.below == self.above
+
+
+@dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """What was seen of a value. dtype: "f16", "bf16", "f32", "f64", "i64", "i32", "bool", ... strides in elements."""
+    """What was seen of a value. dtype: "f16", "bf16", "f32", "f64", "i64", "i32", "bool", ... strides in elements.
+
+    triangle: what it holds, where it is a constant of this form: made by the region's calls from nothing, or a tensor
+              that was there before (then what it holds is checked at run time). A truth value counts as 0 or 1.
+    """
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: str
     device: str = "cpu"
+    triangle: Triangle | None = None

@@ -45,6 +45,15 @@ def expression(op: Op, numbers: Mapping[str, str]) -> str:
             return f"{op.kind}({inputs[0]})"
         case Kind.CONST:
             return number(op.value)
+        case Kind.MASK:
+            return triangle(op)
+
+
+def triangle(op: Op) -> str:
+    """Where a mask is 1: `1 where t <= s + 4`."""
+    columns, rows = (" ".join(axes) or "0" for axes in (op.columns, op.rows))
+    offset = int(op.value)
+    return f"1 where {columns} <= {rows}" + (f" {'+' if offset > 0 else '-'} {abs(offset)}" if offset else "")
 
 
 def symbol(op: Op, numbers: Mapping[str, str]) -> str:
@@ -58,6 +67,8 @@ def symbol(op: Op, numbers: Mapping[str, str]) -> str:
             return f"accum {' '.join(op.over)}"
         case Kind.UNARY:
             return op.fn
+        case Kind.MASK:
+            return "mask"
         case _:
             pass
     sign = SYMBOLS[op.kind]

@@ -13,6 +13,7 @@ from enum import StrEnum
 class Kind(StrEnum):
     LOAD = "load"  # tensor -> value with the tensor's axes
     CONST = "const"  # a scalar constant (eps, 1/sqrt(d)); no axes
+    MASK = "mask"  # a constant of ones and zeros: 1 where the place along `columns` <= that along `rows` + value
     ADD = "add"
     MUL = "mul"
     DIV = "div"
@@ -25,10 +26,12 @@ class Kind(StrEnum):
     STORE = "store"  # block graphs: value -> tensor
 
 
+LEAVES = frozenset({Kind.LOAD, Kind.CONST, Kind.MASK})
+"""What has no operands."""
 ELEMENTWISE = frozenset({Kind.ADD, Kind.MUL, Kind.DIV, Kind.SQRT, Kind.EXP, Kind.UNARY})
 ARITY = {
-    Kind.LOAD: 0, Kind.CONST: 0, Kind.ADD: 2, Kind.MUL: 2, Kind.DIV: 2, Kind.SQRT: 1, Kind.EXP: 1, Kind.UNARY: 1,
-    Kind.SUM: 1, Kind.DOT: 2, Kind.ACCUM: 1, Kind.STORE: 1,
+    Kind.LOAD: 0, Kind.CONST: 0, Kind.MASK: 0, Kind.ADD: 2, Kind.MUL: 2, Kind.DIV: 2, Kind.SQRT: 1, Kind.EXP: 1,
+    Kind.UNARY: 1, Kind.SUM: 1, Kind.DOT: 2, Kind.ACCUM: 1, Kind.STORE: 1,
 }  # fmt: skip
 
 
@@ -42,10 +45,11 @@ class Op:
             tile; ACCUM keeps its input's axes (a tile that was not summed before is summed after the loop).
     over:   SUM, DOT: the axes reduced, sorted. ACCUM: the loop it closes.
     tensor: LOAD, STORE: name of the tensor.
-    value:  CONST.
+    value:  CONST. MASK: the diagonal, a whole number (masks.py).
     fn:     UNARY.
     f32:    the user's program computes this value in float32 though its inputs are 16-bit (a precision mark, not a
             part of the algebra).
+    rows, columns: MASK: the axes, outermost first, that together count its rows and its columns.
     """
 
     name: str
@@ -57,3 +61,5 @@ class Op:
     value: float = 0.0
     fn: str = ""
     f32: bool = False
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()

@@ -20,13 +20,15 @@ def loop_paths(loops: tuple[Loop, ...]) -> dict[str, tuple[str, ...]]:
 
 
 def varying(block: BlockGraph) -> dict[str, frozenset[str]]:
-    """Value -> loops it changes in. A load varies in the loops over its axes; an accumulator no longer in its own."""
+    """Value -> loops it changes in. A load or mask varies in the loops over its axes; an accumulator no longer in its
+    own."""
     loops = frozenset(block.loop_axes)
     axes = {tensor.name: frozenset(tensor.axes) for tensor in block.tensors}
     vary: dict[str, frozenset[str]] = {}
     for op in block.ops:
-        if op.kind is Kind.LOAD:
-            vary[op.name] = axes.get(op.tensor, frozenset()) & loops
+        if op.kind in (Kind.LOAD, Kind.MASK):
+            own = axes.get(op.tensor, frozenset()) if op.kind is Kind.LOAD else frozenset(op.axes)
+            vary[op.name] = own & loops
             continue
         below = frozenset[str]().union(*(vary.get(name, frozenset()) for name in op.inputs))
         vary[op.name] = below - frozenset(op.over) if op.kind is Kind.ACCUM else below

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import LEAVES, Kind, Op
 from mugraph.ir.tensors import Tensor
 
 
 @dataclass(frozen=True)
 class TensorProgram:
-    """A DAG of operators over named axes (kinds LOAD, CONST, element-wise, SUM, DOT; no ACCUM, no STORE).
+    """A DAG of operators over named axes (kinds LOAD, CONST, MASK, element-wise, SUM, DOT; no ACCUM, no STORE).
 
     sizes:   every axis that occurs -> its size
     tensors: the inputs, each loaded by exactly one LOAD
@@ -39,8 +39,8 @@ class TensorProgram:
 
     @property
     def compute_ops(self) -> tuple[Op, ...]:
-        """Operators other than loads and constants: what the papers count."""
-        return tuple(op for op in self.ops if op.kind not in (Kind.LOAD, Kind.CONST))
+        """Operators other than loads, constants and masks: what the papers count."""
+        return tuple(op for op in self.ops if op.kind not in LEAVES)
 
     @property
     def is_lax(self) -> bool:

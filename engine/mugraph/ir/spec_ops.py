@@ -66,8 +66,12 @@ def _field_violations(op: Op) -> Iterator[str]:
     for field, kinds in FIELDS.items():
         if bool(getattr(op, field)) != (op.kind in kinds):
             yield f"{op.name}: {op.kind} {'needs' if op.kind in kinds else 'has no'} `{field}`"
-    if op.value and op.kind is not Kind.CONST:
+    if op.value and op.kind not in (Kind.CONST, Kind.MASK):
         yield f"{op.name}: {op.kind} has no `value`"
+    if op.kind is Kind.MASK and op.value != int(op.value):
+        yield f"{op.name}: the diagonal {op.value} is no whole number"
+    if bool(op.rows or op.columns) != (op.kind is Kind.MASK):
+        yield f"{op.name}: {op.kind} {'needs' if op.kind is Kind.MASK else 'has no'} `rows` and `columns`"
 
 
 def _operand_violations(op: Op, values: Mapping[str, Op], tensors: Mapping[str, Tensor]) -> Iterator[str]:
@@ -88,6 +92,10 @@ def _axes_violations(op: Op, values: Mapping[str, Op], tensors: Mapping[str, Ten
     over = frozenset(op.over)
     if op.kind is Kind.LOAD:
         expected = frozenset(tensors[op.tensor].axes) if op.tensor else frozenset[str]()
+    elif op.kind is Kind.MASK:
+        expected = frozenset((*op.rows, *op.columns))
+        if len(expected) < len(op.rows) + len(op.columns):
+            yield f"{op.name}: rows {list(op.rows)} and columns {list(op.columns)} have an axis twice"
     elif op.kind in ELEMENTWISE or op.kind in (Kind.ACCUM, Kind.STORE):
         expected = union
     else:

@@ -195,6 +195,8 @@ def _op(line: Line) -> tuple[Op, str]:
     arguments = list(_names(given))
     over: tuple[str, ...] = ()
     tensor, value = "", 0.0
+    if kind is Kind.MASK:
+        return _mask(line, name, _names(axes), arguments), shown or ""
     if kind in (Kind.SUM, Kind.DOT, Kind.ACCUM):
         if not arguments or not arguments[-1].startswith("over="):
             line.fail(f"{kind} needs `over=` as its last argument")
@@ -208,6 +210,15 @@ def _op(line: Line) -> tuple[Op, str]:
     if len(arguments) != ARITY[kind]:
         line.fail(f"{kind} takes {ARITY[kind]} values, not {len(arguments)}")
     return Op(name, kind, tuple(arguments), _names(axes), over, tensor, value, fn, bool(f32)), shown or ""
+
+
+def _mask(line: Line, name: str, axes: tuple[str, ...], arguments: list[str]) -> Op:
+    wanted = ("rows", "columns", "diagonal")
+    given = {name: value for name, _, value in (argument.partition("=") for argument in arguments)}
+    if tuple(given) != wanted:
+        line.fail(f"{Kind.MASK} needs {', '.join(f'`{argument}=`' for argument in wanted)}")
+    rows, columns = _names(given["rows"], "*"), _names(given["columns"], "*")
+    return Op(name, Kind.MASK, (), axes, value=float(line.integer(given["diagonal"])), rows=rows, columns=columns)
 
 
 def _number(line: Line, text: str) -> float:

@@ -56,6 +56,8 @@ def _expression(op: Op) -> str:
             arguments.append(op.tensor)
         case Kind.CONST:
             arguments.append(repr(op.value))
+        case Kind.MASK:
+            arguments += [f"rows={'*'.join(op.rows)}", f"columns={'*'.join(op.columns)}", f"diagonal={int(op.value)}"]
         case Kind.SUM | Kind.DOT | Kind.ACCUM:
             arguments.append("over=" + "*".join(op.over))
         case _:

@@ -119,6 +119,8 @@ class _Names:
             axes=tuple(sorted(self.axis(axis) for axis in op.axes)),
             over=tuple(sorted(self.axis(axis) for axis in op.over)),
             tensor=self.tensor_name(op.tensor) if op.tensor else "",
+            rows=tuple(self.axis(axis) for axis in op.rows),
+            columns=tuple(self.axis(axis) for axis in op.columns),
         )
 
     def _name(self, kind: str, name: str, known: Mapping[str, str], parts: Mapping[str, str]) -> str:

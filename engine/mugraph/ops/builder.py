@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from math import exp, sqrt
 
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import LEAVES, Kind
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDim, AtomDims, Atoms
+from mugraph.ops.masks import Masks
 from mugraph.ops.registry import NotLowerable, entry_for
 
 FLOATS = ("f16", "bf16", "f32")
@@ -24,8 +25,13 @@ _MOST_NODES = 3000
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """An operator at given axes. LOAD: `source` is the value number, `dims` its axes. hint: a name it would like;
-    bound: it is the user's. call: position of the call whose rule made it, -1 for none."""
+    """An operator at given axes. LOAD: `source` is the value number, `dims` its axes. MASK: `dims` are its rows and its
+    columns. hint: a name it would like; bound: it is the user's. call: position of the call whose rule made it, -1 for
+    none.
+
+    keep: a MASK: where it is 0 the value is minus infinity. Such a value is no operator of the graph: it stands for
+          inputs[0], and an exponential of it is the exponential of that, times the mask.
+    """
 
     kind: Kind
     inputs: tuple[Node, ...] = ()
@@ -38,6 +44,7 @@ class Node:
     hint: str = ""
     bound: bool = False
     call: int = -1
+    keep: Node | None = None
 
 
 @dataclass(eq=False)
@@ -65,6 +72,7 @@ class Builder:
         self.producers = {
             output: i for i, call in enumerate(self.calls) for output in call.outputs if output not in operands(call)
         }
+        self.masks = Masks(self)
         self._mixed = any(info.dtype in ("f16", "bf16") for info in self.values.values())
 
     # --- asking -------------------------------------------------------------------------------------------------
@@ -88,9 +96,15 @@ class Builder:
             raise NotLowerable(f"a value of shape {info.shape} was asked for at other sizes")
         known = self.demands.setdefault(operand.value, {})
         if found not in known:
-            i = self.producers.get(operand.value)
-            known[found] = self._load(operand.value, found) if i is None else self._apply(i, found)
+            known[found] = self._value(operand.value, found)
         return known[found]
+
+    def _value(self, value: int, dims: AtomDims) -> Node:
+        triangle = self.values[value].triangle
+        if triangle is not None:
+            return self.masks.value(triangle, self.values[value].dtype, dims)
+        i = self.producers.get(value)
+        return self._load(value, dims) if i is None else self._apply(i, dims)
 
     def broadcast(self, operand: Argument, dims: Sequence[AtomDim]) -> Node:
         """The operand at the axes of a result it is broadcast to (PyTorch's rule: aligned at the right)."""
@@ -133,7 +147,7 @@ class Builder:
 
     def _name(self, node: Node, value: int) -> None:
         """What the user's code calls the value first, before what the value is."""
-        if node.kind in (Kind.LOAD, Kind.CONST) or node.bound:
+        if node.kind in (Kind.LOAD, Kind.CONST) or node.bound or node.keep is not None:
             return
         node.bound = value in self.bound
         if node.bound or not node.hint:
@@ -142,10 +156,12 @@ class Builder:
     # --- primitives, each giving its canonical form ------------------------------------------------------------------
 
     def _add(self, node: Node) -> Node:
+        if any(i.keep is not None for i in node.inputs):
+            raise NotLowerable("minus infinity is added to what no exponential is taken of at once")
         if len(self.nodes) >= _MOST_NODES:
             raise NotLowerable("the program is too large for one search unit")
         node.call = self._call
-        node.f32 = self._f32 and node.kind not in (Kind.LOAD, Kind.CONST)
+        node.f32 = self._f32 and node.kind not in LEAVES
         self.nodes.append(node)
         return node
 
@@ -154,7 +170,29 @@ class Builder:
             raise NotLowerable("an infinite constant is outside the fragment")
         return self._add(Node(Kind.CONST, value=value))
 
+    def mask(self, rows: AtomDim, columns: AtomDim, diagonal: int) -> Node:
+        """1 where the place along `columns` is at most that along `rows` + diagonal, else 0."""
+        rows, columns = self.atoms.resolve_dims((rows, columns))
+        if self.atoms.elements(columns) - 1 <= diagonal:
+            return self.const(1.0)
+        if self.atoms.elements(rows) - 1 + diagonal < 0:
+            return self.const(0.0)
+        return self._add(Node(Kind.MASK, dims=(rows, columns), value=float(diagonal)))
+
+    def hide(self, a: Node, keep: Node) -> Node:
+        """`a`, but minus infinity where the mask `keep` is 0."""
+        if keep.kind is Kind.CONST:
+            if keep.value == 0.0:
+                raise NotLowerable("a mask hides all of a value")
+            return a
+        if a.keep is not None:
+            raise NotLowerable("two masks on one value are outside the fragment")
+        return Node(Kind.ADD, (a,), keep=keep)
+
     def add(self, a: Node, b: Node) -> Node:
+        for one, other in ((a, b), (b, a)):
+            if one.keep is not None:
+                return self.hide(self.add(one.inputs[0], other), one.keep)
         if a.kind is Kind.CONST and b.kind is Kind.CONST:
             return self.const(a.value + b.value)
         if a.kind is Kind.CONST:
@@ -178,6 +216,8 @@ class Builder:
         return self._add(Node(Kind.MUL, (a, b)))
 
     def _scale(self, factor: float, x: Node) -> Node:
+        if x.keep is not None and factor > 0.0:
+            return self.hide(self._scale(factor, x.inputs[0]), x.keep)
         if factor == 1.0:
             return x
         if x.kind is Kind.MUL and x.inputs[0].kind is Kind.CONST:
@@ -204,6 +244,8 @@ class Builder:
         return self._add(Node(Kind.SQRT, (a,)))
 
     def exp(self, a: Node) -> Node:
+        if a.keep is not None:
+            return self.mul(self.exp(a.inputs[0]), a.keep)
         if a.kind is Kind.CONST and a.value < 700.0:
             return self.const(exp(a.value))
         return self._add(Node(Kind.EXP, (a,)))
@@ -213,6 +255,7 @@ class Builder:
 
     def sum(self, a: Node, over: Sequence[int]) -> Node:
         """Sum of `a` over the atoms; an axis `a` does not have counts as so many equal terms."""
+        self.masks.refuse_empty(a, tuple(over))
         return self._add(Node(Kind.SUM, (a,), over=tuple(over))) if over else a
 
     def dot(self, a: Node, b: Node, over: Sequence[int]) -> Node:

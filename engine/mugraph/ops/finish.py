@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import LEAVES, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, DType, Tensor, contiguous_strides
 from mugraph.ops.axes import AtomDims
@@ -162,6 +162,8 @@ def finish(
     sources: value number -> what the user's code calls it
     Raises Duplicated where a value would be computed twice, NotLowerable where an output is a broadcast.
     """
+    if any(output.node.keep is not None for output in outputs):
+        raise NotLowerable("an output with minus infinity in it is outside the fragment")
     unify(builder, [(output.dims, output.node) for output in outputs])
     nodes = reachable(builder, [output.node for output in outputs])
     joined = _Joined(builder, nodes, outputs)
@@ -178,7 +180,7 @@ def finish(
     for output in outputs:
         if flat[place[output.node]].axes != frozenset(x for dim in joined.dims(output.dims) for x in dim):
             raise NotLowerable("an output repeats its numbers along an axis")
-        if flat[place[output.node]].kind in (Kind.LOAD, Kind.CONST):
+        if flat[place[output.node]].kind in LEAVES:
             raise NotLowerable("an output is an input as it is")
     return _named(builder, outputs, sources, name, joined, flat, sorted(live), place)
 
@@ -187,7 +189,7 @@ def _refuse_duplicates(builder: Builder, place: Mapping[Node, int], live: set[in
     order = [output for call in builder.calls for output in call.outputs]
     for value in reversed(order):
         roles = {place[node] for node in builder.demands.get(value, {}).values() if node in place}
-        computed = [i for i in roles if i in live and flat[i].kind not in (Kind.LOAD, Kind.CONST)]
+        computed = [i for i in roles if i in live and flat[i].kind not in LEAVES]
         if len(computed) > 1:
             raise Duplicated(value)
 
@@ -244,7 +246,7 @@ def _named(
             Op(
                 title[i], op.kind, tuple(title[x] for x in op.inputs), tuple(sorted(axis[x] for x in op.axes)),
                 tuple(sorted(axis[x] for x in op.over)), title[i] if op.kind is Kind.LOAD else "", op.value, op.fn,
-                op.f32,
+                op.f32, *(spell(op.dims) if op.kind is Kind.MASK else ()),
             )
         )  # fmt: skip
     for output, result in zip(outputs, results, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
+from mugraph.ir.calls import Ref
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDims
 from mugraph.ops.builder import Builder, Node
@@ -31,6 +32,16 @@ def functional_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return normalized_exp(b, b.at(args.ref("input"), dims), dims[0 if len(dims) in (1, 3) else 1])
 
 
+def _masked(b: Builder, logits: Node, mask: Ref, dims: AtomDims) -> Node:
+    """Logits with what a mask, of truth values or to be added, leaves of them. A mask that is an argument cannot be
+    told from one that hides a whole row."""
+    if b.values[mask.value].triangle is None:
+        raise NotLowerable("attention with a mask that is no constant is outside the fragment")
+    if b.values[mask.value].dtype == "bool":
+        return b.hide(logits, b.masks.where(mask, dims))
+    return b.add(logits, b.broadcast(mask, dims))
+
+
 @lowers(
     "torch.nn.functional.scaled_dot_product_attention",
     parameters="query key value attn_mask dropout_p is_causal scale enable_gqa",
@@ -38,8 +49,6 @@ def functional_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 def attention(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """softmax(query @ key.T * scale) @ value; query [.., heads, s, d], key and value [.., heads or fewer, t, d]."""
     q, k, v = args.ref("query"), args.ref("key"), args.ref("value")
-    if args.has("attn_mask") or args.flag("is_causal"):
-        raise NotLowerable("attention with a mask is outside the fragment")
     if args.number("dropout_p", 0.0) != 0.0:
         raise NotLowerable("attention with dropout draws random numbers")
     batch, (s, e) = dims[:-2], dims[-2:]
@@ -61,6 +70,10 @@ def attention(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         return b.trim(heads, batch)
 
     logits = b.dot(b.at(q, (*b.trim(shape[:-2], batch), s, d)), b.at(k, (*shared(keys[:-2]), t, d)), d)
-    scale = args.number("scale", 1.0 / sqrt(shape[-1]))
-    weights = normalized_exp(b, b.mul(b.const(scale), logits), t)
+    logits = b.mul(b.const(args.number("scale", 1.0 / sqrt(shape[-1]))), logits)
+    if args.flag("is_causal"):  # the first query sees the first key, also where there are more keys than queries
+        logits = b.hide(logits, b.mask(s, t, 0))
+    if args.has("attn_mask"):
+        logits = _masked(b, logits, args.ref("attn_mask"), (*batch, s, t))
+    weights = normalized_exp(b, logits, t)
     return b.dot(weights, b.at(v, (*shared(values[:-2]), t, e)), t)

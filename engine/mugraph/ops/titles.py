@@ -31,6 +31,8 @@ def title_of(op: Operator, graph: Sequence[Operator], titles: Mapping[int, str])
     match op.kind:
         case Kind.CONST:
             return "c"
+        case Kind.MASK:
+            return "mask"
         case Kind.EXP:
             return _after(names[0], "exp")
         case Kind.UNARY:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import LEAVES, Kind
 
 
 def depths(block: BlockGraph) -> dict[str, int]:
@@ -37,7 +37,7 @@ def synchronisations(block: BlockGraph) -> int:
     pending: set[str] = set()
     count = 0
     for op in block.ops:
-        if op.kind in (Kind.LOAD, Kind.CONST):
+        if op.kind in LEAVES:
             continue
         if pending.intersection(op.inputs):
             count += 1

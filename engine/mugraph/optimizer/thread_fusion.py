@@ -52,7 +52,7 @@ def _phases(block: BlockGraph) -> dict[str, tuple[frozenset[str], frozenset[str]
     loops = frozenset(block.loop_axes)
     varies: dict[str, frozenset[str]] = {}
     for op in block.ops:
-        if op.kind is Kind.LOAD:
+        if op.kind in (Kind.LOAD, Kind.MASK):
             varies[op.name] = loops.intersection(op.axes)
             continue
         here = frozenset[str]().union(*(varies[name] for name in op.inputs))

@@ -99,7 +99,7 @@ def _footprint(shape: Shape, tiles: dict[str, int]) -> tuple[int, int, int]:
             live += 0 if raw or looped else elements // 2
         elif op.kind is Kind.ACCUM:
             live += elements
-        elif op.kind not in (Kind.CONST, Kind.STORE):
+        elif op.kind not in (Kind.CONST, Kind.MASK, Kind.STORE):
             if op.name in shape.operands:
                 once += elements * 2
             peak = max(peak, elements)
@@ -122,6 +122,8 @@ def estimate_us(
     waves = ceil(each / together)
     chain, busy = _processor_us(found, schedule, target)
     computing = waves * max(chain + busy, together * busy)
+    if each == 1:  # one wave is over with its longest block
+        computing *= shape.longest(schedule)
     loading = _memory_us(found, schedule, target, blocks, waves, looped=bool(shape.block.loops))
     long, short = max(computing, loading), min(computing, loading)
     return target.launch_us + max(0.0, long + OVERLAP_LOST * short - FLOOR_US)

@@ -13,16 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import LEAVES, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.search.abstract import NF, Algebra
 from mugraph.search.field import P, Q, Residues, inverse, oracle, power_of_omega, square_root
 from mugraph.search.limits import NotSearchable
 from mugraph.search.signs import Reals, draw, has_negative, real
 
-_KINDS = frozenset(
-    {Kind.LOAD, Kind.CONST, Kind.ADD, Kind.MUL, Kind.DIV, Kind.SQRT, Kind.EXP, Kind.UNARY, Kind.SUM, Kind.DOT}
-)
+_KINDS = frozenset({*LEAVES, Kind.ADD, Kind.MUL, Kind.DIV, Kind.SQRT, Kind.EXP, Kind.UNARY, Kind.SUM, Kind.DOT})
 _SEEDS = 8
 """Draws tried before a program is given up because a denominator of it is always zero."""
 
@@ -37,7 +35,7 @@ class Value:
     nf:     its abstract expression
     p, q:   its residues, one array axis per slot (size 1 where it does not vary); q only where an exp asks for it
     real:   real numbers for the same arrays, only where a root asks for them
-    is_leaf: a load or a constant, counted as no operator
+    is_leaf: a load, a constant or a mask, counted as no operator
     """
 
     kind: Kind
@@ -170,13 +168,13 @@ class Frame:
         values: dict[str, Value] = {}
         constants: dict[float, tuple[int, int]] = {}
         for op in self.program.ops:
-            if op.kind in (Kind.LOAD, Kind.CONST):
+            if op.kind in LEAVES:
                 mask = self.mask(op.axes)
                 shape = tuple(size if mask >> i & 1 else 1 for i, size in enumerate(self.sizes))
                 if op.kind is Kind.CONST:  # equal constants are the same element, and nothing else is known of them
                     pair = constants.setdefault(op.value, (int(random.integers(2, P)), int(random.integers(2, Q))))
                     p, q = np.full(shape, pair[0]), np.full(shape, pair[1])
-                else:
+                else:  # a mask is like a tensor: what holds for any holds for ones and zeros
                     p, q = random.integers(1, P, shape), random.integers(1, Q, shape)
                 values[op.name] = Value(op.kind, "", (), (), mask, 0, self._nf(op, []), p, q)
                 continue
@@ -201,6 +199,8 @@ class Frame:
             return algebra.atom(op.tensor)
         if op.kind is Kind.CONST:
             return algebra.atom(op.value)
+        if op.kind is Kind.MASK:
+            return algebra.atom((op.rows, op.columns, op.value))
         prime = 1
         for slot in self._slots(op):
             if whole or slot < len(self.axes):
@@ -254,7 +254,7 @@ def check(program: TensorProgram) -> None:
         if op.over and not any(set(op.over) <= set(program.op(i).axes) for i in op.inputs):
             raise NotSearchable(f"'{op.name}' reduces {', '.join(op.over)}, which no operand of it has.")
     (output,) = program.outputs
-    if program.op(output).kind in (Kind.LOAD, Kind.CONST):
+    if program.op(output).kind in LEAVES:
         raise NotSearchable(f"'{program.name}' returns '{output}' as it is: there is nothing to search.")
 
 

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import LEAVES, Kind
 from mugraph.search.abstract import NF
 from mugraph.search.edges import Edge
 from mugraph.search.fitting import Fitting
@@ -91,7 +91,7 @@ class Saturation:
         )
         seen: set[tuple[Kind, NF]] = set()
         for op in program.ops:
-            if op.kind in (Kind.LOAD, Kind.CONST):
+            if op.kind in LEAVES:
                 value = frame.values[op.name]
                 if (op.kind, value.nf) not in seen:
                     seen.add((op.kind, value.nf))
@@ -135,7 +135,10 @@ class Saturation:
                     continue
                 self._reached[index] = True
                 self._enter(index)
-                if index not in self.targets:  # nothing of use is computed from the output
+                # Nothing of use is computed from the output; a mask is a factor of other values, and nothing else.
+                if self.values[index].kind is Kind.MASK:
+                    self._binaries(index)
+                elif index not in self.targets:
                     self._unaries(index, self._dags[index])
                     self._binaries(index)
             yield len(self.targets) > before
@@ -173,7 +176,8 @@ class Saturation:
         group.size = min(group.size, size)
 
     def _leaves_along(self, slot: int) -> list[NF]:
-        values = (self.frame.values[op.name] for op in self.frame.program.ops if op.kind is Kind.LOAD)
+        leaves = (Kind.LOAD, Kind.MASK)
+        values = (self.frame.values[op.name] for op in self.frame.program.ops if op.kind in leaves)
         return [value.nf for value in values if value.mask >> slot & 1]
 
     def _may_dot(self) -> bool:
@@ -256,6 +260,9 @@ class Saturation:
             self.pruned["type"] += 1
             return
         total, product, quotient, reverse = nfs
+        if Kind.MASK in (a.kind, b.kind):
+            self._masked(index, other, product, dag)
+            return
         inputs = (index, other) if index <= other else (other, index)
         tile, tile_a, tile_b = (m & frame.tile_bits for m in (mask, a.mask, b.mask))
         dots = bool(product) and (self._thin_dots or not _is_thin(tile_a, tile_b))
@@ -273,6 +280,18 @@ class Saturation:
         if dots:
             products = [r for r in frame.reductions if a.mask & b.mask & r.mask == r.mask]
             self._dots(products, inputs, mask, after, product, dag)
+
+    def _masked(self, index: int, other: int, nf: NF, dag: int) -> None:
+        """A mask as a factor: of a value with all of its axes and, where that has an exponential in it, of the
+        exponential itself. Only there is it minus infinity before the exponential, which the maximum must know."""
+        value, mask = self.values[index], self.values[other]
+        if value.kind is Kind.MASK:
+            value, mask = mask, value
+        if not nf or mask.mask & ~value.mask or (value.has_exp and value.kind is not Kind.EXP):
+            self.pruned["type"] += 1
+            return
+        inputs = (index, other) if index <= other else (other, index)
+        self._try(Kind.MUL, inputs, value.mask, value.after, nf, dag)
 
     def _dots(
         self, products: list[Reduction], inputs: tuple[int, int], mask: int, after: int, nf: NF, dag: int

@@ -26,11 +26,11 @@ _ROUNDING = 1e-9
 def draw(
     ops: Sequence[Op], shapes: Mapping[str, tuple[int, ...]], slots: Mapping[str, tuple[int, ...]]
 ) -> dict[str, Reals] | None:
-    """Values of loads and constants, by name, for which no root of the program is of a negative number: loads of both
+    """Values of loads, constants and masks, by name, for which no root of the program is of a negative number: loads of both
     signs where that is so for any, else positive. None where there are none (a size among the constants that these
     small arrays have not).
 
-    shapes: of loads and constants, one position for each slot. slots: of reductions, those they sum over
+    shapes: of loads, constants and masks, one position for each slot. slots: of reductions, those they sum over
     """
     random = np.random.default_rng(0)
     drawn: dict[str, Reals] = {}
@@ -38,7 +38,7 @@ def draw(
     for op in ops:
         if op.kind is Kind.CONST:
             drawn[op.name] = np.full((*shapes[op.name], 1), op.value)
-        elif op.kind is Kind.LOAD:
+        elif op.kind in (Kind.LOAD, Kind.MASK):
             drawn[op.name] = random.uniform(0.5, 1.5, (*shapes[op.name], _SAMPLES))
     if not _has_roots(ops, drawn, slots):
         return None

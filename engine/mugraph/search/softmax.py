@@ -30,7 +30,7 @@ def is_shift_invariant(ops: Iterable[Op]) -> bool:
 def _degree(op: Op, inputs: list[float]) -> float | None:
     """Degree of the operator's result; None where it has none."""
     match op.kind:
-        case Kind.LOAD | Kind.CONST:
+        case Kind.LOAD | Kind.CONST | Kind.MASK:
             return 0.0
         case Kind.MUL | Kind.DOT:
             return inputs[0] + inputs[1]

@@ -133,7 +133,10 @@ def _first(inside: list[Op], vary: dict[str, frozenset[str]], axis: str, split: 
         if axis in vary[op.name] or axis in op.axes or op.over == (axis,):
             axes.add(split)
         over = tuple(sorted(part if a == axis else a for a in op.over))
-        yield replace(op, axes=tuple(sorted(axes)), over=over)
+        rows, columns = (
+            tuple(new for a in side for new in ((split, part) if a == axis else (a,))) for side in (op.rows, op.columns)
+        )
+        yield replace(op, axes=tuple(sorted(axes)), over=over, rows=rows, columns=columns)
 
 
 def _without_loop(ops: tuple[Op, ...], part: str) -> Iterator[Op]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import ITEMSIZE
+from mugraph.search.ends import ends
 
 MIN_DOT = 16
 """The least side of a tensor-core product; smaller tiles are padded and masked."""
@@ -48,6 +49,7 @@ class Shape:
         self.itemsize = {t.name: ITEMSIZE[t.dtype] for t in block.tensors}
         self.ancestors = dict(_ancestors(block.loops, ()))
         self.varies = self._varies()
+        self.ends = ends(block)
         self.products = [self._product(op) for op in block.ops if op.kind is Kind.DOT]
         self.dot_axes = {axis for p in self.products for side in p.sides for axis in side}
         self.batch_axes = {axis for p in self.products for axis in p.batch}
@@ -78,12 +80,30 @@ class Shape:
         """Of one tile of a value."""
         return prod(tiles[axis] for axis in op.axes)
 
-    def trips(self, schedule: Schedule, op: Op) -> int:
+    def trips(self, schedule: Schedule, op: Op) -> float:
         """How often a statement runs in a block: it sits in the outermost place that binds all it depends on."""
         around: set[str] = set()
         for axis in self.varies[op.name]:
             around |= {axis, *self.ancestors[axis]}
-        return prod(ceil(self.sizes[axis] / schedule.loops[axis]) for axis in around)
+        every = prod(ceil(self.sizes[axis] / schedule.loops[axis]) for axis in around)
+        return every * self.share(schedule, around) if self.ends else every
+
+    def share(self, schedule: Schedule, loops: Iterable[str]) -> float:
+        """Of the iterations of these loops, those that run: a loop over a mask's columns ends with the last column that
+        a block's rows see. The mean over the blocks."""
+        share = 1.0
+        for axis in loops:
+            if axis in self.ends:
+                share *= self.ends[axis].shares(schedule, self.sizes)[0]
+        return share
+
+    def longest(self, schedule: Schedule) -> float:
+        """How much longer than the mean the block runs that runs longest."""
+        ratio = 1.0
+        for end in self.ends.values():
+            mean, longest = end.shares(schedule, self.sizes)
+            ratio *= longest / mean
+        return ratio
 
     def _varies(self) -> dict[str, frozenset[str]]:
         """Loops whose iterations a value differs in. An ACCUM runs inside its loop."""
@@ -92,7 +112,7 @@ class Shape:
         closed: dict[str, frozenset[str]] = {}
         for op in self.block.ops:
             here = {axis for i in op.inputs for axis in closed[i]}
-            if op.kind is Kind.LOAD:
+            if op.kind in (Kind.LOAD, Kind.MASK):
                 here = loops & set(op.axes)
             varies[op.name] = frozenset(here)
             closed[op.name] = frozenset(here - set(op.over)) if op.kind is Kind.ACCUM else frozenset(here)

@@ -38,19 +38,19 @@ class Work:
     lanes:          element-wise operations of one thread, one after the other
     """
 
-    steps: int = 1
-    fills: int = 1
-    waits: int = 0
+    steps: float = 1
+    fills: float = 1
+    waits: float = 0
     unique: float = 0.0
     moved: float = 0.0
-    wide: int = 0
+    wide: float = 0
     wide_flops: float = 0.0
     narrow_flops: float = 0.0
     shared_bytes: float = 0.0
     passed_bytes: float = 0.0
     converted: float = 0.0
-    reductions: int = 0
-    exps: int = 0
+    reductions: float = 0
+    exps: float = 0
     lanes: float = 0.0
 
 
@@ -63,18 +63,18 @@ def work(shape: Shape, schedule: Schedule, blocks: int) -> Work:
     for op in shape.block.ops:
         if op.kind in (Kind.LOAD, Kind.STORE):
             _memory(found, shape, schedule, op, blocks, shape.elements(tiles, op) / threads)
-        elif op.kind not in (Kind.CONST, Kind.DOT):
+        elif op.kind not in (Kind.CONST, Kind.MASK, Kind.DOT):
             _elementwise(found, shape, schedule, op, tiles, threads)
     for product in shape.products:
         _product(found, shape, schedule, product, tiles)
     return found
 
 
-def _iterations(shape: Shape, schedule: Schedule) -> tuple[int, int]:
-    def walk(loops: tuple[Loop, ...], around: int) -> tuple[int, int]:
-        steps = fills = 0
+def _iterations(shape: Shape, schedule: Schedule) -> tuple[float, float]:
+    def walk(loops: tuple[Loop, ...], around: float) -> tuple[float, float]:
+        steps = fills = 0.0
         for loop in loops:
-            trips = ceil(shape.sizes[loop.axis] / schedule.loops[loop.axis])
+            trips = ceil(shape.sizes[loop.axis] / schedule.loops[loop.axis]) * shape.share(schedule, (loop.axis,))
             inner = walk(loop.body, around * trips) if loop.body else (around * trips, around)
             steps, fills = steps + inner[0], fills + inner[1]
         return steps, fills

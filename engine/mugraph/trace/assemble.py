@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import torch
 
 from mugraph.trace.bound_names import bound_names, called_by
+from mugraph.trace.constants import Constants
 from mugraph.trace.guards import Conditions, conditions_of
 from mugraph.trace.instrument import Function, number_of
 from mugraph.trace.paths import Paths
-from mugraph.trace.region import Argument, Call, Named, Range, Ref, Region
+from mugraph.trace.region import Argument, Call, Named, Range, Ref, Region, TensorInfo
 from mugraph.trace.statements import Item, exposed_names, in_own_scope, loaded_names, read_after, stored_names
 from mugraph.trace.tape import Activation, Event, File, Loaded, Made, Record, Tape
 from mugraph.trace.values import Values
@@ -51,12 +52,13 @@ class Assembled:
 
 @dataclass
 class Scope:
-    """A tape and the source it was recorded from; regions are made in `here`."""
+    """A tape and the source it was recorded from; regions are made in `here`. constants: what some tensors hold."""
 
     tape: Tape
     values: Values
     here: File
     files: Sequence[File]
+    constants: Constants | None = None
     _inner: dict[tuple[int, int], list[Activation]] = field(default_factory=dict[tuple[int, int], list[Activation]])
 
     def __post_init__(self) -> None:
@@ -64,6 +66,22 @@ class Scope:
             if activation.site is not None:
                 key = (activation.site.activation, activation.site.step)
                 self._inner.setdefault(key, []).append(activation)
+
+    def info(self, number: int, lasts: bool | None) -> TensorInfo:
+        """What is known of a value. lasts: of one that the region finds, whether it is more than a local of a function.
+
+        Such a tensor counts as a constant where it looks like a mask (a buffer of nothing but ones may have been
+        learnt) and is kept by a module: its numbers are looked at again at run time, once for each new tensor.
+        """
+        info, tensor = self.values.infos[number], self.values.tensor(number)
+        if self.constants is None or self.values.number(tensor) != number:
+            return info
+        triangle = self.constants.triangle(tensor)
+        if triangle is None or lasts is False:
+            return info
+        if lasts and (triangle.is_uniform or min(info.shape[-2:]) < 2):
+            return info
+        return replace(info, triangle=triangle)
 
     def called(self, activation: Activation, step: int) -> Sequence[Activation]:
         """The user functions that a step ran, directly or through library code."""
@@ -253,6 +271,8 @@ def _region(
     names: Mapping[int, str],
 ) -> Region:
     source = scope.here.source
+    own = unit.activation.steps[unit.first].names
+    found = {live_in.value: live_in.expression not in own for live_in in live_ins}
     first: ast.expr | ast.stmt = unit.expression or unit.statements[0]
     last = unit.expression or unit.statements[-1]
     function = scope.function(unit.activation)
@@ -274,7 +294,7 @@ def _region(
         live_ins=tuple(Named(named.expression, new[named.value]) for named in live_ins),
         live_outs=tuple(Named(named.expression, new[named.value]) for named in live_outs),
         calls=calls,
-        values={number: scope.values.infos[old] for old, number in new.items()},
+        values={number: scope.info(old, found.get(old)) for old, number in new.items()},
         function_args=arguments_of(function),
         names=names,
     )

@@ -10,6 +10,7 @@ from typing import cast
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 
+from mugraph.trace.constants import Constants
 from mugraph.trace.entries import Entry
 from mugraph.trace.shapes import Expression, Spec, TensorSpec
 from mugraph.trace.values import DTYPE_NAMES
@@ -34,10 +35,12 @@ class Ready:
 
 @dataclass
 class Builder:
-    """namespace: the user's module. mode: FakeTensorMode, or None for real tensors with real numbers."""
+    """namespace: the user's module. mode: FakeTensorMode, or None for real tensors with real numbers.
+    constants: is told what is an argument."""
 
     namespace: dict[str, object]
     mode: FakeTensorMode | None
+    constants: Constants
 
     def within(self) -> AbstractContextManager[object]:
         return self.mode if self.mode is not None else nullcontext()
@@ -47,6 +50,7 @@ class Builder:
         if entry.kind == "kernelbench":
             return self._kernelbench()
         given = {name: self.value(spec) for name, spec in entry.arguments.items()}
+        self.constants.forget(given)
         args = [given.pop(name) for name in entry.positional]
         kwargs = given
         if entry.kind == "function":
@@ -55,6 +59,7 @@ class Builder:
         if not isinstance(owner, type):
             raise CannotBuild(f"{entry.owner} is no class when the file has run")
         init = {name: self.value(spec) for name, spec in (entry.init or {}).items()}
+        self.constants.forget(init)
         try:
             built = self.build(owner, (), init)
         except TypeError as error:
@@ -84,6 +89,7 @@ class Builder:
         built = self.build(model, args, kwargs)
         with self.within():
             inputs = list(get_inputs())
+        self.constants.forget((args, kwargs, inputs))
         return Ready(cast(Callable[..., object], built), inputs, {})
 
     def build(self, owner: type, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
@@ -94,7 +100,7 @@ class Builder:
             # Its constructor reads numbers (a schedule of drop rates, say): build it for real, then forget the numbers
             built = owner(*args, **kwargs)
             if isinstance(built, torch.nn.Module) and self.mode is not None:
-                forget_numbers(built, self.mode)
+                forget_numbers(built, self.mode, self.constants)
         if isinstance(built, torch.nn.Module):
             built.eval().requires_grad_(False)
         return built
@@ -164,6 +170,6 @@ def cast_module(module: torch.nn.Module, dtype: torch.dtype) -> None:
     _replace_tensors(module, lambda tensor: tensor.detach().to(dtype) if tensor.is_floating_point() else tensor)
 
 
-def forget_numbers(module: torch.nn.Module, mode: FakeTensorMode) -> None:
-    """Fake tensors in place of real ones."""
-    _replace_tensors(module, lambda tensor: mode.from_tensor(tensor.detach()))
+def forget_numbers(module: torch.nn.Module, mode: FakeTensorMode, constants: Constants) -> None:
+    """Fake tensors in place of real ones; what constants hold is remembered."""
+    _replace_tensors(module, lambda tensor: constants.same(mode.from_tensor(tensor.detach()), tensor))

@@ -79,10 +79,11 @@ class _Graph:
         return entry is not None and entry.shape_only
 
     def inputs(self, calls: frozenset[int]) -> tuple[int, ...]:
-        """Values the calls read and do not compute, in order."""
+        """Values the calls read and do not compute, in order; what they know by heart they do not read."""
         made = {value for i in calls for value in self.calls[i].outputs if self.producer.get(value) == i}
         read = [value for i in sorted(calls) for value in operands(self.calls[i])]
-        return tuple(dict.fromkeys(value for value in read if value not in made))
+        known = self.region.values
+        return tuple(dict.fromkeys(v for v in read if v not in made and known[v].triangle is None))
 
     def private(self, value: int, calls: frozenset[int], needed: set[int]) -> bool:
         """Is the value needed by these calls alone, nowhere by a view of it that others see?

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mugraph.ir.calls import Argument, Call, Position, Range, Ref, Symbol, TensorInfo
+from mugraph.ir.calls import Argument, Call, Position, Range, Ref, Symbol, TensorInfo, Triangle
 from mugraph.ir.program import TensorProgram
 
 __all__ = [
     "DEVICE", "Argument", "Call", "LaxPiece", "Named", "Piece", "PlainPiece", "Position", "Range", "Ref", "Region",
-    "Status", "Symbol", "TensorInfo", "Trace",
+    "Status", "Symbol", "TensorInfo", "Trace", "Triangle",
 ]  # fmt: skip
 
 DEVICE = Symbol("device")

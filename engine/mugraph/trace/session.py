@@ -18,6 +18,7 @@ from mugraph.trace.build import Builder, CannotBuild
 from mugraph.trace.callables import Judge
 from mugraph.trace.check import check_found
 from mugraph.trace.child import Request
+from mugraph.trace.constants import Constants
 from mugraph.trace.devices import OneDevice
 from mugraph.trace.entries import Entry, find_definitions
 from mugraph.trace.loader import Workspace, WorkspaceFinder
@@ -75,6 +76,7 @@ class Session:
     barriers: Counter[str] = field(default_factory=Counter[str])
     operators: int = 0
     ran: set[str] = field(default_factory=set[str])
+    constants: Constants = field(default_factory=lambda: Constants(real=True))
 
     def load(self) -> bool:
         remember_what_is_wanted()
@@ -107,7 +109,7 @@ class Session:
             return
         tape, values = self.recorder.tape, self.recorder.values
         here = next(file for file in self.workspace.files if file.source is self.source)
-        scope = Scope(tape, values, here, self.workspace.files)
+        scope = Scope(tape, values, here, self.workspace.files, self.constants)
         partition.add_all(scope)
         self.count(tape, scope)
 
@@ -129,8 +131,9 @@ class Session:
     def run_in(self, entry: Entry, mode: FakeTensorMode | None) -> None:
         self.recorder.tape, self.recorder.values = Tape(), Values(keep_copies=self.request.check)
         torch.random.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
-        builder = Builder(self.namespace, mode)
-        with torch.no_grad(), OneDevice():
+        constants = self.constants = Constants(real=mode is None)
+        builder = Builder(self.namespace, mode, constants)
+        with torch.no_grad(), OneDevice(), constants:
             ready = builder.ready(entry)
             with builder.within(), self.recorder.recording():
                 ready.function(*ready.args, **ready.kwargs)

@@ -6,19 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from mugraph.ir.calls import Triangle
+
 Compiler = Literal["none", "default", "max-autotune-no-cudagraphs"]
 
 
 @dataclass(frozen=True, slots=True)
 class InputSpec:
     """One tensor argument. strides in elements; scale: standard deviation of its normally distributed values; high: of
-    integers, which are drawn from 0 up to below it."""
+    integers, which are drawn from 0 up to below it; triangle: what it holds instead."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: str
     scale: float = 1.0
     high: int = 2
+    triangle: Triangle | None = None
 
 
 @dataclass(frozen=True, slots=True)

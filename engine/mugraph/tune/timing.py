@@ -13,6 +13,7 @@ from typing import cast
 
 import torch
 
+from mugraph.ir.calls import Triangle
 from mugraph.tune.messages import InputSpec
 from mugraph.tune.rotation import CACHE_TIMES, rotation
 
@@ -33,6 +34,8 @@ def storage_elements(spec: InputSpec) -> int:
 def make_input(spec: InputSpec, generator: torch.Generator) -> torch.Tensor:
     """A tensor of exactly this layout. Values are normally distributed (non-negative ones would hide cancellation),
     integers and truth values evenly."""
+    if spec.triangle is not None:
+        return _triangle(spec, spec.triangle, generator.device)
     count = storage_elements(spec)
     if not DTYPES[spec.dtype].is_floating_point:
         high = min(spec.high, 2 if spec.dtype == "bool" else torch.iinfo(DTYPES[spec.dtype]).max)
@@ -41,6 +44,14 @@ def make_input(spec: InputSpec, generator: torch.Generator) -> torch.Tensor:
     values = torch.randn(count, generator=generator, device=generator.device, dtype=torch.float32)
     storage = (values * spec.scale).to(DTYPES[spec.dtype])
     return storage.as_strided(spec.shape, spec.strides)
+
+
+def _triangle(spec: InputSpec, triangle: Triangle, device: torch.device) -> torch.Tensor:
+    below, above = (float("-inf") if number is None else number for number in (triangle.below, triangle.above))
+    part = torch.ones(spec.shape[-2:], dtype=torch.bool, device=device).tril(triangle.diagonal)
+    storage = torch.zeros(storage_elements(spec), dtype=DTYPES[spec.dtype], device=device)
+    tensor = storage.as_strided(spec.shape, spec.strides)
+    return tensor.copy_(torch.where(part, below, above))
 
 
 def make_inputs(specs: Sequence[InputSpec], generator: torch.Generator) -> list[torch.Tensor]:

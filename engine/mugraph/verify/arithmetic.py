@@ -26,6 +26,11 @@ class Arithmetic(Protocol[V]):
     """Positions in `over` count from 0 = repetitions; reductions keep the position with size 1."""
 
     def constant(self, value: float, rank: int) -> V: ...
+
+    def indicator(self, where: NDArray[np.bool_]) -> V:
+        """1 where it is true, else 0."""
+        ...
+
     def add(self, a: V, b: V) -> V: ...
     def mul(self, a: V, b: V) -> V: ...
     def div(self, a: V, b: V) -> V: ...
@@ -56,6 +61,9 @@ class FloatArithmetic:
 
     def constant(self, value: float, rank: int) -> NDArray[np.float64]:
         return np.full((1,) * (rank + 1), value, np.float64)
+
+    def indicator(self, where: NDArray[np.bool_]) -> NDArray[np.float64]:
+        return where.astype(np.float64)
 
     def add(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
         return a + b

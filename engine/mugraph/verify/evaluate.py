@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.ir.masks import diagonal
 from mugraph.ir.ops import ARITY, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
@@ -65,6 +66,10 @@ def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str
         if op.tensor not in tensors:
             raise Malformed(f"{op.name} loads {op.tensor}, which is no tensor of the graph")
         axes = frozenset(tensors[op.tensor].axes)
+    elif op.kind is Kind.MASK:
+        axes = frozenset((*op.rows, *op.columns))
+        if len(axes) < len(op.rows) + len(op.columns) or op.value != int(op.value):
+            raise Malformed(f"{op.name} is no triangle of rows {op.rows} and columns {op.columns}")
     else:
         axes: frozenset[str] = frozenset[str]().union(*operands)
     if op.kind in (Kind.SUM, Kind.DOT):
@@ -77,10 +82,12 @@ def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str
 
 
 def apply(op: Op, operands: Sequence[V], frame: Frame, arithmetic: Arithmetic[V]) -> V:
-    """The value of a constant, element-wise operator, sum or dot."""
+    """The value of a constant, mask, element-wise operator, sum or dot."""
     match op.kind:
         case Kind.CONST:
             return arithmetic.constant(op.value, frame.rank)
+        case Kind.MASK:
+            return arithmetic.indicator(triangle(op, frame))
         case Kind.ADD:
             return arithmetic.add(operands[0], operands[1])
         case Kind.MUL:
@@ -99,6 +106,20 @@ def apply(op: Op, operands: Sequence[V], frame: Frame, arithmetic: Arithmetic[V]
             return arithmetic.dot(operands[0], operands[1], frame.positions(op.over))
         case _:
             raise Malformed(f"{op.name}: {op.kind} has no meaning here")
+
+
+def triangle(op: Op, frame: Frame) -> NDArray[np.bool_]:
+    """Where a mask is 1, whole, in the frame's layout with one repetition."""
+
+    def places(axes: tuple[str, ...]) -> NDArray[np.int64]:
+        place = np.zeros((1,) * (frame.rank + 1), np.int64)
+        for axis in axes:
+            shape = [1] * (frame.rank + 1)
+            shape[frame.positions((axis,))[0]] = frame.sizes[axis]
+            place = place * frame.sizes[axis] + np.arange(frame.sizes[axis]).reshape(shape)
+        return place
+
+    return places(op.columns) <= places(op.rows) + diagonal(op)
 
 
 def ancestors(ops: Sequence[Op], names: Collection[str]) -> frozenset[str]:

@@ -7,7 +7,7 @@ tensor contribute nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from math import ceil
 from typing import Any, Generic, TypeVar
@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.ops import Kind, Op
-from mugraph.ir.tensors import Tensor
 from mugraph.verify.arithmetic import Arithmetic, Index
-from mugraph.verify.evaluate import Frame, Malformed, apply, result_axes
+from mugraph.verify.evaluate import Frame, Malformed, apply, result_axes, triangle
 
 V = TypeVar("V")
 
@@ -102,7 +101,7 @@ class Structure:
             if mixed:
                 raise Malformed(f"{op.name} mixes partial sums over {sorted(mixed)} with elements of it")
         match op.kind:
-            case Kind.LOAD:
+            case Kind.LOAD | Kind.MASK:
                 varies = axes & self.tiles.keys()
             case Kind.SUM | Kind.DOT:
                 lanes = lanes.difference(op.over)
@@ -176,7 +175,7 @@ class _Execution(Generic[V]):
         pieces: list[tuple[Index, V]] = []
         for place in product(*(range(count) for count in counts)):
             coordinates = dict(zip(varies, place, strict=True))
-            index = self._slices(tensor, coordinates)
+            index = self._slices(tensor.axes, coordinates)
             written[index[1:]] += 1
             pieces.append((index, self._value(op.inputs[0], coordinates)))
         if not (written == 1).all():
@@ -193,8 +192,11 @@ class _Execution(Generic[V]):
         if key not in self._memo:
             op = structure.ops[name]
             if op.kind is Kind.LOAD:
-                index = self._slices(structure.block.tensor(op.tensor), coordinates)
+                index = self._slices(structure.block.tensor(op.tensor).axes, coordinates)
                 value = self._arithmetic.rearrange(self._inputs[op.tensor], lambda array: array[index])
+            elif op.kind is Kind.MASK:
+                where = triangle(op, self._frame)[self._slices(op.axes, coordinates)]
+                value = self._arithmetic.indicator(where)
             elif op.kind is Kind.ACCUM:
                 value = self._accumulate(op, coordinates)
             else:
@@ -220,10 +222,10 @@ class _Execution(Generic[V]):
         assert total is not None
         return total
 
-    def _slices(self, tensor: Tensor, coordinates: Coordinates) -> Index:
+    def _slices(self, axes: Collection[str], coordinates: Coordinates) -> Index:
         index = [slice(None)]
         for axis in self._frame.order:
-            if axis in tensor.axes and axis in self._structure.tiles and axis in coordinates:
+            if axis in axes and axis in self._structure.tiles and axis in coordinates:
                 start = coordinates[axis] * self._structure.tiles[axis]
                 index.append(slice(start, start + self._structure.tiles[axis]))
             else:

@@ -78,6 +78,11 @@ class FieldArithmetic:
                 p, q = -p % P, -q % Q
         return FieldValue(p, q if self.with_q else None)
 
+    def indicator(self, where: NDArray[np.bool_]) -> FieldValue:
+        """1 where it is true, else 0: exact in both fields."""
+        p = np.broadcast_to(where, (self.repetitions, *where.shape[1:])).astype(np.int64)
+        return FieldValue(p, p if self.with_q else None)
+
     def add(self, a: FieldValue, b: FieldValue) -> FieldValue:
         return FieldValue((a.p + b.p) % P, None if a.q is None or b.q is None else (a.q + b.q) % Q)
 

@@ -79,6 +79,12 @@ class FormArithmetic:
         residue = int(value) if float(value).is_integer() else self._hash("constant", np.float64(value).tobytes())
         return np.full((1,) * (rank + 1), Form(frozenset({0}), 1, (), residue % Q), object)
 
+    def indicator(self, where: NDArray[np.bool_]) -> Elements:
+        def form(one: bool) -> Form:
+            return self._one if one else Form(frozenset(), 0, (), 0)
+
+        return _each(form, 1)(where)
+
     def add(self, a: Elements, b: Elements) -> Elements:
         return _each(self._add, 2)(a, b)
 

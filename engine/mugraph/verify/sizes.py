@@ -12,6 +12,7 @@ from fractions import Fraction
 from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.masks import resized_all
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, Sizes, Tensor
@@ -140,6 +141,7 @@ def resize(program: TensorProgram, sizes: Sizes) -> TensorProgram:
     return replace(
         program,
         sizes={axis: sizes[axis] for axis in program.sizes},
+        ops=resized_all(program.ops, program.sizes, sizes),
         tensors=tuple(resize_tensor(tensor, program.sizes, sizes) for tensor in program.tensors),
         outputs={name: resize_tensor(tensor, program.sizes, sizes) for name, tensor in program.outputs.items()},
     )
@@ -150,6 +152,7 @@ def resize_block(block: BlockGraph, sizes: Sizes) -> BlockGraph:
     return replace(
         block,
         sizes={axis: sizes[axis] for axis in block.sizes},
+        ops=resized_all(block.ops, block.sizes, sizes),
         tensors=tuple(resize_tensor(tensor, block.sizes, sizes) for tensor in block.tensors),
     )
 

@@ -14,6 +14,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from mugraph.ir.masks import diagonal
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import DType
@@ -44,6 +45,7 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, Tensor], rounded: bool
              that normalises it is rounded to float32's 24 bits without its range, as inside a softmax.
     """
     values: dict[str, Value] = {}
+    masks = {op.name for op in program.ops if op.kind is Kind.MASK}
     precision = _precisions(program)
     for op in program.ops:
         operands = [values[name] for name in op.inputs]
@@ -56,12 +58,38 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, Tensor], rounded: bool
             device = next(iter(inputs.values())).device
             data = torch.tensor(op.value, dtype=torch.float64, device=device)
             values[op.name] = Value(data, (), data.abs())
+        elif op.kind is Kind.MASK:
+            values[op.name] = _mask(op, program.sizes, next(iter(inputs.values())).device)
         else:
             value = _compute(op, operands)
+            if op.kind is Kind.MUL:
+                value = _cleared(value, [o for o, name in zip(operands, op.inputs, strict=True) if name in masks])
             if rounded:
                 value = Value(_round(value.data, precision[op.name]), value.axes, value.magnitude)
             values[op.name] = value
     return values
+
+
+def _mask(op: Op, sizes: Mapping[str, int], device: torch.device) -> Value:
+    def places(axes: tuple[str, ...]) -> Tensor:
+        place = torch.zeros((), dtype=torch.int64, device=device)
+        for axis in axes:
+            place = place[..., None] * sizes[axis] + torch.arange(sizes[axis], device=device)
+        return place
+
+    rows, columns = places(op.rows), places(op.columns)
+    data = columns <= rows.reshape(rows.shape + (1,) * columns.dim()) + diagonal(op)
+    return Value(data.to(torch.float64), (*op.rows, *op.columns), data.to(torch.float64))
+
+
+def _cleared(product: Value, masks: list[Value]) -> Value:
+    """The product, exactly zero where a factor that is a mask is: also where the other factor, an exponential, is
+    infinite, which the program adds minus infinity to before."""
+    data, magnitude = product.data, product.magnitude
+    for mask in masks:
+        hidden = _align(mask.data, mask.axes, product.axes) == 0
+        data, magnitude = data.masked_fill(hidden, 0.0), magnitude.masked_fill(hidden, 0.0)
+    return Value(data, product.axes, magnitude)
 
 
 def outputs(program: TensorProgram, values: Mapping[str, Value]) -> dict[str, tuple[Tensor, Tensor]]:

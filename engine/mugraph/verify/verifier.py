@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.masks import diagonal, extents
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.verify.bound import earned_bound
@@ -74,6 +75,7 @@ def verify_topologies(
             rejected = _Case(program, cut, assignment).test(rng, REPETITIONS)
             if rejected is not None:
                 return Verdict(False, rejected.reason, lax, repetitions=total, sizes=tuple(tested))
+        _check_masks(program, blocks)
         if takes_roots(blocks):
             nowhere = _Case(program, cut, small).without_number(rng)
             if nowhere is not None:
@@ -220,6 +222,15 @@ def _check_borders(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None
             if tensor.name not in known:
                 raise Malformed(f"the graph reads {tensor.name}, which is no input of the program")
         known |= {tensor.name for tensor in block.outputs}
+
+
+def _check_masks(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
+    """The graphs' masks must be the program's: at other sizes two diagonals may have become one."""
+    known = {(extents(op, program.sizes), op.value) for op in program.ops if op.kind is Kind.MASK}
+    for block in blocks:
+        for op in block.ops:
+            if op.kind is Kind.MASK and (extents(op, block.sizes), op.value) not in known:
+                raise Malformed(f"{op.name} starts at diagonal {diagonal(op)}, where no mask of the program does")
 
 
 def _named_sizes(program: TensorProgram, blocks: Sequence[BlockGraph], assignment: Assignment) -> dict[str, int]:

@@ -53,6 +53,27 @@ def _cases() -> dict[str, Case]:
         "attention_normed": (g.attention(2, 16, 96, 32, norm=True), rows),
         "attention_bf16": (g.attention(2, 16, 64, 16, dtype="bf16"), rows),
         "attention_f32": (g.attention(2, 16, 64, 16, dtype="f32"), rows),
+        "causal": (g.attention(2, 70, 70, 32, diagonal=0), rows),
+        "causal_powers_of_two": (g.attention(1, 64, 64, 16, diagonal=0), rows),
+        "causal_more_keys": (g.attention(2, 20, 100, 24, diagonal=0), rows),
+        "causal_more_queries": (g.attention(2, 90, 40, 16, diagonal=0), rows),
+        "causal_last_keys": (g.attention(2, 20, 100, 24, diagonal=80), rows),
+        "causal_one_further": (g.attention(1, 50, 50, 16, diagonal=1), rows),
+        "causal_one_query": (g.attention(2, 1, 70, 32, diagonal=40), rows),
+        "causal_scalar_queries": (g.attention(2, 9, 70, 32, diagonal=0), _grid(("q", 1), ("b", 1), kv=16)),
+        "causal_whole_queries": (g.attention(2, 20, 70, 16, diagonal=3), _grid(("b", 1), kv=16)),
+        "causal_whole": (g.attention(2, 40, 80, 16, looped=False, diagonal=0), _grid(("b", 1), ("q", 16))),
+        # Logits that are masked lie up to hundreds above the others, whose exponentials vanish beside them.
+        "causal_large_logits": (g.attention(1, 48, 48, 64, scale=8.0, diagonal=0), rows),
+        "causal_negative_scale": (g.attention(1, 48, 48, 16, scale=-0.5, diagonal=0), rows),
+        "causal_bias": (g.attention(2, 40, 40, 16, bias=True, diagonal=0), rows),
+        "causal_normed": (g.attention(2, 40, 96, 32, norm=True, diagonal=56), rows),
+        "causal_from_the_end": (g.attention(2, 50, 70, 16, diagonal=0, later=True), rows),
+        "causal_linear": (g.causal_linear_attention(2, 50, 70, 16), rows),
+        "causal_grouped": (
+            g.grouped_attention(2, 2, 4, 10, 16, 40, causal=True),
+            _grid(("q", 8), ("s", 1), ("kvh", 1), kv=16),
+        ),
         "grouped_attention": (
             g.grouped_attention(2, 2, 4, 3, 16, 40),
             _grid(("s", 1), ("kvh", 1), kv=16),
@@ -83,7 +104,8 @@ def _cases() -> dict[str, Case]:
     }
     for name in (
         "rms_norm_linear", "rms_norm_linear_2_rows", "rms_norm_linear_tail", "gated_mlp_tail", "lora_rank_8_tail",
-        "attention_tail", "attention_normed", "gemm_chain_tails", "batched", "grouped_attention_rows_tiled",
+        "attention_tail", "attention_normed", "causal", "causal_last_keys",
+        "gemm_chain_tails", "batched", "grouped_attention_rows_tiled",
     ):  # fmt: skip
         block, schedule = cases[name]
         cases[f"{name}_swapped"] = (block, replace(schedule, swap=True))
@@ -101,6 +123,8 @@ REAL_SIZES: dict[str, Case] = {
         g.grouped_attention(8, 2, 4, 64, 128, 4096),
         _grid(("q", 16), ("kvh", 1), ("s", 1), kv=64),
     ),
+    "causal": (g.attention(32, 2048, 2048, 64, diagonal=0), _grid(("q", 64), ("b", 1), kv=64)),
+    "causal_last_keys": (g.attention(32, 100, 4000, 128, diagonal=3900), _grid(("q", 32), ("b", 1), kv=64)),
     "gemm_chain": (
         g.gemm_chain(512, 512, 256, 256, loops=("n", "k")),
         replace(_grid(("m", 64), n=64, k=64), num_warps=8),

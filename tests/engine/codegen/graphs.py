@@ -43,6 +43,12 @@ class Graph:
         axes = tuple(sorted({axis for value in inputs for axis in self.axes[value]}))
         return self._add(Op(name, kind, inputs, axes, fn=fn))
 
+    def mask(self, name: str, rows: str, columns: str, diagonal: int = 0) -> str:
+        """1 where the place along `columns` is at most that along `rows` + diagonal."""
+        axes = tuple(sorted((*rows.split(), *columns.split())))
+        sides = {"rows": tuple(rows.split()), "columns": tuple(columns.split())}
+        return self._add(Op(name, Kind.MASK, axes=axes, value=float(diagonal), **sides))
+
     def add(self, name: str, a: str, b: str) -> str:
         return self.do(Kind.ADD, name, a, b)
 
@@ -148,10 +154,10 @@ def ntrans(m: int, h: int, *, dtype: DType = "f16") -> BlockGraph:
 
 def attention(
     b: int, q: int, kv: int, d: int, *, scale: float | None = 0.125, bias: bool = False, looped: bool = True,
-    norm: bool = False, dtype: DType = "f16",
+    norm: bool = False, dtype: DType = "f16", diagonal: int | None = None, later: bool = False,
 ) -> BlockGraph:  # fmt: skip
-    """Softmax attention for `b` heads; optionally with an additive mask, with RMS-normalised queries and keys, or with
-    the logits negated (scale < 0)."""
+    """Softmax attention for `b` heads; optionally with an additive mask, with RMS-normalised queries and keys, with
+    the logits negated (scale < 0), or causal: keys up to the query's place + diagonal (later: from there on)."""
     g = Graph("attention", {"b": b, "q": q, "kv": kv, "d": d, "e": d}, nest("kv") if looped else (), dtype)
     queries, keys, values = g.load("query", "b q d"), g.load("key", "b kv d"), g.load("value", "b kv e")
     if norm:
@@ -161,8 +167,11 @@ def attention(
     if scale is not None:
         s = g.mul("scaled", s, g.const("scale", scale))
     if bias:
-        s = g.add("biased", s, g.load("mask", "q kv", dtype="f32"))
+        s = g.add("biased", s, g.load("mask" if diagonal is None else "bias", "q kv", dtype="f32"))
     p = g.exp("p", s)
+    if diagonal is not None:
+        rows, columns = ("kv", "q") if later else ("q", "kv")
+        p = g.mul("kept", p, g.mask("causal", rows, columns, diagonal))
     part, acc_part = g.sum("row_sum_part", p, "kv"), g.dot("acc_part", p, values, "kv")
     length = g.accum("row_sum", part, "kv") if looped else part
     acc = g.accum("acc", acc_part, "kv") if looped else acc_part
@@ -176,7 +185,18 @@ def _rms(g: Graph, prefix: str, x: str, axis: str, size: int) -> str:
     return g.div(f"{prefix}_normed", x, g.sqrt(f"{prefix}_rms", mean))
 
 
-def grouped_attention(s: int, kvh: int, group: int, q: int, d: int, kv: int) -> BlockGraph:
+def causal_linear_attention(b: int, q: int, kv: int, d: int, diagonal: int = 0) -> BlockGraph:
+    """(Q K^T) V with the keys after each query left out, and no softmax."""
+    g = Graph("causal_linear_attention", {"b": b, "q": q, "kv": kv, "d": d, "e": d}, nest("kv"))
+    queries, keys, values = g.load("query", "b q d"), g.load("key", "b kv d"), g.load("value", "b kv e")
+    kept = g.mul("kept", g.mask("causal", "q", "kv", diagonal), g.dot("scores", queries, keys, "d"))
+    g.store(g.accum("acc", g.dot("acc_part", kept, values, "kv"), "kv"), "out", "b q e")
+    return g.build()
+
+
+def grouped_attention(
+    s: int, kvh: int, group: int, q: int, d: int, kv: int, *, causal: bool = False
+) -> BlockGraph:  # fmt: skip
     """Grouped queries: `group` and `q` are rows of one product; keys lie as [s, kv, (kvh d)], queries are strided."""
     sizes = {"kvh": kvh, "group": group, "q": q, "d": d, "kv": kv, "e": d, "s": s}
     g = Graph("grouped_attention", sizes, nest("kv"))
@@ -186,6 +206,8 @@ def grouped_attention(s: int, kvh: int, group: int, q: int, d: int, kv: int) -> 
     keys = g.load("key", (("s",), ("kv",), ("kvh", "d")))
     values = g.load("value", (("s",), ("kv",), ("kvh", "e")))
     p = g.exp("p", g.mul("scaled", g.dot("scores", queries, keys, "d"), g.const("scale", 0.2)))
+    if causal:
+        p = g.mul("kept", p, g.mask("causal", "q", "kv", kv - q))
     length = g.accum("row_sum", g.sum("row_sum_part", p, "kv"), "kv")
     acc = g.accum("acc", g.dot("acc_part", p, values, "kv"), "kv")
     g.store(g.div("o", acc, length), "out", (("s",), ("q",), ("kvh", "group", "e")))

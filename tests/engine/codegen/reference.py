@@ -22,6 +22,12 @@ _UNARY = {
 }
 
 
+def _triangle(op: Op, block: BlockGraph) -> Array:
+    rows, columns = ([block.sizes[a] for a in axes] for axes in (op.rows, op.columns))
+    shape = (int(np.prod(rows)), int(np.prod(columns)))
+    return np.tril(np.ones(shape), int(op.value)).reshape(*rows, *columns)
+
+
 def reference(block: BlockGraph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """inputs: tensor name -> array of the tensor's shape. Returns the outputs by tensor name.
 
@@ -70,6 +76,8 @@ def reference(block: BlockGraph, inputs: Mapping[str, Array]) -> dict[str, Array
             values[op.name] = (tensor.axes, inputs[op.tensor].reshape(shape))
         elif op.kind is Kind.CONST:
             values[op.name] = ((), np.array(op.value))
+        elif op.kind is Kind.MASK:
+            values[op.name] = ((*op.rows, *op.columns), _triangle(op, block))
         elif op.kind is Kind.STORE:
             tensor = block.tensor(op.tensor)
             outputs[op.tensor] = aligned(op.inputs[0], list(tensor.axes)).reshape(tensor.shape(block.sizes))

@@ -10,10 +10,14 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from tests.engine.codegen.cases import CASES, REAL_SIZES
 
 SHOWN = {
-    **{name: REAL_SIZES[name] for name in ("rms_norm_linear", "gated_mlp", "attention", "gemm_chain", "layer_norm")},
+    **{
+        name: REAL_SIZES[name]
+        for name in ("rms_norm_linear", "gated_mlp", "attention", "gemm_chain", "layer_norm", "causal")
+    },
     "lora": CASES["lora_rank_8_tail"],
     "grouped_attention": CASES["grouped_attention_rows_tiled"],
     "attention_mask": CASES["attention_mask"],
+    "causal_last_keys": CASES["causal_last_keys"],
 }
 
 

@@ -7,13 +7,15 @@ from math import prod
 from typing import Any
 
 import torch
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
+from mugraph.ops.builder import operands
 from mugraph.ops.unary import UNARY
 from mugraph.trace.lower import Lowered, lower
 from mugraph.trace.region import Argument, Call, Named, Position, Range, Ref, Region, Symbol, TensorInfo
 from mugraph.trace.targets import target_of
+from mugraph.trace.triangles import triangle_of
 from torch.overrides import TorchFunctionMode
 
 NOWHERE = Range(Position(0, 0), Position(0, 0))
@@ -30,13 +32,15 @@ class Recorder(TorchFunctionMode):
         self.values: dict[int, TensorInfo] = {}
         self.numbers: dict[int, int] = {}
         self.kept: list[torch.Tensor] = []
+        self.inputs: set[int] = set()  # what depends on the arguments
 
-    def number(self, tensor: torch.Tensor) -> int:
+    def number(self, tensor: torch.Tensor, *, constant: bool = False) -> int:
         if id(tensor) not in self.numbers:
             self.kept.append(tensor)
             self.numbers[id(tensor)] = len(self.kept) - 1
             with torch._C.DisableTorchFunction():
-                info = TensorInfo(tuple(tensor.shape), tuple(tensor.stride()), DTYPES[tensor.dtype])
+                triangle = triangle_of(tensor) if constant else None
+                info = TensorInfo(tuple(tensor.shape), tuple(tensor.stride()), DTYPES[tensor.dtype], triangle=triangle)
             self.values[self.numbers[id(tensor)]] = info
         return self.numbers[id(tensor)]
 
@@ -59,14 +63,17 @@ class Recorder(TorchFunctionMode):
             return result
         arguments = tuple(self.encode(item) for item in args)
         keywords = {key: self.encode(item) for key, item in kwargs.items()}
+        read = operands(Call("", arguments, keywords, (), NOWHERE))
+        constant = not self.inputs.intersection(read)
         if name.endswith("_") and not name.startswith("__"):
             del self.numbers[id(result)]  # what was written is a new value
         if not isinstance(result, torch.Tensor):
             if not (isinstance(result, (tuple, list)) and all(isinstance(item, torch.Tensor) for item in result)):
                 return result
-            outputs = tuple(self.number(item) for item in result)
+            outputs = tuple(self.number(item, constant=constant) for item in result)
         else:
-            outputs = (self.number(result),)
+            outputs = (self.number(result, constant=constant),)
+        self.inputs.update(outputs if not constant else ())
         self.calls.append(Call(target_of(func), arguments, keywords, outputs, NOWHERE))
         return result
 
@@ -75,6 +82,7 @@ def record(fn: Callable[..., torch.Tensor | tuple[torch.Tensor, ...]], inputs: M
     """The region that `fn` is."""
     recorder = Recorder()
     live_ins = tuple(Named(name, recorder.number(tensor)) for name, tensor in inputs.items())
+    recorder.inputs.update(live_in.value for live_in in live_ins)
     with recorder:
         result = fn(**inputs)
     outs = result if isinstance(result, tuple) else (result,)
@@ -92,6 +100,13 @@ def load(tensor: torch.Tensor, layout: Tensor, sizes: Mapping[str, int]) -> torc
     """The tensor with one dimension per axis, in the order of `layout.axes`."""
     assert layout.shape(sizes) == tuple(tensor.shape)
     return tensor.reshape([sizes[axis] for axis in layout.axes])
+
+
+def triangle(op: Op, sizes: Mapping[str, int]) -> torch.Tensor:
+    """A mask's ones and zeros, by torch.tril."""
+    rows, columns = ([sizes[axis] for axis in axes] for axes in (op.rows, op.columns))
+    mask = torch.ones(prod(rows), prod(columns), dtype=torch.float64).tril(int(op.value))
+    return mask.reshape([*rows, *columns])
 
 
 def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -118,6 +133,9 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
             continue
         if op.kind is Kind.CONST:
             values[op.name] = ("", torch.tensor(op.value, dtype=torch.float64))
+            continue
+        if op.kind is Kind.MASK:
+            values[op.name] = ("".join(letter[a] for a in (*op.rows, *op.columns)), triangle(op, program.sizes))
             continue
         have = {axis for name in op.inputs for axis in program.op(name).axes}
         assert op.axes == tuple(sorted(have - set(op.over))), op
@@ -177,7 +195,7 @@ def well_formed(lowered: Lowered) -> None:
     assert mentioned == set(program.sizes)
     assert all(size > 1 for size in program.sizes.values())
     keys = [(op.kind, tuple(sorted(op.inputs)) if op.kind in (Kind.ADD, Kind.MUL) else op.inputs, op.over, op.value,
-             op.fn, op.tensor) for op in program.ops]  # fmt: skip
+             op.fn, op.tensor, op.rows, op.columns) for op in program.ops]  # fmt: skip
     assert len(set(keys)) == len(keys), "operators that should be shared"
     assert prod(1 for _ in program.outputs) == 1
 

@@ -6,7 +6,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from mugraph.ops.registry import NotLowerable, known_targets
 from mugraph.trace.lower import lower
 from mugraph.trace.region import Argument, Call, Named, Ref, Symbol, TensorInfo
 from mugraph.trace.replay import NotReplayable, function_of, replay
+from mugraph.trace.triangles import triangle_of
 
 DRAWS = 12
 Rng = random.Random
@@ -37,6 +38,19 @@ class T:
             return torch.randint(-8, 9, self.shape) / 4
         tensor = torch.randn(self.shape)
         return tensor.abs() + 0.5 if self.positive else tensor
+
+
+@dataclass(frozen=True)
+class Lower:
+    """A condition that is constant: true up to a diagonal (or from there on)."""
+
+    shape: tuple[int, ...]
+    diagonal: int
+    upper: bool = False
+
+    def make(self) -> torch.Tensor:
+        ones = torch.ones(self.shape, dtype=torch.bool)
+        return ones.triu(self.diagonal) if self.upper else ones.tril(self.diagonal)
 
 
 @dataclass(frozen=True)
@@ -315,12 +329,33 @@ def old_softmax(rng: Rng) -> Drawn:
 def attention(rng: Rng) -> Drawn:
     b, s, t, d, e = (rng.choice((1, 2, 3)) for _ in range(5))
     heads, kv = rng.choice(((1, 1), (4, 2), (6, 1), (3, 3)))
-    options = some(rng, scale=0.3, dropout_p=0.0, is_causal=False, attn_mask=None)
+    options = some(rng, scale=0.3, dropout_p=0.0, is_causal=rng.random() < 0.5, attn_mask=None)
     if heads == kv and rng.random() < 0.5:
         batch = shape(rng, 0, 2)
         return drawn(T((*batch, s, d)), T((*broadcast(rng, batch), t, d)), T((*batch, t, e)), **options)
     q, k, v = T((b, heads, s, d)), T((b, kv, t, d)), T((b, kv, t, e))
     return drawn(q, k, v, enable_gqa=True, **options)
+
+
+def condition(rng: Rng, of: tuple[int, ...]) -> Lower:
+    of = of if rng.random() < 0.5 else of[-2:]
+    return Lower(of, rng.randrange(-1, 2), rng.random() < 0.5)
+
+
+def masked_fill(rng: Rng) -> Drawn:
+    of = (*shape(rng, 0, 2), rng.choice((3, 4)), rng.choice((3, 5)))
+    return drawn(T(of), condition(rng, of), **rng.choice(({"value": 0.0}, {"value": 0})))
+
+
+def where(rng: Rng) -> Drawn:
+    of = (*shape(rng, 0, 2), rng.choice((3, 4)), rng.choice((3, 5)))
+    x = T(broadcast(rng, of))
+    return drawn(Lower(of, rng.randrange(-1, 2)), *rng.choice(((x, 0.0), (0.0, x))))
+
+
+def triangular(rng: Rng) -> Drawn:
+    of = shape(rng, 2)
+    return rng.choice((drawn(T(of)), drawn(T(of), rng.randrange(-2, 3)), drawn(T(of), diagonal=1)))
 
 
 def view(rng: Rng) -> Drawn:
@@ -450,6 +485,7 @@ FAMILIES: dict[str, Callable[[Rng], Drawn]] = {
     "rms_norm": rms_norm, "layer_norm": layer_norm, "batch_norm": batch_norm, "group_norm": group_norm,
     "instance_norm": instance_norm, "normalize": normalize, "softmax": softmax,
     "scaled_dot_product_attention": attention,
+    "masked_fill": masked_fill, "where": where, "tril": triangular, "triu": triangular,
     "view": view, "reshape": reshape, "view_as": as_other, "reshape_as": as_other, "flatten": flatten,
     "unflatten": unflatten, "unsqueeze": unsqueeze, "squeeze": squeeze, "ravel": unary,
     "contiguous": casts(), "clone": casts(), "detach": casts(), "float": casts(), "half": casts(),
@@ -509,9 +545,12 @@ class Program:
 
     tensors: list[torch.Tensor]
     calls: list[Call]
+    constants: list[int]
 
     def argument(self, value: Any) -> Argument:
-        if isinstance(value, T):
+        if isinstance(value, T | Lower):
+            if isinstance(value, Lower):
+                self.constants.append(len(self.tensors))
             self.tensors.append(value.make())
             return Ref(len(self.tensors) - 1)
         if isinstance(value, torch.dtype):
@@ -526,7 +565,7 @@ class Program:
 def outcome(target: str, rng: Rng) -> str:
     torch.manual_seed(rng.randrange(2**30))
     what = family(target)(rng)
-    program = Program([], [])
+    program = Program([], [], [])
     args = tuple(program.argument(value) for value in what.args)
     kwargs = {name: program.argument(value) for name, value in what.kwargs.items()}
     first, second, last = 100, 101, 102
@@ -543,6 +582,8 @@ def outcome(target: str, rng: Rng) -> str:
     program.calls.append(Call("Tensor.mul", (Ref(second), Ref(len(env) - 1)), {}, (last,), NOWHERE))
     results = replay(program.calls, env)
     values = {number: TensorInfo(tuple(t.shape), t.stride(), DTYPES[t.dtype]) for number, t in results.items()}
+    for number in program.constants:
+        values[number] = replace(values[number], triangle=triangle_of(env[number]))
     live_ins = [Named(f"x{number}", number) for number in env]
     try:
         lowered = lower(program.calls, values, live_ins, [last], "rule")
@@ -551,7 +592,7 @@ def outcome(target: str, rng: Rng) -> str:
             raise
         return str(refusal)
     well_formed(lowered)
-    wide = {number: tensor.double() for number, tensor in env.items()}
+    wide = {number: t if number in program.constants else t.double() for number, t in env.items()}
     expected = replay(program.calls, wide)[last].double()
     (got,) = evaluate(lowered.program, {name: wide[value] for name, value in lowered.inputs.items()}).values()
     torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6, msg=lambda text: f"{target} {what}: {text}")

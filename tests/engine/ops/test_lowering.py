@@ -291,7 +291,6 @@ def test_precision_marks() -> None:
 REFUSED: dict[str, tuple[Callable[..., Any], dict[str, torch.Tensor], str]] = {
     "sizes that do not nest": (lambda x: x.view(2, 3).transpose(0, 1).reshape(2, 3) * 2, {"x": V}, "nest"),
     "slice": (lambda x: x[:, :3] * 2, {"x": X}, "part"),
-    "causal": (lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True), {"q": randn(2, 4, 6)}, "mask"),
     "unknown call": (lambda x: torch.cumsum(x, 0), {"x": X}, "no rule"),
     "integers": (lambda x, i: x * i, {"x": X, "i": torch.arange(6)}, "i64"),
     "comparison": (lambda x, y: x * (x > y), {"x": X, "y": Y}, "no rule|bool"),

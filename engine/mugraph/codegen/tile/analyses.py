@@ -14,7 +14,7 @@ def varying(nodes: Nodes, plan: Plan) -> dict[str, frozenset[str]]:
     """Loops in whose iterations each node changes. An accumulator takes its own away."""
     vary: dict[str, frozenset[str]] = {}
     for node in nodes.values():
-        if node.kind is TileKind.LOAD:
+        if node.kind in (TileKind.LOAD, TileKind.MASK):
             vary[node.name] = frozenset(axis for axis in node.axes if plan[axis].role is Role.LOOP)
         else:
             below = frozenset[str]().union(*(vary[name] for name in node.inputs))

@@ -63,6 +63,8 @@ def _sides(node: Node, nodes: Nodes, plan: Plan) -> tuple[frozenset[str], frozen
 def _merged(group: set[str], nodes: Nodes, plan: Plan) -> Dim:
     """One dimension for `group`, which every value has whole or not at all; memory order of the first tensor."""
     for node in nodes.values():
+        if node.kind is TileKind.MASK:  # no tile but a condition on indices
+            continue
         for axes in (node.axes, node.over):
             inside = group & axes
             if inside and inside != group:

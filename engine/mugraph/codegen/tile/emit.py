@@ -16,6 +16,7 @@ from mugraph.codegen.tile.analyses import Analyses
 from mugraph.codegen.tile.axes import Dim, Plan, Role
 from mugraph.codegen.tile.constants import Constants
 from mugraph.codegen.tile.index import Indices, subscript
+from mugraph.codegen.tile.masks import hides
 from mugraph.codegen.tile.nodes import Node, TileKind
 from mugraph.codegen.tile.operators import Operators
 from mugraph.codegen.tile.pads import summed
@@ -103,7 +104,7 @@ class Emitter(Operators):
                 self._store(node, body)
         home.memo.update(done)
         home.items += before
-        home.items.append(Block(self._header(axis), [*body.head, *body.items, *after]))
+        home.items.append(Block(self._header(axis, members, home), [*body.head, *body.items, *after]))
         self._open -= {n.name for n in members}
 
     def _pass(self, node: Node, axis: str) -> int:
@@ -120,11 +121,13 @@ class Emitter(Operators):
             return False
         return self._home(node, home) is home and self._pass(node, axis) == turn
 
-    def _header(self, axis: str) -> str:
+    def _header(self, axis: str, members: Sequence[Node], home: Region) -> str:
         names = self.indices.names
-        if self.plan[axis].wide:
-            return f"for {names.loop[axis]} in range(0, {names.size[axis]}, {names.block[axis]})"
-        return f"for {names.loop[axis]} in range(0, {names.size[axis]})"
+        end = ""
+        if all(node.kind in (TileKind.ROWMAX, TileKind.ACCUM) for node in members):
+            end = self.masks.end(axis, (node.inputs[0] for node in members), self.nodes, home.bound)
+        step = f", {names.block[axis]}" if self.plan[axis].wide else ""
+        return f"for {names.loop[axis]} in range(0, {end or names.size[axis]}{step})"
 
     def _accumulate(self, node: Node, home: Region, body: Region, before: list[Item]) -> Value:
         dims = self.dims(node)
@@ -199,8 +202,12 @@ class Emitter(Operators):
         return self.constants.base_two(self._softmax.scales[node.name], node.value)
 
     def _may_be_empty(self, node: Node) -> bool:
-        """Whether a whole row of a tile may be -inf: not for plain products, but where something is added (a mask)."""
+        """Whether a whole row of a tile may be -inf: not for plain products, but where something is added (a mask
+        that is an input), or where a constant mask may leave nothing of it."""
         below = {node.inputs[0], *self.facts.below[node.inputs[0]]}
+        masks = [self.nodes[n.inputs[1]] for name in below if hides(n := self.nodes[name])]
+        if not all(self.masks.sees_first(mask) for mask in masks):
+            return True
         kinds = {self.nodes[name].kind for name in below}
         return TileKind.ADD in kinds or TileKind.SUB in kinds or TileKind.DOT not in kinds
 

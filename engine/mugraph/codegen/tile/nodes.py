@@ -21,6 +21,8 @@ from mugraph.ir.ops import Kind, Op
 class TileKind(StrEnum):
     LOAD = "load"
     CONST = "const"
+    MASK = "mask"  # 1 where the place along columns <= that along rows + value, else 0
+    KEEP = "keep"  # inputs[0] where the mask inputs[1] is 1, else value: 0, or -inf (softmax.py)
     ADD = "add"
     SUB = "sub"
     MUL = "mul"
@@ -44,6 +46,7 @@ class Node:
     axes: it varies along inside a tile, scalar ones (tile 1) included
     over: SUM, DOT, ROWMAX: wide axes reduced
     loop: ACCUM, ROWMAX: the loop it closes
+    rows, columns: MASK: as in the block graph, axes of size 1 included
     """
 
     name: str
@@ -56,6 +59,8 @@ class Node:
     value: float = 0.0
     fn: str = ""
     f32: bool = False
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 Nodes = Mapping[str, Node]
@@ -97,6 +102,8 @@ class _Builder:
                 self._define(op.name, replace(node, axes=axes))
             case Kind.CONST:
                 self._define(op.name, replace(node, axes=frozenset()))
+            case Kind.MASK:
+                self._define(op.name, replace(node, rows=op.rows, columns=op.columns))
             case _:
                 axes = frozenset[str]().union(*(self.nodes[name].axes for name in inputs))
                 self._define(op.name, replace(node, axes=axes))
@@ -105,7 +112,7 @@ class _Builder:
         self.nodes[node.name] = node
         self.alias[name] = node.name
         looped = frozenset(axis for axis in node.axes if self.plan[axis].role is Role.LOOP)
-        if node.kind is TileKind.LOAD:
+        if node.kind in (TileKind.LOAD, TileKind.MASK):
             self.vary[node.name] = looped
         else:
             below = frozenset[str]().union(*(self.vary[i] for i in node.inputs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isfinite, prod
+from math import inf, isfinite, prod
 
 from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.tile.analyses import Analyses
@@ -13,8 +13,9 @@ from mugraph.codegen.tile.axes import MAX_TILE, Dim, Plan, Role
 from mugraph.codegen.tile.constants import Constants
 from mugraph.codegen.tile.dims import product_dims
 from mugraph.codegen.tile.index import Indices, subscript
+from mugraph.codegen.tile.masks import MaskText
 from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
-from mugraph.codegen.tile.pads import VALID, Pad, Unknown, elementwise, summed
+from mugraph.codegen.tile.pads import ANY, VALID, Pad, Unknown, elementwise, summed
 from mugraph.codegen.tile.text import Assign, Block, Expr, Item, Line, Prec, Ref, Region, Value, assigned, uses
 from mugraph.ir.block import BlockGraph
 from mugraph.ops.unary import UNARY
@@ -37,6 +38,7 @@ class Operators(ABC):
         self.order = tuple(order)
         self.indices = indices
         self.constants = constants
+        self.masks = MaskText(plan, indices)
         self._loads: list[tuple[Value, Node]] = []
         self._names: dict[str, str] = {}
 
@@ -108,6 +110,13 @@ class Operators(ABC):
                 return self._constant(node, region, node.name)
             case TileKind.SUM:
                 return self._sum(node, region)
+            case TileKind.KEEP:
+                return self._keep(node, region)
+            case TileKind.MASK:
+                dims = self.dims(node)
+                expr = Expr((f"tl.where({self.masks.condition(node, dims)}, 1.0, 0.0)",))
+                pads: dict[Dim, Pad] = {dim: Unknown.FINITE for dim in dims if dim.padded(self.plan)}
+                return self.define(self.value_name(node), dims, pads, region, expr)
             case TileKind.ROWMAX:
                 return self.whole_max(node, region)
             case TileKind.DOT:
@@ -218,6 +227,16 @@ class Operators(ABC):
                 raise Rejected(f"{node.name} has no text in Triton.")
         pads = self.pads(node, values)
         return self.define(self.value_name(node), dims, pads, region, expr)
+
+    def _keep(self, node: Node, region: Region) -> Value:
+        value = self.f32(self.need(node.inputs[0], region))
+        condition = self.masks.condition(self.nodes[node.inputs[1]], value.dims)
+        other = "0.0" if node.value == 0.0 else 'float("-inf")'
+        expr = Expr((f"tl.where({condition}, ", Ref(value), f", {other})"))
+        pads: dict[Dim, Pad] = {}
+        for dim, pad in value.pads.items():
+            pads[dim] = elementwise(node.kind, "", (pad,)) if node.value == 0.0 else pad if pad == -inf else ANY
+        return self.define(self.value_name(node), value.dims, pads, region, expr)
 
     def pads(self, node: Node, values: Sequence[Value]) -> dict[Dim, Pad]:
         """What the padded lanes of an element-wise result hold."""

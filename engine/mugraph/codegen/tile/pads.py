@@ -40,6 +40,8 @@ def elementwise(kind: TileKind, fn: str, args: tuple[Pad, ...]) -> Pad:
             return ANY if isinstance(args[0], Unknown) or args[0] < 0 else math.sqrt(args[0])
         case TileKind.RSQRT:
             return ANY if isinstance(args[0], Unknown) or args[0] <= 0 else args[0] ** -0.5
+        case TileKind.KEEP:  # the mask's own lanes beyond the end may be 0 or 1
+            return args[0] if args[0] == 0.0 else FINITE if _finite(args[0]) else ANY
         case TileKind.EXP2:
             return 0.0 if args[0] == -math.inf else ANY
         case TileKind.UNARY:

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.tile.axes import Plan, Role
+from mugraph.codegen.tile.masks import mask_of
 from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
 
 LOG2E = 1.4426950408889634
@@ -46,18 +48,35 @@ def safe_softmax(
     out: dict[str, Node] = {}
     shifts: dict[str, Node] = {}
     scales: dict[str, str] = {}
+    hidden: dict[str, Node] = {}  # exponential -> the logits of the kept ones
+    alias: dict[str, str] = {}
     for exp in exps:
         degree = _degrees(exp, nodes, unfinished)
         reduced = _reduced(exp, nodes, degree, vary)
         shift, scale = _shift(exp, nodes, plan, reduced, vary)
+        mask = mask_of(exp, nodes)
+        if mask is not None:
+            # The maximum is of the logits that count, and exp2(-inf) is 0: the product is in the exponential already.
+            logits = shift.inputs[0]
+            name = _fresh(f"{logits}_masked", nodes)
+            hidden[exp.name] = Node(name, TileKind.KEEP, (logits, mask.name), exp.axes, value=-inf)
+            shift = replace(shift, inputs=(name,))
+            alias |= {node.name: exp.name for node in nodes.values() if exp.name in node.inputs}
         _keeps_rows(exp, nodes, degree, reduced)
         shifts[exp.name], scales[shift.name] = shift, scale
         for name, d in degree.items():
             if d:
                 degrees[name][shift.name] = d
     for node in nodes.values():
+        if node.name in alias:
+            continue
+        node = replace(node, inputs=tuple(alias.get(name, name) for name in node.inputs))
         if node.name in shifts:
             shift = shifts[node.name]
+            if node.name in hidden:
+                mask = hidden[node.name].inputs[1]
+                out.setdefault(mask, nodes[mask])
+                out[hidden[node.name].name] = hidden[node.name]
             out[shift.name] = shift
             out[node.name] = replace(node, kind=TileKind.EXP2, inputs=(shift.inputs[0], shift.name), value=shift.value)
         else:
@@ -85,7 +104,7 @@ def _degrees(exp: Node, nodes: Nodes, unfinished: bool) -> dict[str, float]:
             case TileKind.RSQRT:
                 degree[node.name] = -below[0] / 2
                 continue
-            case TileKind.SUM:
+            case TileKind.SUM | TileKind.KEEP:
                 degree[node.name] = below[0]
                 continue
             case TileKind.STORE if unfinished:
@@ -147,6 +166,12 @@ def _shift(
         f"{exp.name}_max", TileKind.ROWMAX, (logits,), exp.axes - reduced, wide, loops[0] if loops else "", value=factor
     )
     return shift, scale
+
+
+def _fresh(name: str, nodes: Nodes) -> str:
+    while name in nodes:
+        name += "_"
+    return name
 
 
 def _keeps_rows(exp: Node, nodes: Nodes, degree: Mapping[str, float], reduced: frozenset[str]) -> None:
