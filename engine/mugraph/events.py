@@ -9,7 +9,7 @@ from typing import Literal
 from mugraph.codegen.kernel import KernelSource
 from mugraph.codegen.plan import RegionPlan
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.mugraph import GraphKernel, LibraryKernel
 from mugraph.trace.region import LaxPiece, Region, Status, Trace
 from mugraph.tune.device import Device
 from mugraph.verify.verdict import Verdict
@@ -53,10 +53,10 @@ class SearchReport:
 
 @dataclass(frozen=True)
 class Solution:
-    """The kernel chosen for one search unit.
+    """The kernel graph chosen for one search unit.
 
-    kernel:       with its thread graphs
-    then:         kernels that run after it and finish what it leaves
+    kernel:       the first one: a generated kernel with its thread graphs, or a pre-defined one
+    then:         those that run after it: they finish what it leaves, or compute further values
     source:       their Triton text, named after the first
     verdict:      with the float test of this very kernel where one ran
     estimate_us, library_us: by the cost model, of the kernel and of the piece run operator by operator
@@ -65,17 +65,17 @@ class Solution:
                   own time will tell
     """
 
-    kernel: GraphKernel
+    kernel: GraphKernel | LibraryKernel
     source: KernelSource
     verdict: Verdict
     estimate_us: float
     library_us: float
     measured_us: float | None = None
     plain_us: float | None = None
-    then: tuple[GraphKernel, ...] = ()
+    then: tuple[GraphKernel | LibraryKernel, ...] = ()
 
     @property
-    def kernels(self) -> tuple[GraphKernel, ...]:
+    def kernels(self) -> tuple[GraphKernel | LibraryKernel, ...]:
         """In the order they run."""
         return (self.kernel, *self.then)
 

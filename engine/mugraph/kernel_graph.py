@@ -8,9 +8,11 @@ from typing import cast
 
 from mugraph.codegen.names import Scope
 from mugraph.codegen.plan import KernelStep
+from mugraph.ir.block import BlockGraph
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.tensors import DType, Tensor
 from mugraph.ops.builder import operands
+from mugraph.optimizer.nodes import LIBRARY, node_of, scheduled
 from mugraph.trace.emit_call import NotReplayable, call_text
 from mugraph.trace.region import Call, LaxPiece, Piece, PlainPiece, Region
 from mugraph.trace.value_names import value_names
@@ -109,9 +111,9 @@ def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainPi
     for step, made in zip(steps, generated, strict=True):
         if isinstance(step, KernelStep):
             ties = {**step.piece.inputs, **step.piece.outputs}
-            for kernel in made:
-                for tensor in kernel.block.tensors:
-                    table.add(tensor, kernel.block.sizes, ties.get(tensor.name))
+            for block, _ in map(scheduled, made):
+                for tensor in block.tensors:
+                    table.add(tensor, block.sizes, ties.get(tensor.name))
     kernels: list[GraphKernel | LibraryKernel] = []
     names = Scope(kernel.name for made in generated for kernel in made)
     for step, made in zip(steps, generated, strict=True):
@@ -125,20 +127,22 @@ def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainPi
     return MuGraph(name, table.sizes, tuple(table.tensors.values()), inputs, outputs, tuple(kernels))
 
 
-def _kernels(step: KernelStep, scope: Scope) -> tuple[GraphKernel, ...]:
+def _kernels(step: KernelStep, scope: Scope) -> tuple[GraphKernel | LibraryKernel, ...]:
     """A step's kernels; what they hand to one another gets names of its own."""
     ties = {**step.piece.inputs, **step.piece.outputs}
-    handed = dict.fromkeys(t.name for kernel in step.kernels for t in kernel.block.tensors if t.name not in ties)
+    pairs = [scheduled(kernel) for kernel in step.kernels]
+    handed = dict.fromkeys(t.name for block, _ in pairs for t in block.tensors if t.name not in ties)
     new = {name: scope.unique(name) for name in handed}
     if all(old == name for old, name in new.items()):
         return step.kernels
 
-    def renamed(kernel: GraphKernel) -> GraphKernel:
-        tensors = tuple(replace(t, name=new.get(t.name, t.name)) for t in kernel.block.tensors)
-        ops = tuple(replace(op, tensor=new.get(op.tensor, op.tensor)) for op in kernel.block.ops)
-        return replace(kernel, block=replace(kernel.block, tensors=tensors, ops=ops))
+    def renamed(kernel: GraphKernel | LibraryKernel, block: BlockGraph) -> GraphKernel | LibraryKernel:
+        tensors = tuple(replace(t, name=new.get(t.name, t.name)) for t in block.tensors)
+        ops = tuple(replace(op, tensor=new.get(op.tensor, op.tensor)) for op in block.ops)
+        block = replace(block, tensors=tensors, ops=ops)
+        return replace(kernel, block=block) if isinstance(kernel, GraphKernel) else node_of(block, LIBRARY)
 
-    return tuple(renamed(kernel) for kernel in step.kernels)
+    return tuple(renamed(kernel, block) for kernel, (block, _) in zip(step.kernels, pairs, strict=True))
 
 
 def _library(call: Call, table: _Tensors, known: Mapping[int, str], names: Scope) -> LibraryKernel:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mugraph.codegen.plan import KernelStep, RegionPlan
-from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.mugraph import GraphKernel, LibraryKernel
 from mugraph.ir.ops import Kind, Op
 from mugraph.trace.region import LaxPiece, Range
 
@@ -46,19 +46,21 @@ def origins(plan: RegionPlan) -> dict[str, Origins]:
     kernels = iter(plan.mugraph.kernels)
     for step in plan.steps:
         if isinstance(step, KernelStep):
-            drawn = [kernel for _ in step.kernels if isinstance(kernel := next(kernels), GraphKernel)]
+            drawn = [next(kernels) for _ in step.kernels]
             found.update(_of_kernels(step.piece, drawn))
         else:
             found.update({next(kernels).name: Origins(call=(call.range,)) for call in step.calls})
     return found
 
 
-def _of_kernels(piece: LaxPiece, kernels: Sequence[GraphKernel]) -> dict[str, Origins]:
+def _of_kernels(piece: LaxPiece, kernels: Sequence[GraphKernel | LibraryKernel]) -> dict[str, Origins]:
     source = [value for value in _values(piece.program.ops, {}).values() if value.op.kind not in _UNMOVED]
     handed: dict[str, _Value] = {}
     written: dict[str, frozenset[str]] = {}  # tensor that an earlier kernel has written -> the program's operators
     found: dict[str, Origins] = {}
     for kernel in kernels:
+        if kernel.block is None:
+            continue
         values = _values(kernel.block.ops, handed)
         ops: dict[str, frozenset[str]] = {}  # value -> the program's operators
         tensors: dict[str, frozenset[str]] = {}
@@ -81,6 +83,7 @@ def _of_kernels(piece: LaxPiece, kernels: Sequence[GraphKernel]) -> dict[str, Or
         found[kernel.name] = Origins(
             {name: _places(piece, names) for name, names in ops.items()},
             {name: _places(piece, names) for name, names in tensors.items()},
+            _places(piece, _of_operands(kernel.block.ops[-1], ops)) if isinstance(kernel, LibraryKernel) else (),
         )
     return found
 

@@ -21,7 +21,8 @@ from mugraph.memory.renaming import canonical
 from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.options import Options
 from mugraph.plan_names import kernel_name, plan_name
-from mugraph.solve import Place, Tools, solve
+from mugraph.ranking import Place
+from mugraph.solve import Tools, solve
 from mugraph.store import Store
 from mugraph.store.keys import region_key
 from mugraph.trace.pieces import pieces
@@ -103,7 +104,7 @@ class RegionJob:
             self.tools.target,
             device=self.device.name if measuring else "",
             driver=(self.device.driver or "") if measuring else "",
-            space=f"{self.options.budget_s:g} s",
+            space=f"{self.options.budget_s:g} s, {self.options.max_kernels} kernels",
         )
         if key in self.tools.solved:
             known = recall(self.tools.solved[key], unit, place.name, self.tools.target, names)
@@ -114,7 +115,9 @@ class RegionJob:
             known = recall(document, unit, place.name, self.tools.target, names)
             if known is not None:
                 return known
-        found = yield from solve(unit, place, self.tools, self.options.budget_s, self.cancelled)
+        found = yield from solve(
+            unit, place, self.tools, self.options.budget_s, self.cancelled, max_kernels=self.options.max_kernels
+        )
         if not self.cancelled():
             self.tools.solved[key] = remember(found, names)
             if self.store is not None:

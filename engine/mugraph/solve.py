@@ -6,29 +6,30 @@ Part of the pipeline: it calls rooms in order and decides nothing they can decid
 from __future__ import annotations
 
 import contextlib
-import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.lower import lower_kernels
+from mugraph.codegen.names import Scope
 from mugraph.codegen.plain import FUNCTION, plain_source
 from mugraph.codegen.resize import program_sizes, reduced_kernels
-from mugraph.events import Another, Better, Event, FirstHit, PieceResult, Searching, SearchReport, Solution, Working
+from mugraph.events import Another, Event, PieceResult, Solution, Working
 from mugraph.executors.executor import Executor
 from mugraph.executors.spread import SpreadSearch
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
-from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
+from mugraph.optimizer.nodes import node_of
 from mugraph.optimizer.order import by_depth
-from mugraph.optimizer.thread_fusion import fuse_threads
+from mugraph.ranking import Place, ranked_candidates
 from mugraph.search.cost import estimate_library_us
-from mugraph.search.limits import Limits, NotSearchable
+from mugraph.search.kernel_graphs.limits import MAX_KERNELS
+from mugraph.search.limits import Limits
 from mugraph.search.neighbours import neighbours
 from mugraph.search.run import Search
-from mugraph.search.split_schedules import kernel_candidates
 from mugraph.search.splits import COMBINE
 from mugraph.store.keys import versions
 from mugraph.trace.region import LaxPiece
@@ -42,12 +43,8 @@ from mugraph.tune.tuner import MEASURED, Variant, input_specs, tune
 from mugraph.verify.float_test import FloatResult, FloatTester
 from mugraph.verify.sizes import resize
 from mugraph.verify.verdict import Verdict
-from mugraph.verify.verifier import verify_schedules, verify_topologies, verify_topology
+from mugraph.verify.verifier import verify_schedules
 
-VERIFIED = 6
-"""Distinct topologies, the best by estimate, that are verified and scheduled; the rest would not be chosen."""
-TRIED = 24
-"""Topologies verified at most: a search whose best two dozen are wrong has something worse than bad luck."""
 LARGEST_TILE = 32
 """Of kernels in the interpreter."""
 FLOAT_TRIED = 6
@@ -91,39 +88,26 @@ class Tools:
         return SpreadSearch(program, limits, self.executor, cancelled)
 
 
-@dataclass(frozen=True)
-class Place:
-    """Which search unit of which region events speak of. name: of the kernel."""
-
-    region: int
-    piece: int
-    pieces: int
-    function: str
-    name: str
-
-
-@dataclass(frozen=True)
-class _Ranked:
-    """Candidates whose topologies passed, best first, with their verdicts (same position)."""
-
-    candidates: tuple[tuple[Candidate, Verdict], ...]
-    report: SearchReport
-    reason: str | None = None
-
-
 def solve(
-    piece: LaxPiece, place: Place, tools: Tools, seconds: float, cancelled: Callable[[], bool] = lambda: False
+    piece: LaxPiece,
+    place: Place,
+    tools: Tools,
+    seconds: float,
+    cancelled: Callable[[], bool] = lambda: False,
+    *,
+    max_kernels: int = MAX_KERNELS,
 ) -> Generator[Event, None, PieceResult]:
     """Events, then the result. Never raises for a program that has no good kernel: the result says why."""
     tools.begin()
     trail = Trail(tools.target)
-    ranked = yield from _ranked(piece, place, tools, seconds, trail, cancelled)
+    ranked = yield from ranked_candidates(
+        piece, place, tools.search, tools.target, seconds, max_kernels, trail, cancelled
+    )
     if not ranked.candidates:
         return PieceResult(piece, None, ranked.report, ranked.reason, kernel=place.name, considered=trail.considered)
     rejected: Counter[str] = Counter()
-    variants = _lowered(
-        ranked.candidates, place.name, tools.target, rejected, MEASURED if tools.measurer else FLOAT_TRIED
-    )
+    most = MEASURED if tools.measurer else FLOAT_TRIED
+    variants = _lowered(ranked.candidates, piece.program, place.name, tools.target, rejected, most)
     if not variants:
         reason = f"no candidate can be written as a kernel: {_most_common(rejected)}"
         return PieceResult(piece, None, ranked.report, reason, rejected, kernel=place.name, considered=trail.considered)
@@ -136,100 +120,19 @@ def solve(
     return PieceResult(piece, solution, ranked.report, reason, rejected, kernel=place.name, considered=trail.considered)
 
 
-def _ranked(
-    piece: LaxPiece, place: Place, tools: Tools, seconds: float, trail: Trail, cancelled: Callable[[], bool]
-) -> Generator[Event, None, _Ranked]:
-    """Search, then the schedules of the best topologies, verified."""
-    began = time.monotonic()
-    program = piece.program
-    yield Searching(place.region, place.piece, place.pieces, place.function)
-    try:
-        search = tools.search(program, Limits(seconds=seconds), cancelled)
-    except NotSearchable as error:
-        return _Ranked((), SearchReport(total_s=time.monotonic() - began, complete=False), str(error))
-    blocks: list[BlockGraph] = []
-    verdicts: dict[tuple[int, ...], Verdict] = {}  # of a candidate's topology
-    early: dict[tuple[int, ...], Verdict] = {}  # of those looked at while the search runs; they decide nothing
-    first: float | None = None
-    told = began
-    for found in search.run():
-        blocks.append(found.block)
-        if first is None:
-            verdict = verdicts[(id(found.block.ops),)] = verify_topology(program, found.block)
-            if verdict.passed:
-                first = time.monotonic() - began
-                yield FirstHit(place.region, place.piece, found.block, first)
-        promising = trail.promising(found.block) if first is not None else None
-        if promising is not None:
-            key = promising.topology
-            early[key] = verdicts[key] if key in verdicts else verify_topology(program, found.block)
-            if early[key].passed:
-                yield from _told(trail, place, promising)
-        if time.monotonic() - told > 0.1:
-            told = time.monotonic()
-            yield Searching(place.region, place.piece, place.pieces, place.function, len(blocks), told - began)
-    stats = search.stats
-    every = kernel_candidates(blocks, tools.target)
-    passed: list[tuple[Candidate, Verdict]] = []
-    good: set[tuple[int, ...]] = set()
-    for candidate in every:
-        key = candidate.topology
-        if key not in verdicts:
-            if len(good) >= VERIFIED or len(verdicts) >= TRIED:
-                continue
-            yield Working(place.region, f"verifying {place.function}", len(good), VERIFIED)
-            verdicts[key] = early.get(key) or verify_topologies(
-                program, [(kernel.block, None) for kernel in candidate.kernels]
-            )
-        if not verdicts[key].passed:
-            continue
-        if first is None:
-            first = time.monotonic() - began
-            yield FirstHit(place.region, place.piece, candidate.block, first)
-        yield from _told(trail, place, candidate)
-        good.add(key)
-        passed.append((candidate, verdicts[key]))
-    report = SearchReport(
-        first,
-        time.monotonic() - began,
-        stats.topologies,
-        len(every),
-        stats.complete,
-        stats.complete_to,
-        stats.ended_by,
-        stats.pruned,
-    )
-    return _Ranked(tuple(passed), report, None if passed else _nothing(blocks, every, list(verdicts.values()), report))
-
-
-def _told(trail: Trail, place: Place, candidate: Candidate) -> Generator[Event, None, None]:
-    met = trail.add(candidate)
-    if met is not None:
-        considered, better = met
-        yield (Better if better else Another)(place.region, place.piece, place.name, considered)
-
-
-def _nothing(
-    blocks: Sequence[BlockGraph], every: Sequence[Candidate], verdicts: Sequence[Verdict], report: SearchReport
-) -> str:
-    """Why there is no candidate, in one sentence."""
-    if not blocks:
-        end = f"all of up to {report.complete_to} operators were searched; it ended by {report.ended_by}"
-        return f"no single kernel that computes it was found ({end})"
-    if not every:
-        return f"none of the {len(blocks)} kernels found fits on the device"
-    wrong = next((verdict.reason for verdict in verdicts if not verdict.passed), None)
-    return f"none of the kernels found passed verification ({wrong})"
-
-
 def _lowered(
-    ranked: Sequence[tuple[Candidate, Verdict]], name: str, target: Target, rejected: Counter[str], most: int
+    ranked: Sequence[tuple[Candidate, Verdict]],
+    program: TensorProgram,
+    name: str,
+    target: Target,
+    rejected: Counter[str],
+    most: int,
 ) -> list[tuple[Variant, Verdict]]:
     """The best candidates that can be written, renamed for their kernel."""
     variants: list[tuple[Variant, Verdict]] = []
     for candidate, verdict in ranked:
         try:
-            variants.append((_variant(_named(candidate, name), target), verdict))
+            variants.append((_variant(_named(candidate, name), program, target), verdict))
         except Rejected as error:
             rejected[str(error)] += 1
         if len(variants) == most:
@@ -238,14 +141,29 @@ def _lowered(
 
 
 def _named(candidate: Candidate, name: str) -> Candidate:
-    """Its kernels renamed, the one that finishes it after it."""
-    then = _named(candidate.then, f"{name}_{COMBINE}") if candidate.then is not None else None
-    return replace(candidate, block=by_depth(replace(candidate.block, name=name)), then=then)
+    """Its kernels renamed: those after the first by what they finish, or by the value they compute."""
+    taken = Scope([name])
+
+    def renamed(kernel: Candidate, own: str) -> Candidate:
+        then = None
+        if kernel.then is not None:
+            block = kernel.then.block
+            finishes = block.name == f"{kernel.block.name}_{COMBINE}"
+            stored = next(op.inputs[0] for op in block.ops if op.kind is Kind.STORE)
+            then = renamed(kernel.then, taken.unique(f"{own}_{COMBINE}" if finishes else f"{name}_{stored}"))
+        block = replace(kernel.block, name=own)
+        return replace(kernel, block=block if kernel.schedule.library else by_depth(block), then=then)
+
+    return renamed(candidate, name)
 
 
-def _variant(candidate: Candidate, target: Target) -> Variant:
+def _variant(candidate: Candidate, program: TensorProgram, target: Target) -> Variant:
     """Raises codegen's Rejected."""
-    return Variant(candidate, lower_kernels(_scheduled(candidate), target=target))
+    return Variant(candidate, lower_kernels(_scheduled(candidate), target=target, outputs=_outputs(program)))
+
+
+def _outputs(program: TensorProgram) -> list[str]:
+    return [tensor.name for tensor in program.outputs.values()]
 
 
 def _scheduled(candidate: Candidate) -> list[tuple[BlockGraph, Schedule]]:
@@ -268,7 +186,7 @@ def _measured(
         found: list[Variant] = []
         for candidate in neighbours(variant.candidate, tools.target):
             with contextlib.suppress(Rejected):
-                found.append(_variant(candidate, tools.target))
+                found.append(_variant(candidate, piece.program, tools.target))
         return found
 
     ranked = [variant for variant, _ in variants]
@@ -327,7 +245,7 @@ def _tested(
             program = piece.program
         else:
             try:
-                kernel = lower_kernels(kernels, target=tools.target)
+                kernel = lower_kernels(kernels, target=tools.target, outputs=_outputs(program))
             except Rejected as error:
                 rejected[f"at reduced sizes: {error}"] += 1
                 continue
@@ -359,10 +277,7 @@ def _solution(
     measured_us: float | None,
     plain_us: float | None = None,
 ) -> Solution:
-    kernel, *then = (
-        GraphKernel(one.block.name, one.block, one.schedule, fuse_threads(one.block))
-        for one in variant.candidate.kernels
-    )
+    kernel, *then = (node_of(one.block, one.schedule) for one in variant.candidate.kernels)
     estimate_us = variant.candidate.estimate_us
     return Solution(kernel, source, verdict, estimate_us, library_us, measured_us, plain_us, tuple(then))
 

@@ -80,7 +80,9 @@ def _words(candidate: Candidate) -> str:
 
 
 def _kernel_words(candidate: Candidate) -> str:
-    """`grid n/64, b/16: 64 blocks; for h: 4 × 256; 4 warps, 3 stages`."""
+    """`grid n/64, b/16: 64 blocks; for h: 4 × 256; 4 warps, 3 stages`, or `library product`."""
     block, schedule = candidate.block, candidate.schedule
+    if schedule.library:
+        return "library product"
     loops = [loop_words(axis, block, schedule) for axis in schedule.loops]
     return "; ".join([grid_words(GraphKernel(block.name, block, schedule)), *loops, launch_words(schedule)])

@@ -17,7 +17,8 @@ from mugraph.events import Done, PieceResult, RegionResult, Solution
 from mugraph.ir.ops import Kind
 from mugraph.ir.target import TARGETS, Target
 from mugraph.pipeline import Options, run
-from mugraph.solve import Place, Tools, solve
+from mugraph.ranking import Place
+from mugraph.solve import Tools, solve
 from mugraph.trace.region import LaxPiece
 from mugraph.verify.float_test import FloatTester
 from mugraph.verify.sizes import resize

@@ -45,7 +45,7 @@ def compile_for(source: KernelSource, capability: int) -> Compiled:
     line when it refuses.
     """
     if source.parts:
-        return _together([compile_for(part, capability) for part in source.parts])
+        return _together([compile_for(part, capability) for part in source.parts if part.library is None])
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource

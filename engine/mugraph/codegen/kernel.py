@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mugraph.ir.library import LibraryCall
 from mugraph.ir.tensors import Tensor
 
 
@@ -37,6 +38,7 @@ class KernelSource:
     inputs, outputs: tensors in the order of `pointers`; outputs are allocated contiguous by the launcher
     launcher:   text of `def launch_<name>(<inputs>) -> output | tuple of outputs` (torch.empty, then the launch)
     unfinished: of a kernel that another one finishes: what that one is lowered with
+    library:    of a pre-defined kernel: the PyTorch call that computes it; it has no @triton.jit function then
     parts:      where several kernels run one after the other: each of them; `jit` then holds all their functions,
                 `launcher` launches all and keeps to itself what they hand over, `pointers` to `num_stages` are the
                 first one's
@@ -54,6 +56,7 @@ class KernelSource:
     num_stages: int
     launcher: str
     unfinished: Unfinished = field(default_factory=Unfinished)
+    library: LibraryCall | None = None
     parts: tuple[KernelSource, ...] = ()
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.names import RESERVED, Scope
@@ -12,22 +12,28 @@ TORCH_TYPE = {"f16": "torch.float16", "bf16": "torch.bfloat16", "f32": "torch.fl
 _WIDTH = 100
 
 
-def borders(kernels: Sequence[KernelSource]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """Inputs and outputs of kernels that run one after the other: what one stores for another is neither."""
+def borders(
+    kernels: Sequence[KernelSource], kept: Collection[str] = ()
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Inputs and outputs of kernels that run one after the other: what one stores for another is neither, but for the
+    outputs in `kept`."""
     made = {tensor.name for kernel in kernels for tensor in kernel.outputs}
     read = {tensor.name for kernel in kernels for tensor in kernel.inputs}
     inputs = {tensor.name: tensor for kernel in kernels for tensor in kernel.inputs if tensor.name not in made}
-    outputs = {tensor.name: tensor for kernel in kernels for tensor in kernel.outputs if tensor.name not in read}
+    stored = (tensor for kernel in kernels for tensor in kernel.outputs)
+    outputs = {tensor.name: tensor for tensor in stored if tensor.name not in read or tensor.name in kept}
     return tuple(inputs.values()), tuple(outputs.values())
 
 
-def launcher_text(name: str, kernels: Sequence[KernelSource]) -> str:
+def launcher_text(name: str, kernels: Sequence[KernelSource], kept: Collection[str] = ()) -> str:
     """`def launch_<name>(<inputs>)` -> the output, or a tuple of the outputs.
+
+    kept: outputs that are returned though a kernel reads them again
 
     What one kernel hands to the next is allocated by each call, from PyTorch's allocator, so that calls on several
     streams and captured ones do not share it.
     """
-    inputs, outputs = borders(kernels)
+    inputs, outputs = borders(kernels, kept)
     if not inputs:
         raise Rejected("the kernel has no inputs.")
     scope = Scope(RESERVED)
@@ -42,6 +48,9 @@ def launcher_text(name: str, kernels: Sequence[KernelSource]) -> str:
         place = f"{device}, dtype={TORCH_TYPE[tensor.dtype]}"
         lines.append(f"    {called[tensor.name]} = torch.empty({size}, {place})")
     for kernel in kernels:
+        if kernel.library is not None:
+            lines.append(f"    {kernel.library.text(called)}")
+            continue
         named = [f"{key}={value!r}" for key, value in kernel.constexprs.items()]
         lines.append(f"    {kernel.function}[{kernel.grid}](")
         lines.append(f"        {', '.join(called[tensor.name] for tensor in (*kernel.inputs, *kernel.outputs))},")

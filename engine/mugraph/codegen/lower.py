@@ -6,7 +6,7 @@ The steps, each in its own file of `mugraph.codegen.tile`: axes → nodes → di
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from mugraph.codegen.kernel import KernelSource, Rejected, Unfinished
@@ -25,30 +25,64 @@ from mugraph.codegen.tile.shared import check_shared, shared_estimate
 from mugraph.codegen.tile.softmax import safe_softmax
 from mugraph.codegen.tile.text import Item, Printer, prune
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.library import library_call
 from mugraph.ir.target import Target
 from mugraph.ir.tensors import contiguous_strides
 
 
-def lower_kernels(kernels: Sequence[tuple[BlockGraph, Schedule]], *, target: Target | None = None) -> KernelSource:
+def lower_kernels(
+    kernels: Sequence[tuple[BlockGraph, Schedule]], *, target: Target | None = None, outputs: Collection[str] = ()
+) -> KernelSource:
     """Kernels that run one after the other, as one source that is named after the first and launches all.
 
-    Each may hand sums to the next that it leaves unfinished. Raises Rejected as `lower` does.
+    Each may hand sums to a later one that it leaves unfinished. Raises Rejected as `lower` does.
+
+    outputs: tensors that are returned though a later kernel reads them
     """
     parts: list[KernelSource] = []
     handed = Unfinished()
     for number, (block, schedule) in enumerate(kernels):
-        last = number == len(kernels) - 1
-        parts.append(lower(block, schedule, target=target, finishes=handed, unfinished=not last))
+        if schedule.library:
+            parts.append(_library(block, handed))
+            continue
+        read_later = {tensor.name for other, _ in kernels[number + 1 :] for tensor in other.inputs}
+        finished = not read_later.issuperset(tensor.name for tensor in block.outputs)
+        parts.append(lower(block, schedule, target=target, finishes=handed, unfinished=not finished))
+        if any(left in outputs for left in parts[-1].unfinished.degrees):
+            raise Rejected(f"{block.name} leaves an output of the program relative to a maximum.")
         handed = _both(handed, parts[-1].unfinished)
     if len(parts) == 1:
         return parts[0]
-    inputs, outputs = borders(parts)
+    inputs, stored = borders(parts, outputs)
     sizes = {axis: size for part in parts for axis, size in part.sizes.items()}
-    jit = "\n\n\n".join(part.jit for part in parts)
-    launcher = launcher_text(parts[0].name, parts)
-    return replace(
-        parts[0], jit=jit, inputs=inputs, outputs=outputs, sizes=sizes, launcher=launcher, parts=tuple(parts)
+    jit = "\n\n\n".join(part.jit for part in parts if part.jit)
+    launcher = launcher_text(parts[0].name, parts, outputs)
+    return replace(parts[0], jit=jit, inputs=inputs, outputs=stored, sizes=sizes, launcher=launcher, parts=tuple(parts))
+
+
+def _library(block: BlockGraph, handed: Unfinished) -> KernelSource:
+    """A pre-defined kernel: a PyTorch call in the launcher. Raises Rejected where none computes the block graph."""
+    call = library_call(block)
+    if call is None:
+        raise Rejected(f"no library call computes {block.name} without a copy.")
+    for tensor in block.inputs:
+        if handed.degrees.get(tensor.name):
+            raise Rejected(f"{tensor.name} is relative to a maximum, of which {call.function} knows nothing.")
+    source = KernelSource(
+        name=block.name,
+        jit="",
+        pointers=(),
+        constexprs={},
+        grid=(1, 1, 1),
+        inputs=block.inputs,
+        outputs=block.outputs,
+        sizes=block.sizes,
+        num_warps=1,
+        num_stages=1,
+        launcher="",
+        library=call,
     )
+    return replace(source, launcher=launcher_text(block.name, [source]))
 
 
 def lower(
@@ -79,10 +113,9 @@ def lower(
     dims = tile_dims(nodes, plan)
     order = _order(block, nodes, plan, dims, schedule.swap)
     softmax = safe_softmax(nodes, plan, varying(nodes, plan), unfinished=unfinished)
-    block, softmax, left = with_maxima(block, softmax)
+    block, softmax, left = with_maxima(block, softmax, {tensor.name for tensor in handed.maxima})
     facts = analyse(softmax.nodes, plan, {tensor.name: tensor for tensor in block.tensors}, handed.storage)
-    if unfinished:
-        left = replace(left, storage=storage_of(block, facts, softmax.nodes))
+    left = replace(left, storage=storage_of(block, facts, softmax.nodes))
     if target is not None:
         check_shared(shared_estimate(block, softmax.nodes, facts, plan, dims, schedule), target)
 

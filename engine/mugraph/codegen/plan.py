@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mugraph.ir.mugraph import GraphKernel, MuGraph
+from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.trace.region import LaxPiece, PlainPiece, Region
 from mugraph.verify.verdict import Verdict
 
 
 @dataclass(frozen=True)
 class KernelStep:
-    """A Lax piece of the region computed by a generated kernel, and those after it that finish what it leaves. One
-    source, named after the first, launches all."""
+    """A Lax piece of the region computed by a kernel graph: a kernel, and those that run after it. One source, named
+    after the first, launches all."""
 
     piece: LaxPiece
-    kernel: GraphKernel
+    kernel: GraphKernel | LibraryKernel
     verdict: Verdict
-    then: tuple[GraphKernel, ...] = ()
+    then: tuple[GraphKernel | LibraryKernel, ...] = ()
 
     @property
-    def kernels(self) -> tuple[GraphKernel, ...]:
+    def kernels(self) -> tuple[GraphKernel | LibraryKernel, ...]:
         """In the order they run."""
         return (self.kernel, *self.then)
 

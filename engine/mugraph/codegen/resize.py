@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
+from math import lcm, prod
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.masks import resized_all
@@ -50,7 +50,25 @@ def reduced_kernels(
             else:
                 tiled[axis] = max(tiled.get(axis, 0), _tiled(size, tile, min(tile, largest_tile)))
     sizes = {**held, **tiled}
+    _join(sizes, kernels)
     return [_at(block, schedule, {a: sizes[a] for a in block.sizes}, largest_tile) for block, schedule in kernels]
+
+
+def _join(sizes: dict[str, int], kernels: Sequence[tuple[BlockGraph, Schedule]]) -> None:
+    """Where kernels cut one dimension into axes in different ways, they are as long: the last axis of each grows."""
+    ways: dict[tuple[str, int], set[tuple[str, ...]]] = {}
+    for block, _ in kernels:
+        for tensor in block.tensors:
+            for position, dim in enumerate(tensor.dims):
+                ways.setdefault((tensor.name, position), set()).add(dim)
+    different = [sorted(cuts) for cuts in ways.values() if len(cuts) > 1]
+    for _ in range(len(different) + 1):  # an axis that grows may be in another dimension too
+        for cuts in different:
+            before = [prod(sizes[axis] for axis in cut[:-1]) for cut in cuts]
+            longest = max(prod(sizes[axis] for axis in cut) for cut in cuts)
+            length = -(-longest // lcm(*before)) * lcm(*before)
+            for cut, others in zip(cuts, before, strict=True):
+                sizes[cut[-1]] = length // others
 
 
 def program_sizes(program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]]) -> dict[str, int]:

@@ -47,6 +47,8 @@ def evidence(plan: RegionPlan, kernels: Mapping[str, KernelSource], speed: Speed
 
 
 def _kernel_lines(kernel: KernelSource) -> list[str]:
+    if kernel.library is not None:
+        return [f"  library   {kernel.name}: {kernel.library.shown}"]
     grid = " x ".join(map(str, kernel.grid))
     warps = "1 warp" if kernel.num_warps == 1 else f"{kernel.num_warps} warps"
     stages = "1 stage" if kernel.num_stages == 1 else f"{kernel.num_stages} stages"

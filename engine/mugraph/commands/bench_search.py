@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
@@ -22,6 +23,7 @@ from mugraph.executors.spread import SpreadSearch
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
+from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.limits import Limits, NotSearchable
 from mugraph.search.run import Search
 from mugraph.search.split_schedules import kernel_candidates
@@ -108,7 +110,10 @@ def searched_in(trace: Trace, paper: Paper) -> Iterator[TensorProgram]:
 def searched(
     program: TensorProgram, forms: Sequence[Form], target: Target, budget_s: float, executor: Executor | None
 ) -> Result:
-    """Search, verify the first hit, schedule; then look for the forms, which is not timed. Raises NotSearchable."""
+    """Search, verify the first hit, schedule, and kernel graphs; then look for the forms, which is not timed.
+
+    Raises NotSearchable.
+    """
     began, began_cpu = time.monotonic(), time.process_time()
     limits = Limits(seconds=budget_s)
     search = Search(program, limits) if executor is None else SpreadSearch(program, limits, executor)
@@ -119,6 +124,10 @@ def searched(
         if first is None and verify_topology(program, found.block).passed:
             first = time.monotonic() - began
     candidates = kernel_candidates(blocks, target)
+    left = budget_s - (time.monotonic() - began)
+    graphs = KernelGraphs(program, target, blocks=blocks, candidates=candidates, seconds=left)
+    several = [found.candidates for found in graphs.run()]
+    candidates += [candidate for found in several for candidate in found]
     spent, cpu, stats = time.monotonic() - began, time.process_time() - began_cpu, search.stats
     report = SearchReport(
         first,
@@ -130,14 +139,20 @@ def searched(
         stats.ended_by,
         stats.pruned,
     )
-    named = tuple(form.name for form in forms if is_among(form, program, blocks))
+    chains = [tuple(kernel.block for kernel in found[0].kernels) for found in several]
+    named = tuple(form.name for form in forms if is_among(form, program, blocks, chains))
     return Result(report, cpu, named, tuple(form.name for form in forms if form.name not in named))
 
 
-def is_among(form: Form, program: TensorProgram, blocks: Sequence[BlockGraph]) -> bool:
-    """Is a topology, or a split of one, of this form and equal to the program?"""
+def is_among(
+    form: Form,
+    program: TensorProgram,
+    blocks: Sequence[BlockGraph],
+    graphs: Sequence[tuple[BlockGraph, ...]] = (),
+) -> bool:
+    """Is a topology, a split of one, or a kernel graph of this form and equal to the program?"""
     tried = 0
-    for kernels in split(blocks) if form.handed else ((block,) for block in blocks):
+    for kernels in chain(graphs, split(blocks)) if form.handed else ((block,) for block in blocks):
         if not form.matches(kernels):
             continue
         if verify_topologies(program, [(kernel, None) for kernel in kernels]).passed:

@@ -2,7 +2,8 @@
 
 A form is written as an expression of the last kernel's output: `div(accum[h](dot[h](_, w)), sqrt(~sum[h](mul(x, x))))`.
 Letters without arguments stand for one value each, letters in brackets for one axis each, `_` for any value, `~` for
-what follows with constants added, multiplied or divided by on top of it (a scale, an epsilon).
+what follows with constants added, multiplied or divided by on top of it (a scale, an epsilon). ` | ` between whole
+expressions: any of them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Form:
         return any(
             self._handed(first, last, bound) if self.handed else self._rooted(last, bound)
             for stored in last.stored.values()
-            for bound in last.match(stored, parsed(self.output), {})
+            for bound in last.match_any(stored, self.output, {})
         )
 
     def _handed(self, first: _Graph, last: _Graph, bound: Bound) -> bool:
@@ -52,7 +53,7 @@ class Form:
             stored = first.stored.get(last.ops[bound[variable]].tensor)
             if stored is None:
                 return False
-            found = [more for known in found for more in first.match(stored, parsed(pattern), known)]
+            found = [more for known in found for more in first.match_any(stored, pattern, known)]
         return any(self._rooted(first, known) for known in found)
 
     def _rooted(self, graph: _Graph, bound: Bound) -> bool:
@@ -103,6 +104,10 @@ class _Graph:
     def __init__(self, block: BlockGraph) -> None:
         self.ops: dict[str, Op] = {op.name: op for op in block.ops}
         self.stored = {op.tensor: op.inputs[0] for op in block.ops if op.kind is Kind.STORE}
+
+    def match_any(self, value: str, patterns: str, bound: Bound) -> Iterator[Bound]:
+        for pattern in patterns.split(" | "):
+            yield from self.match(value, parsed(pattern), bound)
 
     def match(self, value: str, pattern: Pattern, bound: Bound) -> Iterator[Bound]:
         """Every way to extend `bound` so that the value is what the pattern says."""

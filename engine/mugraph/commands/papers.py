@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from mugraph.commands.forms import Form
 
 _SUMS = "accum[h](sum[h](mul(x, x)))"
+_ROOT = "sqrt(~sum[h](mul(x, x)))"
 _RMSNORM = (
     Form("RMSNorm and MatMul in one kernel (Mirage, Figure 3b)", f"div(accum[h](dot[h](_, _)), sqrt(~{_SUMS}))"),
     Form(
         "RMSNorm and MatMul, split across the grid",
         "div(sum[s](a), sqrt(~sum[s](b)))",
         {"a": "accum[p](dot[p](_, _))", "b": "accum[p](sum[p](mul(x, x)))"},
+    ),
+    Form(
+        "RMSNorm and MatMul as two kernels",
+        "accum[h](dot[h](a, w)) | dot[h](a, w)",
+        {"a": f"mul(div(x, {_ROOT}), g) | div(mul(x, g), {_ROOT}) | mul(x, div(g, {_ROOT})) | div(x, {_ROOT})"},
     ),
 )
 _FLASH = "div(accum[n](dot[n](exp(s), v)), accum[n](sum[n](exp(s))))"
@@ -31,6 +37,7 @@ _QKNORM = (
     Form("QKNorm and attention, split across the grid", "div(sum[s](a), sum[s](b))", _PARTS, {"s": 2}),
 )
 _GATED = "mul(accum[h](dot[h](x, w)), silu(accum[h](dot[h](x, u))))"
+_CONCAT = "accum[h](add(dot[h](x, w), dot[r](dot[h](x, a), b)))"
 _LORA = "add(accum[h](dot[h](x, w)), dot[r](accum[h](dot[h](x, a)), b))"
 _MLP = Form(
     "MLP: part of the first product's sum in the first kernel, the rest in the second (Mirage v1, Figure 10b)",
@@ -60,7 +67,10 @@ PROGRAMS: dict[str, Paper] = {
     "LoRA": Paper(
         "lora",
         "lora",
-        (Form("LoRA in one kernel, one loop (Mirage, Figure 9b; products are added, not joined)", _LORA),),
+        (
+            Form("LoRA in one kernel, one loop, products added after it", _LORA),
+            Form("LoRA in one kernel, the products of an iteration in one accumulator (Mirage, Figure 9b)", _CONCAT),
+        ),
     ),
     "nTrans": Paper("norm_transformer", "norm_transformer", (Form("nTrans in one kernel", "div(_, sqrt(_))"),)),
     "GQA": Paper("gqa_attention", "gqa_attention", _ATTENTION),

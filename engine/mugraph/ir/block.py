@@ -82,6 +82,8 @@ class Schedule:
            flattened by codegen. Axes of an output that are neither grid nor loop are whole.
     loops: loop axis -> tile
     swap:  compute dots transposed (operand swap for few rows, lowering.md)
+    library: computed by a pre-defined kernel, one PyTorch call (ir/library.py), in place of a generated one: nothing
+             else here is of any meaning then
     """
 
     grid: tuple[tuple[str, int], ...]
@@ -89,6 +91,7 @@ class Schedule:
     swap: bool = False
     num_warps: int = 4
     num_stages: int = 3
+    library: bool = False
 
     def tile(self, axis: str, size: int) -> int:
         """Elements of `axis` in one tile: the grid or loop tile, else all of it."""
@@ -109,8 +112,9 @@ class Schedule:
 class Candidate:
     """A topology with a schedule, and the cost model's estimate of its time in microseconds (an estimate, always).
 
-    then:        the kernel that runs after this one and finishes what it leaves in device memory (a reduction that is
-                 split across the grid needs one); None where this one writes the program's outputs
+    then:        the kernel of a kernel graph that runs after this one: it finishes what this one leaves in memory (a
+                 reduction that is split across the grid), or computes another value, from the program's inputs and what
+                 any kernel before it has stored; None for the last one
     estimate_us: of this kernel and all that follow it
     """
 

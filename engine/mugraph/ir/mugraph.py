@@ -38,13 +38,16 @@ class GraphKernel:
 class LibraryKernel:
     """A pre-defined kernel: one PyTorch call (cuBLAS, cuDNN, or an operator no rule covers).
 
-    call: the call as it is shown to a person, e.g. "torch.cat((a, b), dim=-1)"
+    call:  the call as it is shown to a person, e.g. "torch.cat((a, b), dim=-1)"
+    block: what it computes, without tiles, where a search chose it: then it can be verified. None for a call that the
+           user's code makes
     """
 
     name: str
     call: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    block: BlockGraph | None = None
 
 
 @dataclass(frozen=True)

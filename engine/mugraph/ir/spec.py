@@ -60,8 +60,11 @@ def check_candidate(
 def check_mugraph(mugraph: MuGraph, target: Target | None = None, *, passes: int = 1) -> list[str]:
     """A kernel graph, and every block graph and thread graph in it."""
     violations = list(mugraph_violations(mugraph))
-    for kernel in (kernel for kernel in mugraph.kernels if isinstance(kernel, GraphKernel)):
-        inside = check_candidate(kernel.block, kernel.schedule, target, passes=passes)
+    for kernel in mugraph.kernels:
+        if isinstance(kernel, GraphKernel):
+            inside = check_candidate(kernel.block, kernel.schedule, target, passes=passes)
+        else:
+            inside = check_block(kernel.block) if kernel.block is not None else []
         violations += [f"kernel {kernel.name}: {violation}" for violation in inside]
     return violations
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mugraph.ir.mugraph import GraphKernel, MuGraph, ThreadGraph
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.library import library_call
+from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph, ThreadGraph
 from mugraph.ir.ops import ELEMENTWISE, Kind
 from mugraph.ir.spec_ops import tensor_violations
 
@@ -33,10 +35,15 @@ def mugraph_violations(mugraph: MuGraph) -> Iterator[str]:
             if name in written:
                 yield f"kernel {kernel.name} writes {name}, which is an input or already written"
         written.update(writes)
+        if kernel.block is not None:
+            yield from _border_violations(mugraph, kernel.name, kernel.block)
         if is_graph:
-            yield from _border_violations(mugraph, kernel)
+            if kernel.schedule.library:
+                yield f"kernel {kernel.name} is scheduled as a library kernel"
             for thread in kernel.threads:
                 yield from _thread_violations(kernel, thread)
+        elif kernel.block is not None:
+            yield from _library_violations(kernel, kernel.block)
     for name in mugraph.outputs:
         if name in names and name not in written:
             yield f"nothing writes output {name}"
@@ -48,17 +55,33 @@ def _same_memory(mugraph: MuGraph, one: str, other: str) -> bool:
     return one == other or (bool(sources.get(one)) and sources.get(one) == sources.get(other))
 
 
-def _border_violations(mugraph: MuGraph, kernel: GraphKernel) -> Iterator[str]:
+def _library_violations(kernel: LibraryKernel, block: BlockGraph) -> Iterator[str]:
+    """What a library kernel is said to compute is computed from its inputs, without tiles."""
+    if block.loops:
+        yield f"library kernel {kernel.name} has a loop"
+    call = library_call(block)
+    if call is None or call.shown != kernel.call:
+        computed = call.shown if call is not None else "what no library call does"
+        yield f"library kernel {kernel.name} computes {computed}, not {kernel.call}"
+    reads, writes = ({tensor.name for tensor in tensors} for tensors in (block.inputs, block.outputs))
+    if reads != set(kernel.inputs) or writes != set(kernel.outputs):
+        yield (
+            f"library kernel {kernel.name} computes {sorted(writes)} from {sorted(reads)}, "
+            f"not {sorted(kernel.outputs)} from {sorted(kernel.inputs)}"
+        )
+
+
+def _border_violations(mugraph: MuGraph, kernel: str, block: BlockGraph) -> Iterator[str]:
     """A kernel may name axes in its own way; the memory behind a tensor is the kernel graph's."""
     known = {tensor.name: tensor for tensor in mugraph.tensors}
-    for inner in kernel.block.tensors:
+    for inner in block.tensors:
         outer = known.get(inner.name)
-        if outer is None or not (set(inner.axes) <= set(kernel.block.sizes) and set(outer.axes) <= set(mugraph.sizes)):
+        if outer is None or not (set(inner.axes) <= set(block.sizes) and set(outer.axes) <= set(mugraph.sizes)):
             continue
-        seen = (inner.dtype, inner.shape(kernel.block.sizes), inner.strides)
+        seen = (inner.dtype, inner.shape(block.sizes), inner.strides)
         real = (outer.dtype, outer.shape(mugraph.sizes), outer.strides)
         if seen != real:
-            yield f"kernel {kernel.name} takes {inner.name} to be {_shown(*seen)}; it is {_shown(*real)}"
+            yield f"kernel {kernel} takes {inner.name} to be {_shown(*seen)}; it is {_shown(*real)}"
 
 
 def _shown(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> str:

@@ -67,7 +67,7 @@ def parse_mugraph(text: str) -> MuGraph:
     kernels: list[GraphKernel | LibraryKernel] = []
     while lines.has("kernel", "library"):
         is_graph = lines.has("kernel")
-        kernels.append(_kernel(lines, sizes, tensors) if is_graph else _library(lines.take("library")))
+        kernels.append(_kernel(lines, sizes, tensors) if is_graph else _library(lines, sizes, tensors))
     lines.end()
     return MuGraph(name, sizes, tuple(tensors.values()), _names(inputs), _names(tail[3:]), tuple(kernels))
 
@@ -318,10 +318,31 @@ def _loops(lines: _Lines) -> tuple[tuple[Loop, ...], dict[str, int]]:
     return loops, reader.tiles
 
 
-def _library(line: Line) -> LibraryKernel:
-    name, inputs, tail = line.match(CALL, line.rest, "a library kernel").groups()
+def _library(lines: _Lines, outer: dict[str, int], known: Mapping[str, Tensor]) -> LibraryKernel:
+    """Operators below it, if any, say what it computes."""
+    line = lines.take("library")
+    name, called, tail = line.match(CALL, line.rest, "a library kernel").groups()
     found = line.match(re.compile(r'-> (.*?) = (".*")'), tail or "", '`-> outputs = "call"`')
-    return LibraryKernel(name, _string(line, found[2]), _names(inputs), _names(found[1]))
+    call, inputs, outputs = _string(line, found[2]), _names(called), _names(found[1])
+    if not lines.has("axes", "tensor", ""):
+        return LibraryKernel(name, call, inputs, outputs)
+    sizes, tensors = _borders(line, lines, (*inputs, *outputs), outer, known)
+    body = _body(lines)
+    block = BlockGraph(name, sizes, tensors, tuple(placed.op for placed in body))
+    _check_derived(block, None, body)
+    return LibraryKernel(name, call, inputs, outputs, block)
+
+
+def _borders(
+    head: Line, lines: _Lines, names: tuple[str, ...], outer: dict[str, int], known: Mapping[str, Tensor]
+) -> tuple[dict[str, int], tuple[Tensor, ...]]:
+    """A kernel's own axes and tensors, or the kernel graph's."""
+    sizes = _axes(lines) if lines.has("axes") else outer
+    own = _tensors(lines, sizes)
+    for name in names:
+        if name not in own and name not in known:
+            head.fail(f"there is no tensor {name}")
+    return sizes, tuple(own.get(name) or known[name] for name in names)
 
 
 def _string(line: Line, text: str) -> str:
@@ -334,13 +355,7 @@ def _string(line: Line, text: str) -> str:
 def _kernel(lines: _Lines, outer: dict[str, int], known: Mapping[str, Tensor]) -> GraphKernel:
     head = lines.take("kernel")
     name, called, tail = head.match(CALL, head.rest, "a kernel: `name(tensors)`").groups()
-    sizes = _axes(lines) if lines.has("axes") else outer
-    own = _tensors(lines, sizes)
-    tensors: list[Tensor] = []
-    for tensor in _names(called):
-        if tensor not in own and tensor not in known:
-            head.fail(f"there is no tensor {tensor}")
-        tensors.append(own.get(tensor) or known[tensor])
+    sizes, tensors = _borders(head, lines, _names(called), outer, known)
     grid = _grid(lines.take("grid")) if lines.has("grid") else ()
     loops, tiles = _loops(lines)
     launch = lines.take("launch")
@@ -348,7 +363,7 @@ def _kernel(lines: _Lines, outer: dict[str, int], known: Mapping[str, Tensor]) -
     schedule = Schedule(grid, tiles, bool(swap), int(warps), int(stages))
     body = _body(lines)
     block_name = (tail or f"block {name}").removeprefix("block ")
-    block = BlockGraph(block_name, sizes, tuple(tensors), tuple(placed.op for placed in body), loops)
+    block = BlockGraph(block_name, sizes, tensors, tuple(placed.op for placed in body), loops)
     _check_derived(block, schedule, body)
     return GraphKernel(name, block, schedule, tuple(_threads(lines, block)))
 

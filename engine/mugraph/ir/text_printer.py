@@ -104,6 +104,9 @@ def _mugraph(mugraph: MuGraph) -> Iterator[str]:
         if isinstance(kernel, LibraryKernel):
             call = json.dumps(kernel.call, ensure_ascii=False)
             yield f"  library {kernel.name}({', '.join(kernel.inputs)}) -> {', '.join(kernel.outputs)} = {call}"
+            if kernel.block is not None:
+                yield from _borders(kernel.block, mugraph)
+                yield from _operators(kernel.block, None, "    ")
         else:
             yield from _kernel(kernel, mugraph)
 
@@ -112,13 +115,7 @@ def _kernel(kernel: GraphKernel, mugraph: MuGraph) -> Iterator[str]:
     block, schedule = kernel.block, kernel.schedule
     called = "" if block.name == kernel.name else f" block {block.name}"
     yield f"  kernel {kernel.name}({', '.join(tensor.name for tensor in block.tensors)}){called}"
-    # Names of axes belong to a kernel; they are shown where they differ from the kernel graph's.
-    if block.sizes != mugraph.sizes:
-        yield from ("  " + line for line in _axes(block.sizes))
-    known = {tensor.name: format_tensor(tensor, mugraph.sizes) for tensor in mugraph.tensors}
-    for tensor in block.tensors:
-        if known.get(tensor.name) != (line := format_tensor(tensor, block.sizes)):
-            yield f"    tensor {line}"
+    yield from _borders(block, mugraph)
     if schedule.grid:
         yield "    grid " + ", ".join(f"{axis}/{tile}" for axis, tile in schedule.grid)
     if block.loops:
@@ -128,6 +125,16 @@ def _kernel(kernel: GraphKernel, mugraph: MuGraph) -> Iterator[str]:
     for thread in kernel.threads:
         ops = ", ".join(op.name for op in thread.ops)
         yield f"    thread {thread.name}({', '.join(thread.inputs)}) = {ops}"
+
+
+def _borders(block: BlockGraph, mugraph: MuGraph) -> Iterator[str]:
+    """Names of axes belong to a kernel; they are shown where they differ from the kernel graph's."""
+    if block.sizes != mugraph.sizes:
+        yield from ("  " + line for line in _axes(block.sizes))
+    known = {tensor.name: format_tensor(tensor, mugraph.sizes) for tensor in mugraph.tensors}
+    for tensor in block.tensors:
+        if known.get(tensor.name) != (line := format_tensor(tensor, block.sizes)):
+            yield f"    tensor {line}"
 
 
 def _operators(block: BlockGraph, schedule: Schedule | None, indent: str) -> Iterator[str]:

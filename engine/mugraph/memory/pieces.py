@@ -15,11 +15,10 @@ from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.lower import lower_kernels
 from mugraph.events import Considered, PieceResult, SearchReport, Solution
 from mugraph.ir.block import BlockGraph, Candidate
-from mugraph.ir.json import FormatError, candidate_from_json, candidate_to_json
-from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.json import candidate_from_json, candidate_to_json
 from mugraph.ir.target import Target
 from mugraph.memory.renaming import Renaming
-from mugraph.optimizer.thread_fusion import fuse_threads
+from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.trace.region import LaxPiece
 from mugraph.verify.verdict import Verdict
 
@@ -37,7 +36,7 @@ def remember(result: PieceResult, names: Renaming) -> Mapping[str, object]:
         solution = result.solution
         candidate: Candidate | None = None
         for kernel in reversed(solution.kernels):
-            candidate = Candidate(kernel.block, kernel.schedule, solution.estimate_us, candidate)
+            candidate = Candidate(*scheduled(kernel), solution.estimate_us, candidate)
         assert candidate is not None
         document["candidate"] = candidate_to_json(names.candidate(candidate))
         document["verdict"] = msgspec.to_builtins(names.verdict(solution.verdict))
@@ -73,13 +72,11 @@ def recall(
         plain_us = msgspec.convert(document["plain_us"], float | None)
         blocks = [_named(kernel.block, candidate.block.name, name) for kernel in candidate.kernels]
         schedules = [kernel.schedule for kernel in candidate.kernels]
-        source = lower_kernels(list(zip(blocks, schedules, strict=True)), target=target)
-    except (KeyError, FormatError, msgspec.ValidationError, Rejected):
+        outputs = [tensor.name for tensor in piece.program.outputs.values()]
+        source = lower_kernels(list(zip(blocks, schedules, strict=True)), target=target, outputs=outputs)
+        kernel, *then = (node_of(block, schedule) for block, schedule in zip(blocks, schedules, strict=True))
+    except (KeyError, ValueError, msgspec.ValidationError, Rejected):
         return None
-    kernel, *then = (
-        GraphKernel(block.name, block, schedule, fuse_threads(block))
-        for block, schedule in zip(blocks, schedules, strict=True)
-    )
     solution = Solution(kernel, source, verdict, candidate.estimate_us, library_us, measured_us, plain_us, tuple(then))
     return PieceResult(piece, solution, search, reason, rejected, True, name, considered)
 

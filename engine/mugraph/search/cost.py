@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.library import LibraryCall
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
@@ -47,6 +48,12 @@ EXCHANGE = 0.74
 """How much dearer reductions are with each four warps more."""
 LANE_US = 3.9e-4
 """Of one element-wise operation of one thread, waiting as long as issuing."""
+LIBRARY_BANDWIDTH, LIBRARY_FLOPS = 0.85, 0.75
+"""Share of the device's figures that a library's product reaches."""
+LIBRARY_TILE = (64, 128)
+"""Least and most rows or columns of a tile of a library's product."""
+FLOAT32_FLOPS = 0.07
+"""Of the tensor cores' rate: float32 products, which PyTorch computes without them unless it is told otherwise."""
 OVERLAP_LOST = 0.3
 """Of the shorter of the two clocks: not hidden behind the longer one."""
 REGISTERS = 65_536
@@ -152,6 +159,22 @@ def _memory_us(found: Work, schedule: Schedule, target: Target, blocks: int, wav
     covered = max(1, schedule.num_stages - 1)
     iteration = max(step, (LATENCY_US + step) / covered)
     return waves * (LATENCY_US + found.steps * iteration + (found.fills - 1) * FILL_US)
+
+
+def estimate_call_us(call: LibraryCall, target: Target) -> float:
+    """Microseconds of a pre-defined kernel, launch included: a library's product, in tiles of 128 x 128 or less, with
+    its depth split where the tiles are too few for the device."""
+    matrices, rows, columns, depth = call.sizes
+    width = ITEMSIZE[call.out.tensor.dtype]
+    moved = width * matrices * (rows * depth + depth * columns + rows * columns)
+    peak = target.flops * LIBRARY_FLOPS * (1 if width == 2 else FLOAT32_FLOPS)
+    lanes = (max(LIBRARY_TILE[0], min(n, LIBRARY_TILE[1])) for n in (rows, columns))
+    tiles = matrices * prod(ceil(n / tile) for n, tile in zip((rows, columns), lanes, strict=True))
+    padded = 2.0 * matrices * depth * prod(max(LIBRARY_TILE[0], n) for n in (rows, columns))
+    waves = tiles / target.processors
+    computing = padded / peak * (ceil(waves) / waves if waves > 1 else 1.0)
+    long = max(moved / (target.bandwidth * LIBRARY_BANDWIDTH), computing)
+    return target.launch_us + max(0.0, long + FILL_US + LATENCY_US - FLOOR_US)
 
 
 def mcfuser_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) -> float:

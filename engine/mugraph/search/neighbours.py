@@ -13,7 +13,7 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.target import Target
 from mugraph.search.cost import estimate_us
 from mugraph.search.schedules import ScheduleLimits, enumerate_schedules, fits
-from mugraph.search.split_schedules import with_then
+from mugraph.search.split_schedules import again_us, with_then
 from mugraph.search.tiles import Shape
 
 WALKED = ScheduleLimits(num_warps=(1, 2, 4, 8, 16), num_stages=(1, 2, 3, 4, 5, 6))
@@ -23,10 +23,10 @@ WALKED = ScheduleLimits(num_warps=(1, 2, 4, 8, 16), num_stages=(1, 2, 3, 4, 5, 6
 def neighbours(candidate: Candidate, target: Target) -> list[Candidate]:
     """The candidate's topology with schedules that differ in one choice by one step, fastest by estimate first: a tile
     doubled or halved, the swap, twice or half the warps, a stage more or less. All fit the device, by estimate. Of a
-    kernel that another one finishes, the steps of both."""
+    kernel that others follow, the steps of all; a pre-defined kernel has none."""
     found = _of_one(candidate, target)
     if candidate.then is not None:
-        alone = estimate_us(candidate.block, candidate.schedule, target)
+        alone = candidate.estimate_us - candidate.then.estimate_us - again_us(target)
         first = replace(candidate, estimate_us=alone, then=None)
         found = [with_then(step, candidate.then, target) for step in found]
         found += [with_then(first, step, target) for step in neighbours(candidate.then, target)]
@@ -35,6 +35,8 @@ def neighbours(candidate: Candidate, target: Target) -> list[Candidate]:
 
 def _of_one(candidate: Candidate, target: Target) -> list[Candidate]:
     block = candidate.block
+    if candidate.schedule.library:
+        return []
     shape = Shape(block)
     tiles = _tiles_of(shape)
     found: dict[Schedule | tuple[object, ...], Candidate] = {}

@@ -47,8 +47,12 @@ def split_candidates(
 
 def with_then(first: Candidate, then: Candidate, target: Target) -> Candidate:
     """A kernel and one that follows it, each estimated by itself."""
-    again = min(AGAIN_US, target.launch_us) - target.launch_us
-    return replace(first, estimate_us=first.estimate_us + then.estimate_us + again, then=then)
+    return replace(first, estimate_us=first.estimate_us + then.estimate_us + again_us(target), then=then)
+
+
+def again_us(target: Target) -> float:
+    """How much less than a launch of its own a kernel costs that follows another one: not positive."""
+    return min(AGAIN_US, target.launch_us) - target.launch_us
 
 
 def _promising(every: list[Cut], target: Target, limits: ScheduleLimits) -> list[tuple[float, BlockGraph, Candidate]]:

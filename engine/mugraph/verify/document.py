@@ -1,6 +1,7 @@
 """Verdicts for whole μGraphs: the kernels of a kernel graph, run one after the other over finite fields.
 
-For `mugraph verify --ugraph FILE`: graphs that came from elsewhere, with one or several graph-defined kernels.
+For `mugraph verify --ugraph FILE`: graphs that came from elsewhere, with one or several kernels, each of which says
+what it computes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.library import library_call
+from mugraph.ir.mugraph import LibraryKernel, MuGraph
 from mugraph.ir.program import TensorProgram
 from mugraph.verify.evaluate import Malformed
 from mugraph.verify.sizes import grid_axes
@@ -23,7 +26,10 @@ _SMALL = 1 << 22
 
 @dataclass(frozen=True)
 class _Step:
-    kernel: GraphKernel
+    """grid: axes that are cut into blocks"""
+
+    block: BlockGraph
+    schedule: Schedule
     grid: tuple[str, ...]
 
 
@@ -40,10 +46,10 @@ def verify_mugraph(program: TensorProgram, graph: MuGraph, seed: int | None = No
         steps = _steps(graph)
     except Malformed as error:
         return Verdict(False, str(error))
-    verdict = verify_topologies(program, [(step.kernel.block, step.grid) for step in steps], seed)
+    verdict = verify_topologies(program, [(step.block, step.grid) for step in steps], seed)
     if not verdict.passed or _elements(program, graph) > _SMALL:
         return verdict
-    own = verify_schedules(program, [(step.kernel.block, step.kernel.schedule) for step in steps], seed)
+    own = verify_schedules(program, [(step.block, step.schedule) for step in steps], seed)
     if not own.passed:
         return replace(verdict, passed=False, reason=f"{own.reason} (with the graph's own tiles)", bound=None)
     return verdict
@@ -53,11 +59,17 @@ def _steps(graph: MuGraph) -> list[_Step]:
     steps: list[_Step] = []
     for kernel in graph.kernels:
         if isinstance(kernel, LibraryKernel):
-            raise Malformed(f"{kernel.name} is the library kernel {kernel.call}; only graph-defined ones are verified")
+            if kernel.block is None:
+                raise Malformed(f"{kernel.name} is the library kernel {kernel.call}; what it computes is not said")
+            call = library_call(kernel.block)
+            if call is None or call.shown != kernel.call:
+                raise Malformed(f"the library kernel {kernel.name} is not {kernel.call}, by what it is said to compute")
+            steps.append(_Step(kernel.block, Schedule((), library=True), ()))
+            continue
         # A grid axis of one block is whole, and may be reduced; it is cut only where every graph of this form can be.
         block, free = kernel.block, grid_axes(kernel.block)
         cut = tuple(axis for axis, tile in kernel.schedule.grid if tile < block.sizes[axis] or axis in free)
-        steps.append(_Step(kernel, cut))
+        steps.append(_Step(block, kernel.schedule, cut))
     if not steps:
         raise Malformed("the graph has no kernels")
     return steps

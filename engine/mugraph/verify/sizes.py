@@ -104,6 +104,15 @@ def _relations(
             axis = equal[axis]
         return axis
 
+    def cut(axis: str, parts: tuple[str, ...]) -> None:
+        """Two kernels may cut one axis apart: then their parts are alike here."""
+        known = products.setdefault(axis, parts)
+        if len(known) != len(parts):
+            raise Malformed(f"axis {axis} is cut into {known} and {parts}")
+        for one, other in zip(known, parts, strict=True):
+            if find(one) != find(other):
+                equal[find(one)] = find(other)
+
     def relate(one: Dims, other: Dims, name: str) -> None:
         if len(one) != len(other):
             raise Malformed(f"{name} has {len(one)} dimensions and {len(other)} elsewhere")
@@ -116,9 +125,9 @@ def _relations(
             if len(a) == len(b) == 1:
                 equal[find(a[0])] = find(b[0])
             elif len(a) == 1 and len(b) > 1:
-                products[a[0]] = tuple(b)
+                cut(a[0], tuple(b))
             elif len(b) == 1 and len(a) > 1:
-                products[b[0]] = tuple(a)
+                cut(b[0], tuple(a))
             elif a or b:
                 raise Malformed(f"{name} is cut into axes {left} and {right}, which share no finer cut")
 

@@ -355,6 +355,39 @@ def norm_and_cat() -> MuGraph:
     )
 
 
+def norm_and_matmul() -> MuGraph:
+    """RMSNorm and MatMul as two kernels: the norm graph-defined, the product pre-defined, and said what it computes."""
+    sizes = {"b": 512, "h": 1024, "n": 4096}
+    x, w = tensor("x", (("b",), ("h",)), sizes, source="x"), transposed("w", "h", "n", sizes, source="self.weight")
+    normed, y = tensor("normed", (("b",), ("h",)), sizes), tensor("y", (("b",), ("n",)), sizes)
+    ops = Ops((x, normed))
+    ops.load("X", "x")
+    ops.op("xx", Kind.MUL, "X", "X", f32=True)
+    ops.reduce("ss", Kind.SUM, "xx", over="h", f32=True)
+    ops.const("count", 1024.0)
+    ops.op("mean", Kind.DIV, "ss", "count", f32=True)
+    ops.op("rms", Kind.SQRT, "mean", f32=True)
+    ops.op("z", Kind.DIV, "X", "rms")
+    ops.store("out", "z", "normed")
+    norm = BlockGraph("norm", {"b": 512, "h": 1024}, (x, normed), tuple(ops.ops))
+    product = Ops((normed, w, y))
+    product.load("Z", "normed"), product.load("W", "w")
+    product.reduce("zw", Kind.DOT, "Z", "W", over="h")
+    product.store("out", "zw", "y")
+    block = BlockGraph("mm", sizes, (normed, w, y), tuple(product.ops))
+    return MuGraph(
+        "norm_and_matmul",
+        sizes,
+        (x, normed, w, y),
+        ("x", "w"),
+        ("y",),
+        (
+            GraphKernel("norm", norm, Schedule((("b", 1),))),
+            LibraryKernel("mm", "torch.mm(normed, w)", ("normed", "w"), ("y",), block),
+        ),
+    )
+
+
 GRAPHS: Mapping[str, Callable[[], MuGraph]] = {
     graph.__name__: graph
     for graph in (
@@ -366,6 +399,7 @@ GRAPHS: Mapping[str, Callable[[], MuGraph]] = {
         norm_transformer,
         gemm_chain,
         norm_and_cat,
+        norm_and_matmul,
     )
 }
 

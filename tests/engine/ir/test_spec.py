@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pytest
 from mugraph.ir.block import BlockGraph, Loop, Schedule
-from mugraph.ir.mugraph import GraphKernel, MuGraph, ThreadGraph
+from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph, ThreadGraph
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import (
@@ -32,6 +32,7 @@ from tests.engine.ir.graphs import (
     gated_mlp,
     gemm_chain,
     norm_and_cat,
+    norm_and_matmul,
     rmsnorm_matmul,
     rmsnorm_matmul_program,
     split_attention,
@@ -416,3 +417,32 @@ def test_programs_have_no_accumulators_and_stores(kind: Kind) -> None:
     with pytest.raises(SpecError) as error:
         ensure_program(program)
     assert error.value.violations == check_program(program)
+
+
+def test_what_a_library_kernel_computes_must_fit_it() -> None:
+    graph = norm_and_matmul()
+    norm, product = graph.kernels
+    assert isinstance(product, LibraryKernel)
+    assert product.block is not None
+
+    def violations(kernel: GraphKernel | LibraryKernel) -> list[str]:
+        return check_mugraph(replace(graph, kernels=(norm, kernel)))
+
+    assert violations(product) == []
+    assert violations(replace(product, inputs=("w",))) == [
+        "library kernel mm computes ['y'] from ['normed', 'w'], not ['y'] from ['w']"
+    ]
+    assert violations(replace(product, call="torch.mm(normed, normed)")) == [
+        "library kernel mm computes torch.mm(normed, w), not torch.mm(normed, normed)"
+    ]
+    wide = replace(product.block, sizes={**product.block.sizes, "h": 2048})
+    assert any("takes normed to be" in one for one in violations(replace(product, block=wide)))
+    ops = tuple(replace(op, axes=("b",)) if op.kind is Kind.DOT else op for op in product.block.ops)
+    odd = replace(product, block=replace(product.block, ops=ops))
+    assert any(one.startswith("kernel mm: zw") for one in violations(odd))
+    assert violations(GraphKernel("mm", product.block, Schedule((), library=True))) == [
+        "kernel mm is scheduled as a library kernel"
+    ]
+    norm_as_library = Schedule((), library=True)
+    assert isinstance(norm, GraphKernel)
+    assert check_candidate(norm.block, norm_as_library) == ["no library call computes it without a copy"]

@@ -8,7 +8,7 @@ makes it safe, or rejects it where its outputs depend on the shift (Mirage v1, F
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from mugraph.codegen.kernel import Rejected, Unfinished
@@ -21,9 +21,11 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
 
 
-def with_maxima(block: BlockGraph, softmax: SafeSoftmax) -> tuple[BlockGraph, SafeSoftmax, Unfinished]:
+def with_maxima(
+    block: BlockGraph, softmax: SafeSoftmax, known: Collection[str] = ()
+) -> tuple[BlockGraph, SafeSoftmax, Unfinished]:
     """The kernel with a store for each maximum its outputs are relative to, and what its successor must know but
-    `storage`."""
+    `storage`. known: names of maxima that kernels before it store"""
     stores = [node for node in softmax.nodes.values() if node.kind is TileKind.STORE]
     degrees = {node.tensor: dict(softmax.degrees[node.name]) for node in stores if softmax.degrees.get(node.name)}
     nodes, ops, maxima = dict(softmax.nodes), list(block.ops), dict[str, Tensor]()
@@ -32,14 +34,14 @@ def with_maxima(block: BlockGraph, softmax: SafeSoftmax) -> tuple[BlockGraph, Sa
         for shift in degrees.get(node.tensor, ()):
             if shift in names:
                 continue
-            taken = {*(tensor.name for tensor in (*block.tensors, *maxima.values()))}
+            taken = {*known, *(tensor.name for tensor in (*block.tensors, *maxima.values()))}
             names[shift] = name = _fresh(shift, taken)
             maxima[name] = _tensor(name, nodes[shift], block.tensor(node.tensor), block.sizes)
             store = _fresh(f"store_{name}", {*nodes})
             nodes[store] = Node(store, TileKind.STORE, (shift,), nodes[shift].axes, tensor=name)
             ops.append(Op(store, Kind.STORE, (), maxima[name].axes, tensor=name))
-    known = {tensor: {names[shift]: d for shift, d in one.items()} for tensor, one in degrees.items()}
-    handed = Unfinished(tuple(maxima.values()), known)
+    relative = {tensor: {names[shift]: d for shift, d in one.items()} for tensor, one in degrees.items()}
+    handed = Unfinished(tuple(maxima.values()), relative)
     block = replace(block, tensors=(*block.tensors, *maxima.values()), ops=tuple(ops))
     return block, replace(softmax, nodes=nodes), handed
 

@@ -1,0 +1,204 @@
+"""The candidates of one search unit, ranked and verified: one kernel first, then kernel graphs of several.
+
+Part of the pipeline: what can be told is told as soon as it is found.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mugraph.events import Another, Better, Event, FirstHit, Searching, SearchReport, Working
+from mugraph.ir.block import BlockGraph, Candidate
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.target import Target
+from mugraph.search.diverse import diverse
+from mugraph.search.kernel_graphs.limits import GraphLimits
+from mugraph.search.kernel_graphs.run import KernelGraphs
+from mugraph.search.kernel_graphs.solver import by_estimate
+from mugraph.search.limits import Found, Limits, NotSearchable, Stats
+from mugraph.search.split_schedules import kernel_candidates
+from mugraph.trace.region import LaxPiece
+from mugraph.trail import Trail
+from mugraph.verify.verdict import Verdict
+from mugraph.verify.verifier import verify_topologies, verify_topology
+
+VERIFIED = 6
+"""Distinct topologies, the best by estimate, that are verified and scheduled; the rest would not be chosen."""
+TRIED = 24
+"""Topologies verified at most: a search whose best two dozen are wrong has something worse than bad luck."""
+
+
+class Searcher(Protocol):
+    """A search of one program, wherever it is worked on."""
+
+    @property
+    def stats(self) -> Stats: ...
+    def run(self) -> Iterator[Found]: ...
+
+
+Begin = Callable[[TensorProgram, Limits, Callable[[], bool]], Searcher]
+"""Program, limits and `cancelled` -> a search. Raises NotSearchable."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which search unit of which region events speak of. name: of the kernel."""
+
+    region: int
+    piece: int
+    pieces: int
+    function: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Candidates whose topologies passed, best first, with their verdicts (same position)."""
+
+    candidates: tuple[tuple[Candidate, Verdict], ...]
+    report: SearchReport
+    reason: str | None = None
+
+
+def ranked_candidates(
+    piece: LaxPiece,
+    place: Place,
+    begin: Begin,
+    target: Target,
+    seconds: float,
+    max_kernels: int,
+    trail: Trail,
+    cancelled: Callable[[], bool],
+) -> Generator[Event, None, Ranked]:
+    """Search one kernel and its schedules, then kernel graphs of several; the best topologies are verified.
+
+    begin: a search. trail: is told of what passed
+    """
+    began = time.monotonic()
+    program = piece.program
+    yield Searching(place.region, place.piece, place.pieces, place.function)
+    try:
+        search = begin(program, Limits(seconds=seconds), cancelled)
+    except NotSearchable as error:
+        return Ranked((), SearchReport(total_s=time.monotonic() - began, complete=False), str(error))
+    blocks: list[BlockGraph] = []
+    verdicts: dict[tuple[int, ...], Verdict] = {}  # of a candidate's topology
+    early: dict[tuple[int, ...], Verdict] = {}  # of those looked at while the search runs; they decide nothing
+    first: float | None = None
+    told = began
+    for found in search.run():
+        blocks.append(found.block)
+        if first is None:
+            verdict = verdicts[(id(found.block.ops),)] = verify_topology(program, found.block)
+            if verdict.passed:
+                first = time.monotonic() - began
+                yield FirstHit(place.region, place.piece, found.block, first)
+        promising = trail.promising(found.block) if first is not None else None
+        if promising is not None:
+            key = promising.topology
+            early[key] = verdicts[key] if key in verdicts else verify_topology(program, found.block)
+            if early[key].passed:
+                yield from _told(trail, place, promising)
+        if time.monotonic() - told > 0.1:
+            told = time.monotonic()
+            yield Searching(place.region, place.piece, place.pieces, place.function, len(blocks), told - began)
+    stats = search.stats
+    every = kernel_candidates(blocks, target)
+    best: Candidate | None = None
+    for candidate in every:  # one that can be told of, before anything else is looked for
+        if len(verdicts) >= TRIED:
+            break
+        yield Working(place.region, f"verifying {place.function}", 0, VERIFIED)
+        if _verdict(program, candidate, verdicts, early).passed:
+            best = candidate
+            break
+    if best is not None:
+        if first is None:
+            first = time.monotonic() - began
+            yield FirstHit(place.region, place.piece, best.block, first)
+        yield from _told(trail, place, best)
+    graphs = KernelGraphs(
+        program,
+        target,
+        GraphLimits(max_kernels=max_kernels),
+        cancelled,
+        blocks=blocks,
+        candidates=every,
+        seconds=began + seconds - time.monotonic(),
+    )
+    several: list[Candidate] = []
+    for found in graphs.run():
+        several += found.candidates
+        yield Searching(place.region, place.piece, place.pieces, place.function, len(blocks), time.monotonic() - began)
+        fastest = found.candidates[0]
+        if (best is None or fastest.estimate_us < best.estimate_us) and _verdict(
+            program, fastest, verdicts, early
+        ).passed:
+            best = fastest
+            if first is None:
+                first = time.monotonic() - began
+                yield FirstHit(place.region, place.piece, best.block, first)
+            yield from _told(trail, place, best)
+    if several:
+        every = diverse(by_estimate([*every, *several]))
+    passed: list[tuple[Candidate, Verdict]] = []
+    good: set[tuple[int, ...]] = set()
+    for candidate in every:
+        key = candidate.topology
+        if key not in verdicts:
+            if len(good) >= VERIFIED or len(verdicts) >= TRIED:
+                continue
+            yield Working(place.region, f"verifying {place.function}", len(good), VERIFIED)
+        verdict = _verdict(program, candidate, verdicts, early)
+        if verdict.passed and (key in good or len(good) < VERIFIED):
+            yield from _told(trail, place, candidate)
+            good.add(key)
+            passed.append((candidate, verdict))
+    report = SearchReport(
+        first,
+        time.monotonic() - began,
+        stats.topologies,
+        len(every),
+        stats.complete,
+        stats.complete_to,
+        stats.ended_by,
+        stats.pruned,
+    )
+    return Ranked(tuple(passed), report, None if passed else _nothing(blocks, every, list(verdicts.values()), report))
+
+
+def _told(trail: Trail, place: Place, candidate: Candidate) -> Generator[Event, None, None]:
+    met = trail.add(candidate)
+    if met is not None:
+        considered, better = met
+        yield (Better if better else Another)(place.region, place.piece, place.name, considered)
+
+
+def _verdict(
+    program: TensorProgram,
+    candidate: Candidate,
+    known: dict[tuple[int, ...], Verdict],
+    early: Mapping[tuple[int, ...], Verdict],
+) -> Verdict:
+    """Of a candidate's topology, verified once."""
+    key = candidate.topology
+    if key not in known:
+        kernels = [(kernel.block, None) for kernel in candidate.kernels]
+        known[key] = early.get(key) or verify_topologies(program, kernels)
+    return known[key]
+
+
+def _nothing(
+    blocks: Sequence[BlockGraph], every: Sequence[Candidate], verdicts: Sequence[Verdict], report: SearchReport
+) -> str:
+    """Why there is no candidate, in one sentence."""
+    if not blocks:
+        end = f"all of up to {report.complete_to} operators were searched; it ended by {report.ended_by}"
+        return f"no single kernel that computes it was found ({end})"
+    if not every:
+        return f"none of the {len(blocks)} kernels found fits on the device"
+    wrong = next((verdict.reason for verdict in verdicts if not verdict.passed), None)
+    return f"none of the kernels found passed verification ({wrong})"

@@ -1,0 +1,78 @@
+"""Candidates of parts put one after the other: one candidate of a whole kernel graph."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from mugraph.ir.block import Candidate
+from mugraph.ir.target import Target
+from mugraph.search.kernel_graphs.renaming import Renaming
+from mugraph.search.split_schedules import again_us, with_then
+
+
+def chained(parts: Sequence[Candidate], target: Target) -> Candidate:
+    """One after the other, with names of their own for what splits inside of them hand over and run over."""
+    result: Candidate | None = None
+    for part in reversed(parts):
+        result = _before(part, result, target)
+    assert result is not None
+    return result
+
+
+def _before(part: Candidate, rest: Candidate | None, target: Target) -> Candidate:
+    if rest is None:
+        return part
+    if part.then is not None:
+        rest = _before(part.then, rest, target)
+        part = alone(part, target)
+    return with_then(part, rest, target)
+
+
+def alone(candidate: Candidate, target: Target) -> Candidate:
+    """The first kernel by itself, as estimated."""
+    if candidate.then is None:
+        return candidate
+    return replace(
+        candidate, estimate_us=candidate.estimate_us - candidate.then.estimate_us - again_us(target), then=None
+    )
+
+
+class Apart:
+    """Gives the kernels of one part names that no other part of the graph uses.
+
+    tensors, axes: of the program and of what its kernels hand over, which mean the same in all parts
+    """
+
+    def __init__(self, tensors: set[str], axes: set[str]) -> None:
+        self._shared = (tensors, axes)
+        self._taken = (set(tensors), set(axes))
+
+    def part(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Candidates of one part, one of which is chosen. Call once for each part."""
+        blocks = {id(kernel.block): kernel.block for one in candidates for kernel in one.kernels}
+        tensors = dict.fromkeys(tensor.name for block in blocks.values() for tensor in block.tensors)
+        axes = dict.fromkeys(axis for block in blocks.values() for axis in block.sizes)
+        new_tensors, new_axes = (
+            _fresh(names, shared, taken)
+            for names, shared, taken in zip((tensors, axes), self._shared, self._taken, strict=True)
+        )
+        if not new_tensors and not new_axes:
+            return list(candidates)
+        renaming = Renaming(str, lambda axis: new_axes.get(axis, axis), lambda name: new_tensors.get(name, name))
+        return [renaming.candidate(candidate) for candidate in candidates]
+
+
+def _fresh(names: Iterable[str], shared: Collection[str], taken: set[str]) -> dict[str, str]:
+    """New names for those that are taken already, which all of them are from now on."""
+    new: dict[str, str] = {}
+    for name in names:
+        if name in shared:
+            continue
+        fresh, number = name, 2
+        while fresh in taken:
+            fresh, number = f"{name}_{number}", number + 1
+        taken.add(fresh)
+        if fresh != name:
+            new[name] = fresh
+    return new

@@ -1,0 +1,138 @@
+"""Partitions of a program's values into kernels: dynamic programming, best per set of values that are still to compute.
+
+A kernel computes one value, or two, from program inputs and values that other kernels have stored: a *part*. What it
+needs below those it computes itself, also where another kernel computes the same. State: the values that kernels still
+have to store; step: the last of them in the program's order becomes a part, whose own stored inputs join the state
+(Mirage §4.2's kernel level, over values in place of operators).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+
+Options = Sequence[tuple[int, float]]
+"""(kernels, microseconds) of ways to compute a part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """values: what it stores, in the program's order. leaves: stored values it reads."""
+
+    values: tuple[str, ...]
+    leaves: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """parts: in an order in which they run, each with the number of kernels it has. us: of all, launches included"""
+
+    us: float
+    parts: tuple[tuple[Part, int], ...]
+
+
+class Partitions:
+    """The partitions of one program.
+
+    stored: values that may be handed from kernel to kernel
+    most:   of them that one kernel reads
+    """
+
+    def __init__(self, program: TensorProgram, stored: Collection[str], most: int = 3) -> None:
+        self._inputs = {op.name: op.inputs for op in program.ops}
+        self._computed = frozenset(op.name for op in program.ops if op.kind not in (Kind.LOAD, Kind.CONST))
+        self._stored = frozenset(stored) | frozenset(program.outputs)
+        self._most = most
+        self.outputs = frozenset(program.outputs)
+        self._rank = {op.name: number for number, op in enumerate(program.ops)}
+        self._above: dict[str, frozenset[str]] = {}  # what each value is computed from
+        for op in program.ops:
+            self._above[op.name] = frozenset(op.inputs).union(*(self._above[i] for i in op.inputs))
+        self._loads: dict[Part, frozenset[str]] = {}
+        self._parts: dict[str, tuple[Part, ...]] = {}
+
+    def parts(self, value: str) -> tuple[Part, ...]:
+        """Every way to cut what one value is computed from."""
+        if value not in self._parts:
+            found = dict.fromkeys(self._cuts(list(self._inputs[value]), frozenset(), frozenset()))
+            self._parts[value] = tuple(Part((value,), leaves) for leaves in found)
+        return self._parts[value]
+
+    def best(self, options: Callable[[Part], Options], kernels: int, keep: int, within: float) -> list[Partition]:
+        """The `keep` best partitions of at most so many kernels, in at most `within` microseconds, best first."""
+        memo: dict[tuple[frozenset[str], int], list[Partition]] = {}
+        known: dict[Part, Options] = {}
+
+        def costs(part: Part) -> Options:
+            if part not in known:
+                known[part] = [option for option in options(part) if option[1] <= within]
+            return known[part]
+
+        def rest(todo: frozenset[str], left: int) -> list[Partition]:
+            if not todo:
+                return [Partition(0.0, ())]
+            if not left:
+                return []
+            if (todo, left) not in memo:
+                found: dict[tuple[tuple[Part, int], ...], Partition] = {}
+                for part in self._steps(todo):
+                    for count, us in costs(part):
+                        if count > left:
+                            continue
+                        for before in rest(todo.difference(part.values) | part.leaves, left - count):
+                            if before.us + us > within:
+                                break
+                            parts = (*before.parts, (part, count))
+                            found[parts] = Partition(before.us + us, parts)
+                memo[todo, left] = sorted(found.values(), key=lambda one: one.us)[:keep]
+            return memo[todo, left]
+
+        return rest(self.outputs, kernels)
+
+    def _steps(self, todo: frozenset[str]) -> Iterator[Part]:
+        """Parts that compute the last of these values, alone or with another one."""
+        last = max(todo, key=self._rank.__getitem__)
+        yield from self.parts(last)
+        for other in sorted(todo - {last}, key=self._rank.__getitem__):
+            # What is computed from the other value runs after this kernel, so none of it may be needed by it or before.
+            if any(other in self._above[value] for value in todo - {last, other}):
+                continue
+            for part in self.parts(last):
+                for second in self.parts(other):
+                    leaves = part.leaves | second.leaves
+                    if other not in leaves and not any(other in self._above[leaf] for leaf in leaves):
+                        joint = Part((other, last), leaves)
+                        if len(leaves) <= self._most and self._shares(joint, part, second):
+                            yield joint
+
+    def _shares(self, joint: Part, one: Part, two: Part) -> bool:
+        """Do both values read a common tensor?"""
+        return bool(self._read(one) & self._read(two))
+
+    def _read(self, part: Part) -> frozenset[str]:
+        """Program inputs and stored values the part reads."""
+        if part not in self._loads:
+            found, todo = set[str](), list(part.values)
+            while todo:
+                value = todo.pop()
+                if value in part.leaves or (value not in self._computed and not self._inputs[value]):
+                    found.add(value)
+                else:
+                    todo.extend(self._inputs[value])
+            self._loads[part] = frozenset(found)
+        return self._loads[part]
+
+    def _cuts(self, todo: list[str], leaves: frozenset[str], inside: frozenset[str]) -> Iterator[frozenset[str]]:
+        """Sets of stored values below which a kernel need not look. inside: values it computes itself"""
+        while todo and (todo[-1] in leaves or todo[-1] in inside or todo[-1] not in self._computed):
+            todo = todo[:-1]
+        if not todo:
+            yield leaves
+            return
+        *others, value = todo
+        yield from self._cuts([*others, *self._inputs[value]], leaves, inside | {value})
+        if value in self._stored and len(leaves) < self._most:
+            yield from self._cuts(others, leaves | {value}, inside)

@@ -1,0 +1,128 @@
+"""What one kernel of a kernel graph computes, as a tensor program of its own: (values, inputs).
+
+Values between kernels lie in device memory, contiguous, in the order PyTorch's own operators would leave their axes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from mugraph.ir.ops import ELEMENTWISE, Kind, Op
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import ITEMSIZE, DType, Tensor, contiguous_strides
+
+
+def in_memory(program: TensorProgram) -> dict[str, Tensor]:
+    """The tensor each computed value is stored in where a kernel hands it to another: the program's own for outputs."""
+    taken = {tensor.name for tensor in (*program.tensors, *program.outputs.values())}
+    orders = _orders(program)
+    stored: dict[str, Tensor] = {}
+    for op in program.compute_ops:
+        if op.name in program.outputs:
+            stored[op.name] = program.outputs[op.name]
+            continue
+        dims = tuple((axis,) for axis in orders[op.name])
+        name = _fresh(op.name, taken)
+        stored[op.name] = Tensor(name, dims, contiguous_strides(dims, program.sizes), _dtype(program, op))
+    return stored
+
+
+def worth_storing(program: TensorProgram) -> frozenset[str]:
+    """Values that kernels may hand to one another.
+
+    Not those that have one user, which is element-wise, of the same axes, and needs nothing besides but what every
+    kernel can load: its result is as large and further along. A product is kept apart all the same: a pre-defined
+    kernel may compute it.
+    """
+    ops = {op.name: op for op in program.ops}
+    found: set[str] = set()
+    for op in program.compute_ops:
+        users = [user for user in program.ops if op.name in user.inputs]
+        if not users or op.name in program.outputs or not op.axes:
+            continue
+        if op.kind is not Kind.DOT and len(users) == 1 and users[0].kind in ELEMENTWISE and users[0].axes == op.axes:
+            others = [ops[name] for name in users[0].inputs if name != op.name]
+            if all(other.kind in (Kind.LOAD, Kind.CONST) for other in others):
+                continue
+        found.add(op.name)
+    return frozenset(found)
+
+
+def subprogram(
+    program: TensorProgram, values: Sequence[str], leaves: Collection[str], stored: Mapping[str, Tensor]
+) -> TensorProgram:
+    """The program that computes `values` from the program's inputs and the values in `leaves`.
+
+    stored: value -> the tensor it is in (`in_memory`)
+    """
+    needed = set(values)
+    for op in reversed(program.ops):
+        if op.name in needed and op.name not in leaves:
+            needed.update(op.inputs)
+    ops = [
+        Op(op.name, Kind.LOAD, (), op.axes, tensor=stored[op.name].name, f32=op.f32) if op.name in leaves else op
+        for op in program.ops
+        if op.name in needed
+    ]
+    loaded = {op.tensor for op in ops if op.kind is Kind.LOAD}
+    tensors = [t for t in (*program.tensors, *(stored[v] for v in sorted(leaves))) if t.name in loaded]
+    outputs = {value: stored[value] for value in values}
+    used = {axis for op in ops for axis in (*op.axes, *op.over)}
+    sizes = {axis: size for axis, size in program.sizes.items() if axis in used}
+    return TensorProgram(f"{program.name}_{values[0]}", sizes, tuple(tensors), tuple(ops), outputs)
+
+
+def bytes_of(tensors: Iterable[Tensor], sizes: Mapping[str, int]) -> int:
+    """Of tensors in memory; what is expanded lies there once."""
+    total = 0
+    for tensor in tensors:
+        elements = ITEMSIZE[tensor.dtype]
+        for size, stride in zip(tensor.shape(sizes), tensor.strides, strict=True):
+            elements *= size if stride else 1
+        total += elements
+    return total
+
+
+def without_store(program: TensorProgram, ops: Iterable[Op]) -> TensorProgram:
+    """The program of a block graph without loops that computes the program's output."""
+    kept = [op for op in ops if op.kind is not Kind.STORE]
+    stored = {op.tensor: op.inputs[0] for op in ops if op.kind is Kind.STORE}
+    loaded = {op.tensor for op in kept if op.kind is Kind.LOAD}
+    outputs = {stored[tensor.name]: tensor for tensor in program.outputs.values()}
+    return replace(
+        program, tensors=tuple(t for t in program.tensors if t.name in loaded), ops=tuple(kept), outputs=outputs
+    )
+
+
+def _dtype(program: TensorProgram, op: Op) -> DType:
+    """What the user's code rounds the value to."""
+    types: set[DType] = {tensor.dtype for tensor in program.tensors}
+    return types.pop() if len(types) == 1 and not op.f32 else "f32"
+
+
+def _orders(program: TensorProgram) -> dict[str, tuple[str, ...]]:
+    """Axes of each value as PyTorch leaves them in memory: those of the first operand, then of the others; a product's
+    batches, rows and columns."""
+    orders: dict[str, tuple[str, ...]] = {}
+    for op in program.ops:
+        if op.kind is Kind.LOAD:
+            tensor = program.tensor(op.tensor)
+            steps = tensor.axis_strides(program.sizes)
+            found = sorted(tensor.axes, key=lambda axis: (-abs(steps[axis]), tensor.axes.index(axis)))
+        elif op.kind is Kind.DOT:
+            left, right = (orders[name] for name in op.inputs)
+            found = [*(axis for axis in left if axis in right), *left, *right]
+        else:
+            widest = sorted((orders[name] for name in op.inputs), key=len, reverse=True)
+            found = [axis for order in widest for axis in order]
+        orders[op.name] = tuple(axis for axis in dict.fromkeys(found) if axis in op.axes)
+    return orders
+
+
+def _fresh(wanted: str, taken: set[str]) -> str:
+    name, number = wanted, 2
+    while name in taken:
+        name, number = f"{wanted}_{number}", number + 1
+    taken.add(name)
+    return name

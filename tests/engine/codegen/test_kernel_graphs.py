@@ -1,0 +1,148 @@
+"""Kernel graphs of generated and pre-defined kernels: right together, in the interpreter and as an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from mugraph.codegen.kernel import Rejected
+from mugraph.codegen.lower import lower_kernels
+from mugraph.codegen.resize import program_sizes, reduced_kernels
+from mugraph.codegen.wrapper_operator import operator_text
+from mugraph.ir.block import BlockGraph, Loop, Schedule
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Tensor, contiguous_strides
+from mugraph.search.splits import cuts
+from mugraph.verify.float_test import FloatTester
+from mugraph.verify.sizes import resize
+from mugraph.verify.verifier import verify_schedules, verify_topologies
+from syrupy.assertion import SnapshotAssertion
+
+from tests.engine.codegen.test_goldens import PythonFile
+
+Kernels = list[tuple[BlockGraph, Schedule]]
+LIBRARY = Schedule((), library=True)
+
+
+@pytest.fixture(scope="module")
+def tester() -> Iterator[FloatTester]:
+    with FloatTester(timeout_s=120) as tester:
+        yield tester
+
+
+def _tensor(name: str, *axes: str, sizes: dict[str, int]) -> Tensor:
+    dims = tuple((axis,) for axis in axes)
+    return Tensor(name, dims, contiguous_strides(dims, sizes), "f16", name)
+
+
+def _op(name: str, kind: Kind, inputs: str = "", axes: str = "", **more: object) -> Op:
+    return replace(Op(name, kind, tuple(inputs.split()), tuple(sorted(axes))), **more)
+
+
+def normed(m: int = 32, k: int = 64, n: int = 64) -> tuple[TensorProgram, Kernels]:
+    """RMSNorm and MatMul: the norm generated, the product the library's."""
+    sizes = {"m": m, "k": k, "n": n}
+    x, w, y = (_tensor(name, *axes, sizes=sizes) for name, axes in (("x", "mk"), ("w", "kn"), ("y", "mn")))
+    h = replace(_tensor("h", "m", "k", sizes=sizes), source="")
+    norm = (
+        _op("x", Kind.LOAD, axes="mk", tensor="x"),
+        _op("square", Kind.MUL, "x x", "mk", f32=True),
+        _op("total", Kind.SUM, "square", "m", over=("k",), f32=True),
+        _op("scale", Kind.CONST, value=1 / k),
+        _op("mean", Kind.MUL, "total scale", "m", f32=True),
+        _op("eps", Kind.CONST, value=1e-6),
+        _op("shifted", Kind.ADD, "mean eps", "m", f32=True),
+        _op("root", Kind.SQRT, "shifted", "m", f32=True),
+        _op("h", Kind.DIV, "x root", "mk"),
+    )
+    w_load = _op("w", Kind.LOAD, axes="kn", tensor="w")
+    product = _op("y", Kind.DOT, "h w", "mn", over=("k",))
+    program = TensorProgram("normed", sizes, (x, w), (*norm, w_load, product), {"y": y})
+    first = BlockGraph("normed", {"m": m, "k": k}, (x, h), (*norm, _op("store_h", Kind.STORE, "h", "mk", tensor="h")))
+    ops = (
+        _op("h", Kind.LOAD, axes="mk", tensor="h"),
+        w_load,
+        product,
+        _op("store_y", Kind.STORE, "y", "mn", tensor="y"),
+    )
+    second = BlockGraph("normed_y", sizes, (h, w, y), ops)
+    return program, [(first, Schedule((("m", 4),))), (second, LIBRARY)]
+
+
+def generated(m: int = 32, k: int = 64, n: int = 64) -> tuple[TensorProgram, Kernels]:
+    """The same with the product split over the grid: three kernels, k whole in one and in parts in others."""
+    program, [first, (block, _)] = normed(m, k, n)
+    load, w, product, store = block.ops
+    part = replace(product, name="y_part")
+    total = Op("y", Kind.ACCUM, ("y_part",), product.axes, ("k",))
+    looped = replace(block, ops=(load, w, part, total, store), loops=(Loop("k"),))
+    (cut,) = cuts(looped)
+    one, two = cut.at(2)
+    return program, [
+        first,
+        (one, Schedule((("n", 32), ("m", 16), ("k_split", 1)), {"k_part": 16})),
+        (two, Schedule((("n", 32), ("m", 4)))),
+    ]
+
+
+CASES = {"library": normed, "split": generated}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_compute_the_program_together(name: str, tester: FloatTester) -> None:
+    program, kernels = CASES[name]()
+    assert verify_topologies(program, [(block, None) for block, _ in kernels], seed=4).passed
+    assert verify_schedules(program, kernels, seed=4).passed
+    source = lower_kernels(kernels)
+    assert [tensor.name for tensor in source.inputs] == ["x", "w"]
+    assert [tensor.name for tensor in source.outputs] == ["y"]
+    tested = tester.test_kernel(source, program)
+    assert tested.passed, tested.reason
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_at_reduced_sizes(name: str, tester: FloatTester) -> None:
+    program, kernels = CASES[name](512, 1024, 2048)
+    small = reduced_kernels(kernels, largest_tile=16)
+    program = resize(program, program_sizes(program, small))
+    assert all(size <= 128 for size in program.sizes.values())
+    assert verify_schedules(program, small, seed=4).passed
+    tested = tester.test_kernel(lower_kernels(small), program)
+    assert tested.passed, tested.reason
+
+
+def test_wrong_products_are_found(tester: FloatTester) -> None:
+    program, [first, (block, schedule)] = normed(32, 64, 64)
+    source = lower_kernels([first, (block, schedule)])
+    spoiled = replace(source, launcher=source.launcher.replace("torch.mm(h, w,", "torch.mm(h, w.mT,"))
+    assert spoiled.launcher != source.launcher
+    assert not tester.test_kernel(spoiled, program).passed
+    left_out = replace(source, launcher="\n".join(s for s in source.launcher.splitlines() if "torch.mm" not in s))
+    assert not tester.test_kernel(left_out, program).passed
+
+
+def test_an_output_that_another_kernel_reads_is_returned(tester: FloatTester) -> None:
+    program, kernels = normed()
+    handed = kernels[0][0].tensor("h")
+    both = replace(program, outputs={"h": handed, **program.outputs})
+    assert verify_topologies(both, [(block, None) for block, _ in kernels], seed=4).passed
+    source = lower_kernels(kernels, outputs=["h", "y"])
+    assert [tensor.name for tensor in source.outputs] == ["h", "y"]
+    assert source.launcher.endswith("return h, y")
+    tested = tester.test_kernel(source, both)
+    assert tested.passed, tested.reason
+
+
+def test_text(snapshot: SnapshotAssertion) -> None:
+    _, kernels = normed(512, 1024, 4096)
+    source = lower_kernels(kernels)
+    assert source.standalone() == snapshot(extension_class=PythonFile)
+    assert operator_text(source, "mugraph::normed").count("custom_op") == 1
+
+
+def test_a_library_kernel_that_is_none_is_rejected() -> None:
+    _, [(block, _), _] = normed()
+    with pytest.raises(Rejected, match="no library call computes normed"):
+        lower_kernels([(block, LIBRARY)])
