@@ -60,7 +60,8 @@ def _join(sizes: dict[str, int], kernels: Sequence[tuple[BlockGraph, Schedule]])
     for block, _ in kernels:
         for tensor in block.tensors:
             for position, dim in enumerate(tensor.dims):
-                ways.setdefault((tensor.name, position), set()).add(dim)
+                if dim:
+                    ways.setdefault((tensor.name, position), set()).add(dim)
     different = [sorted(cuts) for cuts in ways.values() if len(cuts) > 1]
     for _ in range(len(different) + 1):  # an axis that grows may be in another dimension too
         for cuts in different:
