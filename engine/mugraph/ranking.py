@@ -134,9 +134,8 @@ def ranked_candidates(
         several += found.candidates
         yield Searching(place.region, place.piece, place.pieces, place.function, len(blocks), time.monotonic() - began)
         fastest = found.candidates[0]
-        if (best is None or fastest.estimate_us < best.estimate_us) and _verdict(
-            program, fastest, verdicts, early
-        ).passed:
+        better = best is None or fastest.estimate_us < best.estimate_us
+        if better and _verdict(program, fastest, verdicts, early).passed:
             best = fastest
             if first is None:
                 first = time.monotonic() - began

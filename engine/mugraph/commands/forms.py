@@ -44,7 +44,7 @@ class Form:
         return any(
             self._handed(first, last, bound) if self.handed else self._rooted(last, bound)
             for stored in last.stored.values()
-            for bound in last.match_any(stored, self.output, {})
+            for bound in last.match(stored, parsed(self.output), {})
         )
 
     def _handed(self, first: _Graph, last: _Graph, bound: Bound) -> bool:
@@ -53,7 +53,7 @@ class Form:
             stored = first.stored.get(last.ops[bound[variable]].tensor)
             if stored is None:
                 return False
-            found = [more for known in found for more in first.match_any(stored, pattern, known)]
+            found = [more for known in found for more in first.match(stored, parsed(pattern), known)]
         return any(self._rooted(first, known) for known in found)
 
     def _rooted(self, graph: _Graph, bound: Bound) -> bool:
@@ -62,7 +62,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """name: of an operator or a variable; "_" and "~" as above"""
+    """name: of an operator or a variable; "_", "~" and "|" as above"""
 
     name: str
     axes: tuple[str, ...] = ()
@@ -71,6 +71,8 @@ class Pattern:
 
 def parsed(text: str) -> Pattern:
     """Raises ValueError for what is not a pattern."""
+    if " | " in text:
+        return Pattern("|", (), tuple(parsed(part) for part in text.split(" | ")))
     tokens = _TOKEN.findall(text)
 
     def take(expected: str = "") -> str:
@@ -105,15 +107,14 @@ class _Graph:
         self.ops: dict[str, Op] = {op.name: op for op in block.ops}
         self.stored = {op.tensor: op.inputs[0] for op in block.ops if op.kind is Kind.STORE}
 
-    def match_any(self, value: str, patterns: str, bound: Bound) -> Iterator[Bound]:
-        for pattern in patterns.split(" | "):
-            yield from self.match(value, parsed(pattern), bound)
-
     def match(self, value: str, pattern: Pattern, bound: Bound) -> Iterator[Bound]:
         """Every way to extend `bound` so that the value is what the pattern says."""
         op = self.ops[value]
         if pattern.name == "_":
             yield bound
+        elif pattern.name == "|":
+            for one in pattern.args:
+                yield from self.match(value, one, bound)
         elif pattern.name == "~":
             yield from self.match(value, pattern.args[0], bound)
             if op.kind in (Kind.ADD, Kind.MUL, Kind.DIV):
