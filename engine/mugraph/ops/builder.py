@@ -70,10 +70,7 @@ class Builder:
     def __post_init__(self) -> None:
         # `x.float()` of a float32 tensor gives x itself: a call does not produce what it was given
         self.producers = {
-            output: i
-            for i, call in enumerate(self.calls)
-            for output in call.outputs
-            if output not in operands(call)
+            output: i for i, call in enumerate(self.calls) for output in call.outputs if output not in operands(call)
         }
         self.masks = Masks(self)
         self._mixed = any(info.dtype in ("f16", "bf16") for info in self.values.values())

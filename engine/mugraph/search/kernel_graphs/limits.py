@@ -24,12 +24,12 @@ class GraphLimits:
     """
 
     max_kernels: int = MAX_KERNELS
-    max_parts: int = 20
+    max_parts: int = 16
     max_reads: int = 3
     partitions: int = 12
     slack: float = 1.3
     variants: int = 3
-    each: Limits = field(default_factory=lambda: Limits(seconds=1.0, max_topologies=16))
+    each: Limits = field(default_factory=lambda: Limits(seconds=1.0, max_topologies=6))
 
 
 @dataclass(frozen=True, slots=True)
