@@ -14,8 +14,10 @@ from mugraph.codegen.kernel import KernelSource
 from mugraph.codegen.lower import lower_kernels
 from mugraph.codegen.resize import program_sizes, reduced_kernels
 from mugraph.events import Done, PieceResult, RegionResult, Solution
+from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.ops import Kind
 from mugraph.ir.target import TARGETS, Target
+from mugraph.optimizer.nodes import scheduled
 from mugraph.pipeline import Options, run
 from mugraph.ranking import Place
 from mugraph.solve import Tools, solve
@@ -72,6 +74,8 @@ def assert_split(found: PieceResult) -> None:
     """FlashDecoding's form (Mirage v1, Figure 4b): a kernel over parts of the keys, one that adds and divides."""
     assert found.solution is not None
     first, second = found.solution.kernels
+    assert isinstance(first, GraphKernel)
+    assert isinstance(second, GraphKernel)
     (handed,) = {tensor.axes[0] for tensor in first.block.outputs}
     assert first.block.sizes[handed] in (2, 4, 8, 16, 32, 64)
     assert [op.kind for op in second.block.block_ops].count(Kind.SUM) == 2
@@ -80,7 +84,7 @@ def assert_split(found: PieceResult) -> None:
 
 def assert_right(solution: Solution, piece: LaxPiece, tester: FloatTester) -> None:
     """The candidate's kernel at other sizes and on other inputs than those the pipeline tested."""
-    kernels = [(kernel.block, kernel.schedule) for kernel in solution.kernels]
+    kernels = [scheduled(kernel) for kernel in solution.kernels]
     assert lower_kernels(kernels).jit == solution.source.jit
     small = reduced_kernels(kernels, largest_tile=16, whole=48)
     program = resize(piece.program, program_sizes(piece.program, small))
