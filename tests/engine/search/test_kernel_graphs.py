@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.library import LibraryCall, library_call
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_candidate, check_program
 from mugraph.ir.target import TARGETS
@@ -140,6 +140,29 @@ def test_sizes_types_and_layouts_count() -> None:
         program, tensors=(program.tensors[0], replace(program.tensors[1], strides=(1, 64)), program.tensors[2])
     )
     assert len({key_of(p)[0] for p in (program, longer, turned)}) == 3
+
+
+def test_a_causal_mask_is_read_by_nobody_and_handed_over_by_nobody() -> None:
+    """Scores with a mask: where they are cut, a kernel makes the mask itself."""
+    b = Builder("causal", q=64, k=64, d=32)
+    b.dot("scores", b.input("query", "q", "d"), b.input("key", "k", "d"), "d")
+    ops = (
+        *b.ops,
+        Op("mask", Kind.MASK, (), ("k", "q"), rows=("q",), columns=("k",)),
+        Op("kept", Kind.MUL, ("scores", "mask"), ("k", "q")),
+        Op("total", Kind.SUM, ("kept",), ("q",), ("k",)),
+    )
+    out = Tensor("out", (("q",),), (1,), "f16", "out")
+    program = TensorProgram("masked", b.sizes, tuple(b.tensors), ops, {"total": out})
+    assert check_program(program) == []
+    assert "mask" not in worth_storing(program)
+    found = list(graphs_of(program, replace(LITTLE, variants=0)))
+    assert found
+    for candidates in found:
+        verdict = verify_topologies(program, [(k.block, None) for k in candidates[0].kernels], seed=2)
+        assert verdict.passed, verdict.reason
+    turned = replace(program, ops=tuple(replace(op, rows=op.columns, columns=op.rows) for op in program.ops))
+    assert key_of(program)[0] != key_of(turned)[0]
 
 
 # --- what is found

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import LEAVES, Kind
 from mugraph.ir.program import TensorProgram
 
 Options = Sequence[tuple[int, float]]
@@ -43,7 +43,8 @@ class Partitions:
 
     def __init__(self, program: TensorProgram, stored: Collection[str], most: int = 3) -> None:
         self._inputs = {op.name: op.inputs for op in program.ops}
-        self._computed = frozenset(op.name for op in program.ops if op.kind not in (Kind.LOAD, Kind.CONST))
+        self._computed = frozenset(op.name for op in program.ops if op.kind not in LEAVES)
+        self._loaded = frozenset(op.name for op in program.ops if op.kind is Kind.LOAD)
         self._stored = frozenset(stored) | frozenset(program.outputs)
         self._most = most
         self.outputs = frozenset(program.outputs)
@@ -118,7 +119,7 @@ class Partitions:
             found, todo = set[str](), list(part.values)
             while todo:
                 value = todo.pop()
-                if value in part.leaves or (value not in self._computed and not self._inputs[value]):
+                if value in part.leaves or value in self._loaded:
                     found.add(value)
                 else:
                     todo.extend(self._inputs[value])

@@ -47,7 +47,10 @@ def key_of(program: TensorProgram) -> tuple[Hashable, Names]:
     for name in order:
         op = ops[name]
         tensor = described(program.tensor(op.tensor)) if op.kind is Kind.LOAD else None
-        numbers = [frozenset(axes.setdefault(axis, len(axes)) for axis in part) for part in (op.axes, op.over)]
+        numbers: list[Hashable] = [
+            frozenset(axes.setdefault(axis, len(axes)) for axis in part) for part in (op.axes, op.over)
+        ]
+        numbers += [tuple(axes.setdefault(axis, len(axes)) for axis in part) for part in (op.rows, op.columns)]
         inputs = tuple(order[i] for i in op.inputs)
         rows.append((op.kind, inputs, *numbers, op.value, op.fn, op.f32, tensor))
     outputs = tuple((order[value], described(tensor)) for value, tensor in program.outputs.items())
@@ -116,6 +119,8 @@ class Renaming:
             axes=tuple(sorted(self._axes(axis) for axis in op.axes)),
             over=tuple(sorted(self._axes(axis) for axis in op.over)),
             tensor=self._tensors(op.tensor) if op.tensor else "",
+            rows=tuple(self._axes(axis) for axis in op.rows),
+            columns=tuple(self._axes(axis) for axis in op.columns),
         )
 
     def _tensor(self, tensor: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.ir.ops import ELEMENTWISE, Kind, Op
+from mugraph.ir.ops import ELEMENTWISE, LEAVES, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import ITEMSIZE, DType, Tensor, contiguous_strides
 
@@ -43,7 +43,7 @@ def worth_storing(program: TensorProgram) -> frozenset[str]:
             continue
         if op.kind is not Kind.DOT and len(users) == 1 and users[0].kind in ELEMENTWISE and users[0].axes == op.axes:
             others = [ops[name] for name in users[0].inputs if name != op.name]
-            if all(other.kind in (Kind.LOAD, Kind.CONST) for other in others):
+            if all(other.kind in LEAVES for other in others):
                 continue
         found.add(op.name)
     return frozenset(found)
@@ -110,6 +110,8 @@ def _orders(program: TensorProgram) -> dict[str, tuple[str, ...]]:
             tensor = program.tensor(op.tensor)
             steps = tensor.axis_strides(program.sizes)
             found = sorted(tensor.axes, key=lambda axis: (-abs(steps[axis]), tensor.axes.index(axis)))
+        elif op.kind is Kind.MASK:
+            found = [*op.rows, *op.columns]
         elif op.kind is Kind.DOT:
             left, right = (orders[name] for name in op.inputs)
             found = [*(axis for axis in left if axis in right), *left, *right]
