@@ -65,7 +65,8 @@ def assert_verified(found: PieceResult) -> None:
     assert verdict.float_device == "interpreter"
     assert verdict.max_rel_error is not None
     assert found.search.first_verified_s is not None
-    assert 0 < found.search.first_verified_s <= found.search.total_s
+    reused = found.search.total_s == 0  # solved a moment ago under other names
+    assert reused or 0 < found.search.first_verified_s <= found.search.total_s
     assert found.search.topologies > 0
     assert found.search.candidates > 0
 
