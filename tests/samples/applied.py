@@ -18,6 +18,7 @@ from mugraph.codegen.edit import apply_files
 from mugraph.codegen.entry import tensors_fit
 from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.events import Done
+from mugraph.ir.mugraph import GraphKernel
 from mugraph.pipeline import Options, run_trace
 from mugraph.store import Store
 from mugraph.trace.tracer import trace_file
@@ -59,8 +60,9 @@ class Target:
 
     @property
     def launches(self) -> int:
-        """Kernels launched in one call."""
-        return sum(len(step.kernels) for step in self.plan.steps if isinstance(step, KernelStep))
+        """Generated kernels launched in one call; a library's, which a kernel graph may have too, are not ours."""
+        steps = [step for step in self.plan.steps if isinstance(step, KernelStep)]
+        return sum(isinstance(kernel, GraphKernel) for step in steps for kernel in step.kernels)
 
     def make(self, module: ModuleType, shrink: Callable[[int], int] = lambda size: size) -> Callable[..., torch.Tensor]:
         made = getattr(module, self.name)
