@@ -19,10 +19,17 @@ def input_scale(program: TensorProgram, name: str) -> float:
 
 
 def input_scales(plan: RegionPlan) -> dict[int, float]:
-    """Value number of what its kernels read -> the smallest scale one of them needs."""
+    """Value number of a live-in -> the smallest scale that something in the plan needs.
+
+    Of a matrix that only PyTorch's own code reads, the axis it contracts is not looked up: the longer one is taken.
+    """
     scales: dict[int, float] = {}
     for step in plan.steps:
         if isinstance(step, KernelStep):
             for name, value in step.piece.inputs.items():
                 scales[value] = min(scales.get(value, 1.0), input_scale(step.piece.program, name))
+    for live_in in plan.region.live_ins:
+        shape = plan.region.values[live_in.value].shape
+        if live_in.value not in scales and len(shape) > 1:
+            scales[live_in.value] = max(1, *shape[-2:]) ** -0.5
     return scales

@@ -11,6 +11,7 @@ import torch
 from mugraph.codegen.edit import apply_files
 from mugraph.codegen.module import module_text
 from mugraph.codegen.plan import KernelStep, RegionPlan
+from mugraph.codegen.scales import input_scales
 
 CPU = torch.device("cpu")
 HERE = ("NVIDIA H200", "3.6.0")
@@ -68,6 +69,14 @@ def test_the_limit_is_that_of_the_precision(kernels: ModuleType, on_this_machine
     on_this_machine(kernels)
     ((error, limit),) = kernels._errors("gated", CPU)
     assert 0 < error <= limit < 1e-4
+
+
+def test_matrices_that_only_pytorch_reads_are_small(maker, source, part) -> None:
+    """A chain of products of standard normal weights leaves the range of half precision, and says nothing."""
+    plan: RegionPlan = maker.plan(source, part)
+    values, found = plan.region.values, input_scales(plan)
+    scales = {values[live_in.value].shape: found[live_in.value] for live_in in plan.region.live_ins}
+    assert scales == {(4, 8): 8**-0.5, (8, 16): 16**-0.5, (4, 16): 1.0}
 
 
 def test_tried_once(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

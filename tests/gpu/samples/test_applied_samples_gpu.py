@@ -166,7 +166,10 @@ def test_a_kernel_the_compiler_spoils_is_not_used(
     untested(sample, monkeypatch)
     monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path))
     spoiled = tmp_path / "spoiled.py"
-    spoiled.write_text(re.sub(r"return (\w+)\n", r"return \1 * 1.5\n", Path(str(sample.kernels.__file__)).read_text()))
+    launcher = re.compile(r"(\ndef launch_(?:(?!\ndef ).)*\n    return )(\w+)\n", re.DOTALL)
+    text, count = launcher.subn(r"\1\2 * 1.5\n", Path(str(sample.kernels.__file__)).read_text())
+    assert count > 0
+    spoiled.write_text(text)
     monkeypatch.setattr(sample.kernels, "__file__", str(spoiled))
     with torch.no_grad(), pytest.warns(UserWarning, match="WRONG"):
         torch.testing.assert_close(edited(**inputs), original(**inputs), rtol=0, atol=0)
