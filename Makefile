@@ -17,7 +17,7 @@ demo: $(VENV)/.installed
 	$(BIN)/mugraph optimize samples/rmsnorm_linear.py
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m "not gpu" tests
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal -m "not gpu" tests
 
 test-gpu: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m gpu tests

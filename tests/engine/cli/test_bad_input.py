@@ -130,6 +130,7 @@ def test_does_not_parse(mugraph, tmp_path: Path):
     one_sentence(said, "model.py", "line 1")
 
 
+@pytest.mark.usefixtures("whole_process")
 @pytest.mark.parametrize(
     ("line", "word"),
     [
@@ -146,8 +147,9 @@ def test_does_not_import(mugraph, tmp_path: Path, line: str, word: str):
     one_sentence(said, "model.py", word)
 
 
+@pytest.mark.usefixtures("whole_process")
 def test_loops_at_import(mugraph, tmp_path: Path):
-    path = written(tmp_path, f"while True:\n    pass\n{MODULE}")
+    path = written(tmp_path, f"import time\nwhile True:\n    time.sleep(1)\n{MODULE}")
     said = mugraph("optimize", path, "--json", "--trace-timeout", "5")
     assert said.status == 1
     assert json.loads(said.out)["regions"] == []
@@ -226,6 +228,7 @@ def test_two_classes_of_one_name(mugraph, tmp_path: Path):
     assert {region["range"]["start"]["line"] for region in regions} == {11}  # the later one is what the name means
 
 
+@pytest.mark.usefixtures("whole_process")
 def test_printing_at_import_stays_out_of_the_document(mugraph, tmp_path: Path):
     noise = "import os, sys\nprint('{{{')\nsys.stdout.flush()\nos.write(1, b'}}}')\n"
     said = mugraph("optimize", written(tmp_path, noise + MODULE), "--json")

@@ -1,0 +1,45 @@
+"""What holds for all tests, whoever starts them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from mugraph.trace import tracer
+from mugraph.verify import float_test
+
+from tests.support.forks import ForkServer, forked, interpreting_server, tracing_server
+
+# A shell that runs us in the background makes its children deaf to Ctrl-C, and ours would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def tracing() -> Iterator[ForkServer]:
+    with closing(tracing_server()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def interpreting() -> Iterator[ForkServer]:
+    with closing(interpreting_server()) as server:
+        yield server
+
+
+@pytest.fixture
+def forks(tracing: ForkServer, interpreting: ForkServer) -> Iterator[None]:
+    """What a test itself has traced and run in Triton's interpreter is forked from a process that has PyTorch already;
+    not so for engines and command lines that are processes of their own."""
+    with forked(tracing, interpreting):
+        yield
+
+
+@pytest.fixture
+def whole_process(forks: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes as users have them in place of forks."""
+    for module in (tracer, float_test):
+        monkeypatch.setattr(module, "subprocess", subprocess)
