@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -17,7 +19,7 @@ from mugraph.search import Limits, Search
 from mugraph.search.reference import LiteralSearch, canonical
 from mugraph.search.reference.ablation import main
 from mugraph.search.reference.canonical import Canonical
-from mugraph.search.reference.exhaust import exhaust
+from mugraph.search.reference.exhaust import exhaust, exhaust_in_processes
 from mugraph.search.reference.nests import Statement, nest
 from mugraph.search.reference.sizes import Sizes, every
 from mugraph.search.softmax import is_shift_invariant
@@ -176,6 +178,14 @@ def test_the_ablations_first_column_is_the_search(make) -> None:
     assert once(kept) == once(searched(program, max_ops))
 
 
+def test_processes_find_the_same() -> None:
+    program = rmsnorm_linear(eps=False, weight=False)
+    alone = exhaust(program, 8)
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        assert exhaust_in_processes(program, 8, pool, 60.0) == alone
+        assert exhaust_in_processes(program, 8, pool, 0.0).ended_by == "cancelled"
+
+
 def test_without_expression_pruning_the_same_graphs_take_more_values() -> None:
     b = Builder("totals", m=4, n=4)
     program = b.program(b.sum("y", b.input("x", "m", "n"), "n"), "m")
@@ -193,14 +203,14 @@ def test_the_ablation_reports_what_it_measured(
     file = tmp_path / "ablation.svg"
     assert main(["--cap", "1", "--ops", "2", "11", "12", "--plot", str(file)]) == 0
     output = capsys.readouterr().out
-    assert "single-process" in output
     rows = [line for line in output.splitlines() if line.startswith("│")]
     assert sum("of 715" in line for line in rows) >= 1
     assert "(cap)" in output
     assert "–" in next(line for line in rows if line.split("│")[1].strip() == "12")
     picture = ElementTree.fromstring(file.read_text())
     titles = [title.text or "" for title in picture.iter("{http://www.w3.org/2000/svg}title")]
-    assert any(title.startswith("full (one process), 2 operators") and "space" in title for title in titles)
+    assert any(title.startswith("one process, 2 operators") and "space" in title for title in titles)
+    assert any(title.startswith("full, 2 operators") and "space" in title for title in titles)
     assert any(title.startswith("literal Algorithm 1") and "cap" in title for title in titles)
 
 

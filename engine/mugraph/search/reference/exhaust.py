@@ -6,7 +6,9 @@ operators needs neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from mugraph.ir.block import BlockGraph
@@ -87,25 +89,56 @@ def exhaust(
 ) -> Exhausted:
     """Every topology of at most `max_ops` operators, one loop set after the other. memory: bytes, by estimate, of one
     loop set. Raises NotSearchable."""
-    blocks: list[BlockGraph] = []
-    values = 0
+    parts: list[Exhausted] = []
     for loops in loop_sets(program, max_loops):
-        frame = Frame(program, loops, Algebra())
-        saturation = (Saturation if pruned else Unpruned)(frame, max_ops, _UNBOUNDED)
-        ended_by = ""
-        for _ in saturation.steps():
-            if cancelled():
-                ended_by = "cancelled"
-            elif saturation.bytes > memory:
-                ended_by = "memory"
-            if ended_by:
-                return Exhausted(tuple(blocks), values + len(saturation.values), ended_by)
-        values += len(saturation.values)
-        topologies = Topologies(frame, saturation)
-        for turn, dag in enumerate(Extraction(saturation, max_ops).dags()):
-            block = topologies.build(dag) if dag else None
-            if block is not None:
-                blocks.append(block)
-            if not turn % _POLL and cancelled():
-                return Exhausted(tuple(blocks), values, "cancelled")
-    return Exhausted(tuple(blocks), values, "space")
+        parts.append(_with_loops(program, max_ops, loops, pruned, memory, cancelled))
+        if parts[-1].ended_by != "space":
+            break
+    return _together(parts)
+
+
+def exhaust_in_processes(
+    program: TensorProgram, max_ops: int, pool: Executor, seconds: float, max_loops: int = 2, memory: int = 2 << 30
+) -> Exhausted:
+    """What `exhaust` finds, in its order, each loop set in a process of the pool. Stopped after `seconds`."""
+    over = time.time() + seconds  # the wall clock is the one that processes share
+    loops = loop_sets(program, max_loops)
+    return _together(
+        list(pool.map(_until, *zip(*((program, max_ops, one, memory, over) for one in loops), strict=True)))
+    )
+
+
+def _until(program: TensorProgram, max_ops: int, loops: tuple[str, ...], memory: int, over: float) -> Exhausted:
+    return _with_loops(program, max_ops, loops, True, memory, lambda: time.time() > over)
+
+
+def _together(parts: Sequence[Exhausted]) -> Exhausted:
+    ended_by = next((part.ended_by for part in parts if part.ended_by != "space"), "space")
+    return Exhausted(tuple(b for part in parts for b in part.blocks), sum(part.values for part in parts), ended_by)
+
+
+def _with_loops(
+    program: TensorProgram,
+    max_ops: int,
+    loops: tuple[str, ...],
+    pruned: bool,
+    memory: int,
+    cancelled: Callable[[], bool],
+) -> Exhausted:
+    frame = Frame(program, loops, Algebra())
+    saturation = (Saturation if pruned else Unpruned)(frame, max_ops, _UNBOUNDED)
+    for _ in saturation.steps():
+        if cancelled():
+            return Exhausted((), len(saturation.values), "cancelled")
+        if saturation.bytes > memory:
+            return Exhausted((), len(saturation.values), "memory")
+    blocks: list[BlockGraph] = []
+    topologies, ended_by = Topologies(frame, saturation), "space"
+    for turn, dag in enumerate(Extraction(saturation, max_ops).dags()):
+        block = topologies.build(dag) if dag else None
+        if block is not None:
+            blocks.append(block)
+        if not turn % _POLL and cancelled():
+            ended_by = "cancelled"
+            break
+    return Exhausted(tuple(blocks), len(saturation.values), ended_by)

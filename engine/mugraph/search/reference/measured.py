@@ -1,28 +1,35 @@
-"""The ablation's cells: one search of the program under one bound of operators, timed, stopped at the cap."""
+"""The ablation's cells: one search of the program under one bound of operators, timed, stopped at the cap.
+
+"full" works on the loop sets in as many processes as there are processors, started beforehand. The others use one.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 
 from mugraph.ir.program import TensorProgram
 from mugraph.search.reference.algorithm import LiteralSearch
 from mugraph.search.reference.canonical import canonical
-from mugraph.search.reference.exhaust import exhaust
+from mugraph.search.reference.exhaust import Exhausted, exhaust, exhaust_in_processes
 
 
 class Variant(StrEnum):
-    FULL = "full (one process)"
+    FULL = "full"
+    ONE = "one process"
     UNPRUNED = "without expression pruning"
     LITERAL = "literal Algorithm 1"
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """seconds, processor: wall-clock and processor time of one run (equal on an idle machine); graphs: distinct ones,
-    sizes aside, found in that time; ended_by: "space" where all of it was searched, else what ended it: "cap" or
+    """seconds, processor: wall-clock of one run, and processor time of the process that asked for it; graphs: distinct
+    ones, sizes aside, found in that time; ended_by: "space" where all of it was searched, else what ended it: "cap" or
     "memory"; note: how far it came."""
 
     max_ops: int
@@ -38,37 +45,46 @@ def measure(program: TensorProgram, bounds: Sequence[int], cap: float, again: bo
     """Row by row. A variant that did not finish is not run with more operators, which is more of the same space, unless
     `again`."""
     unfinished: set[Variant] = set()
-    for max_ops in bounds:
-        for variant in Variant:
-            if variant in unfinished and not again:
-                continue
-            cell = _timed(program, max_ops, variant, cap)
-            if cell.ended_by != "space":
-                unfinished.add(variant)
-            yield cell
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(_awake, range(os.cpu_count() or 1)))
+        for max_ops in bounds:
+            for variant in Variant:
+                if variant in unfinished and not again:
+                    continue
+                cell = _timed(program, max_ops, variant, cap, pool)
+                if cell.ended_by != "space":
+                    unfinished.add(variant)
+                yield cell
 
 
-def _timed(program: TensorProgram, max_ops: int, variant: Variant, cap: float) -> Cell:
+def _awake(_: int) -> None:
+    """Long enough for every process to take one: they have started then, and imported this."""
+    time.sleep(0.3)
+
+
+def _timed(program: TensorProgram, max_ops: int, variant: Variant, cap: float, pool: Executor) -> Cell:
     began, used = time.monotonic(), time.process_time()
 
     def over() -> bool:
         return time.monotonic() - began > cap
 
-    run = _literal if variant is Variant.LITERAL else _saturated
-    graphs, ended_by, note = run(program, max_ops, variant, over)
+    if variant is Variant.LITERAL:
+        graphs, ended_by, note = _literal(program, max_ops, over)
+    elif variant is Variant.FULL:
+        graphs, ended_by, note = _saturated(exhaust_in_processes(program, max_ops, pool, cap))
+    else:
+        found = exhaust(program, max_ops, pruned=variant is Variant.ONE, cancelled=over)
+        graphs, ended_by, note = _saturated(found)
     seconds, processor = time.monotonic() - began, time.process_time() - used
     return Cell(max_ops, variant, seconds, processor, graphs, ended_by, note)
 
 
-def _saturated(
-    program: TensorProgram, max_ops: int, variant: Variant, over: Callable[[], bool]
-) -> tuple[int, str, str]:
-    found = exhaust(program, max_ops, pruned=variant is Variant.FULL, cancelled=over)
+def _saturated(found: Exhausted) -> tuple[int, str, str]:
     ended_by = "cap" if found.ended_by == "cancelled" else found.ended_by
     return len(found.blocks), ended_by, f"{found.values:,} values"
 
 
-def _literal(program: TensorProgram, max_ops: int, variant: Variant, over: Callable[[], bool]) -> tuple[int, str, str]:
+def _literal(program: TensorProgram, max_ops: int, over: Callable[[], bool]) -> tuple[int, str, str]:
     search = LiteralSearch(program, max_ops, cancelled=over)
     graphs = len({canonical(block) for _, block in search.run()})
     counts = search.counts

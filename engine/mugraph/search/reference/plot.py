@@ -8,8 +8,10 @@ from math import ceil, floor, log10
 from mugraph.search.reference.measured import Cell, Variant
 
 _WIDTH, _HEIGHT = 640, 400
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 20, 70, 50
-_COLOURS = {Variant.FULL: "#1b7837", Variant.UNPRUNED: "#c05a00", Variant.LITERAL: "#5e3c99"}
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 20, 88, 50
+_COLOURS = {
+    Variant.FULL: "#1b7837", Variant.ONE: "#2166ac", Variant.UNPRUNED: "#c05a00", Variant.LITERAL: "#5e3c99",
+}  # fmt: skip
 _STYLE = (
     "text{font:13px sans-serif;fill:#222}.page{fill:#fff}.axis{stroke:#222}.grid{stroke:#ddd}"
     ".cap{stroke:#888;stroke-dasharray:5 4}.line{fill:none;stroke-width:2}"
