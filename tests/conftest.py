@@ -11,6 +11,7 @@ import pytest
 from mugraph.trace import tracer
 from mugraph.verify import float_test
 
+from tests.support.clock import Clock, slow_clock
 from tests.support.forks import ForkServer, forked, interpreting_server, tracing_server
 
 # A shell that runs us in the background makes its children deaf to Ctrl-C, and ours would inherit that.
@@ -43,3 +44,10 @@ def whole_process(forks: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes as users have them in place of forks."""
     for module in (tracer, float_test):
         monkeypatch.setattr(module, "subprocess", subprocess)
+
+
+@pytest.fixture
+def clock() -> Iterator[Clock]:
+    """Searches go by this clock, a slow one: they end by their work."""
+    with slow_clock() as clock:
+        yield clock

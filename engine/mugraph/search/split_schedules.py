@@ -62,11 +62,11 @@ def _promising(every: list[Cut], target: Target, limits: ScheduleLimits) -> list
     looked = sorted(_looked(middle, target, limits), key=lambda look: look[0])
     chosen = list({id(cut): cut for _, cut, _, _ in looked}.values())[:CUTS]
     pairs: list[tuple[float, BlockGraph, Candidate]] = []
-    finished: dict[int, Candidate] = {}  # id of a second kernel -> its best schedule
+    finished: dict[int, list[Candidate]] = {}  # id of a second kernel -> its best schedule, if one fits
     for us, _, first, second in _looked([(cut, n) for cut in chosen for n in _counts(cut)], target, limits):
         if id(second) not in finished:
-            finished[id(second)] = schedules(second, target, limits)[0]
-        pairs.append((us, first, finished[id(second)]))
+            finished[id(second)] = schedules(second, target, limits)[:1]
+        pairs.extend((us, first, then) for then in finished[id(second)])
     return sorted(pairs, key=lambda pair: pair[0])
 
 
