@@ -18,6 +18,9 @@ from mugraph.protocol import messages as m
 from mugraph.protocol.codec import Decoder, Unreadable, encode
 from mugraph.protocol.values import Document, Settings
 
+from tests.support.engine import command
+from tests.support.forks import ForkServer
+
 T = TypeVar("T")
 PATIENCE_S = 90.0
 COMMAND = (sys.executable, "-P", "-m", "mugraph.worker")
@@ -167,10 +170,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts engines; ends them after the test, which fails if one of them wrote anything but messages."""
     engines: list[Engine] = []
 
-    def begin(command: tuple[str, ...] = COMMAND, cache: Path | None = None) -> Engine:
+    def begin(start: tuple[str, ...] = COMMAND, cache: Path | None = None) -> Engine:
         root = tmp_path / "workspace"
         root.mkdir(exist_ok=True)
-        engine = Engine(root, cache or tmp_path / "cache", command)
+        engine = Engine(root, cache or tmp_path / "cache", start)
         engines.append(engine)
         return engine
 
@@ -185,6 +188,14 @@ def start(tmp_path: Path) -> Iterator[Start]:
 def engine(start: Start) -> Engine:
     """One that has been greeted."""
     engine = start()
+    engine.hello()
+    return engine
+
+
+@pytest.fixture
+def prepared(start: Start, tracing: ForkServer, interpreting: ForkServer) -> Engine:
+    """The same, with children that need not import PyTorch."""
+    engine = start(command(tracing.path, interpreting.path))
     engine.hello()
     return engine
 

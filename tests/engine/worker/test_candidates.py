@@ -17,6 +17,11 @@ _BOX = re.compile(r'<g( data-source="[\d ]+")?><title>([^<]*)</title><rect class
 
 
 @pytest.fixture
+def engine(prepared: Engine) -> Engine:
+    return prepared
+
+
+@pytest.fixture
 def sample(engine: Engine, request: pytest.FixtureRequest) -> Document:
     path = engine.root / f"{request.param}.py"
     shutil.copy(SAMPLES / path.name, path)

@@ -6,12 +6,18 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from mugraph.protocol import messages as m
 from mugraph.protocol.values import Document, Settings
 
 from .conftest import COMMAND, Engine, Start, document, quick
 
 MATMUL = "import torch\n\n# mugraph: x=f16[16, 64], w=f16[64, 64]\ndef f(x, w):\n    return torch.relu(x @ w)\n"
+
+
+@pytest.fixture
+def engine(prepared: Engine) -> Engine:
+    return prepared
 
 
 def test_an_unsaved_buffer_is_what_counts(engine: Engine):
@@ -47,8 +53,10 @@ def test_code_that_cannot_be_parsed_is_never_verified(engine: Engine):
     assert [region.status for region in mended.regions] != []
 
 
-def test_prints_of_any_kind_stay_off_the_protocol(engine: Engine):
+def test_prints_of_any_kind_stay_off_the_protocol(start: Start):
     """The fixture fails on any stray byte."""
+    engine = start()
+    engine.hello()
     path = engine.root / "prints.py"
     path.write_text(
         "import os, subprocess, sys, torch\n"
@@ -66,15 +74,18 @@ def test_prints_of_any_kind_stay_off_the_protocol(engine: Engine):
     assert engine.all_of(m.Pong) == []
 
 
-def test_modules_that_end_the_process_or_never_end(engine: Engine):
-    engine.ask(m.Configure(engine.id(), Settings(trace_timeout_s=3.0, measure=False)), m.Configured)
+def test_modules_that_end_the_process_or_never_end(start: Start):
+    engine = start()
+    engine.hello()
     for name, line, said in (
         ("leaves", "os._exit(3)", "ended"),
         ("exits", "sys.exit(3)", "cannot be imported: SystemExit"),
         ("dies", "os.kill(os.getpid(), 11)", "signal 11"),
         ("raises", "1 / 0", "ZeroDivisionError"),
-        ("sleeps", "time.sleep(100)", "still running after 3 s"),
+        ("sleeps", "time.sleep(600)", "still running after 3 s"),
     ):
+        patience = Settings(measure=False) if name != "sleeps" else Settings(trace_timeout_s=3.0, measure=False)
+        engine.ask(m.Configure(engine.id(), patience), m.Configured)
         path = engine.root / f"{name}.py"
         path.write_text(f"import os, sys, time\n{line}\n{MATMUL}")
         [error] = engine.ask(m.Find(engine.id(), document(path)), m.Found).errors

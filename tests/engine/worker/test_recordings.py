@@ -31,7 +31,8 @@ if __name__ == "__main__":
 """
 
 
-def test_recorded_shapes_are_used_offered_and_inserted(engine: Engine, tmp_path: Path):
+def test_recorded_shapes_are_used_offered_and_inserted(prepared: Engine, tmp_path: Path):
+    engine = prepared
     path = engine.root / "model.py"
     path.write_text(MODEL)
     [region] = engine.ask(m.Find(engine.id(), document(path)), m.Found).regions

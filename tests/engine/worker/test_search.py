@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 from mugraph.protocol import messages as m
 from mugraph.protocol.values import Document, TextEdit
 
-from .conftest import Engine, document
+from .conftest import Engine, document, quick
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 
@@ -33,6 +34,11 @@ def applied(text: str, edits: list[TextEdit]) -> str:
         start, end = edit.range.start, edit.range.end
         text = text[: offset(start.line, start.character)] + edit.new_text + text[offset(end.line, end.character) :]
     return text
+
+
+@pytest.fixture
+def engine(prepared: Engine) -> Engine:
+    return prepared
 
 
 @pytest.fixture
@@ -79,8 +85,11 @@ def test_a_sample_from_finding_to_pictures(engine: Engine, sample: Document):
     assert preview.after != preview.before
     assert "@triton.jit" in preview.module_text
 
+    hits = len(engine.all_of(m.FirstHit))
     again = engine.search(Document(sample.uri, sample.path, 2))
+    assert again.outcome == "done"
     assert again.seconds < 0.2, "what is known already is answered at once"
+    assert len(engine.all_of(m.FirstHit)) == hits, "what is known already is not searched again"
     above = Document(sample.uri, sample.path, 3, "# one more line\n" + preview.before)
     moved = engine.ask(m.Find(engine.id(), above), m.Found)
     now = {region.key: region for region in moved.regions}
@@ -108,7 +117,9 @@ def test_edits_are_those_of_apply(engine: Engine, sample: Document, tmp_path: Pa
     other.parent.mkdir()
     other.write_text(text)
     command = [sys.executable, "-m", "mugraph.cli", "optimize", str(other), "--apply", "--no-measure"]
-    done = subprocess.run([*command, "--target", "h100", "--budget", "2"], capture_output=True, text=True)
+    command += ["--target", "h100", "--budget", f"{quick().budget_s:g}"]
+    environment = {**os.environ, "MUGRAPH_CACHE_DIR": str(tmp_path / "cache")}  # the engine's: both have one search
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert ours == other.read_text()
     assert Path(module).name in {file.name for file in other.parent.iterdir()}
