@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mugraph.ir.library import LibraryCall
+from mugraph.ir.library_convolution import ConvolutionCall
 from mugraph.ir.tensors import Tensor
 
 
@@ -56,7 +57,7 @@ class KernelSource:
     num_stages: int
     launcher: str
     unfinished: Unfinished = field(default_factory=Unfinished)
-    library: LibraryCall | None = None
+    library: LibraryCall | ConvolutionCall | None = None
     parts: tuple[KernelSource, ...] = ()
 
     @property

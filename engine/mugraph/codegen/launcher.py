@@ -43,6 +43,8 @@ def launcher_text(name: str, kernels: Sequence[KernelSource], kept: Collection[s
     device = f"device={called[inputs[0].name]}.device"
     lines = [f"def launch_{name}({', '.join(called[tensor.name] for tensor in inputs)}):"]
     for kernel, tensor in made:
+        if kernel.library is not None and kernel.library.allocates:
+            continue
         shape = tensor.shape(kernel.sizes)
         size = f"({shape[0]},)" if len(shape) == 1 else f"({', '.join(map(str, shape))})"
         place = f"{device}, dtype={TORCH_TYPE[tensor.dtype]}"

@@ -13,6 +13,7 @@ from math import lcm, prod
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.masks import resized_all
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.windows import room
 from mugraph.verify.sizes import resize_tensor
 
 WHOLE = 64
@@ -51,6 +52,9 @@ def reduced_kernels(
                 tiled[axis] = max(tiled.get(axis, 0), _tiled(size, tile, min(tile, largest_tile)))
     sizes = {**held, **tiled}
     _join(sizes, kernels)
+    for tensor in (tensor for block, _ in kernels for tensor in block.tensors):
+        for window in tensor.windows:
+            sizes.update([longer] if (longer := room(window, tensor.dims[window.dim], sizes)) else [])
     return [_at(block, schedule, {a: sizes[a] for a in block.sizes}, largest_tile) for block, schedule in kernels]
 
 
@@ -82,6 +86,8 @@ def program_sizes(program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Sc
         if whole.name not in tensors:
             continue
         cut, block = tensors[whole.name]
+        if whole.windows:  # its axes are the kernels' own
+            continue
         for dim, extent in zip(whole.dims, cut.shape(block.sizes), strict=True):
             for axis in [axis for axis in dim if axis not in sizes]:
                 sizes[axis] = extent // prod(sizes[other] for other in dim if other != axis)

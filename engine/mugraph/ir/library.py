@@ -1,7 +1,8 @@
 """Pre-defined kernels (Mirage §2): block graphs that one PyTorch call computes, and the call.
 
-A product of two tensors as they lie in memory is `torch.mm` or `torch.bmm`, which is cuBLAS on a GPU. The block graph
-says what is computed (two loads, a DOT, a store; no loops), so that a pre-defined kernel is verified as any other one.
+A product of two tensors as they lie in memory is `torch.mm` or `torch.bmm`, which is cuBLAS on a GPU; one of a windowed
+tensor and a weight is a convolution. The block graph says what is computed (two loads, a DOT, a store; no loops), so
+that a pre-defined kernel is verified as any other one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from itertools import pairwise
 from math import prod
 
 from mugraph.ir.block import BlockGraph
+from mugraph.ir.library_convolution import ConvolutionCall, convolution_call
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
 
@@ -55,6 +57,17 @@ class LibraryCall:
     out: View
     sizes: tuple[int, int, int, int]
 
+    @property
+    def allocates(self) -> bool:
+        """It makes its output itself."""
+        return False
+
+    @property
+    def moved(self) -> int:
+        """Elements read and written."""
+        matrices, rows, columns, depth = self.sizes
+        return matrices * (rows * depth + depth * columns + rows * columns)
+
     def text(self, names: Mapping[str, str]) -> str:
         """names: of the variables that hold the tensors."""
         left, right, out = (view.text(names[view.tensor.name]) for view in (self.left, self.right, self.out))
@@ -67,7 +80,7 @@ class LibraryCall:
         return f"{self.function}({left}, {right})"
 
 
-def library_call(block: BlockGraph) -> LibraryCall | None:
+def library_call(block: BlockGraph) -> LibraryCall | ConvolutionCall | None:
     """The call that computes the block graph; None where there is none, or where it would copy an operand first."""
     product = _product(block)
     if product is None:
@@ -77,6 +90,9 @@ def library_call(block: BlockGraph) -> LibraryCall | None:
     if op.f32 or not left.dtype == right.dtype == out.dtype or not over <= a & b:
         return None
     sizes = block.sizes
+    if left.windows or right.windows:
+        x, weight = (left, right) if left.windows else (right, left)
+        return convolution_call(x, weight, out, frozenset(op.over), sizes)
     batch = [axis for axis in out.axes if axis in a and axis in b]
     rows = [axis for axis in out.axes if axis in a and axis not in b]
     columns = [axis for axis in out.axes if axis in b and axis not in a]

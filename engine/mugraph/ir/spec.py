@@ -109,5 +109,7 @@ def _program_violations(program: TensorProgram) -> Iterator[str]:
             yield f"output {value} is no value"
         elif values[value].axes != tuple(sorted(tensor.axes)):
             yield f"output {value} has axes {list(values[value].axes)}, its tensor {sorted(tensor.axes)}"
+        if tensor.windows:
+            yield f"output tensor {tensor.name} is written through a window"
         if set(tensor.axes) <= set(program.sizes) and tensor.strides != contiguous_strides(tensor.dims, program.sizes):
             yield f"output tensor {tensor.name} is not contiguous"

@@ -84,6 +84,8 @@ def store_violations(block: BlockGraph) -> Iterator[str]:
         if op.tensor not in tensors:
             continue
         tensor = tensors[op.tensor]
+        if tensor.windows:
+            yield f"{op.name}: tensor {tensor.name} is written through a window"
         if op.axes != tuple(sorted(tensor.axes)):
             yield f"{op.name}: the value has axes {list(op.axes)}, tensor {tensor.name} {sorted(tensor.axes)}"
         for axis in block.loop_axes:

@@ -37,6 +37,23 @@ def tensor_violations(tensors: tuple[Tensor, ...], sizes: Sizes) -> Iterator[str
         for axis in tensor.axes:
             if axis not in sizes:
                 yield f"axis {axis} of tensor {tensor.name} has no size"
+        if len(tensor.strides) == len(tensor.dims) and set(tensor.axes) <= set(sizes):
+            yield from _window_violations(tensor, sizes)
+
+
+def _window_violations(tensor: Tensor, sizes: Sizes) -> Iterator[str]:
+    dims = [window.dim for window in tensor.windows]
+    if dims != sorted(set(dims)) or not set(dims) <= set(range(len(tensor.dims))):
+        yield f"tensor {tensor.name} has windows of dimensions {dims}, out of order or out of range"
+        return
+    for window in tensor.windows:
+        axes = tensor.dims[window.dim]
+        if not 0 <= window.taps <= len(axes):
+            yield f"a window of tensor {tensor.name} has {window.taps} taps of {len(axes)} axes"
+        elif min(window.stride, window.dilation) < 1 or window.pad < 0:
+            yield f"a window of tensor {tensor.name} steps by less than 1 or has a negative pad"
+        elif window.extent(axes, sizes) < 1:
+            yield f"a window of tensor {tensor.name} leaves dimension {window.dim} without elements"
 
 
 def op_violations(

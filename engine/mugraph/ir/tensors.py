@@ -3,7 +3,8 @@
 A *dimension* is what PyTorch sees (`shape[i]`); an *axis* is what the algebra sees. One dimension may hold several
 axes, outermost first: a query weight of shape [heads * head_dim, hidden] has dims
 `(("heads", "head_dim"), ("hidden",))`.
-A dimension of size 1 that no axis runs over is the empty tuple. Names of axes are unique in one tensor.
+A dimension of size 1 that no axis runs over is the empty tuple. Names of axes are unique in one tensor. A dimension
+that is read through a window (windows.py) holds the axes of its positions, then those of its taps.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Literal
+
+from mugraph.ir.windows import Window
 
 type_names = ("f16", "bf16", "f32")
 DType = Literal["f16", "bf16", "f32"]
@@ -32,6 +35,7 @@ class Tensor:
     dtype:   of the storage
     source:  what the user's code calls it ("x", "self.up.weight"). Two tensors with one source are one piece of memory
              under two sets of axis names: `x @ x.T` is `x[i, k]` and `x[j, k]`.
+    windows: dimensions that are read through a window, in order; of inputs only
     """
 
     name: str
@@ -39,6 +43,7 @@ class Tensor:
     strides: tuple[int, ...]
     dtype: DType
     source: str = ""
+    windows: tuple[Window, ...] = ()
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -46,16 +51,42 @@ class Tensor:
         return tuple(axis for dim in self.dims for axis in dim)
 
     def shape(self, sizes: Sizes) -> tuple[int, ...]:
-        return tuple(prod(sizes[axis] for axis in dim) for dim in self.dims)
+        shape = [prod(sizes[axis] for axis in dim) for dim in self.dims]
+        for window in self.windows:
+            shape[window.dim] = window.extent(self.dims[window.dim], sizes)
+        return tuple(shape)
 
     def axis_strides(self, sizes: Sizes) -> dict[str, int]:
-        """Distance in elements between neighbours along each axis."""
+        """Distance in elements between neighbours along each axis. (Where a window has a pad, the place that all first
+        elements meet in lies before the tensor: `origin`.)"""
         strides: dict[str, int] = {}
-        for dim, stride in zip(self.dims, self.strides, strict=True):
-            for axis in reversed(dim):
-                strides[axis] = stride
-                stride *= sizes[axis]
+        windows = {window.dim: window for window in self.windows}
+        for number, (dim, stride) in enumerate(zip(self.dims, self.strides, strict=True)):
+            parts = [(dim, 1)]
+            if number in windows:
+                positions, taps = windows[number].split(dim)
+                parts = [(positions, windows[number].stride), (taps, windows[number].dilation)]
+            for axes, step in parts:
+                step *= stride
+                for axis in reversed(axes):
+                    strides[axis] = step
+                    step *= sizes[axis]
         return strides
+
+    @property
+    def origin(self) -> int:
+        """Distance in elements from the tensor's first element to where all of its axes begin: 0 without windows."""
+        return -sum(window.pad * self.strides[window.dim] for window in self.windows)
+
+    @property
+    def windowed(self) -> frozenset[str]:
+        """Axes of its windows."""
+        return frozenset(axis for window in self.windows for axis in self.dims[window.dim])
+
+    @property
+    def taps(self) -> frozenset[str]:
+        """Axes that are taps of its windows."""
+        return frozenset(axis for window in self.windows for axis in window.split(self.dims[window.dim])[1])
 
 
 def contiguous_strides(dims: Dims, sizes: Sizes) -> tuple[int, ...]:

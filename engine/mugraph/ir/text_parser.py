@@ -14,7 +14,8 @@ from mugraph.ir.ops import ARITY, Kind, Op
 from mugraph.ir.placement import placement
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import ITEMSIZE, DType, Tensor, contiguous_strides
-from mugraph.ir.text_printer import maps
+from mugraph.ir.text_printer import WINDOW_FIGURES, maps
+from mugraph.ir.windows import Window
 
 
 class TextError(ValueError):
@@ -24,6 +25,10 @@ class TextError(ValueError):
 NAME = r"[^\s,()\[\]{}=:/*\"]+"
 OP = re.compile(rf"({NAME})\[([^\]]*)\](: f32)? = ({NAME})\(([^()]*)\)(?:  (.+))?")
 TENSOR = re.compile(rf"({NAME}) ({NAME})\[([^\]]*)\](?: strides \[([^\]]*)\])?(?: from (\".*\"))?")
+WINDOW = re.compile(
+    rf"window ({NAME}(?:\*{NAME})*) over ({NAME}(?:\*{NAME})*)"
+    + "".join(rf"(?: {name} (-?\d+))?" for name in WINDOW_FIGURES)
+)
 CALL = re.compile(rf"({NAME})\(([^()]*)\)(?: (.*))?")
 OUTPUT = re.compile(rf"({NAME}) -> (.*)")
 LAUNCH = re.compile(r"warps=(\d+) stages=(\d+)( swap)?")
@@ -173,7 +178,8 @@ def _tensor(line: Line, text: str, sizes: Mapping[str, int]) -> Tensor:
     name, dtype, shown, strides, source = cast("tuple[str, str, str, str | None, str | None]", found.groups())
     if dtype not in ITEMSIZE:
         line.fail(f"{dtype} is no element type; there are {', '.join(ITEMSIZE)}")
-    dims = tuple(() if dim == "1" else _names(dim, "*") for dim in _names(shown))
+    windows: list[Window] = []
+    dims = tuple(_dimension(line, dim, number, windows) for number, dim in enumerate(_names(shown)))
     for axis in (axis for dim in dims for axis in dim):
         if axis not in sizes:
             line.fail(f"axis {axis} of tensor {name} has no size")
@@ -182,7 +188,22 @@ def _tensor(line: Line, text: str, sizes: Mapping[str, int]) -> Tensor:
         steps = tuple(line.integer(part) for part in _names(strides))
     if len(steps) != len(dims):
         line.fail(f"tensor {name} has {len(dims)} dimensions and {len(steps)} strides")
-    return Tensor(name, dims, steps, cast("DType", dtype), _string(line, source) if source else "")
+    return Tensor(name, dims, steps, cast("DType", dtype), _string(line, source) if source else "", tuple(windows))
+
+
+def _dimension(line: Line, text: str, number: int, windows: list[Window]) -> tuple[str, ...]:
+    """Its axes. A window is put with the others."""
+
+    def axes(part: str) -> tuple[str, ...]:
+        return () if part == "1" else _names(part, "*")
+
+    if not text.startswith("window "):
+        return axes(text)
+    found = line.match(WINDOW, text, "a window: `window p over r stride 2 pad 1`").groups()
+    positions, taps = (axes(part) for part in found[:2])
+    figures = {name: int(value) for name, value in zip(WINDOW_FIGURES, found[2:], strict=True) if value is not None}
+    windows.append(Window(number, len(taps), **figures))
+    return (*positions, *taps)
 
 
 def _op(line: Line) -> tuple[Op, str]:

@@ -12,6 +12,10 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.placement import placement
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
+from mugraph.ir.windows import Window
+
+WINDOW_FIGURES = ("stride", "dilation", "pad", "rest")
+"""Of a window, in the order they are printed in; those that are as usual are not."""
 
 
 def format_mugraph(mugraph: MuGraph) -> str:
@@ -36,10 +40,23 @@ def format_op(op: Op) -> str:
 
 def format_tensor(tensor: Tensor, sizes: Sizes) -> str:
     """`w f16[h, n] strides [1, 1024] from "self.weight"`."""
-    dims = ", ".join("*".join(dim) or "1" for dim in tensor.dims)
+    windows = {window.dim: window for window in tensor.windows}
+    dims = ", ".join(_dimension(dim, windows.get(number)) for number, dim in enumerate(tensor.dims))
     strides = "" if tensor.strides == contiguous_strides(tensor.dims, sizes) else f" strides {list(tensor.strides)}"
     source = f" from {json.dumps(tensor.source, ensure_ascii=False)}" if tensor.source else ""
     return f"{tensor.name} {tensor.dtype}[{dims}]{strides}{source}"
+
+
+def _dimension(axes: tuple[str, ...], window: Window | None) -> str:
+    """`heads*head_dim`, or `window p over r stride 2 pad 1`."""
+    if window is None:
+        return "*".join(axes) or "1"
+    positions, taps = ("*".join(part) or "1" for part in window.split(axes))
+    plain = Window(window.dim, window.taps)
+    figures = [
+        f" {name} {value}" for name in WINDOW_FIGURES if (value := getattr(window, name)) != getattr(plain, name)
+    ]
+    return f"window {positions} over {taps}{''.join(figures)}"
 
 
 def format_loops(loops: Iterable[Loop], tiles: Mapping[str, int]) -> str:

@@ -13,6 +13,7 @@ from math import exp, sqrt
 
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo
 from mugraph.ir.ops import LEAVES, Kind
+from mugraph.ir.windows import Window
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDim, AtomDims, Atoms
 from mugraph.ops.masks import Masks
@@ -29,6 +30,8 @@ class Node:
     columns. hint: a name it would like; bound: it is the user's. call: position of the call whose rule made it, -1 for
     none.
 
+    windows: a LOAD: dimensions it reads through a window, each with the atoms that are its taps (Window.taps is not
+             counted before the end).
     keep: a MASK: where it is 0 the value is minus infinity. Such a value is no operator of the graph: it stands for
           inputs[0], and an exponential of it is the exponential of that, times the mask.
     """
@@ -45,6 +48,7 @@ class Node:
     bound: bool = False
     call: int = -1
     keep: Node | None = None
+    windows: tuple[tuple[Window, AtomDim], ...] = ()
 
 
 @dataclass(eq=False)
@@ -118,11 +122,18 @@ class Builder:
         kept = tuple(dims)[len(dims) - len(shape) :]
         return tuple(() if size == 1 else dim for size, dim in zip(shape, kept, strict=True))
 
-    def _load(self, value: int, dims: AtomDims) -> Node:
+    def windowed(self, operand: Ref, dims: Sequence[AtomDim], windows: Sequence[tuple[Window, AtomDim]]) -> Node:
+        """An input read through windows. What is computed here it would compute again for every tap, and beyond its
+        ends it would not be zero: such an operand has to be loaded."""
+        if operand.value in self.producers:
+            raise NotLowerable("a window of a value that is computed here is outside the fragment")
+        return self._load(operand.value, self.atoms.resolve_dims(dims), tuple(windows))
+
+    def _load(self, value: int, dims: AtomDims, windows: tuple[tuple[Window, AtomDim], ...] = ()) -> Node:
         info = self.values[value]
         if info.dtype not in FLOATS:
             raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
-        return self._add(Node(Kind.LOAD, source=value, dims=dims))
+        return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows))
 
     def _apply(self, i: int, dims: AtomDims) -> Node:
         call = self.calls[i]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mugraph.ir.ops import LEAVES, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, DType, Tensor, contiguous_strides
-from mugraph.ops.axes import AtomDims
+from mugraph.ir.windows import Window
+from mugraph.ops.axes import AtomDim, AtomDims
 from mugraph.ops.builder import Builder, Node
 from mugraph.ops.names import Names, identifier
 from mugraph.ops.registry import Duplicated, NotLowerable
@@ -16,7 +17,7 @@ from mugraph.ops.titles import title_of
 from mugraph.ops.unify import reachable, unify
 
 _COMMUTATIVE = (Kind.ADD, Kind.MUL, Kind.DOT)
-_Key = tuple[Kind, tuple[int, ...], tuple[int, ...], int, AtomDims, float, str]
+_Key = tuple[Kind, tuple[int, ...], tuple[int, ...], int, AtomDims, tuple[Window, ...], float, str]
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,14 @@ class _Flat:
     hint: str
     bound: bool
     calls: frozenset[int] = frozenset()
+    windows: tuple[Window, ...] = ()
+
+
+def _runs(node: Node) -> list[AtomDim]:
+    """The node's dimensions, positions and taps of a window apart: no atom of one can be joined to one of the other."""
+    taps = {window.dim: len(own) for window, own in node.windows}
+    ends = {dim: len(atoms) - taps.get(dim, 0) for dim, atoms in enumerate(node.dims)}
+    return [run for dim, atoms in enumerate(node.dims) for run in (atoms[: ends[dim]], atoms[ends[dim] :])]
 
 
 class _Joined:
@@ -54,7 +63,7 @@ class _Joined:
         self._atoms = builder.atoms
         self.sizes: dict[int, int] = {}
         self._gone: set[int] = set()
-        lists = [dim for node in nodes for dim in node.dims] + [dim for output in outputs for dim in output.dims]
+        lists = [dim for node in nodes for dim in _runs(node)] + [dim for output in outputs for dim in output.dims]
         lists = [list(builder.atoms.resolve(dim)) for dim in lists]
         overs = [set(builder.atoms.resolve(node.over)) for node in nodes if node.over]
         for atom in (atom for dim in lists for atom in dim):
@@ -135,13 +144,16 @@ class _Shared:
         named = kind is node.kind  # an operator that stands in for the node goes by what it does itself
         hint, bound = (node.hint, node.bound) if named else ("", False)
         calls = frozenset({node.call}) - {-1}
+        windows = tuple(replace(window, taps=len(self._joined.dim(taps))) for window, taps in node.windows)
         return self._put(
-            _Flat(kind, inputs, over, axes, node.source, dims, node.value, node.fn, node.f32, hint, bound, calls)
+            _Flat(
+                kind, inputs, over, axes, node.source, dims, node.value, node.fn, node.f32, hint, bound, calls, windows
+            )
         )
 
     def _put(self, flat: _Flat) -> int:
         inputs = tuple(sorted(flat.inputs)) if flat.kind in _COMMUTATIVE else flat.inputs
-        key = (flat.kind, inputs, flat.over, flat.source, flat.dims, flat.value, flat.fn)
+        key = (flat.kind, inputs, flat.over, flat.source, flat.dims, flat.windows, flat.value, flat.fn)
         if key not in self._known:
             self._known[key] = len(self.flat)
             self.flat.append(flat)
@@ -233,7 +245,8 @@ def _named(
             info, source = builder.values[op.source], sources.get(op.source, f"v{op.source}")
             title[i] = names.take(identifier(source))
             inputs[title[i]] = op.source
-            tensors.append(Tensor(title[i], spell(op.dims), info.strides, _dtype(info.dtype), source))
+            dims = spell(op.dims)
+            tensors.append(Tensor(title[i], dims, info.strides, _dtype(info.dtype), source, op.windows))
     written: dict[str, Tensor] = {}
     stored = names.copy()  # a tensor may be called what the value in it is called
     results = [stored.take(identifier(output.name)) for output in outputs]

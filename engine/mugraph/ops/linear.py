@@ -153,23 +153,3 @@ def einsum(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         terms = [*(term for n, term in enumerate(terms) if n not in (i, j)), merged]
     letters, node = terms[0]
     return b.sum(node, over(letters - kept))
-
-
-@lowers(
-    "torch.conv1d", "torch.conv2d", "torch.conv3d", "torch.nn.functional.conv1d", "torch.nn.functional.conv2d",
-    "torch.nn.functional.conv3d", parameters="input weight bias stride padding dilation groups",
-)  # fmt: skip
-def pointwise_convolution(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    """A convolution whose window is one pixel: a matrix product over the channels."""
-    x, weight = args.ref("input"), args.ref("weight")
-    shape = b.shape(weight)
-    if any(size != 1 for size in shape[2:]) or args.integer("groups", 1) != 1:
-        raise NotLowerable("a convolution with a window or groups is outside the fragment")
-    if any(step != 1 for step in args.integers("stride") or ()) or any(args.integers("padding") or ()):
-        raise NotLowerable("a strided or padded convolution is outside the fragment")
-    channel = len(dims) - len(shape) + 1
-    c = b.fresh(shape[1], "c", 3)
-    x_dims = (*dims[:channel], c, *dims[channel + 1 :])
-    y = b.dot(b.at(x, x_dims), b.at(weight, (dims[channel], c, *(() for _ in shape[2:]))), c)
-    bias = args.optional("bias")
-    return y if bias is None else b.add(y, b.at(bias, (dims[channel],)))

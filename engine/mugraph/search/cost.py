@@ -16,6 +16,7 @@ from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.library import LibraryCall
+from mugraph.ir.library_convolution import ConvolutionCall
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
@@ -161,12 +162,13 @@ def _memory_us(found: Work, schedule: Schedule, target: Target, blocks: int, wav
     return waves * (LATENCY_US + found.steps * iteration + (found.fills - 1) * FILL_US)
 
 
-def estimate_call_us(call: LibraryCall, target: Target) -> float:
+def estimate_call_us(call: LibraryCall | ConvolutionCall, target: Target) -> float:
     """Microseconds of a pre-defined kernel, launch included: a library's product, in tiles of 128 x 128 or less, with
     its depth split where the tiles are too few for the device."""
     matrices, rows, columns, depth = call.sizes
-    width = ITEMSIZE[call.out.tensor.dtype]
-    moved = width * matrices * (rows * depth + depth * columns + rows * columns)
+    out = call.out if isinstance(call, ConvolutionCall) else call.out.tensor
+    width = ITEMSIZE[out.dtype]
+    moved = width * call.moved
     peak = target.flops * LIBRARY_FLOPS * (1 if width == 2 else FLOAT32_FLOPS)
     lanes = (max(LIBRARY_TILE[0], min(n, LIBRARY_TILE[1])) for n in (rows, columns))
     tiles = matrices * prod(ceil(n / tile) for n, tile in zip((rows, columns), lanes, strict=True))

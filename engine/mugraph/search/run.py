@@ -103,11 +103,16 @@ class Search:
 
 
 def loop_sets(program: TensorProgram, limits: Limits) -> list[tuple[str, ...]]:
-    """Sets of axes to loop over: none, then every one the program reduces and does not return, then pairs."""
+    """Sets of axes to loop over: none, then every one the program reduces and does not return, then pairs. The taps of
+    a window are few, and no tile of a product holds them beside another axis: they are looped over together."""
     (output,) = program.outputs
     free = set(program.op(output).axes)
-    reduced = sorted({axis for op in program.ops for axis in op.over} - free)
-    return [s for n in range(limits.max_loops + 1) for s in itertools.combinations(reduced, n)]
+    reduced = {axis for op in program.ops for axis in op.over} - free
+    taps = sorted(frozenset(axis for tensor in program.tensors for axis in tensor.taps) & reduced)
+    single = [(axis,) for axis in sorted(reduced.difference(taps))]
+    units = [*single, tuple(taps)] if taps else single
+    chosen = (s for n in range(limits.max_loops + 1) for s in itertools.combinations(units, n))
+    return [tuple(sorted(axis for unit in several for axis in unit)) for several in chosen]
 
 
 def summary(

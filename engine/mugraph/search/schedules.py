@@ -183,8 +183,9 @@ def _grid_tiles(shape: Shape, axis: str) -> list[int]:
 def _loop_tiles(shape: Shape, axis: str) -> list[int]:
     """Shorter than the axis, so that there is a loop: none for an axis of one tile, whose loopless form is searched."""
     size = shape.sizes[axis]
-    if size <= MIN_DOT:
-        return []
+    several = any(axis in product.depth and len(product.depth) > 1 for product in shape.products)
+    if size <= MIN_DOT:  # beside another axis of a product's depth it can be taken one by one
+        return [1] if several and size > 1 else []
     return [tile for tile in LOOP_TILES if tile < size and _padding(size, tile) < MAX_PADDING] or [MIN_DOT]
 
 

@@ -86,6 +86,8 @@ def part_counts(size: int, most: int = 64, least: int = 16) -> list[int]:
 
 
 def _cut(block: BlockGraph, axis: str) -> Cut | None:
+    if any(axis in tensor.windowed for tensor in block.tensors):  # its parts would not be a dimension's places
+        return None
     vary = varying(block)
     closing = [op for op in block.ops if op.kind is Kind.ACCUM and op.over == (axis,)]
     if not closing or any(vary[op.name] or axis in op.axes for op in closing):

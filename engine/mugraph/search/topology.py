@@ -6,6 +6,7 @@ from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Tensor
 from mugraph.search.edges import Dag, Edge
+from mugraph.search.forest import forest
 from mugraph.search.frame import Frame
 from mugraph.search.saturate import Saturation
 
@@ -124,20 +125,7 @@ class Topologies:
         # An accumulator that could leave the outer loop belongs to a loop beside it: another topology runs it there.
         if any(part != inside[axis] for axis, parts in outside.items() for part in parts):
             return None
-        remaining = list(frame.loops)
-        if len(remaining) < 2:
-            return tuple(Loop(axis) for axis in remaining)
-        a, b = remaining
-        if b in inside[a]:
-            a, b = b, a
-        if b in inside[a]:  # each in the other
-            return None
-        if a in inside[b]:
-            # b runs in every iteration of a, so b's iterations know no result of a.
-            return None if a in first[b] else (Loop(a, (Loop(b),)),)
-        if b in first[a]:
-            a, b = b, a
-        return None if b in first[a] else (Loop(a), Loop(b))
+        return forest(frame.loops, inside, first)
 
 
 def _ordered(dag: Dag) -> list[int]:

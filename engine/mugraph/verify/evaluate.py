@@ -13,6 +13,7 @@ from mugraph.ir.masks import diagonal
 from mugraph.ir.ops import ARITY, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
+from mugraph.ir.windows import Window
 from mugraph.verify.arithmetic import Arithmetic
 
 V = TypeVar("V")
@@ -44,11 +45,22 @@ class Frame:
         """[repetitions, *tensor.shape] -> a value's layout."""
         if array.shape[1:] != tensor.shape(self.sizes):
             raise Malformed(f"{tensor.name} has shape {array.shape[1:]}, the graph says {tensor.shape(self.sizes)}")
+        for window in tensor.windows:  # what lies outside reads some element here, and counts for nothing (`load`)
+            places = np.maximum(window.places(tensor.dims[window.dim], self.sizes), 0)
+            array = np.take(array, places, axis=1 + window.dim)
         split = array.reshape(array.shape[0], *(self.sizes[axis] for axis in tensor.axes))
         present = [axis for axis in self.order if axis in tensor.axes]
         ordered = split.transpose(0, *(1 + tensor.axes.index(axis) for axis in present))
         full = (self.sizes[axis] if axis in tensor.axes else 1 for axis in self.order)
         return ordered.reshape(array.shape[0], *full)
+
+    def inside(self, tensor: Tensor, window: Window) -> NDArray[np.bool_]:
+        """Where the window reads an element of its dimension, in this layout with one repetition."""
+        axes = tensor.dims[window.dim]
+        where = np.array(window.places(axes, self.sizes)) >= 0
+        present = [axis for axis in self.order if axis in axes]
+        ordered = where.reshape([self.sizes[axis] for axis in axes]).transpose([axes.index(axis) for axis in present])
+        return ordered.reshape(1, *(self.sizes[axis] if axis in axes else 1 for axis in self.order))
 
     def to_tensor(self, array: NDArray[Any], tensor: Tensor) -> NDArray[Any]:
         """A value's layout, with all of the tensor's axes and no others -> [repetitions, *tensor.shape]."""
@@ -79,6 +91,15 @@ def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str
     if op.kind is not Kind.STORE and axes != frozenset(op.axes):
         raise Malformed(f"{op.name} has axes {sorted(axes)}, the graph says {sorted(op.axes)}")
     return axes
+
+
+def load(tensor: Tensor, value: V, frame: Frame, arithmetic: Arithmetic[V]) -> V:
+    """[repetitions, *tensor.shape] -> the value in the frame's layout, read through the tensor's windows."""
+    found = arithmetic.rearrange(value, lambda array: frame.from_tensor(array, tensor))
+    for window in tensor.windows:
+        if window.leaves:
+            found = arithmetic.mul(found, arithmetic.indicator(frame.inside(tensor, window)))
+    return found
 
 
 def apply(op: Op, operands: Sequence[V], frame: Frame, arithmetic: Arithmetic[V]) -> V:
@@ -157,9 +178,7 @@ def evaluate_values(
             tensor = tensors[op.tensor]
             if tensor.name not in inputs:
                 raise Malformed(f"no value is given for the input {tensor.name}")
-            values[op.name] = arithmetic.rearrange(
-                inputs[tensor.name], lambda array, tensor=tensor: frame.from_tensor(array, tensor)
-            )
+            values[op.name] = load(tensor, inputs[tensor.name], frame, arithmetic)
         else:
             values[op.name] = apply(op, [values[name] for name in op.inputs], frame, arithmetic)
     for name in wanted:

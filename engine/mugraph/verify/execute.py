@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.ops import Kind, Op
 from mugraph.verify.arithmetic import Arithmetic, Index
-from mugraph.verify.evaluate import Frame, Malformed, apply, result_axes, triangle
+from mugraph.verify.evaluate import Frame, Malformed, apply, load, result_axes, triangle
 
 V = TypeVar("V")
 
@@ -154,9 +154,7 @@ class _Execution(Generic[V]):
         for tensor in block.inputs:
             if tensor.name not in inputs:
                 raise Malformed(f"the graph reads {tensor.name}, which is no input")
-            self._inputs[tensor.name] = arithmetic.rearrange(
-                inputs[tensor.name], lambda array, tensor=tensor: self._frame.from_tensor(array, tensor)
-            )
+            self._inputs[tensor.name] = load(tensor, inputs[tensor.name], self._frame, arithmetic)
         self._memo: dict[tuple[str, tuple[int, ...]], V] = {}
 
     def run(self) -> dict[str, V]:

@@ -81,7 +81,11 @@ def _rows_to_draw(
 ) -> tuple[Tensor, NDArray[np.bool_]] | None:
     """The input that shares most axes with the sqrt's argument, and which of its elements to draw again."""
     above = ancestors(program.ops, (argument,))
-    loads: list[Op] = [op for op in program.ops if op.kind is Kind.LOAD and op.name in above]
+    # Of what is read through a window one element is in many rows.
+    windowed = {tensor.name for tensor in program.tensors if tensor.windows}
+    loads: list[Op] = [
+        op for op in program.ops if op.kind is Kind.LOAD and op.name in above and op.tensor not in windowed
+    ]
     if not loads:
         return None  # constants are squares already
     axes = frozenset(program.op(argument).axes)

@@ -6,7 +6,7 @@ differ in every part, so that no number of iterations passes for a constant of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, prod
@@ -16,6 +16,7 @@ from mugraph.ir.masks import resized_all
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, Sizes, Tensor
+from mugraph.ir.windows import room
 from mugraph.verify.evaluate import Malformed
 
 
@@ -64,8 +65,31 @@ def assignments(
             small[axis], large[axis] = (2, 4), (3, 8 if number % 2 else 10)
         else:
             small[axis], large[axis] = ((2, 2), (5, 5)) if number % 2 else ((3, 3), (4, 4))
-    first, second = (_complete(full, chosen, equal, products) for chosen in (small, large))
-    return first, second
+    tensors = [*program.tensors, *(tensor for block, _ in kernels for tensor in block.tensors)]
+    found: list[Assignment] = []
+    for chosen in (small, large):
+        assignment = _complete(full, chosen, equal, products)
+        while _widened(tensors, assignment, chosen, equal):
+            assignment = _complete(full, chosen, equal, products)
+        found.append(assignment)
+    return found[0], found[1]
+
+
+def _widened(
+    tensors: Iterable[Tensor], found: Assignment, chosen: dict[str, tuple[int, int]], equal: Mapping[str, str]
+) -> bool:
+    """A window whose pad is as large as what it reads has more positions. Is there one?"""
+    for tensor in tensors:
+        for window in tensor.windows:
+            axes = tensor.dims[window.dim]
+            needed = room(window, axes, found.sizes)
+            outer = equal.get(needed[0], needed[0]) if needed else ""
+            if needed and outer in chosen:
+                chosen[outer] = (chosen[outer][0], needed[1])
+                return True
+            if window.extent(axes, found.sizes) < 1:
+                raise Malformed(f"{tensor.name} is read through a window that leaves nothing of it")
+    return False
 
 
 def _complete(
@@ -139,10 +163,14 @@ def _relations(
     for tensor in program.tensors:
         if tensor.source:
             other = by_source.setdefault(tensor.source, tensor)
-            if [len(dim) for dim in other.dims] == [len(dim) for dim in tensor.dims]:
+            if _cut_alike(other, tensor):
                 relate(other.dims, tensor.dims, tensor.source)
     final = {axis: find(axis) for axis in equal}
     return final, {final.get(axis, axis): parts for axis, parts in products.items()}
+
+
+def _cut_alike(one: Tensor, other: Tensor) -> bool:
+    return one.windows == other.windows and [len(dim) for dim in one.dims] == [len(dim) for dim in other.dims]
 
 
 def resize(program: TensorProgram, sizes: Sizes) -> TensorProgram:

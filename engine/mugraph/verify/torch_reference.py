@@ -17,7 +17,8 @@ from torch import Tensor
 from mugraph.ir.masks import diagonal
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import DType
+from mugraph.ir.tensors import DType, Sizes
+from mugraph.ir.tensors import Tensor as Layout
 from mugraph.ops.unary import UNARY
 
 TORCH_TYPES: Mapping[DType, torch.dtype] = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
@@ -52,7 +53,7 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, Tensor], rounded: bool
         if op.kind is Kind.LOAD:
             tensor = program.tensor(op.tensor)
             sizes = [program.sizes[axis] for axis in tensor.axes]
-            data = inputs[tensor.name].reshape(sizes).to(torch.float64)
+            data = _through_windows(inputs[tensor.name], tensor, program.sizes).reshape(sizes).to(torch.float64)
             values[op.name] = Value(data, tensor.axes, data.abs())
         elif op.kind is Kind.CONST:
             device = next(iter(inputs.values())).device
@@ -68,6 +69,17 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, Tensor], rounded: bool
                 value = Value(_round(value.data, precision[op.name]), value.axes, value.magnitude)
             values[op.name] = value
     return values
+
+
+def _through_windows(data: Tensor, tensor: Layout, sizes: Sizes) -> Tensor:
+    """The tensor with one place for each position and tap in a windowed dimension, zero where there is none."""
+    for window in tensor.windows:
+        shape = list(data.shape)
+        shape[window.dim] = 1
+        padded = torch.cat((data, data.new_zeros(shape)), window.dim)
+        places = torch.tensor(window.places(tensor.dims[window.dim], sizes), device=data.device)
+        data = padded.index_select(window.dim, places % padded.shape[window.dim])
+    return data
 
 
 def _mask(op: Op, sizes: Mapping[str, int], device: torch.device) -> Value:

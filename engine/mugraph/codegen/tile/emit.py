@@ -41,6 +41,7 @@ class Emitter(Operators):
         self._open: set[str] = set()
         self._rescales: dict[tuple[int, str, float], Value] = {}
         self._old_max: dict[tuple[int, str], str] = {}
+        self._into: dict[str, str] = {}  # accumulator of an inner loop -> the outer one's name, which it adds to
 
     def emit(self) -> Region:
         root = Region()
@@ -132,8 +133,15 @@ class Emitter(Operators):
     def _accumulate(self, node: Node, home: Region, body: Region, before: list[Item]) -> Value:
         dims = self.dims(node)
         source = self.nodes[node.inputs[0]]
-        name = self.fresh(_accumulator(node, source))
-        before.append(Line(name, Expr((self._filled(dims, "0.0"),))))
+        given = self._into.pop(node.name, "")
+        name = given or self.fresh(_accumulator(node, source))
+        if not given:
+            before.append(Line(name, Expr((self._filled(dims, "0.0"),))))
+        if self._goes_on(node, source):
+            self._into[source.name] = name
+            pads = self.need(source.name, body).pads
+            kept = {dim: pad for dim, pad in pads.items() if node.loop not in dim.axes}
+            return Value(name, dims, "f32", kept, home, Expr((name,)), named=True)
         alpha = self._rescale(node, body)
         target = Ref(alpha, Prec.ATOM, subscript(alpha.dims, dims)) if alpha else None
         if source.kind is TileKind.DOT and self.facts.users[source.name] == 1:
@@ -155,6 +163,13 @@ class Emitter(Operators):
                 body.items.append(Line(name, uses(Expr((Ref(value),)), body), "+="))
         kept = {dim: summed(pad) for dim, pad in pads.items() if dim in dims and node.loop not in dim.axes}
         return Value(name, dims, "f32", kept, home, Expr((name,)), named=True)
+
+    def _goes_on(self, node: Node, source: Node) -> bool:
+        """Is what the outer loop adds up a sum over an inner one, and used for nothing else? Then one accumulator goes
+        through both (a convolution's rows, columns and channels)."""
+        relative = any(self._softmax.degrees.get(node.inputs[0], {}).values())
+        same = self.dims(node) == self.dims(source)
+        return source.kind is TileKind.ACCUM and self.facts.users[source.name] == 1 and same and not relative
 
     def _filled(self, dims: Sequence[Dim], value: str) -> str:
         if not dims:

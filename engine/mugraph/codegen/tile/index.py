@@ -136,15 +136,19 @@ class Indices:
         symbols = stride_symbols(tensor, self.sizes, self.names.size)
         far = sum(abs(stride) * (self.sizes[axis] - 1) for axis, stride in strides.items()) >= 2**31
         terms = [self.names.pointer[tensor.name]]
+        if tensor.origin:
+            terms = [f"{terms[0]} - {-tensor.origin}"]
         for axis in sorted((a for a in tensor.axes if a in self.plan), key=lambda a: -abs(strides[a])):
-            wide = self.plan[axis].wide
-            if strides[axis] == 0 and not wide:
+            if strides[axis] == 0 and not self.plan[axis].wide:
                 continue
-            index = self.names.index[axis] + (".to(tl.int64)" if far else "")
-            if wide:
-                index += self.broadcast(self.dim_of[axis], dims)
+            index = self.at(axis, dims, ".to(tl.int64)" if far else "")
             terms.append(index if symbols[axis] == "1" else f"{index} * {symbols[axis]}")
         return " + ".join(terms)
+
+    def at(self, axis: str, dims: Sequence[Dim], suffix: str = "") -> str:
+        """The axis's index, as it broadcasts in a tile of `dims`. suffix: a conversion of it"""
+        index = self.names.index[axis] + suffix
+        return index + self.broadcast(self.dim_of[axis], dims) if self.plan[axis].wide else index
 
     def masks(self, dims: Sequence[Dim]) -> str:
         """Conjunction of the masks of a tile's padded dimensions, "" when there is none."""

@@ -17,6 +17,7 @@ from mugraph.codegen.tile.masks import MaskText
 from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
 from mugraph.codegen.tile.pads import ANY, VALID, Pad, Unknown, elementwise, summed
 from mugraph.codegen.tile.text import Assign, Block, Expr, Item, Line, Prec, Ref, Region, Value, assigned, uses
+from mugraph.codegen.tile.windows import window_masks
 from mugraph.ir.block import BlockGraph
 from mugraph.ops.unary import UNARY
 
@@ -162,7 +163,8 @@ class Operators(ABC):
     def _load_text(self, value: Value, node: Node, *, again: bool) -> str:
         tensor = self.block.tensor(node.tensor)
         arguments = [self.indices.pointer(tensor, value.dims)]
-        mask = self.indices.masks(value.dims)
+        outside = [self.indices.masks(value.dims), *window_masks(tensor, value.dims, self.indices)]
+        mask = " & ".join(test for test in outside if test)
         if mask:
             arguments += [f"mask={mask}", "other=0.0"]
         if again:
@@ -177,6 +179,8 @@ class Operators(ABC):
         grid = [axis for axis, p in self.plan.items() if p.role is Role.GRID]
         shared = tensor.source and any(t.source == tensor.source for t in self.block.tensors if t is not tensor)
         strides = tensor.axis_strides(self.block.sizes)
+        if tensor.windows:  # neighbouring positions share elements
+            return False
         own = all(strides.get(axis) for axis in [*grid, *value.region.bound])
         return bool(grid) and own and not shared
 

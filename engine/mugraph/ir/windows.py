@@ -1,0 +1,66 @@
+"""Windows: a dimension that two groups of axes run over together, as a convolution reads its input.
+
+The axes of a windowed dimension are *positions*, outermost first, then *taps*. Place number
+position * stride + tap * dilation - pad of the dimension is read, zero where there is no such place. A convolution's
+height is a window of the output's rows (positions) and the kernel's rows (taps).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How one dimension of a tensor is read.
+
+    dim:      which
+    taps:     how many of its axes, the last ones, are taps
+    stride:   places between neighbouring positions, at least 1
+    dilation: places between neighbouring taps, at least 1
+    pad:      places before the dimension's first one that the first position reaches, at least 0
+    rest:     places of the dimension after the last one that is read; where negative, so many are read beyond its end
+    """
+
+    dim: int
+    taps: int
+    stride: int = 1
+    dilation: int = 1
+    pad: int = 0
+    rest: int = 0
+
+    def split(self, axes: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The dimension's axes as positions and taps."""
+        at = len(axes) - self.taps
+        return tuple(axes[:at]), tuple(axes[at:])
+
+    def extent(self, axes: Sequence[str], sizes: Mapping[str, int]) -> int:
+        """Elements of the dimension."""
+        positions, taps = (prod(sizes[axis] for axis in part) for part in self.split(axes))
+        return (positions - 1) * self.stride + (taps - 1) * self.dilation + 1 - self.pad + self.rest
+
+    def places(self, axes: Sequence[str], sizes: Mapping[str, int]) -> list[int]:
+        """Which place is read for each position and tap, taps fastest; -1 where there is none."""
+        positions, taps = (prod(sizes[axis] for axis in part) for part in self.split(axes))
+        extent = self.extent(axes, sizes)
+        read = (p * self.stride + t * self.dilation - self.pad for p in range(positions) for t in range(taps))
+        return [place if 0 <= place < extent else -1 for place in read]
+
+    @property
+    def leaves(self) -> bool:
+        """Does it reach beyond the dimension on either side?"""
+        return self.pad > 0 or self.rest < 0
+
+
+def room(window: Window, axes: Sequence[str], sizes: Mapping[str, int]) -> tuple[str, int] | None:
+    """The axis that has to be longer, and how long, for the dimension to keep two elements at these sizes; None where
+    it has them, or has no axes."""
+    needed = 2 - window.extent(axes, sizes)
+    positions, taps = window.split(axes)
+    if needed <= 0 or not axes:
+        return None
+    outer, *inner = positions or taps
+    step = prod(sizes[axis] for axis in inner) * (window.stride if positions else window.dilation)
+    return outer, sizes[outer] + -(-needed // step)
