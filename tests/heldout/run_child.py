@@ -56,12 +56,12 @@ def made(module: ModuleType, name: str, seed: int) -> Any:
         return target
     instance: nn.Module = target().eval()
     generator = torch.Generator().manual_seed(seed)
-    for tensor in (*instance.parameters(), *instance.buffers()):
+    for called, tensor in (*instance.named_parameters(), *instance.named_buffers()):
         if not tensor.is_floating_point():  # a mask stays what it is
             continue
         scale = 1.0 / tensor.shape[-1] ** 0.5 if tensor.dim() > 1 else 0.5
         drawn = torch.randn(tensor.shape, generator=generator) * scale
-        tensor.data.copy_(drawn)
+        tensor.data.copy_(0.5 + drawn.abs() if called.endswith("running_var") else drawn)
     return instance
 
 

@@ -20,6 +20,7 @@ def _cases() -> dict[str, Case]:
     n64h64 = _grid(("n", 64), h=64)
     chain = _grid(("m", 16), k=16, n=32)
     rows = _grid(("q", 16), ("b", 1), kv=32)
+    pixels = (("q", 16), ("o", 16), ("p", 1), ("n", 1))
     cases: dict[str, Case] = {
         "rms_norm_linear": (g.rms_norm_linear(16, 256, 128), n64h64),
         "rms_norm_linear_2_rows": (g.rms_norm_linear(2, 256, 128), n64h64),
@@ -100,6 +101,16 @@ def _cases() -> dict[str, Case]:
         "mixed_types": (g.mixed_types(16, 64, 64), _grid(("n", 32), k=32)),
         "tile_sum": (g.tile_sum(6, 100), _grid(("m", 2), h=32)),
         "activations": (g.activations(4, 50), _grid(("m", 2))),
+        "convolution": (g.convolution(2, 24, 20, 5, 9), _grid(*pixels, r=1, s=1, c=16)),
+        "convolution_strided": (
+            g.convolution(1, 16, 16, 9, 21, taps=(5, 2), stride=2, pad=2, loops="s r"),
+            _grid(*pixels, r=1, s=1),
+        ),
+        "convolution_dilated": (
+            g.convolution(1, 16, 16, 7, 8, stride=3, pad=0, dilation=2, loops="c r s"),
+            _grid(*pixels, swap=True, r=1, s=1, c=16),
+        ),
+        "convolution_f32": (g.convolution(1, 16, 16, 4, 18, dtype="f32", loops="r s"), _grid(*pixels, r=1, s=1)),
         "broadcast_load": (g.broadcast_load(4, 50), _grid(("m", 2))),
     }
     for name in (
@@ -130,6 +141,10 @@ REAL_SIZES: dict[str, Case] = {
         replace(_grid(("m", 64), n=64, k=64), num_warps=8),
     ),
     "layer_norm": (g.layer_norm(1024, 32768, looped=True), _grid(("m", 1), h=2048)),
+    "convolution": (
+        g.convolution(8, 128, 128, 28, 28),
+        _grid(("q", 32), ("p", 1), ("o", 64), ("n", 1), swap=True, r=1, s=1, c=64),
+    ),
     "batched_f32": (g.batched(8, 100, 1000, 520, dtype="f32"), _grid(("n", 64), ("m", 32), ("b", 1), k=64)),
 }
 """Sizes as they occur; the interpreter sees them reduced, the compiler as they are."""

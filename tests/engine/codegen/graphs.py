@@ -8,6 +8,7 @@ from math import prod
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Dims, DType, Tensor, contiguous_strides
+from mugraph.ir.windows import Window
 
 
 class Graph:
@@ -304,3 +305,26 @@ def broadcast_load(m: int, h: int) -> BlockGraph:
 def size(block: BlockGraph) -> int:
     """Elements of all tensors."""
     return sum(prod(tensor.shape(block.sizes)) for tensor in block.tensors)
+
+
+def convolution(
+    n: int, c: int, o: int, height: int, width: int, *, taps: tuple[int, int] = (3, 3), stride: int = 1, pad: int = 1,
+    dilation: int = 1, loops: str = "r s c", dtype: DType = "f16",
+) -> BlockGraph:  # fmt: skip
+    """Implicit GEMM: bias and SiLU after loops over the kernel's rows and columns, and over channels."""
+    sizes = {"n": n, "o": o, "c": c, "r": taps[0], "s": taps[1]}
+    windows: list[Window] = []
+    for dim, (axis, extent, tap) in enumerate(zip("pq", (height, width), taps, strict=True), 2):
+        reach = extent + 2 * pad - dilation * (tap - 1) - 1
+        sizes[axis] = reach // stride + 1
+        windows.append(Window(dim, 1, stride, dilation, pad, reach % stride - pad))
+    g = Graph("convolution", sizes, nest(*loops.split()), dtype)
+    dims = (("n",), ("c",), ("p", "r"), ("q", "s"))
+    strides = (c * height * width, height * width, width, 1)
+    g.tensors.append(Tensor("x", dims, strides, dtype, windows=tuple(windows)))
+    x = g._add(Op("x", Kind.LOAD, axes=tuple(sorted("ncprqs")), tensor="x"))
+    acc = g.dot("part", x, g.load("w", "o c r s"), "c r s")
+    for loop in reversed(loops.split()):
+        acc = g.accum("acc" if loop == loops[0] else f"acc_{loop}", acc, loop)
+    g.store(g.unary("activated", "silu", g.add("biased", acc, g.load("bias", "o"))), "out", "n o p q")
+    return g.build()

@@ -8,6 +8,7 @@ from math import erf
 import numpy as np
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.ops import Kind, Op
+from mugraph.ir.tensors import Sizes, Tensor
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -26,6 +27,20 @@ def _triangle(op: Op, block: BlockGraph) -> Array:
     rows, columns = ([block.sizes[a] for a in axes] for axes in (op.rows, op.columns))
     shape = (int(np.prod(rows)), int(np.prod(columns)))
     return np.tril(np.ones(shape), int(op.value)).reshape(*rows, *columns)
+
+
+def through_windows(array: Array, tensor: Tensor, sizes: Sizes) -> Array:
+    """Zeros around each windowed dimension, then what each position's taps read of it."""
+    for window in tensor.windows:
+        positions, taps = (int(np.prod([sizes[a] for a in axes])) for axes in window.split(tensor.dims[window.dim]))
+        around = [(0, 0)] * array.ndim
+        around[window.dim] = (window.pad, max(0, -window.rest))
+        padded = np.pad(array, around)
+        reads = [
+            [position * window.stride + tap * window.dilation for tap in range(taps)] for position in range(positions)
+        ]
+        array = np.take(padded, np.array(reads).reshape(-1), axis=window.dim)
+    return array
 
 
 def reference(block: BlockGraph, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -73,7 +88,7 @@ def reference(block: BlockGraph, inputs: Mapping[str, Array]) -> dict[str, Array
         if op.kind is Kind.LOAD:
             tensor = block.tensor(op.tensor)
             shape = [block.sizes[a] for a in tensor.axes]
-            values[op.name] = (tensor.axes, inputs[op.tensor].reshape(shape))
+            values[op.name] = (tensor.axes, through_windows(inputs[op.tensor], tensor, block.sizes).reshape(shape))
         elif op.kind is Kind.CONST:
             values[op.name] = ((), np.array(op.value))
         elif op.kind is Kind.MASK:

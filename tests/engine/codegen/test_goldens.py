@@ -12,7 +12,7 @@ from tests.engine.codegen.cases import CASES, REAL_SIZES
 SHOWN = {
     **{
         name: REAL_SIZES[name]
-        for name in ("rms_norm_linear", "gated_mlp", "attention", "gemm_chain", "layer_norm", "causal")
+        for name in ("rms_norm_linear", "gated_mlp", "attention", "gemm_chain", "layer_norm", "causal", "convolution")
     },
     "lora": CASES["lora_rank_8_tail"],
     "grouped_attention": CASES["grouped_attention_rows_tiled"],

@@ -134,7 +134,7 @@ class Emitter(Operators):
         dims = self.dims(node)
         source = self.nodes[node.inputs[0]]
         given = self._into.pop(node.name, "")
-        name = given or self.fresh(_accumulator(node, source))
+        name = given or self.fresh(_accumulator(node, self._summed(source)))
         if not given:
             before.append(Line(name, Expr((self._filled(dims, "0.0"),))))
         if self._goes_on(node, source):
@@ -163,6 +163,10 @@ class Emitter(Operators):
                 body.items.append(Line(name, uses(Expr((Ref(value),)), body), "+="))
         kept = {dim: summed(pad) for dim, pad in pads.items() if dim in dims and node.loop not in dim.axes}
         return Value(name, dims, "f32", kept, home, Expr((name,)), named=True)
+
+    def _summed(self, node: Node) -> Node:
+        """What is summed by an accumulator, or by one of one."""
+        return self._summed(self.nodes[node.inputs[0]]) if node.kind is TileKind.ACCUM else node
 
     def _goes_on(self, node: Node, source: Node) -> bool:
         """Is what the outer loop adds up a sum over an inner one, and used for nothing else? Then one accumulator goes

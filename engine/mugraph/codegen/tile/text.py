@@ -223,9 +223,8 @@ def _terms(text: str, depth: int, end: str) -> list[str]:
     pad = "    " * depth
     if len(pad) + len(text) <= WIDTH:
         return [pad + text + end]
-    pieces = _split(text, (" + ", " - "))
-    if len(pieces) == 1:
-        pieces = _split(text, (" * ",))
+    separators = ((" & ",), (" + ", " - "), (" * ",))
+    pieces = next((pieces for by in separators if len(pieces := _split(text, by)) > 1), [text])
     return [pad + piece.strip() for piece in pieces[:-1]] + [pad + pieces[-1].strip() + end]
 
 

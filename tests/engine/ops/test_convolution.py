@@ -1,0 +1,109 @@
+"""Convolutions mean what PyTorch's do, whatever their sizes, strides, pads, dilations and groups."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from mugraph.ir.json import program_from_json, program_to_json
+from mugraph.ir.library import library_call
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.spec import check_program
+from mugraph.ir.text import format_program, parse_program
+from mugraph.search.kernel_graphs.solver import as_block
+from mugraph.verify import torch_reference
+from mugraph.verify.arithmetic import FloatArithmetic
+from mugraph.verify.evaluate import evaluate_program
+from mugraph.verify.verifier import verify_topology
+
+from tests.engine.ops.harness import lower_region, record
+
+DRAWS = 60
+
+
+def drawn(rng: random.Random) -> tuple[str, dict[str, torch.Tensor], dict[str, Any]]:
+    """The function, its tensors and its other arguments."""
+    rank, groups = rng.choice((1, 2, 2)), rng.choice((1, 1, 2, 3))
+    c, o = rng.choice((1, 3)), rng.choice((1, 2))
+    taps = [rng.choice((1, 2, 3, 4)) for _ in range(rank)]
+    space = [rng.choice((4, 5, 7, 8)) for _ in range(rank)]
+    batch = (2,) if rng.random() < 0.8 else ()
+    tensors = {"x": torch.randn(*batch, groups * c, *space), "w": torch.randn(groups * o, c, *taps)}
+    if rng.random() < 0.5:
+        tensors["b"] = torch.randn(groups * o)
+    options: dict[str, Any] = {"dilation": [rng.choice((1, 1, 2)) for _ in taps], "groups": groups}
+    padding = rng.choice(("same", "valid", 1, [rng.choice((0, 1, 2)) for _ in taps], [0 for _ in taps]))
+    return f"conv{rank}d", tensors, {
+        **options, "padding": padding, "stride": 1 if padding == "same" else [rng.choice((1, 2, 3)) for _ in taps],
+    }  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same'")
+def test_every_evaluation_is_pytorch() -> None:
+    rng = random.Random(0)
+    torch.manual_seed(0)
+    done = 0
+    while done < DRAWS:
+        name, tensors, options = drawn(rng)
+
+        def convolution(
+            x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None = None, name: str = name, options: Any = options
+        ) -> torch.Tensor:
+            return getattr(F, name)(x, w, b, **options)
+
+        try:
+            expected = convolution(*(tensor.double() for tensor in tensors.values())).numpy()
+        except RuntimeError:  # nothing is left of a dimension
+            continue
+        done += 1
+        lowered = lower_region(record(convolution, tensors))
+        program = lowered.program
+        assert check_program(program) == []
+        assert parse_program(format_program(program)) == program
+        assert program_from_json(program_to_json(program)) == program
+        given = {tensor: tensors[tensor].double().numpy()[None] for tensor in lowered.inputs}
+        (result,) = evaluate_program(program, given, FloatArithmetic()).values()
+        np.testing.assert_allclose(result[0], expected, atol=1e-12, err_msg=f"{name} {options}")
+        values = torch_reference.evaluate(program, tensors, rounded=False)
+        ((exact, _),) = torch_reference.outputs(program, values).values()
+        np.testing.assert_allclose(exact.numpy(), expected, atol=1e-12, err_msg=f"{name} {options}")
+        if "b" not in tensors:
+            check_call(program, tensors, expected, f"{name} {options}")
+
+
+def check_call(program: TensorProgram, tensors: dict[str, torch.Tensor], expected: Any, what: str) -> None:
+    """PyTorch's own kernel for it, if there is one, computes it."""
+    call = library_call(as_block(program))
+    if call is not None:
+        scope: dict[str, Any] = {"torch": torch, **{name: tensor.double() for name, tensor in tensors.items()}}
+        if call.allocates:
+            exec(call.text({"x": "x", "w": "w", "out": "out"}), scope)
+            np.testing.assert_allclose(scope["out"].numpy(), expected, atol=1e-12, err_msg=what)
+
+
+def test_a_convolution_is_a_kernel_of_pytorch() -> None:
+    tensors = {"x": torch.randn(2, 6, 9, 8), "w": torch.randn(4, 3, 3, 2)}
+    lowered = lower_region(record(lambda x, w: F.conv2d(x, w, stride=(2, 1), padding=1, groups=2), tensors))
+    call = library_call(as_block(lowered.program))
+    assert call is not None
+    assert call.shown == "torch.conv2d(x, w, None, (2, 1), (1, 1), (1, 1), 2)"
+    uneven = lower_region(record(lambda x, w: F.conv2d(x, w, padding="same", groups=2), tensors))
+    assert library_call(as_block(uneven.program)) is None  # more zeros behind than before
+
+
+def test_a_pointwise_convolution_needs_no_window() -> None:
+    tensors = {"x": torch.randn(2, 6, 9, 8), "w": torch.randn(4, 6, 1, 1)}
+    program = lower_region(record(lambda x, w: F.conv2d(x * 2, w), tensors)).program
+    assert not any(tensor.windows for tensor in program.tensors)
+
+
+def test_small_sizes_keep_what_a_window_reads() -> None:
+    """A pad as large as the reduced kernel would leave nothing of the input."""
+    tensors = {"x": torch.randn(1, 2, 9, 9), "w": torch.randn(2, 2, 7, 7)}
+    program = lower_region(record(lambda x, w: F.conv2d(x, w, stride=2, padding=3), tensors)).program
+    verdict = verify_topology(program, as_block(program), seed=1)
+    assert verdict.passed, verdict.reason
