@@ -1,4 +1,4 @@
-"""KernelBench's convolution problems in kind: nothing here is Lax, and the answer must say so."""
+"""KernelBench's convolution problems in kind: the convolution is searched; the pooling ends its region."""
 
 import torch
 import torch.nn as nn

@@ -173,9 +173,11 @@ def test_reduced_sizes_keep_the_structure(name: str) -> None:
     small_tiles = {**dict(small_schedule.grid), **small_schedule.loops}
     for axis, tile in tiles.items():
         count, small_count = -(-block.sizes[axis] // tile), -(-small.sizes[axis] // small_tiles[axis])
-        assert small_count == min(count, 2)
+        # A window keeps something to read: with few taps, its positions are more.
+        windowed = any(axis in tensor.windowed for tensor in block.tensors)
+        assert small_count == min(count, 2) or (windowed and small_count <= 4)
         if count > 1:
-            assert bool(block.sizes[axis] % tile) == bool(small.sizes[axis] % small_tiles[axis])
+            assert windowed or bool(block.sizes[axis] % tile) == bool(small.sizes[axis] % small_tiles[axis])
         assert small_tiles[axis] >= min(tile, 16)
     assert all(size > 1 for axis, size in small.sizes.items() if block.sizes[axis] > 1)
     assert sum(_elements(t, small) for t in small.tensors) < 200_000
