@@ -5,19 +5,9 @@ import triton.language as tl
 
 @triton.jit
 def convolution_kernel(
-    x_ptr,
-    w_ptr,
-    bias_ptr,
-    out_ptr,
-    O: tl.constexpr,
-    C: tl.constexpr,
-    R: tl.constexpr,
-    S: tl.constexpr,
-    P: tl.constexpr,
-    Q: tl.constexpr,
-    BLOCK_O: tl.constexpr,
-    BLOCK_C: tl.constexpr,
-    BLOCK_Q: tl.constexpr,
+    x_ptr, w_ptr, bias_ptr, out_ptr,
+    O: tl.constexpr, C: tl.constexpr, R: tl.constexpr, S: tl.constexpr, P: tl.constexpr, Q: tl.constexpr,
+    BLOCK_O: tl.constexpr, BLOCK_C: tl.constexpr, BLOCK_Q: tl.constexpr,
 ):
     pid_p = tl.program_id(0)
     pid_o = tl.program_id(1)
@@ -60,20 +50,8 @@ def convolution_kernel(
 def launch_convolution(x, w, bias):
     out = torch.empty((8, 128, 28, 28), device=x.device, dtype=torch.float16)
     convolution_kernel[(28, 2, 8)](
-        x,
-        w,
-        bias,
-        out,
-        O=128,
-        C=128,
-        R=3,
-        S=3,
-        P=28,
-        Q=28,
-        BLOCK_O=64,
-        BLOCK_C=64,
-        BLOCK_Q=32,
-        num_warps=4,
-        num_stages=3,
+        x, w, bias, out,
+        O=128, C=128, R=3, S=3, P=28, Q=28, BLOCK_O=64, BLOCK_C=64, BLOCK_Q=32,
+        num_warps=4, num_stages=3,
     )
     return out
