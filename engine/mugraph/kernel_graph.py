@@ -20,7 +20,11 @@ from mugraph.trace.value_names import value_names
 
 def with_own_names(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     """The pieces with tensors renamed so that in all of them together one name means one value."""
-    owner: dict[str, int] = {}
+    return _with_own_names(pieces, {})
+
+
+def _with_own_names(pieces: Sequence[Piece], owner: dict[str, int]) -> tuple[Piece, ...]:
+    """owner: name -> value, of the names given so far"""
     renamed: list[Piece] = []
     for piece in pieces:
         if isinstance(piece, PlainPiece):
@@ -33,7 +37,8 @@ def with_own_names(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
             while owner.setdefault(fresh, value) != value or fresh in new.values():
                 fresh, number = f"{name}_{number}", number + 1
             new[name] = fresh
-        renamed.append(_renamed(piece, new))
+        piece = _renamed(piece, new)
+        renamed.append(replace(piece, apart=_with_own_names(piece.apart, owner)) if piece.apart else piece)
     return tuple(renamed)
 
 

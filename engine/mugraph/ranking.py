@@ -6,9 +6,8 @@ Part of the pipeline: what can be told is told as soon as it is found.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from mugraph.events import Another, Better, Event, FirstHit, Searching, SearchReport, Working
 from mugraph.ir.block import BlockGraph, Candidate
@@ -18,7 +17,7 @@ from mugraph.search.diverse import diverse
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.solver import by_estimate
-from mugraph.search.limits import Found, Limits, NotSearchable, Stats
+from mugraph.search.limits import Limits, NotSearchable, Searcher
 from mugraph.search.split_schedules import kernel_candidates
 from mugraph.trace.region import LaxPiece
 from mugraph.trail import Trail
@@ -29,14 +28,6 @@ VERIFIED = 6
 """Distinct topologies, the best by estimate, that are verified and scheduled; the rest would not be chosen."""
 TRIED = 24
 """Topologies verified at most: a search whose best two dozen are wrong has something worse than bad luck."""
-
-
-class Searcher(Protocol):
-    """A search of one program, wherever it is worked on."""
-
-    @property
-    def stats(self) -> Stats: ...
-    def run(self) -> Iterator[Found]: ...
 
 
 Begin = Callable[[TensorProgram, Limits, Callable[[], bool]], Searcher]

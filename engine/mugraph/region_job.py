@@ -25,7 +25,7 @@ from mugraph.ranking import Place
 from mugraph.solve import Tools, solve
 from mugraph.store import Store
 from mugraph.store.keys import region_key
-from mugraph.trace.pieces import pieces
+from mugraph.trace.joining import units
 from mugraph.trace.region import LaxPiece, PlainPiece, Region
 from mugraph.tune.device import Device
 from mugraph.tune.messages import InputSpec, Subject
@@ -63,31 +63,37 @@ class RegionJob:
 
     def _searched(self) -> Generator[Event, None, RegionResult]:
         region = self.region
-        units = with_own_names(pieces(region))
-        lax = [unit for unit in units if isinstance(unit, LaxPiece)]
-        if not lax:
+        waiting = list(with_own_names(units(region)))
+        if not any(isinstance(unit, LaxPiece) for unit in waiting):
             return RegionResult(region, "unsupported", "nothing in it is worth a kernel of its own")
         name = self.names.unique(plan_name(region.function))
         results: list[PieceResult] = []
         steps: list[KernelStep | PlainPiece] = []
-        report = SearchReport()
-        for unit in units:
+        solved: list[LaxPiece | PlainPiece] = []
+        report, number = SearchReport(), 0
+        while waiting:
+            unit = waiting.pop(0)
             if isinstance(unit, PlainPiece):
                 steps.append(unit)
+                solved.append(unit)
                 continue
-            kernel = self.names.unique(kernel_name(region.function, len(results) + 1 if len(lax) > 1 else None))
-            place = Place(self.number, len(results), len(lax), region.function, kernel)
-            found = yield from self._solved(unit, place)
-            report = found.search if not results else report + found.search
+            count = number + sum(isinstance(other, LaxPiece) for other in (unit, *waiting, *unit.apart))
+            kernel = self.names.unique(kernel_name(region.function, number + 1 if count > 1 else None))
+            found = yield from self._solved(unit, Place(self.number, number, count, region.function, kernel))
+            report, number = report + found.search if number else found.search, number + 1
+            if unit.apart and not _is_used(found):  # nothing is gained together; perhaps by one of them
+                waiting = [*unit.apart, *waiting]
+                continue
             results.append(found)
-            if found.solution is not None and found.solution.pays:
+            solved.append(unit)
+            if found.solution is not None and _is_used(found):
                 steps.append(KernelStep(unit, found.solution.kernel, found.solution.verdict, found.solution.then))
             else:
                 steps.append(PlainPiece(unit.calls))
         merged = _merged(steps)
         sources = {r.solution.kernel.name: r.solution.source for r in results if r.solution is not None}
         if not any(isinstance(step, KernelStep) for step in merged):
-            return self._without_gain(name, units, results, sources, report)
+            return self._without_gain(name, solved, results, sources, report)
         plan = RegionPlan(name, region, merged, kernel_graph(name, region, merged))
         timing, reason = yield from self._timed(plan, sources, results)
         status = "improved" if (timing.speedup or 0) > 1 and reason is None else "no-gain"
@@ -193,6 +199,10 @@ def _timing(measured: Measurement) -> Timing:
     best = measured.peers[measured.best_peer] if measured.best_peer else None
     speedup = measured.speedup if measured.us is not None and best is not None else None
     return Timing(best, measured.us, speedup, measured.peers, "measured", measured.device, measured.method)
+
+
+def _is_used(found: PieceResult) -> bool:
+    return found.solution is not None and found.solution.pays
 
 
 def _merged(steps: Sequence[KernelStep | PlainPiece]) -> tuple[KernelStep | PlainPiece, ...]:

@@ -27,7 +27,8 @@ from mugraph.optimizer.order import by_depth
 from mugraph.ranking import Place, ranked_candidates
 from mugraph.search.cost import estimate_library_us
 from mugraph.search.kernel_graphs.limits import MAX_KERNELS
-from mugraph.search.limits import Limits
+from mugraph.search.kernel_graphs.several import SeveralSearch
+from mugraph.search.limits import Limits, Searcher
 from mugraph.search.neighbours import neighbours
 from mugraph.search.run import Search
 from mugraph.search.splits import COMBINE
@@ -81,8 +82,13 @@ class Tools:
             if self.pool is not None:
                 self.pool.begin()
 
-    def search(self, program: TensorProgram, limits: Limits, cancelled: Callable[[], bool]) -> Search | SpreadSearch:
+    def search(self, program: TensorProgram, limits: Limits, cancelled: Callable[[], bool]) -> Searcher:
         """Raises NotSearchable."""
+        if len(program.outputs) > 1:
+            return SeveralSearch(program, limits, cancelled, self._search)
+        return self._search(program, limits, cancelled)
+
+    def _search(self, program: TensorProgram, limits: Limits, cancelled: Callable[[], bool]) -> Searcher:
         if self.executor is None:
             return Search(program, limits, cancelled)
         return SpreadSearch(program, limits, self.executor, cancelled)

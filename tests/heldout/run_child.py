@@ -4,8 +4,8 @@ A process of its own, because TRITON_INTERPRET must be set before triton is impo
 edited one, the edited one's kernel module.
 
 For each function and class with a `# mugraph:` comment: {"same": the edited code without a kernel gives the bits of the
-original, "error", "eager": the kernel's and the original's ||out - ref|| / ||ref|| with ref in float64, "launches": the
-kernels that ran, ...}.
+original, "error", "eager": the kernel's and the original's ||out - ref|| / ||ref|| with ref in float64, the largest of
+all results, "launches": the kernels that ran, ...}.
 """
 
 from __future__ import annotations
@@ -65,8 +65,17 @@ def made(module: ModuleType, name: str, seed: int) -> Any:
     return instance
 
 
-def distance(result: torch.Tensor, reference: torch.Tensor) -> float:
-    return float((result.double() - reference).norm() / reference.norm())
+Results = tuple[torch.Tensor, ...]
+
+
+def tensors(result: torch.Tensor | Results) -> Results:
+    return (result,) if isinstance(result, torch.Tensor) else result
+
+
+def distance(results: Results, references: Results) -> float:
+    """The largest of all results."""
+    pairs = zip(results, references, strict=True)
+    return max(float((one.double() - other).norm() / other.norm()) for one, other in pairs)
 
 
 def compare(original: ModuleType, edited: ModuleType, kernels: ModuleType, name: str, shapes: Any) -> dict[str, Any]:
@@ -74,24 +83,25 @@ def compare(original: ModuleType, edited: ModuleType, kernels: ModuleType, name:
     generator = torch.Generator().manual_seed(seed)
     inputs = [torch.randn(shape, generator=generator).to(DTYPES[kind]) for _, kind, shape in shapes]
     before, after = made(original, name, seed), made(edited, name, seed)
-    eager, fallback = before(*inputs), after(*inputs)
+    eager, fallback = tensors(before(*inputs)), tensors(after(*inputs))
     if isinstance(before, nn.Module):
         before.double()
-    reference = before(*(tensor.double() for tensor in inputs)).double()
+    reference = tuple(one.double() for one in tensors(before(*(tensor.double() for tensor in inputs))))
     launches: list[str] = []
     own = dict(vars(kernels))
     for launcher in [key for key in own if key.startswith("launch_")]:
         setattr(kernels, launcher, counted(own[launcher], launcher, launches))
     kernels._tested_gpu = lambda kind, index: True
-    with_kernels = after(*inputs)
+    with_kernels = tensors(after(*inputs))
     vars(kernels).update(own)
+    every = list(zip(eager, fallback, with_kernels, strict=True))
     return {
-        "same": bool(torch.equal(eager, fallback)) and eager.dtype == fallback.dtype == with_kernels.dtype,
-        "shape": list(eager.shape) == list(with_kernels.shape),
-        "strides": strides(eager) == strides(with_kernels),
+        "same": all(torch.equal(one, two) and one.dtype == two.dtype == three.dtype for one, two, three in every),
+        "shape": all(one.shape == three.shape for one, _, three in every),
+        "strides": all(strides(one) == strides(three) for one, _, three in every),
         "error": distance(with_kernels, reference),
         "eager": distance(eager, reference),
-        "rounding": torch.finfo(eager.dtype).eps,
+        "rounding": max(torch.finfo(one.dtype).eps for one in eager),
         "launches": launches,
     }
 

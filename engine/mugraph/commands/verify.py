@@ -14,7 +14,7 @@ from mugraph.ir.json import FormatError, mugraph_from_json
 from mugraph.ir.mugraph import MuGraph
 from mugraph.ir.program import TensorProgram
 from mugraph.report import evidence
-from mugraph.trace.pieces import pieces
+from mugraph.trace.joining import units
 from mugraph.trace.region import LaxPiece, Trace
 from mugraph.trace.tracer import trace_file
 from mugraph.verify.document import verify_document
@@ -70,7 +70,7 @@ def _program(trace: Trace, place: Where) -> TensorProgram | str:
     """The function's tensor program, or one sentence saying why there is none."""
     if trace.errors:
         return trace.errors[0]
-    found = [piece for region in trace.regions if region.status is None for piece in pieces(region)]
+    found = [piece for region in trace.regions if region.status is None for piece in units(region)]
     programs = [piece.program for piece in found if isinstance(piece, LaxPiece)]
     if len(programs) == 1 and len(found) == 1:
         return programs[0]

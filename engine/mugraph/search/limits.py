@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from mugraph.ir.block import BlockGraph
 
@@ -79,3 +80,11 @@ class Stats:
     ended_by: str = "running"
     pruned: Mapping[str, int] = field(default_factory=dict[str, int])
     seconds: float = 0.0
+
+
+class Searcher(Protocol):
+    """A search of one program, wherever it is worked on."""
+
+    @property
+    def stats(self) -> Stats: ...
+    def run(self) -> Iterator[Found]: ...

@@ -15,7 +15,15 @@ from mugraph.trace.guards import Conditions, conditions_of
 from mugraph.trace.instrument import Function, number_of
 from mugraph.trace.paths import Paths
 from mugraph.trace.region import Argument, Call, Named, Range, Ref, Region, TensorInfo
-from mugraph.trace.statements import Item, exposed_names, in_own_scope, loaded_names, read_after, stored_names
+from mugraph.trace.statements import (
+    Item,
+    exposed_names,
+    in_own_scope,
+    loaded_names,
+    read_after,
+    stored_names,
+    tensors_of,
+)
 from mugraph.trace.tape import Activation, Event, File, Loaded, Made, Record, Tape
 from mugraph.trace.values import Values
 
@@ -373,9 +381,10 @@ def _live_outs(scope: Scope, unit: Unit, start: int) -> list[Named] | Offence:
             return Offence(_binding_step(unit, name), "binds something other than a tensor that is read later")
     if isinstance(last, ast.Return):
         returned = [activation.returned[s] for s in range(unit.first, unit.after) if s in activation.returned]
-        if len(returned) != 1 or not isinstance(returned[0], torch.Tensor):
+        tensors = tensors_of(last, returned[0]) if len(returned) == 1 else ()
+        if not tensors:
             return Offence(unit.after - 1, "returns something other than a tensor")
-        outs.append(Named("return", scope.values.number_at(returned[0], end)))
+        outs += [Named("return", scope.values.number_at(tensor, end)) for tensor in tensors]
     return outs
 
 

@@ -5,8 +5,10 @@ Estimates, for cutting only: the cost model of `tune` decides what is offered.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import ceil, prod
 
+from mugraph.ir.calls import TensorInfo
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import ITEMSIZE
@@ -24,6 +26,8 @@ BANDWIDTH = 3e6
 """Device memory, bytes per microsecond."""
 _CACHE = 6e6
 """Second-level cache, bytes per microsecond."""
+_WIDTHS: Mapping[str, int] = {**ITEMSIZE, "f64": 8, "i64": 8, "bool": 1, "i8": 1, "u8": 1}
+"""Bytes of an element; 4 of any other type."""
 LAUNCH_US = 2.4
 """A kernel's least time, and so what leaving one away saves."""
 
@@ -36,6 +40,15 @@ def fits(program: TensorProgram) -> bool:
         if depth[op.name] > 1:
             return False
     return True
+
+
+def kernel_us(values: Sequence[TensorInfo], program: TensorProgram | None = None) -> float:
+    """Microseconds of one kernel that moves these values and computes the program's products; its traffic or its
+    arithmetic, whichever takes longer."""
+    moved = sum(prod(info.shape) * _WIDTHS.get(info.dtype, 4) for info in values)
+    products = [op for op in program.ops if op.kind is Kind.DOT] if program is not None else []
+    flops = sum(2 * prod(program.sizes[axis] for axis in (*op.axes, *op.over)) for op in products) if program else 0
+    return LAUNCH_US + max(moved / BANDWIDTH, flops / _FLOPS)
 
 
 def joins_well(program: TensorProgram, *, crowded: bool) -> bool:

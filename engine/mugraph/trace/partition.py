@@ -15,7 +15,7 @@ from mugraph.trace.assemble import Assembled, Offence, Scope, Unit, assemble
 from mugraph.trace.guards import as_expressions, merge
 from mugraph.trace.instrument import number_of
 from mugraph.trace.region import Range, Region
-from mugraph.trace.statements import SCOPES, Execution, Item, execution_of, in_own_scope, leaves_block
+from mugraph.trace.statements import SCOPES, Execution, Item, execution_of, in_own_scope, leaves_block, tensors_of
 from mugraph.trace.tape import Activation, Event, Happening, Made, Record
 from mugraph.trace.targets import matters
 
@@ -87,8 +87,8 @@ class _Search:
         if isinstance(statement, ast.For | ast.While):
             return False
         if isinstance(statement, ast.Return):
-            returned = activation.returned.get(item.first)
-            return self.scope.is_tensor(returned) and self.clean(self.scope.between(activation, item))
+            returned = tensors_of(statement, activation.returned.get(item.first))
+            return bool(returned) and self.clean(self.scope.between(activation, item))
         return not leaves_block(statement) and self.clean(self.scope.between(activation, item))
 
     def clean(self, events: Sequence[Event]) -> bool:
@@ -115,7 +115,7 @@ class _Search:
         if not items or not self.is_relevant(self.scope.between(activation, items[0], items[-1])):
             return
         statement = items[0].statement
-        if len(items) == 1 and isinstance(statement, ast.Return) and statement.value is not None:
+        if len(items) == 1 and isinstance(statement, ast.Return) and not isinstance(statement.value, ast.Tuple | None):
             self.expression(activation, items[0], statement.value)
             return
         unit = Unit(activation, items[0].first, items[-1].after, tuple(item.statement for item in items), None)

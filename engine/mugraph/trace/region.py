@@ -38,7 +38,8 @@ class Region:
 
     function:  qualified name ("RMSNormLinear.forward")
     unit:      what `range` covers. For "expression" there is one live-out, whose expression is "". If the last of the
-               "statements" is a return, what it returns is the live-out named "return"
+               "statements" is a return, what it returns is the live-out named "return"; of a tuple of tensors there
+               is one of that name for each
     text:      the source covered, exactly
     live_ins:  read by the region: locals ("x") and attribute paths ("self.norm.weight"). Each a distinct value.
     live_outs: bound by the region and read after it
@@ -90,6 +91,7 @@ class LaxPiece:
     inputs:  tensor name -> value number (several names may share one)
     outputs: program output's tensor name -> value number
     origins: program operator's name -> positions of the calls it is part of
+    apart:   of a piece with several outputs: the pieces it was joined of, in an order in which they can run
     """
 
     program: TensorProgram
@@ -97,6 +99,7 @@ class LaxPiece:
     outputs: Mapping[str, int]
     calls: tuple[Call, ...]
     origins: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    apart: tuple[Piece, ...] = ()
 
 
 @dataclass(frozen=True)

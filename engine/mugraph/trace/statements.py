@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
+
+import torch
 
 from mugraph.trace.instrument import Function, number_of
 from mugraph.trace.tape import Activation
@@ -157,6 +160,17 @@ class _Names(ast.NodeVisitor):
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
         self._comprehension(node)
+
+
+def tensors_of(statement: ast.Return, returned: object) -> tuple[torch.Tensor, ...]:
+    """The tensors that a `return` of a tensor, or of a tuple of them written there, gave back; none for any other."""
+    if isinstance(returned, torch.Tensor):
+        return (returned,)
+    if not isinstance(statement.value, ast.Tuple) or any(isinstance(e, ast.Starred) for e in statement.value.elts):
+        return ()
+    values = cast("tuple[object, ...]", returned)
+    tensors = tuple(value for value in values if isinstance(value, torch.Tensor))
+    return tensors if len(tensors) == len(values) else ()
 
 
 def stored_names(nodes: Sequence[ast.AST]) -> set[str]:

@@ -279,6 +279,11 @@ def test_other_loops_or_other_axes_are_not_merged() -> None:
     assert sum(op.kind is Kind.LOAD for op in both.ops) == 3
     small = as_block(subprogram(rmsnorm_linear(), ["norm_root"], [], in_memory(rmsnorm_linear())))
     assert merged(one, small) is None
+    looped = next(found.block for found in Search(_projections(), Limits(seconds=0.3)).run() if found.block.loops)
+    assert merged(looped, as_block(subprogram(program, ["q"], [], stored))) is None
+    columns = replace(one.outputs[0], name="columns", dims=(("n",), ("p",)), strides=(32, 1))
+    store = Op("store_columns", Kind.STORE, ("q",), ("n", "p"), tensor="columns")
+    assert merged(one, replace(other, tensors=(columns,), ops=(*other.ops[:-1], store))) is None
 
 
 # --- pre-defined kernels

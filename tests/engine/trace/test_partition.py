@@ -56,6 +56,30 @@ def test_a_lone_return_is_an_expression_unit(regions: Regions) -> None:
     assert region.calls[1].kwargs == {"dim": -1}
 
 
+def test_a_returned_tuple_of_tensors_leaves_the_region_one_by_one(regions: Regions) -> None:
+    region = only(
+        regions("""
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def f(x, w):
+            h = torch.tanh(x)
+            return h, h @ w
+        """)
+    )
+    assert (region.unit, outs(region)) == ("statements", ["return", "return"])
+    assert [out.value for out in region.live_outs] == [call.outputs[0] for call in region.calls]
+
+
+def test_a_returned_tuple_with_something_else_in_it_is_taken_apart(regions: Regions) -> None:
+    region = only(
+        regions("""
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def f(x, w):
+            return x.shape[0], torch.softmax(x @ w, dim=-1)
+        """)
+    )
+    assert (region.unit, region.text) == ("expression", "torch.softmax(x @ w, dim=-1)")
+
+
 def test_statements_that_only_read_shapes_stay_outside_its_ends(regions: Regions) -> None:
     region = only(
         regions("""

@@ -15,7 +15,7 @@ class GraphLimits:
     """Bounds of a search for kernel graphs.
 
     max_kernels: in a kernel graph
-    max_parts:   different (value, inputs) that are searched, the most promising first
+    max_parts:   different (value, inputs) that are searched for each output, the most promising first
     max_reads:   stored values that one kernel reads
     partitions:  that are kept at each step, the best by estimate
     slack:       estimates up to this many times the best known candidate's are followed up: the model errs

@@ -1,4 +1,4 @@
-"""Several outputs in one kernel: block graphs of equal loops laid over one another, what both compute computed once."""
+"""Several outputs in one kernel: block graphs laid over one another, what both compute computed once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,23 @@ from mugraph.ir.ops import Kind, Op
 
 
 def merged(one: BlockGraph, other: BlockGraph) -> BlockGraph | None:
-    """A block graph that stores what both store; None where their loops differ, or where no grid suits both: their
-    outputs' axes must be the same, so that each block has a tile of every output."""
-    if one.loops != other.loops or any(
-        set(a.axes) != set(b.axes) for a in one.outputs for b in (*one.outputs, *other.outputs)
-    ):
+    """A block graph that stores what both store; None where their loops do not go together, or where no grid suits
+    both: one of them has all axes that the other can be parallel over, so that no block computes what another one
+    needs and has no use for it itself.
+
+    Loops go together where they are equal, or where one has none and reduces no axis that the other loops over: what is
+    computed element by element is computed a tile in each iteration just as well.
+    """
+    if any(one.sizes.get(axis, size) != size for axis, size in other.sizes.items()):
+        return None
+    if one.loops != other.loops:
+        looped, flat = (one, other) if one.loops else (other, one)
+        if flat.loops or any(set(op.over) & set(looped.loop_axes) for op in flat.ops):
+            return None
+    loops = one.loops or other.loops
+    reduced = {axis for op in (*one.ops, *other.ops) for axis in op.over}.union(one.loop_axes, other.loop_axes)
+    mine, yours = ({axis for tensor in block.outputs for axis in tensor.axes} - reduced for block in (one, other))
+    if not (mine <= yours or yours <= mine):
         return None
     ops = [op for op in one.ops if op.kind is not Kind.STORE]
     stores = [op for op in one.ops if op.kind is Kind.STORE]
@@ -38,7 +50,7 @@ def merged(one: BlockGraph, other: BlockGraph) -> BlockGraph | None:
             known[_meaning(here)] = name
             ops.append(here)
     tensors = {tensor.name: tensor for tensor in (*one.inputs, *other.inputs, *one.outputs, *other.outputs)}
-    return BlockGraph(one.name, {**one.sizes, **other.sizes}, tuple(tensors.values()), (*ops, *stores), one.loops)
+    return BlockGraph(one.name, {**one.sizes, **other.sizes}, tuple(tensors.values()), (*ops, *stores), loops)
 
 
 def _meaning(op: Op) -> Op:

@@ -1,15 +1,16 @@
 """Partitions of a program's values into kernels: dynamic programming, best per set of values that are still to compute.
 
-A kernel computes one value, or two, from program inputs and values that other kernels have stored: a *part*. What it
-needs below those it computes itself, also where another kernel computes the same. State: the values that kernels still
-have to store; step: the last of them in the program's order becomes a part, whose own stored inputs join the state
-(Mirage §4.2's kernel level, over values in place of operators).
+A kernel computes one value, two, or several of the program's outputs, from program inputs and values that other kernels
+have stored: a *part*. What it needs below those it computes itself, also where another kernel computes the same. State:
+the values that kernels still have to store; step: the last of them in the program's order becomes a part, whose own
+stored inputs join the state (Mirage §4.2's kernel level, over values in place of operators).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations, pairwise
 
 from mugraph.ir.ops import LEAVES, Kind
 from mugraph.ir.program import TensorProgram
@@ -52,8 +53,15 @@ class Partitions:
         self._above: dict[str, frozenset[str]] = {}  # what each value is computed from
         for op in program.ops:
             self._above[op.name] = frozenset(op.inputs).union(*(self._above[i] for i in op.inputs))
+        reduced = {axis for op in program.ops for axis in op.over}
+        self._grids = {op.name: frozenset(op.axes) - reduced for op in program.ops}
         self._loads: dict[Part, frozenset[str]] = {}
         self._parts: dict[str, tuple[Part, ...]] = {}
+
+    @property
+    def whole(self) -> Part:
+        """All outputs in one kernel that reads nothing but inputs."""
+        return Part(tuple(sorted(self.outputs, key=self._rank.__getitem__)), frozenset())
 
     def parts(self, value: str) -> tuple[Part, ...]:
         """Every way to cut what one value is computed from."""
@@ -61,6 +69,11 @@ class Partitions:
             found = dict.fromkeys(self._cuts(list(self._inputs[value]), frozenset(), frozenset()))
             self._parts[value] = tuple(Part((value,), leaves) for leaves in found)
         return self._parts[value]
+
+    @property
+    def apart(self) -> tuple[Part, ...]:
+        """Each output in a kernel of its own that reads nothing but inputs."""
+        return tuple(Part((value,), frozenset()) for value in self.whole.values)
 
     def best(self, options: Callable[[Part], Options], kernels: int, keep: int, within: float) -> list[Partition]:
         """The `keep` best partitions of at most so many kernels, in at most `within` microseconds, best first."""
@@ -94,22 +107,48 @@ class Partitions:
         return rest(self.outputs, kernels)
 
     def _steps(self, todo: frozenset[str]) -> Iterator[Part]:
-        """Parts that compute the last of these values, alone or with another one."""
+        """Parts that compute the last of these values, alone or with others."""
         last = max(todo, key=self._rank.__getitem__)
         yield from self.parts(last)
         for other in sorted(todo - {last}, key=self._rank.__getitem__):
             # What is computed from the other value runs after this kernel, so none of it may be needed by it or before.
             if any(other in self._above[value] for value in todo - {last, other}):
                 continue
+            if not self._have_a_grid(last, other):
+                continue
             for part in self.parts(last):
                 for second in self.parts(other):
                     leaves = part.leaves | second.leaves
                     if other not in leaves and not any(other in self._above[leaf] for leaf in leaves):
                         joint = Part((other, last), leaves)
-                        if len(leaves) <= self._most and self._shares(joint, part, second):
+                        if len(leaves) <= self._most and self._shares(part, second):
                             yield joint
+        if last in self.outputs:
+            yield from self._of_outputs(last, todo)
 
-    def _shares(self, joint: Part, one: Part, two: Part) -> bool:
+    def _of_outputs(self, last: str, todo: frozenset[str]) -> Iterator[Part]:
+        """Parts that compute three outputs of the program or more, each from the same stored values."""
+        outputs = sorted((todo & self.outputs) - {last}, key=self._rank.__getitem__)
+        for count in range(2, len(outputs) + 1):
+            for others in combinations(outputs, count):
+                group = {*others, last}
+                if not self._have_a_grid(*group) or any(
+                    other in self._above[value] for other in others for value in todo - group
+                ):
+                    continue
+                for part in self.parts(last):
+                    if group & part.leaves or any(group & self._above[leaf] for leaf in part.leaves):
+                        continue
+                    alike = [Part((other,), part.leaves) for other in others]
+                    if all(one in self.parts(*one.values) and self._shares(part, one) for one in alike):
+                        yield Part((*others, last), part.leaves)
+
+    def _have_a_grid(self, *values: str) -> bool:
+        """Has one of the values all axes that any of them can be parallel over (as merge.py asks for)?"""
+        grids = sorted((self._grids[value] for value in values), key=len)
+        return all(one <= other for one, other in pairwise(grids))
+
+    def _shares(self, one: Part, two: Part) -> bool:
         """Do both values read a common tensor?"""
         return bool(self._read(one) & self._read(two))
 

@@ -94,10 +94,10 @@ class Renaming:
 
     def candidate(self, candidate: Candidate) -> Candidate:
         then = self.candidate(candidate.then) if candidate.then is not None else None
-        return replace(candidate, block=self._block(candidate.block), schedule=self._schedule(candidate.schedule),
+        return replace(candidate, block=self.block(candidate.block), schedule=self._schedule(candidate.schedule),
                        then=then)  # fmt: skip
 
-    def _block(self, block: BlockGraph) -> BlockGraph:
+    def block(self, block: BlockGraph) -> BlockGraph:
         """One for each block graph, with one tuple of operators for each of its own."""
         if id(block) not in self._blocks:
             if id(block.ops) not in self._ops:

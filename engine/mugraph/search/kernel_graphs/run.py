@@ -110,6 +110,10 @@ class KernelGraphs:
 
     def _of_form(self, form: _Form, given: set[Hashable]) -> Iterator[FoundGraph]:
         """given: kernel graphs, whatever their values are called"""
+        apart = form.apart()
+        if apart is not None:  # what all others are compared with
+            given.add(form.key_of(apart))
+            yield from self._given(form, apart)
         while True:
             missing: Part | None = None
             for partition in form.best(self._best_us * self._limits.slack):
@@ -119,20 +123,25 @@ class KernelGraphs:
                 what = form.key_of(partition)
                 if what not in given:
                     given.add(what)
-                    candidates = form.candidates(partition)
-                    if candidates:
-                        self._graphs += 1
-                        self._best_us = min(self._best_us, candidates[0].estimate_us)
-                        yield FoundGraph(candidates, time.monotonic() - self._began)
+                    yield from self._given(form, partition)
             if missing is None:
                 return
             if self._stop():
                 self._ended_by = "cancelled" if self._cancelled() else "time"
                 return
-            if self._solver.searched >= self._limits.max_parts and not form.is_known(missing):
+            if self._solver.searched >= self._limits.max_parts * len(form.program.outputs) and not form.is_known(
+                missing
+            ):
                 self._ended_by = "parts"
                 return
             form.solve(missing)
+
+    def _given(self, form: _Form, partition: Partition) -> Iterator[FoundGraph]:
+        candidates = form.candidates(partition)
+        if candidates:
+            self._graphs += 1
+            self._best_us = min(self._best_us, candidates[0].estimate_us)
+            yield FoundGraph(candidates, time.monotonic() - self._began)
 
     def _stop(self) -> bool:
         return self._cancelled() or time.monotonic() > self._until
@@ -151,13 +160,27 @@ class _Form:
         self._expected: dict[Part, float] = {}
         self.solved: dict[Part, Solved] = {}
         if candidates:
-            self.solved[Part(tuple(program.outputs), frozenset())] = Solved(by_estimate(candidates))
+            self.solved[self._partitions.whole] = Solved(by_estimate(candidates))
 
     def best(self, within: float) -> list[Partition]:
         limits = self._search.limits
         found = self._partitions.best(self._options, limits.max_kernels, limits.partitions, within)
         self.is_cut = len(found) == limits.partitions
         return found
+
+    def apart(self) -> Partition | None:
+        """Of a program with several outputs: each of them computed for itself, where one kernel can."""
+        parts = self._partitions.apart
+        if not 1 < len(parts) <= self._search.limits.max_kernels:
+            return None
+        for part in parts:
+            self.solve(part)
+        options = [min(self._options(part), key=lambda option: option[1], default=None) for part in parts]
+        chosen = [option for option in options if option is not None]
+        if len(chosen) < len(parts) or sum(count for count, _ in chosen) > self._search.limits.max_kernels:
+            return None
+        counts = [(part, count) for part, (count, _) in zip(parts, chosen, strict=True)]
+        return Partition(sum(us for _, us in chosen), tuple(counts))
 
     def is_known(self, part: Part) -> bool:
         return self._search.solver.knows(self._program(part))

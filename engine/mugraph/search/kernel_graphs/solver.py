@@ -11,8 +11,8 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
 from mugraph.search.cost import FLOOR_US, estimate_call_us
-from mugraph.search.kernel_graphs.merge import merged
 from mugraph.search.kernel_graphs.renaming import Names, Renaming, key_of
+from mugraph.search.kernel_graphs.several import SeveralSearch
 from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.limits import Limits, NotSearchable
 from mugraph.search.run import Search
@@ -83,20 +83,11 @@ class Solver:
 
     def _blocks(self, program: TensorProgram) -> list[BlockGraph]:
         """Topologies; of several outputs those of each laid over one another."""
-        together: list[BlockGraph] | None = None
-        for value in program.outputs:
-            try:
-                search = Search(_only(program, value), self._limits, self._cancelled)
-                blocks = [found.block for found in search.run()]
-            except NotSearchable:
-                return []
-            if together is None:
-                together = blocks
-                continue
-            pairs = [merged(one, other) for one in together for other in blocks]
-            kept = sorted((block for block in pairs if block is not None), key=lambda block: len(block.ops))
-            together = kept[: self._limits.max_topologies]
-        return together or []
+        begin = Search if len(program.outputs) == 1 else SeveralSearch
+        try:
+            return [found.block for found in begin(program, self._limits, self._cancelled).run()]
+        except NotSearchable:
+            return []
 
 
 def by_estimate(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
@@ -112,21 +103,3 @@ def as_block(program: TensorProgram) -> BlockGraph:
     ]
     tensors = (*program.tensors, *program.outputs.values())
     return BlockGraph(program.name, dict(program.sizes), tensors, (*program.ops, *stores))
-
-
-def _only(program: TensorProgram, value: str) -> TensorProgram:
-    """What computes one of the outputs."""
-    needed = {value}
-    for op in reversed(program.ops):
-        if op.name in needed:
-            needed.update(op.inputs)
-    ops = tuple(op for op in program.ops if op.name in needed)
-    loaded = {op.tensor for op in ops if op.kind is Kind.LOAD}
-    axes = {axis for op in ops for axis in (*op.axes, *op.over)}
-    return TensorProgram(
-        program.name,
-        {axis: size for axis, size in program.sizes.items() if axis in axes},
-        tuple(tensor for tensor in program.tensors if tensor.name in loaded),
-        ops,
-        {value: program.outputs[value]},
-    )

@@ -74,6 +74,24 @@ def subprogram(
     return TensorProgram(f"{program.name}_{values[0]}", sizes, tuple(tensors), tuple(ops), outputs)
 
 
+def only(program: TensorProgram, value: str) -> TensorProgram:
+    """What computes one of the outputs."""
+    needed = {value}
+    for op in reversed(program.ops):
+        if op.name in needed:
+            needed.update(op.inputs)
+    ops = tuple(op for op in program.ops if op.name in needed)
+    loaded = {op.tensor for op in ops if op.kind is Kind.LOAD}
+    axes = {axis for op in ops for axis in (*op.axes, *op.over)}
+    return TensorProgram(
+        program.name,
+        {axis: size for axis, size in program.sizes.items() if axis in axes},
+        tuple(tensor for tensor in program.tensors if tensor.name in loaded),
+        ops,
+        {value: program.outputs[value]},
+    )
+
+
 def bytes_of(tensors: Iterable[Tensor], sizes: Mapping[str, int]) -> int:
     """Of tensors in memory; what is expanded lies there once."""
     total = 0
