@@ -20,7 +20,8 @@ from mugraph.kernel_graph import with_own_names
 from mugraph.trace.joining import MAX_OUTPUTS, units
 from mugraph.trace.pieces import pieces
 from mugraph.trace.region import LaxPiece, PlainPiece
-from test_pieces import meta, rms, run
+
+from tests.engine.trace_lower.test_pieces import meta, rms, run
 
 
 def joint(fn: Callable[..., Any], **inputs: torch.Tensor) -> LaxPiece:
