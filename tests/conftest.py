@@ -13,6 +13,7 @@ from mugraph.verify import float_test
 
 from tests.support.clock import Clock, slow_clock
 from tests.support.forks import ForkServer, forked, interpreting_server, tracing_server
+from tests.support.searched import Searched, searching
 
 # A shell that runs us in the background makes its children deaf to Ctrl-C, and ours would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -44,6 +45,12 @@ def whole_process(forks: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes as users have them in place of forks."""
     for module in (tracer, float_test):
         monkeypatch.setattr(module, "subprocess", subprocess)
+
+
+@pytest.fixture(scope="session")
+def searched(tmp_path_factory: pytest.TempPathFactory, tracing: ForkServer, interpreting: ForkServer) -> Searched:
+    """The path of a sample -> what is found in it."""
+    return searching(tmp_path_factory, tracing, interpreting)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Samples with their kernels applied: one search for each, shared by the tests that run the edited files."""
+"""Samples: what is found in them, and the files with their kernels applied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import torch
 from mugraph.codegen.edit import apply_files
 from mugraph.codegen.entry import tensors_fit
 from mugraph.codegen.plan import KernelStep, RegionPlan
-from mugraph.events import Done
+from mugraph.events import Done, FileResult
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.pipeline import Options, run_trace
 from mugraph.store import Store
@@ -79,27 +79,37 @@ class Target:
         return made(**{name: shrink(value) for name, value in defaults.items() if type(value) is int}).eval()
 
 
-def applied(path: Path, target: str, folder: Path | None = None, store: Store | None = None) -> Applied:
+def found(path: Path, target: str, budget_s: float, store: Store | None = None, most: int | None = None) -> FileResult:
+    """What a search finds in a sample; nothing is measured.
+
+    most: of a file with many sizes of one function, so many of the first regions and of the last
+    """
+    options = Options(target=target, budget_s=budget_s, measure=False)
+    trace = trace_file(path)
+    if most is not None:
+        trace = replace(trace, regions=(*trace.regions[:most], *trace.regions[most:][-most:]))
+    device = detect()
+    events = run_trace(trace, device, resolve(target, device), options, store)
+    result = next(event.result for event in events if isinstance(event, Done))
+    assert result.errors == ()
+    return result
+
+
+def applied(result: FileResult, target: str, folder: Path | None = None, most: int = 2) -> Applied:
     """Every region for which kernels were found is applied, whether or not they are expected to be faster; of a file
     with many sizes of one function, the first and the last few.
 
     folder: where the edited copy and its kernels go; None: to a temporary folder that goes when the process ends
     """
+    path = Path(result.path)
     folder = folder or _temporary()
     copy = folder / path.name
     shutil.copyfile(path, copy)
-    options = Options(target=target, budget_s=4.0, measure=False)
-    trace = trace_file(copy)
-    trace = replace(trace, regions=(*trace.regions[:2], *trace.regions[2:][-2:]))
-    device = detect()
-    events = run_trace(trace, device, resolve(target, device), options, store)
-    result = next(event.result for event in events if isinstance(event, Done))
-    assert result.errors == ()
-    assert [region.reason for region in result.regions if region.status == "failed"] == []
-    found = [region for region in result.regions if region.plan is not None]
-    plans = tuple(region.plan for region in found if region.plan is not None)
-    sources = {name: source for region in found for name, source in region.sources.items()}
-    written = apply_files(copy, plans, sources, target=resolve(target, device))
+    regions = [*result.regions[:most], *result.regions[most:][-most:]]
+    assert [region.reason for region in regions if region.status == "failed"] == []
+    plans = tuple(region.plan for region in regions if region.plan is not None)
+    sources = {name: source for region in regions for name, source in region.sources.items()}
+    written = apply_files(copy, plans, sources, target=resolve(target, detect()))
     kernels = _imported(written.module, written.module.stem)  # by the name under which the edited file imports it
     edited = _imported(copy, f"applied_{path.stem}")
     return Applied(copy, path.read_bytes(), plans, _imported(path, f"original_{path.stem}"), edited, kernels)

@@ -9,10 +9,9 @@ from types import ModuleType
 import pytest
 import torch
 from mugraph.codegen.revert import revert_file
-from mugraph.store import Store
 from torch import nn
 
-from tests.samples.applied import FILES, Applied, Target, applied, fits, targets
+from tests.samples.applied import Applied, Target, fits, targets
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -22,15 +21,7 @@ def small(size: int) -> int:
     return size // 16 if size > 64 else size
 
 
-@pytest.fixture(scope="module", params=FILES, ids=lambda path: path.stem)
-def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applied]:
-    """What a search found is kept with pytest's cache: the key holds the code, so nothing stale is ever read, and
-    other workers need not search again."""
-    with Store.open(request.config.cache.mkdir("samples") / "results.sqlite") as store:
-        yield applied(request.param, "h100", tmp_path_factory.mktemp(request.param.stem), store)
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def functions(sample: Applied) -> list[Target]:
     found = targets(sample)
     assert found, f"nothing of {sample.path.name} was replaced"

@@ -1,11 +1,11 @@
 """The kernels generated for the samples are right in Triton's interpreter, compile for an A100 and an H100, and fit.
 
-Nothing is measured, so no GPU is needed; the search gets a second for each unit, which finds every kernel but not
-always the best one.
+Nothing is measured, so no GPU is needed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,36 +13,27 @@ from mugraph.codegen.aot import compile_for
 from mugraph.codegen.kernel import KernelSource
 from mugraph.codegen.lower import lower_kernels
 from mugraph.codegen.resize import program_sizes, reduced_kernels
-from mugraph.events import Done, PieceResult, RegionResult, Solution
+from mugraph.events import FileResult, PieceResult, Solution
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.ops import Kind
 from mugraph.ir.target import TARGETS, Target
 from mugraph.optimizer.nodes import scheduled
-from mugraph.pipeline import Options, run
 from mugraph.ranking import Place
 from mugraph.solve import Tools, solve
 from mugraph.trace.region import LaxPiece
 from mugraph.verify.float_test import FloatTester
 from mugraph.verify.sizes import resize
 
-SAMPLES = Path(__file__).parents[2] / "samples"
-SLOWEST = ("self_attention", "gemm_chain", "qknorm_attention", "gqa_attention", "llama_block")
-"""First, so that parallel workers end together."""
-FILES = sorted(SAMPLES.glob("*.py"), key=lambda path: (path.stem not in SLOWEST, path.stem))
-BUDGET_S = 1.0
+from tests.support.clock import slow_clock
+from tests.support.searched import BUDGET_S
+
+pytestmark = pytest.mark.timeout(600)  # it may wait for a search of another worker
+
 H100, A100 = TARGETS["h100"], TARGETS["sm_80"]
 WITHOUT_SHAPES = {"rotary_tables"}
 """A helper of llama_block.py: called by no forward that is traced, so nothing says its shapes."""
 SPLIT = {"gqa_attention", "gqa_decode", "mha", "mqa"}
 """Files whose every region has few rows and thousands of keys: by estimate they are split over the keys."""
-
-
-def regions(path: Path) -> tuple[RegionResult, ...]:
-    for event in run(path, options=Options(target="h100", budget_s=BUDGET_S, measure=False)):
-        if isinstance(event, Done):
-            assert event.result.errors == ()
-            return event.result.regions
-    raise AssertionError("the pipeline ended without a result")
 
 
 def solved_for(target: Target, piece: LaxPiece, name: str, tester: FloatTester) -> Solution:
@@ -99,30 +90,35 @@ def fits(source: KernelSource, target: Target) -> bool:
     return compiled.shared_bytes <= target.shared
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_kernels(path: Path) -> None:
+@pytest.fixture
+def tester() -> Iterator[FloatTester]:
+    with slow_clock(), FloatTester() as tester:
+        yield tester
+
+
+def test_kernels(result: FileResult, tester: FloatTester) -> None:
+    name = Path(result.path).stem
     seen: set[str] = set()
-    with FloatTester() as tester:
-        for result in regions(path):
-            function = result.region.function
-            if function in WITHOUT_SHAPES:
-                assert result.status == "needs-shapes"
+    for region in result.regions:
+        function = region.region.function
+        if function in WITHOUT_SHAPES:
+            assert region.status == "needs-shapes"
+            continue
+        assert region.status in ("improved", "no-gain"), f"{function}: {region.reason}"
+        assert region.pieces, function
+        for found in region.pieces:
+            assert_verified(found)
+            assert found.solution is not None
+            if name in SPLIT:
+                assert_split(found)
+            text = found.solution.source.standalone().replace(found.solution.source.name, "")
+            if text in seen:
                 continue
-            assert result.status in ("improved", "no-gain"), f"{function}: {result.reason}"
-            assert result.pieces, function
-            for found in result.pieces:
-                assert_verified(found)
-                assert found.solution is not None
-                if path.stem in SPLIT:
-                    assert_split(found)
-                text = found.solution.source.standalone().replace(found.solution.source.name, "")
-                if text in seen:
-                    continue
-                seen.add(text)
-                assert_right(found.solution, found.piece, tester)
-                assert fits(found.solution.source, H100), function
-                if not fits(found.solution.source, A100):  # it was scheduled for an H100's larger shared memory
-                    other = solved_for(A100, found.piece, found.solution.source.name, tester)
-                    assert_right(other, found.piece, tester)
-                    assert fits(other.source, A100), function
+            seen.add(text)
+            assert_right(found.solution, found.piece, tester)
+            assert fits(found.solution.source, H100), function
+            if not fits(found.solution.source, A100):  # it was scheduled for an H100's larger shared memory
+                other = solved_for(A100, found.piece, found.solution.source.name, tester)
+                assert_right(other, found.piece, tester)
+                assert fits(other.source, A100), function
     assert seen

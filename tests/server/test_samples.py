@@ -1,7 +1,7 @@
 """With the real engine, on every sample: what an editor applies is what `mugraph optimize --apply` writes.
 
 pytest-lsp's client is VS Code over standard input and output, and Neovim over TCP: the one gets versioned edits that
-create files, the other plain ones. All share a store: each region is searched once.
+create files, the other plain ones. All share a store with the tests of the samples: each region is searched once.
 """
 
 from __future__ import annotations
@@ -14,31 +14,44 @@ import pytest_asyncio
 from mugraph import cli
 
 from tests.server.support.lsp import Document, Session, over_stdio, over_tcp
+from tests.support import engine
+from tests.support.forks import ForkServer
+from tests.support.searched import BUDGET_S, TARGET, Searched, cache_folder
 
 REPOSITORY = Path(__file__).parents[2]
 SAMPLES = sorted((REPOSITORY / "samples").glob("*.py"))
-_SETTINGS = {"search": {"budget": 1}}
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.usefixtures("forks"),
     pytest.mark.filterwarnings("error::pytest_lsp.LspSpecificationWarning"),
 ]
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    return {"MUGRAPH_CACHE_DIR": str(tmp_path_factory.mktemp("store"))}
+    return {"MUGRAPH_CACHE_DIR": str(cache_folder(tmp_path_factory))}
+
+
+@pytest.fixture(scope="module")
+def settings(tracing: ForkServer, interpreting: ForkServer) -> Mapping[str, object]:
+    command = engine.command(tracing.path, interpreting.path)
+    return {"target": TARGET, "search": {"budget": BUDGET_S}, "engine": {"command": [*command]}}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def vscode(tmp_path_factory: pytest.TempPathFactory, store: Mapping[str, str]) -> AsyncIterator[Session]:
-    async with over_stdio(tmp_path_factory.mktemp("vscode"), _SETTINGS, store, "visual-studio-code") as session:
+async def vscode(
+    tmp_path_factory: pytest.TempPathFactory, settings: Mapping[str, object], store: Mapping[str, str]
+) -> AsyncIterator[Session]:
+    async with over_stdio(tmp_path_factory.mktemp("vscode"), settings, store, "visual-studio-code") as session:
         yield session
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def neovim(tmp_path_factory: pytest.TempPathFactory, store: Mapping[str, str]) -> AsyncIterator[Session]:
-    async with over_tcp(tmp_path_factory.mktemp("neovim"), _SETTINGS, store, "neovim@v0.11") as session:
+async def neovim(
+    tmp_path_factory: pytest.TempPathFactory, settings: Mapping[str, object], store: Mapping[str, str]
+) -> AsyncIterator[Session]:
+    async with over_tcp(tmp_path_factory.mktemp("neovim"), settings, store, "neovim@v0.11") as session:
         yield session
 
 
@@ -51,14 +64,16 @@ async def test_what_is_applied_is_what_the_command_line_writes(
     store: Mapping[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    searched: Searched,
 ) -> None:
+    searched(sample)
     over_stdio_written = await _through(vscode, sample, and_back=True)
     over_tcp_written = await _through(neovim, sample, and_back=False)
 
     theirs = tmp_path / sample.name
     theirs.write_bytes(sample.read_bytes())
     monkeypatch.setenv("MUGRAPH_CACHE_DIR", store["MUGRAPH_CACHE_DIR"])
-    assert cli.run(["optimize", str(theirs), "--apply", "--budget", "1"]) == 0
+    assert cli.run(["optimize", str(theirs), "--apply", "--target", TARGET, "--budget", f"{BUDGET_S}"]) == 0
     by_the_command = _written(theirs)
     assert sample.name in by_the_command
     assert over_stdio_written == by_the_command

@@ -11,7 +11,7 @@ import torch
 from mugraph.codegen.plan import KernelStep
 from torch import nn
 
-from tests.samples.applied import FILES, Applied, Target, applied, targets
+from tests.samples.applied import FILES, Applied, Target, applied, found, targets
 
 pytestmark = [
     pytest.mark.gpu,
@@ -24,7 +24,7 @@ MULTIPLE, PEAK = 3.0, 4.0
 
 @pytest.fixture(scope="module", params=FILES, ids=lambda path: path.stem)
 def sample(request: pytest.FixtureRequest) -> Applied:
-    return applied(request.param, "auto")
+    return applied(found(request.param, "auto", 4.0, most=2), "auto")
 
 
 @pytest.fixture
