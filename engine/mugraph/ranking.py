@@ -15,8 +15,8 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
 from mugraph.search.diverse import diverse
 from mugraph.search.kernel_graphs.limits import GraphLimits
+from mugraph.search.kernel_graphs.parts import Workers, by_estimate
 from mugraph.search.kernel_graphs.run import KernelGraphs
-from mugraph.search.kernel_graphs.solver import by_estimate
 from mugraph.search.limits import Limits, NotSearchable, Searcher
 from mugraph.search.split_schedules import kernel_candidates
 from mugraph.trace.region import LaxPiece
@@ -63,10 +63,11 @@ def ranked_candidates(
     max_kernels: int,
     trail: Trail,
     cancelled: Callable[[], bool],
+    workers: Workers | None = None,
 ) -> Generator[Event, None, Ranked]:
     """Search one kernel and its schedules, then kernel graphs of several; the best topologies are verified.
 
-    begin: a search. trail: is told of what passed
+    begin: a search. trail: is told of what passed. workers: who searches parts of kernel graphs beside this process
     """
     began = time.monotonic()
     program = piece.program
@@ -119,6 +120,7 @@ def ranked_candidates(
         blocks=blocks,
         candidates=every,
         seconds=began + seconds - time.monotonic(),
+        workers=workers,
     )
     several: list[Candidate] = []
     for found in graphs.run():

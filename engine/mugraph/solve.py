@@ -17,6 +17,7 @@ from mugraph.codegen.plain import FUNCTION, plain_source
 from mugraph.codegen.resize import program_sizes, reduced_kernels
 from mugraph.events import Another, Event, PieceResult, Solution, Working
 from mugraph.executors.executor import Executor
+from mugraph.executors.parts import SpreadParts
 from mugraph.executors.spread import SpreadSearch
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.ops import Kind
@@ -82,6 +83,11 @@ class Tools:
             if self.pool is not None:
                 self.pool.begin()
 
+    @property
+    def workers(self) -> SpreadParts | None:
+        """Who works on parts of kernel graphs."""
+        return SpreadParts(self.executor) if self.executor is not None else None
+
     def search(self, program: TensorProgram, limits: Limits, cancelled: Callable[[], bool]) -> Searcher:
         """Raises NotSearchable."""
         if len(program.outputs) > 1:
@@ -107,7 +113,7 @@ def solve(
     tools.begin()
     trail = Trail(tools.target)
     ranked = yield from ranked_candidates(
-        piece, place, tools.search, tools.target, seconds, max_kernels, trail, cancelled
+        piece, place, tools.search, tools.target, seconds, max_kernels, trail, cancelled, tools.workers
     )
     if not ranked.candidates:
         return PieceResult(piece, None, ranked.report, ranked.reason, kernel=place.name, considered=trail.considered)

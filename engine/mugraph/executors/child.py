@@ -9,7 +9,7 @@ import os
 from typing import cast
 
 from mugraph.executors.desks import Desks
-from mugraph.executors.requests import Leave, Request, Take, Turn
+from mugraph.executors.requests import Do, Leave, Request, Take, Turn
 from mugraph.pickled import read_frame, write_frame
 
 
@@ -21,16 +21,21 @@ def main() -> int:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     desks = Desks()
     while (request := cast("Request | None", read_frame(requests))) is not None:
+        answer = None
         match request:
             case Take():
                 desks.take(request.number, request.start)
             case Leave():
                 desks.leave(request.number)
             case Turn():
-                try:
-                    write_frame(answers, desks.turn(request.number, request.order))
-                except OSError:
-                    return 0
+                answer = desks.turn(request.number, request.order)
+            case Do():
+                answer = desks.do(request.task)
+        if answer is not None:
+            try:
+                write_frame(answers, answer)
+            except OSError:
+                return 0
     return 0
 
 

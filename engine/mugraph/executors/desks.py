@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mugraph.executors.tasks import Task
 from mugraph.executors.turns import Desk, Order, Start, Turned
 from mugraph.search.limits import NotSearchable
 
@@ -15,6 +16,13 @@ class Wrong:
 
     sentence: str
     refused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of a task."""
+
+    value: object
 
 
 class Desks:
@@ -34,6 +42,12 @@ class Desks:
             return self._desks[number].turn(order)
         except NotSearchable as error:
             return Wrong(str(error), refused=True)
+        except Exception as error:
+            return Wrong(f"{type(error).__name__}: {error}", refused=False)
+
+    def do(self, task: Task[object]) -> Done | Wrong:
+        try:
+            return Done(task.run())
         except Exception as error:
             return Wrong(f"{type(error).__name__}: {error}", refused=False)
 

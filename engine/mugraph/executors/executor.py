@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from mugraph.executors.desks import Wrong
+from mugraph.executors.desks import Done, Wrong
+from mugraph.executors.tasks import Task
 from mugraph.executors.turns import Order, Start, Turned
 from mugraph.search.limits import NotSearchable
+
+T = TypeVar("T")
 
 
 class Lost(Exception):
@@ -48,6 +51,10 @@ class Executor(Protocol):
         """At once. Raises CannotExecute."""
         ...
 
+    def submit(self, task: Task[T]) -> Future[T]:
+        """At once. Raises CannotExecute; the future raises that, or Lost."""
+        ...
+
     def interrupt(self) -> None:
         """Whatever is being worked on is given up within a fifth of a second; its futures raise Lost. Seats are gone,
         and others can be taken."""
@@ -64,4 +71,11 @@ def result_of(answer: Turned | Wrong) -> Turned:
         return answer
     if answer.refused:
         raise NotSearchable(answer.sentence)
+    raise CannotExecute(f"a worker of the search failed: {answer.sentence}")
+
+
+def value_of(answer: Done | Wrong) -> object:
+    """Of a task. Raises CannotExecute."""
+    if isinstance(answer, Done):
+        return answer.value
     raise CannotExecute(f"a worker of the search failed: {answer.sentence}")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from typing import TypeVar
 
+from mugraph.executors.tasks import Task
 from mugraph.executors.turns import Desk, Order, Start, Turned
+
+T = TypeVar("T")
 
 
 class InlineSeat:
@@ -36,6 +40,14 @@ class Inline:
 
     def seat(self, start: Start) -> InlineSeat:
         return InlineSeat(start)
+
+    def submit(self, task: Task[T]) -> Future[T]:
+        future: Future[T] = Future()
+        try:
+            future.set_result(task.run())
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
     def interrupt(self) -> None:
         """Nothing is under way while the caller is here."""

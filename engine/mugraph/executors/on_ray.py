@@ -11,13 +11,16 @@ import importlib
 import itertools
 import os
 import socket
+from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from mugraph.executors.desks import Desks, Wrong
-from mugraph.executors.executor import CannotExecute, Lost, result_of
+from mugraph.executors.desks import Desks, Done, Wrong
+from mugraph.executors.executor import CannotExecute, Lost, result_of, value_of
+from mugraph.executors.tasks import Task
 from mugraph.executors.turns import Order, Start, Turned
 
+T = TypeVar("T")
 MOST = 32
 """Actors: a search has fewer nests than that."""
 _PATIENCE_S = 5
@@ -63,6 +66,13 @@ class OnRay:
         if not alive:
             raise CannotExecute("the Ray cluster has no processor for us")
         return RaySeat(min(alive, key=lambda host: host.seats), start)
+
+    def submit(self, task: Task[T]) -> Future[T]:
+        self.begin()
+        alive = self._alive()
+        if not alive:
+            raise CannotExecute("the Ray cluster has no processor for us")
+        return min(alive, key=lambda host: host.waiting).do(task)
 
     def interrupt(self) -> None:
         hosts, self._hosts = self._hosts, []
@@ -120,6 +130,8 @@ class _Host:
         self._ray, self._actor = ray, actor
         self._numbers = itertools.count()
         self.seats = 0
+        self.waiting = 0
+        """Tasks that it has not answered."""
         self.lost = False
 
     def take(self, start: Start) -> int:
@@ -135,13 +147,28 @@ class _Host:
             self._actor.leave.remote(number)
 
     def turn(self, number: int, order: Order) -> Future[Turned]:
-        found: Future[Turned] = Future()
+        return self._asked(lambda: self._actor.turn.remote(number, order), result_of)
+
+    def do(self, task: Task[T]) -> Future[T]:
+        def value(answer: Done | Wrong) -> T:
+            return cast("T", value_of(answer))
+
+        self.waiting += 1
+        found = self._asked(lambda: self._actor.do.remote(task), value)
+        found.add_done_callback(self._answered)
+        return found
+
+    def _answered(self, _: object) -> None:
+        self.waiting -= 1
+
+    def _asked(self, ask: Callable[[], Any], read: Callable[[Any], T]) -> Future[T]:
+        found: Future[T] = Future()
         try:
-            answer: Future[Turned | Wrong] = self._actor.turn.remote(number, order).future()
+            answer: Future[Any] = ask().future()
         except self._ray.exceptions.RayError as error:
             self._lose(found, error)
             return found
-        answer.add_done_callback(lambda done: self._pass_on(done, found))
+        answer.add_done_callback(lambda done: self._pass_on(done, found, read))
         return found
 
     def kill(self) -> None:
@@ -149,16 +176,18 @@ class _Host:
         with contextlib.suppress(Exception):
             self._ray.kill(self._actor)
 
-    def _pass_on(self, done: Future[Turned | Wrong], found: Future[Turned]) -> None:
+    def _pass_on(self, done: Future[Any], found: Future[T], read: Callable[[Any], T]) -> None:
+        if not found.set_running_or_notify_cancel():
+            return
         error = done.exception()
         if error is not None:
             self._lose(found, error)
             return
         try:
-            found.set_result(result_of(done.result()))
+            found.set_result(read(done.result()))
         except Exception as wrong:
             found.set_exception(wrong)
 
-    def _lose(self, found: Future[Turned], error: BaseException) -> None:
+    def _lose(self, found: Future[T], error: BaseException) -> None:
         self.lost = True
         found.set_exception(Lost(f"a worker on the Ray cluster is gone ({type(error).__name__})"))

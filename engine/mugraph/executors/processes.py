@@ -13,14 +13,16 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
 
-from mugraph.executors.desks import Wrong
-from mugraph.executors.executor import CannotExecute, Lost, result_of
-from mugraph.executors.requests import Leave, Take, Turn
+from mugraph.executors.desks import Done, Wrong
+from mugraph.executors.executor import CannotExecute, Lost, result_of, value_of
+from mugraph.executors.requests import Do, Leave, Take, Turn
+from mugraph.executors.tasks import Task
 from mugraph.executors.turns import Order, Start, Turned
 from mugraph.pickled import read_frame, write_frame
 
+T = TypeVar("T")
 CHILD = (sys.executable, "-P", "-m", "mugraph.executors.child")
 MOST = 8
 """A search has about as many nests, and each process holds one's values in memory."""
@@ -57,6 +59,12 @@ class Processes:
             self._hosts.append(_Host(self._command))
             idle = self._hosts[-1:]
         return ProcessSeat(min(idle or alive, key=lambda host: host.seats), start)
+
+    def submit(self, task: Task[T]) -> Future[T]:
+        alive = self._alive()
+        if len(alive) < self._most and all(host.waiting for host in alive):
+            self._hosts.append(_Host(self._command))
+        return min(self._hosts, key=lambda host: host.waiting).do(task)
 
     def interrupt(self) -> None:
         """The processes themselves: a turn knows nothing of the outside while it is worked on."""
@@ -112,6 +120,8 @@ class _Host:
         self._closed = False
         self._lost = False  # it does not answer, and may not be seen to have ended yet
         self.seats = 0
+        self.waiting = 0
+        """Tasks that it has not answered."""
 
     @property
     def pid(self) -> int:
@@ -139,6 +149,20 @@ class _Host:
             future.set_exception(Lost("the process was ended"))
             return future
 
+    def do(self, task: Task[T]) -> Future[T]:
+        try:
+            future = self._thread.submit(self._done, task)
+        except RuntimeError:  # it was closed
+            future = Future[T]()
+            future.set_exception(Lost("the process was ended"))
+            return future
+        self.waiting += 1
+        future.add_done_callback(self._answered)
+        return future
+
+    def _answered(self, _: object) -> None:
+        self.waiting -= 1
+
     def close(self) -> None:
         with self._closing:
             if self._closed:
@@ -152,16 +176,28 @@ class _Host:
                 stream.close()
 
     def _turned(self, number: int, order: Order) -> Turned:
+        answer = self._asked(Turn(number, order))
+        if isinstance(answer, Turned | Wrong):
+            return result_of(answer)
+        raise self._gone()
+
+    def _done(self, task: Task[T]) -> T:
+        answer = self._asked(Do(task))
+        if isinstance(answer, Done | Wrong):
+            return cast("T", value_of(answer))
+        raise self._gone()
+
+    def _asked(self, request: Turn | Do) -> object:
         try:
-            write_frame(self._input, Turn(number, order))
-            answer = read_frame(self._output)
+            write_frame(self._input, request)
+            return read_frame(self._output)
         except (OSError, ValueError) as error:
             self._lost = True
             raise Lost(f"a process of the search cannot be spoken with: {error}") from None
-        if isinstance(answer, Turned | Wrong):
-            return result_of(answer)
+
+    def _gone(self) -> Lost:
         self._lost = True
-        raise Lost(f"a process of the search ended with status {self._process.poll()}")
+        return Lost(f"a process of the search ended with status {self._process.poll()}")
 
     def _later(self, work: Callable[[], None]) -> None:
         with contextlib.suppress(RuntimeError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mugraph.executors.tasks import Task
 from mugraph.executors.turns import Order, Start
 
 
@@ -31,4 +32,11 @@ class Leave:
     number: int
 
 
-Request = Take | Turn | Leave
+@dataclass(frozen=True, slots=True)
+class Do:
+    """Answered by Done or Wrong."""
+
+    task: Task[object]
+
+
+Request = Take | Turn | Leave | Do

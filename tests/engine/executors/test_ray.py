@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 from collections.abc import Iterator
@@ -11,10 +12,17 @@ import pytest
 from mugraph.executors.executor import CannotExecute
 from mugraph.executors.inline import Inline
 from mugraph.executors.on_ray import OnRay
+from mugraph.executors.parts import SpreadParts
 from mugraph.executors.spread import SpreadSearch
+from mugraph.ir.target import TARGETS
+from mugraph.search.kernel_graphs.limits import GraphLimits
+from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.limits import Limits
 
 from tests.engine.search import workloads
+from tests.support.clock import slow_clock
+
+GRAPHS = GraphLimits(max_parts=4, partitions=4, slack=20.0, each=Limits(seconds=5.0, max_topologies=3))
 
 _STORE = 80 * 2**20
 """Bytes of each node's object store; Ray takes no less."""
@@ -63,6 +71,12 @@ def test_a_node_killed_in_mid_search(cluster: Any) -> None:
         assert search.losses >= 1
         assert executor.workers == 2
         assert search.stats.complete
+
+        graphs = functools.partial(KernelGraphs, workloads.rmsnorm_linear(16, 64, 64), TARGETS["h200"], GRAPHS)
+        parts = SpreadParts(executor)
+        with slow_clock():
+            assert [one.candidates for one in graphs(workers=parts).run()] == [one.candidates for one in graphs().run()]
+        assert parts.losses == 0
 
         stop = False
         search = SpreadSearch(workloads.norm_transformer(), Limits(seconds=1000), executor, lambda: stop)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -19,8 +19,9 @@ from mugraph.ir.target import Target
 from mugraph.search.kernel_graphs.chain import Apart, chained
 from mugraph.search.kernel_graphs.limits import GraphLimits, GraphStats
 from mugraph.search.kernel_graphs.partitions import Options, Part, Partition, Partitions
+from mugraph.search.kernel_graphs.parts import Solved, Workers, by_estimate
 from mugraph.search.kernel_graphs.renaming import key_of
-from mugraph.search.kernel_graphs.solver import Solved, Solver, by_estimate
+from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, without_store, worth_storing
 from mugraph.search.softmax import is_shift_invariant
 from mugraph.search.split_schedules import again_us
@@ -49,6 +50,7 @@ class KernelGraphs:
 
     blocks, candidates: what the one-kernel search has found for the program, if it has been searched: forms of it that
     are cut too, and what a kernel graph must come near to
+    workers: who searches parts beside this process; the same is found in the same order
     `run()` yields a kernel graph as soon as all its parts are known, in order of their estimate among those that are;
     `stats` says how it ended.
     """
@@ -63,12 +65,13 @@ class KernelGraphs:
         blocks: Sequence[BlockGraph] = (),
         candidates: Sequence[Candidate] = (),
         seconds: float = 20.0,
+        workers: Workers | None = None,
     ) -> None:
         self._limits = limits or GraphLimits()
         self._target, self._cancelled = target, cancelled
         self._until = time.monotonic() + seconds
         self._began = time.monotonic()
-        self._solver = Solver(target, self._limits.each, self._stop)
+        self._solver = Solver(target, self._limits.each, self._stop, workers)
         self._best_us = min((candidate.estimate_us for candidate in candidates), default=float("inf"))
         least_us = self._solver.least_us(program)
         self.expected = min(max(1.0, self._best_us / least_us), _MOST_EXPECTED) if candidates else _EXPECTED
@@ -102,10 +105,13 @@ class KernelGraphs:
             self._ended_by = "space"
             return
         given: set[Hashable] = set()
-        for form in self._forms:
-            yield from self._of_form(form, given)
-            if self._ended_by in ("cancelled", "time", "parts"):
-                return
+        try:
+            for form in self._forms:
+                yield from self._of_form(form, given)
+                if self._ended_by in ("cancelled", "time", "parts"):
+                    return
+        finally:
+            self._solver.close()
         self._ended_by = "partitions" if any(form.is_cut for form in self._forms) else "space"
 
     def _of_form(self, form: _Form, given: set[Hashable]) -> Iterator[FoundGraph]:
@@ -116,9 +122,11 @@ class KernelGraphs:
             yield from self._given(form, apart)
         while True:
             missing: Part | None = None
-            for partition in form.best(self._best_us * self._limits.slack):
+            best = form.best(self._best_us * self._limits.slack)
+            for partition in best:
                 missing = next((part for part, _ in partition.parts if part not in form.solved), None)
                 if missing is not None:
+                    form.expect(part for other in best for part, _ in other.parts)
                     break
                 what = form.key_of(partition)
                 if what not in given:
@@ -173,6 +181,7 @@ class _Form:
         parts = self._partitions.apart
         if not 1 < len(parts) <= self._search.limits.max_kernels:
             return None
+        self.expect(parts)
         for part in parts:
             self.solve(part)
         options = [min(self._options(part), key=lambda option: option[1], default=None) for part in parts]
@@ -184,6 +193,9 @@ class _Form:
 
     def is_known(self, part: Part) -> bool:
         return self._search.solver.knows(self._program(part))
+
+    def expect(self, parts: Iterable[Part]) -> None:
+        self._search.solver.expect(self._program(part) for part in parts if part not in self.solved)
 
     def solve(self, part: Part) -> None:
         self.solved[part] = self._search.solver.solve(self._program(part))

@@ -1,0 +1,13 @@
+"""Work that is one question and one answer, for whatever worker is free."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Task(Protocol[T_co]):
+    """Can be sent to another process. Equal tasks have equal answers, so that one may be done again elsewhere."""
+
+    def run(self) -> T_co: ...

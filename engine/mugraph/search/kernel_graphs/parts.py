@@ -1,0 +1,102 @@
+"""One part of a kernel graph, (value, inputs), as a piece of work that can be done anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Protocol
+
+from mugraph.ir.block import BlockGraph, Candidate, Schedule
+from mugraph.ir.library import library_call
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.target import Target
+from mugraph.search.cost import estimate_call_us
+from mugraph.search.kernel_graphs.several import SeveralSearch
+from mugraph.search.limits import Limits, NotSearchable
+from mugraph.search.run import Search
+from mugraph.search.schedules import ScheduleLimits
+from mugraph.search.split_schedules import kernel_candidates
+
+_LIMITS = ScheduleLimits(max_candidates=24, num_warps=(4, 8), num_stages=(2, 3, 4))
+_MOST = 48
+"""Candidates kept of a part."""
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Candidates of a part, best first by estimate: one kernel, or one that is split in two."""
+
+    candidates: tuple[Candidate, ...]
+
+    def of(self, kernels: int) -> tuple[Candidate, ...]:
+        return tuple(candidate for candidate in self.candidates if len(candidate.kernels) == kernels)
+
+    @property
+    def options(self) -> list[tuple[int, float]]:
+        """(kernels, estimate of the best)"""
+        best: dict[int, float] = {}
+        for candidate in self.candidates:
+            best.setdefault(len(candidate.kernels), candidate.estimate_us)
+        return list(best.items())
+
+
+@dataclass(frozen=True)
+class PartTask:
+    """The best kernels for a program. Equal tasks have equal results."""
+
+    program: TensorProgram
+    target: Target
+    limits: Limits
+
+    def run(self, cancelled: Callable[[], bool] = _never) -> Solved:
+        """Raises nothing: a program outside of what the search covers has no candidates."""
+        program, target = self.program, self.target
+        found = kernel_candidates(self._blocks(cancelled), target, _LIMITS, _MOST)
+        call = library_call(block := as_block(program))
+        if call is not None:
+            found.append(Candidate(block, Schedule((), library=True), estimate_call_us(call, target)))
+        return Solved(by_estimate(found))
+
+    def _blocks(self, cancelled: Callable[[], bool]) -> list[BlockGraph]:
+        """Topologies; of several outputs those of each laid over one another."""
+        begin = Search if len(self.program.outputs) == 1 else SeveralSearch
+        try:
+            return [found.block for found in begin(self.program, self.limits, cancelled).run()]
+        except NotSearchable:
+            return []
+
+
+class Workers(Protocol):
+    """Whoever works on parts beside the caller. count: at the same time"""
+
+    @property
+    def count(self) -> int: ...
+
+    def begin(self, task: PartTask) -> Future[Solved]:
+        """At once. The future may raise anything: then the caller does it himself."""
+        ...
+
+    def result(self, task: PartTask, begun: Future[Solved], cancelled: Callable[[], bool]) -> Solved | None:
+        """Waits for it, wherever it has to be begun again; None when cancelled."""
+        ...
+
+
+def by_estimate(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """Best first."""
+    return tuple(sorted(candidates, key=lambda candidate: candidate.estimate_us))
+
+
+def as_block(program: TensorProgram) -> BlockGraph:
+    """The program as a block graph without loops: what it computes, whatever computes it."""
+    stores = [
+        Op(f"store_{tensor.name}", Kind.STORE, (value,), program.op(value).axes, tensor=tensor.name)
+        for value, tensor in program.outputs.items()
+    ]
+    tensors = (*program.tensors, *program.outputs.values())
+    return BlockGraph(program.name, dict(program.sizes), tensors, (*program.ops, *stores))
