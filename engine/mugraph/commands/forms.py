@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.ops import Kind, Op
 
-_COMMUTES = (Kind.ADD, Kind.MUL, Kind.DOT)
+_COMMUTES = (Kind.ADD, Kind.MUL, Kind.MAX, Kind.DOT)
 _TOKEN = re.compile(r"[A-Za-z0-9]+|[_~\[\](),]")
 
 Bound = Mapping[str, str]

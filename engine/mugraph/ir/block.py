@@ -30,10 +30,10 @@ class BlockGraph:
     sizes:   every axis -> its full size
     tensors: inputs, then outputs (those a STORE names)
     loops:   the tiling expression's loops, outermost first; () when nothing is looped
-    ops:     kinds LOAD .. ACCUM, STORE in dependency order. SUM and DOT over an axis reduce the part of it in the tile
-             (all of it when the axis is whole); ACCUM over a loop adds the iterations up. The full sum over a looped
-             axis is therefore ACCUM(SUM(x)), or SUM(ACCUM(x)) where the tile is kept until after the loop.
-             A value used after a loop is loop-invariant or passed an ACCUM of that loop.
+    ops:     kinds LOAD .. ACCUM, STORE in dependency order. SUM, AMAX and DOT over an axis reduce the part of it in
+             the tile (all of it when the axis is whole); ACCUM over a loop adds the iterations up, or keeps their
+             largest. The full sum over a looped axis is therefore ACCUM(SUM(x)), or SUM(ACCUM(x)) where the tile is
+             kept until after the loop. A value used after a loop is loop-invariant or passed an ACCUM of that loop.
     """
 
     name: str

@@ -33,7 +33,7 @@ PAD = 12.0
 NEST = 8.0  # more on each side for every loop inside
 TITLE = 24.0
 LOOP_TITLE = 18.0
-KIND_LOOK: Mapping[Kind, str] = {Kind.DOT: "matmul", Kind.SUM: "reduce", Kind.ACCUM: "reduce"}
+KIND_LOOK: Mapping[Kind, str] = {Kind.DOT: "matmul", Kind.SUM: "reduce", Kind.AMAX: "reduce", Kind.ACCUM: "reduce"}
 
 
 def kernel_picture(kernel: GraphKernel, sources: Sources | None = None) -> Picture:

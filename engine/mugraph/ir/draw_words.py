@@ -9,7 +9,14 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.ops import Kind, Op
 
-SYMBOLS: Mapping[Kind, str] = {Kind.ADD: "+", Kind.MUL: "×", Kind.DIV: "÷", Kind.SQRT: "√", Kind.EXP: "exp"}
+SYMBOLS: Mapping[Kind, str] = {
+    Kind.ADD: "+",
+    Kind.MUL: "×",
+    Kind.DIV: "÷",
+    Kind.SQRT: "√",
+    Kind.EXP: "exp",
+    Kind.MAX: "max",
+}
 
 
 def number(value: float) -> str:
@@ -31,10 +38,14 @@ def expression(op: Op, numbers: Mapping[str, str]) -> str:
             return f" {SYMBOLS[op.kind]} ".join(inputs)
         case Kind.DOT:
             return f"{' @ '.join(inputs)} over {over}"
+        case Kind.MAX:
+            return f"max({', '.join(inputs)})"
+        case Kind.AMAX:
+            return f"max over {over} of {inputs[0]}"
         case Kind.SUM:
             return f"sum over {over} of {inputs[0]}"
         case Kind.ACCUM:
-            return f"accumulate {inputs[0]} over {over}"
+            return f"{'keep the largest of' if op.fn else 'accumulate'} {inputs[0]} over {over}"
         case Kind.LOAD:
             return f"load {op.tensor}"
         case Kind.STORE:
@@ -64,7 +75,9 @@ def symbol(op: Op, numbers: Mapping[str, str]) -> str:
         case Kind.SUM:
             return f"Σ {' '.join(op.over)}"
         case Kind.ACCUM:
-            return f"accum {' '.join(op.over)}"
+            return f"{'max accum' if op.fn else 'accum'} {' '.join(op.over)}"
+        case Kind.AMAX:
+            return f"max {' '.join(op.over)}"
         case Kind.UNARY:
             return op.fn
         case Kind.MASK:

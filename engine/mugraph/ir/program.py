@@ -44,10 +44,10 @@ class TensorProgram:
 
     @property
     def is_lax(self) -> bool:
-        """In the Lax fragment of Mirage §5 as it is: no unary function but silu, at most one exp on any path."""
+        """In the Lax fragment of Mirage §5: no maximum, no unary function but silu, at most one exp on any path."""
         exps: dict[str, int] = {}
         for op in self.ops:
-            if op.kind is Kind.UNARY and op.fn != "silu":
+            if op.kind in (Kind.MAX, Kind.AMAX) or (op.kind is Kind.UNARY and op.fn != "silu"):
                 return False
             below = max((exps[i] for i in op.inputs), default=0)
             exps[op.name] = below + (op.kind is Kind.EXP)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from keyword import iskeyword
 
-from mugraph.ir.ops import ARITY, ELEMENTWISE, Kind, Op
+from mugraph.ir.ops import ARITY, ELEMENTWISE, LARGEST, REDUCING, Kind, Op
 from mugraph.ir.tensors import ITEMSIZE, Sizes, Tensor
 
-REDUCING = frozenset({Kind.SUM, Kind.DOT})
 FIELDS = {
-    "over": frozenset({Kind.SUM, Kind.DOT, Kind.ACCUM}),
+    "over": frozenset({*REDUCING, Kind.ACCUM}),
     "tensor": frozenset({Kind.LOAD, Kind.STORE}),
     "fn": frozenset({Kind.UNARY}),
 }
@@ -81,7 +80,10 @@ def _is_name(text: str) -> bool:
 
 def _field_violations(op: Op) -> Iterator[str]:
     for field, kinds in FIELDS.items():
-        if bool(getattr(op, field)) != (op.kind in kinds):
+        if op.kind is Kind.ACCUM and field == "fn":
+            if op.fn not in ("", LARGEST):
+                yield f"{op.name}: an accumulator adds or keeps the largest, it knows no {op.fn}"
+        elif bool(getattr(op, field)) != (op.kind in kinds):
             yield f"{op.name}: {op.kind} {'needs' if op.kind in kinds else 'has no'} `{field}`"
     if op.value and op.kind not in (Kind.CONST, Kind.MASK):
         yield f"{op.name}: {op.kind} has no `value`"

@@ -10,7 +10,7 @@ from typing import NoReturn, cast
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph, ThreadGraph
-from mugraph.ir.ops import ARITY, Kind, Op
+from mugraph.ir.ops import ARITY, LARGEST, REDUCING, Kind, Op
 from mugraph.ir.placement import placement
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import ITEMSIZE, DType, Tensor, contiguous_strides
@@ -210,7 +210,7 @@ def _op(line: Line) -> tuple[Op, str]:
     """The operator, and the maps shown behind it."""
     name, axes, f32, called, given, shown = line.match(OP, line.text, "an operator").groups()
     kind, _, fn = called.partition(".")
-    if kind not in Kind.__members__.values() or (kind == Kind.UNARY) != bool(fn):
+    if kind not in Kind.__members__.values() or (kind == Kind.UNARY or called == f"{Kind.ACCUM}.{LARGEST}") != bool(fn):
         line.fail(f"{called} is no operator; there are {', '.join(Kind)} (unary as unary.silu)")
     kind = Kind(kind)
     arguments = list(_names(given))
@@ -218,7 +218,7 @@ def _op(line: Line) -> tuple[Op, str]:
     tensor, value = "", 0.0
     if kind is Kind.MASK:
         return _mask(line, name, _names(axes), arguments), shown or ""
-    if kind in (Kind.SUM, Kind.DOT, Kind.ACCUM):
+    if kind in REDUCING or kind is Kind.ACCUM:
         if not arguments or not arguments[-1].startswith("over="):
             line.fail(f"{kind} needs `over=` as its last argument")
         over = _names(arguments.pop().removeprefix("over="), "*")

@@ -75,11 +75,11 @@ def _expression(op: Op) -> str:
             arguments.append(repr(op.value))
         case Kind.MASK:
             arguments += [f"rows={'*'.join(op.rows)}", f"columns={'*'.join(op.columns)}", f"diagonal={int(op.value)}"]
-        case Kind.SUM | Kind.DOT | Kind.ACCUM:
+        case Kind.SUM | Kind.AMAX | Kind.DOT | Kind.ACCUM:
             arguments.append("over=" + "*".join(op.over))
         case _:
             pass
-    return f"{f'unary.{op.fn}' if op.kind is Kind.UNARY else op.kind}({', '.join(arguments)})"
+    return f"{f'{op.kind}.{op.fn}' if op.fn else op.kind}({', '.join(arguments)})"
 
 
 def _tiled(axis: str, tiles: Mapping[str, int]) -> str:

@@ -20,6 +20,8 @@ from mugraph.ops.masks import Masks
 from mugraph.ops.registry import NotLowerable, entry_for
 
 FLOATS = ("f16", "bf16", "f32")
+HIDDEN = "hidden"
+"""`fn` of an AMAX of values some of which a mask hides."""
 _MOST_NODES = 3000
 """Nested hand-written norms ask for their argument twice each; a region that grows beyond this is no search unit."""
 
@@ -108,7 +110,7 @@ class Builder:
         if triangle is not None:
             return self.masks.value(triangle, self.values[value].dtype, dims)
         i = self.producers.get(value)
-        return self._load(value, dims) if i is None else self._apply(i, dims)
+        return self._load(value, dims) if i is None else self._apply(i, value, dims)
 
     def broadcast(self, operand: Argument, dims: Sequence[AtomDim]) -> Node:
         """The operand at the axes of a result it is broadcast to (PyTorch's rule: aligned at the right)."""
@@ -135,12 +137,12 @@ class Builder:
             raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
         return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows))
 
-    def _apply(self, i: int, dims: AtomDims) -> Node:
+    def _apply(self, i: int, value: int, dims: AtomDims) -> Node:
         call = self.calls[i]
         entry = entry_for(call.target)
         if entry is None:
             raise NotLowerable(f"{call.target} has no rule")
-        if len(call.outputs) != 1:
+        if len(call.outputs) != 1 and not (entry.first_only and value == call.outputs[0]):
             raise NotLowerable(f"{call.target} has {len(call.outputs)} results; rules give one")
         info = self.values[call.outputs[0]]
         if info.dtype not in FLOATS:
@@ -260,6 +262,28 @@ class Builder:
         if a.kind is Kind.CONST and a.value < 700.0:
             return self.const(exp(a.value))
         return self._add(Node(Kind.EXP, (a,)))
+
+    def maximum(self, a: Node, b: Node) -> Node:
+        """The larger of two; that of a value and 0 is relu."""
+        if a.kind is Kind.CONST and b.kind is Kind.CONST:
+            return self.const(max(a.value, b.value))
+        if a.kind is Kind.CONST:
+            a, b = b, a
+        if b.kind is Kind.CONST and b.value == 0.0:
+            return self.unary("relu", a)
+        return self._add(Node(Kind.MAX, (a, b)))
+
+    def minimum(self, a: Node, b: Node) -> Node:
+        """The smaller of two."""
+        minus = self.const(-1.0)
+        return self.mul(minus, self.maximum(self.mul(minus, a), self.mul(minus, b)))
+
+    def amax(self, a: Node, over: Sequence[int]) -> Node:
+        """The largest along the atoms. Of a value that is minus infinity where a mask is 0 it has no meaning of its own
+        here, and may only be subtracted before an exponential (shifts.py)."""
+        if a.keep is not None:
+            return self._add(Node(Kind.AMAX, (a.inputs[0],), over=tuple(over), fn=HIDDEN))
+        return self._add(Node(Kind.AMAX, (a,), over=tuple(over))) if over else a
 
     def unary(self, fn: str, a: Node) -> Node:
         return self._add(Node(Kind.UNARY, (a,), fn=fn))

@@ -10,13 +10,14 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, DType, Tensor, contiguous_strides
 from mugraph.ir.windows import Window
 from mugraph.ops.axes import AtomDim, AtomDims
-from mugraph.ops.builder import Builder, Node
+from mugraph.ops.builder import HIDDEN, Builder, Node
 from mugraph.ops.names import Names, identifier
 from mugraph.ops.registry import Duplicated, NotLowerable
+from mugraph.ops.shifts import idle_shifts
 from mugraph.ops.titles import title_of
 from mugraph.ops.unify import reachable, unify
 
-_COMMUTATIVE = (Kind.ADD, Kind.MUL, Kind.DOT)
+_COMMUTATIVE = (Kind.ADD, Kind.MUL, Kind.MAX, Kind.DOT)
 _Key = tuple[Kind, tuple[int, ...], tuple[int, ...], int, AtomDims, tuple[Window, ...], float, str]
 
 
@@ -109,10 +110,13 @@ class _Shared:
         self._joined = joined
 
     def place(self, node: Node, inputs: tuple[int, ...]) -> int:
-        """The node's position. Reductions over axes an operand lacks become products with their size."""
+        """The node's position. Sums over axes an operand lacks become products with their size, maxima nothing."""
         over = self._joined.dim(node.over)
         if node.kind is Kind.SUM:
             return self._sum(inputs[0], over, node)
+        if node.kind is Kind.AMAX:
+            present = tuple(x for x in over if x in self.flat[inputs[0]].axes)
+            return self._op(node, Kind.AMAX, inputs, present) if present else inputs[0]
         if node.kind is Kind.DOT:
             a, b = (self.flat[i].axes for i in inputs)
             left = self._sum(inputs[0], tuple(x for x in over if x in a and x not in b), node)
@@ -151,6 +155,17 @@ class _Shared:
             )
         )
 
+    def without(self, sums: Mapping[int, int], place: Mapping[Node, int]) -> tuple[_Shared, dict[Node, int]]:
+        """The graph with one operand in place of each of these sums, and where its nodes are then."""
+        found = _Shared(self._joined)
+        moved: list[int] = []
+        for i, flat in enumerate(self.flat):
+            kept = sums.get(i)
+            moved.append(
+                found._put(replace(flat, inputs=tuple(moved[j] for j in flat.inputs))) if kept is None else moved[kept]
+            )
+        return found, {node: moved[i] for node, i in place.items()}
+
     def _put(self, flat: _Flat) -> int:
         inputs = tuple(sorted(flat.inputs)) if flat.kind in _COMMUTATIVE else flat.inputs
         key = (flat.kind, inputs, flat.over, flat.source, flat.dims, flat.windows, flat.value, flat.fn)
@@ -183,11 +198,14 @@ def finish(
     place: dict[Node, int] = {}
     for node in nodes:
         place[node] = shared.place(node, tuple(place[i] for i in node.inputs))
+    shared, place = _without_shifts(shared, place, outputs)
     flat = shared.flat
     live = {place[output.node] for output in outputs}
     for i in reversed(range(len(flat))):
         if i in live:
             live.update(flat[i].inputs)
+    if any(flat[i].fn == HIDDEN for i in live):
+        raise NotLowerable("the maximum of values that a mask hides is outside the fragment")
     _refuse_duplicates(builder, place, live, flat)
     for output in outputs:
         if flat[place[output.node]].axes != frozenset(x for dim in joined.dims(output.dims) for x in dim):
@@ -195,6 +213,14 @@ def finish(
         if flat[place[output.node]].kind in LEAVES:
             raise NotLowerable("an output is an input as it is")
     return _named(builder, outputs, sources, name, joined, flat, sorted(live), place)
+
+
+def _without_shifts(
+    shared: _Shared, place: Mapping[Node, int], outputs: Sequence[Output]
+) -> tuple[_Shared, dict[Node, int]]:
+    """The graph, and where its nodes are, without what exponentials are shifted by to no effect."""
+    idle = idle_shifts(shared.flat, {place[output.node] for output in outputs})
+    return shared.without(idle, place) if idle else (shared, dict(place))
 
 
 def _refuse_duplicates(builder: Builder, place: Mapping[Node, int], live: set[int], flat: Sequence[_Flat]) -> None:

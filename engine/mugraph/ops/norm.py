@@ -89,10 +89,7 @@ def instance_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 @lowers("torch.nn.functional.normalize", parameters="input p dim eps")
 def normalize(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    """x over max(length, eps), where eps is what it is in x's type: in float16, 1e-12 is zero.
-
-    The maximum is relu(length - eps) + eps: a length is either far above eps, and eps vanishes beside it, or below it.
-    """
+    """x over max(length, eps), where eps is what it is in x's type: in float16, 1e-12 is zero."""
     if args.number("p", 2.0) != 2.0:
         raise NotLowerable("a norm that is not Euclidean is outside the fragment")
     ref = args.ref("input")
@@ -101,5 +98,5 @@ def normalize(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     length = b.sqrt(b.sum(b.mul(x, x), over))
     eps = rounded(args.number("eps", 1e-12), b.values[ref.value].dtype)
     if eps > 0.0:
-        length = b.add(b.unary("relu", b.add(length, b.const(-eps))), b.const(eps))
+        length = b.maximum(length, b.const(eps))
     return b.div(x, length)

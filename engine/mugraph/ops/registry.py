@@ -37,11 +37,13 @@ class Duplicated(NotLowerable):
 @dataclass(frozen=True, slots=True)
 class Entry:
     """rule: its meaning. parameters: names of the call's parameters in order; a last one with a star takes the rest.
-    shape_only: the result holds the operand's numbers, moved or repeated, so that it costs nothing by itself."""
+    shape_only: the result holds the operand's numbers, moved or repeated, so that it costs nothing by itself.
+    first_only: the call may have several results; the rule gives the first."""
 
     rule: Rule
     parameters: tuple[str, ...]
     shape_only: bool = False
+    first_only: bool = False
 
 
 _ENTRIES: dict[str, Entry] = {}
@@ -62,7 +64,9 @@ def canonical(target: str) -> str:
     return target
 
 
-def lowers(*targets: str, parameters: str = "input", shape_only: bool = False) -> Callable[[Rule], Rule]:
+def lowers(
+    *targets: str, parameters: str = "input", shape_only: bool = False, first_only: bool = False
+) -> Callable[[Rule], Rule]:
     """Register the decorated rule for `targets`.
 
     parameters: names of the call's parameters, separated by blanks; `other|mat2` is one with two names
@@ -72,7 +76,7 @@ def lowers(*targets: str, parameters: str = "input", shape_only: bool = False) -
         for target in targets:
             if target in _ENTRIES:
                 raise ValueError(f"two rules for {target}")
-            _ENTRIES[target] = Entry(rule, tuple(parameters.split()), shape_only)
+            _ENTRIES[target] = Entry(rule, tuple(parameters.split()), shape_only, first_only)
         return rule
 
     return register

@@ -41,6 +41,10 @@ def title_of(op: Operator, graph: Sequence[Operator], titles: Mapping[int, str])
             return _root(below[0], graph)
         case Kind.SUM:
             return _sum(below[0], names[0])
+        case Kind.AMAX:
+            return _after(names[0], "max")
+        case Kind.MAX:
+            return "larger"
         case Kind.DOT:
             return "".join(names) if all(len(name) == 1 for name in names) else "product"
         case Kind.DIV:

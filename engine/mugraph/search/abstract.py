@@ -3,9 +3,14 @@
 The axioms A_eq and A_sub of Mirage's Table 2 are Horn clauses; their initial model has a normal form, so equivalence is
 equality of normal forms and the subexpression relation is decided by division, without a solver:
 
-    term = (k, atoms, F, S, D)   k >= 1; atoms: sorted multiset of inputs, constants, unary functions of NFs;
+    term = (k, atoms, F, S, D)   k >= 1; atoms: sorted multiset of inputs, constants, unary functions of NFs, maxima;
                                  F: normal form under exp; S: under sqrt; D: the one denominator; 0 where absent
     NF   = multiset {term: count}
+
+A maximum is an atom of its own, a set {(k, NF)}: the largest of the NFs, each along parts of axes whose primes make up
+k. Sets because a maximum is associative, commutative and idempotent; with k because it may be taken along an axis in
+parts, and along an axis of each operand of another maximum. It distributes over nothing else. What is less of it, fewer
+members or smaller parts, is a subexpression.
 
 Everything is hash-consed to integers, so equality is `==` and every operation is memoised. 0 is never a term or an NF.
 A *quotient* term may have no numerator (no atoms, no F, no S); such terms occur inside this module only.
@@ -20,13 +25,16 @@ from dataclasses import dataclass
 NF = int
 """A hash-consed normal form."""
 Term = tuple[int, tuple[int, ...], int, int, int]
+Members = frozenset[tuple[int, NF]]
+"""Of a maximum: (k, NF)."""
 ABSENT = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A term, taken apart: its number of summands, inputs and constants, atoms of unary functions and their arguments,
-    and the normal forms under exp and sqrt and in the denominator (0 where absent)."""
+    """A term, taken apart: its number of summands, inputs and constants, atoms of functions of one expression, the
+    arguments of all functions and maxima, and the normal forms under exp and sqrt and in the denominator (0 where
+    absent)."""
 
     times: int
     leaves: tuple[int, ...]
@@ -42,7 +50,8 @@ class Algebra:
 
     def __init__(self) -> None:
         self._atoms: dict[tuple[str, Hashable], int] = {}
-        self._arguments: dict[int, NF] = {}  # atom of a unary function -> its argument
+        self._arguments: dict[int, tuple[NF, ...]] = {}  # atom of a function -> its arguments
+        self._maxima: dict[int, Members] = {}  # atom of a maximum -> its members
         self._term_ids: dict[Term, int] = {}
         self._terms: list[Term] = [(0, (), 0, 0, 0)]
         self._nf_ids: dict[tuple[tuple[int, int], ...], NF] = {}
@@ -62,8 +71,16 @@ class Algebra:
     def unary(self, fn: str, argument: NF) -> NF:
         """A function nothing is known of but that equal arguments give equal results (silu, relu, ...)."""
         atom = self._atom((fn, argument))
-        self._arguments[atom] = argument
+        self._arguments[atom] = (argument,)
         return self._one((1, (atom,), ABSENT, ABSENT, ABSENT))
+
+    def maximum(self, a: NF, b: NF) -> NF:
+        """The larger of two."""
+        return self._largest(self._members(a) | self._members(b))
+
+    def amax(self, times: int, a: NF) -> NF:
+        """The largest of `times` elements, or along an axis part that stands for the prime `times`."""
+        return self._largest(frozenset((k * times, nf) for k, nf in self._members(a)))
 
     def exp(self, argument: NF) -> NF:
         return self._one((1, (), argument, ABSENT, ABSENT))
@@ -132,7 +149,7 @@ class Algebra:
         key = (x, e)
         found = self._subs.get(key)
         if found is None:
-            found = self._into(x, e) or any(self.sub(x, inner) for inner in self._inner(e))
+            found = self._into(x, e) or self._is_part(x, e) or any(self.sub(x, inner) for inner in self._inner(e))
             self._subs[key] = found
         return found
 
@@ -154,7 +171,10 @@ class Algebra:
             k, atoms, f, s, d = self._terms[t]
             functions = tuple(atom for atom in atoms if atom in self._arguments)
             leaves = tuple(atom for atom in atoms if atom not in self._arguments)
-            found.append(Parts(k, leaves, functions, tuple(self._arguments[atom] for atom in functions), f, s, d))
+            arguments = tuple(nf for atom in functions for nf in self._arguments[atom])
+            # The larger of two joins them: it is no operator on one expression.
+            alone = tuple(atom for atom in functions if len(self._maxima.get(atom, ())) < 2)
+            found.append(Parts(k, leaves, alone, arguments, f, s, d))
         return found
 
     @property
@@ -170,6 +190,14 @@ class Algebra:
         whole = dict(self._nfs[e])
         return q if all(whole.get(t, 0) >= n for t, n in self._scaled(q, x).items()) else None
 
+    def maxima_of(self, a: NF) -> list[Members]:
+        """The maxima among its factors."""
+        return [self._maxima[atom] for t, _ in self._nfs[a] for atom in self._terms[t][1] if atom in self._maxima]
+
+    def is_part_of(self, x: NF, members: Members) -> bool:
+        """Is the maximum with these members one of `x` and others, or of parts of axes that `x` is a maximum along?"""
+        return all(any(nf == own and k % n == 0 for k, nf in members) for n, own in self._members(x))
+
     def divides_denominator(self, x: NF, term: int) -> bool:
         """Is the term's denominator a multiple of `x`?"""
         denominator = self._terms[term][4]
@@ -181,8 +209,12 @@ class Algebra:
 
         def atom(number: int) -> str:
             fn, name = names[number]
-            argument = self._arguments.get(number)
-            return str(name) if argument is None else f"{fn}({self.text(argument)})"
+            members = self._maxima.get(number)
+            if members is not None:
+                shown = (f"max{k}·({self.text(nf)})" if k > 1 else self.text(nf) for k, nf in sorted(members))
+                return f"max({', '.join(shown)})"
+            arguments = self._arguments.get(number)
+            return str(name) if arguments is None else f"{fn}({self.text(arguments[0])})"
 
         parts: list[str] = []
         for t, n in self._nfs[a]:
@@ -191,6 +223,30 @@ class Algebra:
             factors += [f"exp({self.text(f)})"] * bool(f) + [f"sqrt({self.text(s)})"] * bool(s)
             parts.append("·".join(factors) + (f" / ({self.text(d)})" if d else ""))
         return " + ".join(parts)
+
+    # ------------------------------------------------------------------ maxima
+
+    def _members(self, a: NF) -> Members:
+        """Of a maximum that stands alone; any other expression is a maximum of itself."""
+        pairs = self._nfs[a]
+        if len(pairs) == 1 and pairs[0][1] == 1:
+            k, atoms, f, s, d = self._terms[pairs[0][0]]
+            if k == 1 and len(atoms) == 1 and not (f or s or d) and atoms[0] in self._maxima:
+                return self._maxima[atoms[0]]
+        return frozenset({(1, a)})
+
+    def _largest(self, members: Members) -> NF:
+        if len(members) == 1:
+            ((k, nf),) = members
+            if k == 1:
+                return nf
+        atom = self._atom(("max", members))
+        self._maxima[atom] = members
+        self._arguments[atom] = tuple(sorted({nf for _, nf in members}))
+        return self._one((1, (atom,), ABSENT, ABSENT, ABSENT))
+
+    def _is_part(self, x: NF, e: NF) -> bool:
+        return any(self.is_part_of(x, members) for members in self.maxima_of(e))
 
     # ------------------------------------------------------------------ hash-consing
 
@@ -330,7 +386,7 @@ class Algebra:
             for t, _ in self._nfs[e]:
                 _, atoms, f, s, d = self._terms[t]
                 inner += [part for part in (f, s, d) if part]
-                inner += [self._arguments[atom] for atom in atoms if atom in self._arguments]
+                inner += [nf for atom in atoms for nf in self._arguments.get(atom, ())]
             known = self._inners[e] = tuple(dict.fromkeys(inner))
         return known
 

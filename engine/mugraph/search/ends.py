@@ -44,14 +44,14 @@ def _shares(rows: int, held: int, offset: int, parts: int, size: int, tile: int)
 
 
 def ends(block: BlockGraph) -> dict[str, End]:
-    """Loops -> what ends them: there for sums alone that the mask is a factor of."""
+    """Loops -> what ends them: there for sums alone that the mask is a factor of (0 is something to a maximum)."""
     found: dict[str, End] = {}
     for mask in block.ops:
         if mask.kind is Kind.MASK and mask.columns and mask.columns[-1] in block.loop_axes:
             axis = mask.columns[-1]
             gone = _vanishing(mask, block)
             closing = [op for op in block.ops if op.kind is Kind.ACCUM and op.over == (axis,)]
-            if all(op.inputs[0] in gone for op in closing):
+            if all(op.inputs[0] in gone and not op.fn for op in closing):
                 found[axis] = End(mask)
     return found
 
@@ -64,9 +64,9 @@ def _vanishing(mask: Op, block: BlockGraph) -> set[str]:
         match op.kind:
             case Kind.MUL | Kind.DOT:
                 zero = any(below)
-            case Kind.SUM | Kind.ACCUM | Kind.DIV:
+            case Kind.SUM | Kind.AMAX | Kind.ACCUM | Kind.DIV:
                 zero = below[0]
-            case Kind.ADD:
+            case Kind.ADD | Kind.MAX:
                 zero = all(below)
             case _:
                 zero = False

@@ -19,6 +19,9 @@ OMEGA = 4
 
 Residues = NDArray[np.int64]
 
+_ORDER = 0x5DEECE66D
+"""Salt of the order of residues; no function has it."""
+
 
 @lru_cache(maxsize=1)
 def _powers() -> tuple[Residues, Residues]:
@@ -54,9 +57,31 @@ def square_root(x: Residues, modulus: int) -> Residues:
     return np.array([pow(v, exponent, modulus) for v in flat], np.int64).reshape(x.shape)
 
 
+def places(x: Residues) -> NDArray[np.uint64]:
+    """An order of the residues that has nothing to do with their arithmetic: what comes last is the largest."""
+    return _mixed(x, _ORDER)
+
+
+def later(a: Residues, b: Residues) -> NDArray[np.bool_]:
+    """Where `a` is `b` or comes after it."""
+    return places(a) >= places(b)
+
+
+def last(x: Residues, *, by: Residues, slots: tuple[int, ...]) -> Residues:
+    """`x` where `by` comes last along the slots, which are kept with size 1."""
+    for slot in slots:
+        index = np.expand_dims(places(by).argmax(slot), slot)
+        x, by = np.take_along_axis(x, index, slot), np.take_along_axis(by, index, slot)
+    return x
+
+
 def oracle(x: Residues, salt: int, modulus: int) -> Residues:
     """A keyed 64-bit mix: the random function that stands for an operator nothing is known of."""
+    return (_mixed(x, salt) % np.uint64(modulus)).astype(np.int64)
+
+
+def _mixed(x: Residues, salt: int) -> NDArray[np.uint64]:
     z = x.astype(np.uint64) + np.uint64((salt * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((z ^ (z >> np.uint64(31))) % np.uint64(modulus)).astype(np.int64)
+    return z ^ (z >> np.uint64(31))

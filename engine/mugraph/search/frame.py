@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mugraph.ir.ops import LEAVES, Kind, Op
+from mugraph.ir.ops import ELEMENTWISE, LARGEST, LEAVES, REDUCING, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.search.abstract import NF, Algebra
-from mugraph.search.field import P, Q, Residues, inverse, oracle, power_of_omega, square_root
+from mugraph.search.field import P, Q, Residues, inverse, last, later, oracle, power_of_omega, square_root
 from mugraph.search.limits import NotSearchable
 from mugraph.search.signs import Reals, draw, has_negative, real
 
-_KINDS = frozenset({*LEAVES, Kind.ADD, Kind.MUL, Kind.DIV, Kind.SQRT, Kind.EXP, Kind.UNARY, Kind.SUM, Kind.DOT})
+_KINDS = frozenset({*LEAVES, *ELEMENTWISE, *REDUCING})
 _SEEDS = 8
 """Draws tried before a program is given up because a denominator of it is always zero."""
 
@@ -29,7 +29,7 @@ _SEEDS = 8
 class Value:
     """A tensor-valued function of the inputs, on small arrays over the field.
 
-    kind, fn, slots, inputs: one way to compute it (slots: those SUM, DOT or ACCUM sum over, indices)
+    kind, fn, slots, inputs: one way to compute it (slots: those SUM, AMAX, DOT or ACCUM reduce, indices)
     mask:   slots it varies over
     after:  loops it has passed an accumulator of (their iteration slots)
     nf:     its abstract expression
@@ -57,7 +57,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A set of axes one SUM or DOT may reduce. mask, slots: their tiles; prime: product of the tiles' primes."""
+    """A set of axes one SUM, AMAX or DOT may reduce. mask, slots: their tiles; prime: product of the tiles' primes."""
 
     axes: tuple[str, ...]
     mask: int
@@ -144,6 +144,11 @@ class Frame:
             second = parts[1] if len(parts) > 1 else None
             if value.kind is Kind.UNARY:  # a function of the value, not of one of its components
                 value.q = oracle(value.inputs[0].p, _salt(value.fn) + 1, Q)
+            elif value.kind is Kind.MAX:  # one of the two values, as a whole
+                assert second is not None
+                value.q = np.where(later(value.inputs[0].p, value.inputs[1].p), first, second)
+            elif is_largest(value.kind, value.fn):
+                value.q = last(first, by=value.inputs[0].p, slots=value.slots)
             else:
                 value.q = _apply(value.kind, value.fn, value.slots, first, second, Q)
         return value.q
@@ -222,7 +227,7 @@ class Frame:
 
 
 def abstract(algebra: Algebra, kind: Kind, fn: str, prime: int, a: NF, b: NF = 0) -> NF:
-    """Mirage's Table 1: the abstract expression of one operator. prime: of the parts SUM, DOT or ACCUM sum over."""
+    """Mirage's Table 1: the abstract expression of one operator. prime: of the parts SUM, AMAX, DOT or ACCUM reduce."""
     match kind:
         case Kind.ADD:
             return algebra.add(a, b)
@@ -236,12 +241,21 @@ def abstract(algebra: Algebra, kind: Kind, fn: str, prime: int, a: NF, b: NF = 0
             return algebra.exp(a)
         case Kind.UNARY:
             return algebra.unary(fn, a)
+        case Kind.MAX:
+            return algebra.maximum(a, b)
+        case Kind.AMAX | Kind.ACCUM if is_largest(kind, fn):
+            return algebra.amax(prime, a)
         case Kind.SUM | Kind.ACCUM:
             return algebra.sum(prime, a)
         case Kind.DOT:
             return algebra.sum(prime, algebra.mul(a, b))
         case _:
             raise ValueError(f"no abstract expression for {kind}")
+
+
+def is_largest(kind: Kind, fn: str) -> bool:
+    """Does the operator keep the largest of what it reduces?"""
+    return kind is Kind.AMAX or (kind is Kind.ACCUM and fn == LARGEST)
 
 
 def check(program: TensorProgram) -> None:
@@ -262,6 +276,8 @@ def _apply(
     kind: Kind, fn: str, slots: tuple[int, ...], a: Residues, b: Residues | None, modulus: int
 ) -> Residues | None:
     match kind:
+        case Kind.AMAX | Kind.ACCUM if is_largest(kind, fn):
+            return last(a, by=a, slots=slots)
         case Kind.SUM | Kind.ACCUM:
             return a.sum(axis=slots, keepdims=True) % modulus
         case Kind.SQRT:
@@ -275,6 +291,8 @@ def _apply(
             return (a + b) % modulus
         case Kind.MUL:
             return a * b % modulus
+        case Kind.MAX:
+            return np.where(later(a, b), a, b)
         case Kind.DIV:
             reciprocal = inverse(b, modulus)
             return None if reciprocal is None else a * reciprocal % modulus

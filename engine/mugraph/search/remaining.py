@@ -7,9 +7,9 @@ In a graph with one sink, edges counted twice give
 
 for C and for G, so that outside of C there are at least as many joins as leaves that C lacks, plus G's further excess.
 That is bounded by multiplicity: `occurrences` of a leaf in one term of an abstract expression (inside of denominators,
-roots and functions as well) add up in products and quotients, and keep their maximum in sums, so they are at most
-doubled by each further use of a result. Functions, accumulators and nested roots need an operator each besides, and so
-do sums over a tile that cannot be the same one.
+roots and functions as well) add up in products, quotients and maxima, and keep their maximum in sums, so they are at
+most doubled by each further use of a result. Functions, accumulators and nested roots need an operator each besides,
+and so do sums over a tile that cannot be the same one.
 
 All of it follows from abstract expressions alone, which never lose a part. Nothing is assumed of C: the bound holds for
 every graph of v.

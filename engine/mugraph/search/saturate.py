@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mugraph.ir.ops import LEAVES, Kind
+from mugraph.ir.ops import LARGEST, LEAVES, Kind
 from mugraph.search.abstract import NF
 from mugraph.search.edges import Edge
 from mugraph.search.fitting import Fitting
@@ -30,6 +30,9 @@ _EVALUATION = 20
 """Work of evaluating one operator over the field."""
 _ENTRY_BYTES, _VALUE_BYTES, _EDGE_BYTES = 900, 4000, 400
 """In memory, of a term or normal form with what is remembered of it, a value and an edge: measured, rounded up."""
+
+
+_Pair = tuple[NF, NF, NF, NF, NF]
 
 
 @dataclass(slots=True)
@@ -200,6 +203,8 @@ class Saturation:
             self._try(Kind.EXP, here, mask, after, algebra.exp(value.nf), dag)
         for fn in self._fns:
             self._try(Kind.UNARY, here, mask, after, algebra.unary(fn, value.nf), dag, fn=fn)
+        if Kind.AMAX in self._has:
+            self._largest(index, dag)
         for reduction in frame.reductions:
             if mask & reduction.mask == reduction.mask:
                 nf = algebra.sum(reduction.prime, value.nf)
@@ -208,6 +213,20 @@ class Saturation:
             if mask >> slot & 1:
                 nf = algebra.sum(frame.primes[slot], value.nf)
                 self._try(Kind.ACCUM, here, mask & ~(1 << slot), after | 1 << slot, nf, dag, (slot,), (axis,))
+
+    def _largest(self, index: int, dag: int) -> None:
+        """The maxima of a value along a tile, and over a loop."""
+        value, algebra, frame, here = self.values[index], self._algebra, self.frame, (index,)
+        mask, after = value.mask, value.after
+        for reduction in frame.reductions:
+            if mask & reduction.mask == reduction.mask:
+                nf = algebra.amax(reduction.prime, value.nf)
+                self._try(Kind.AMAX, here, mask & ~reduction.mask, after, nf, dag, reduction.slots, reduction.axes)
+        for axis, slot in frame.loop_slot.items():
+            if mask >> slot & 1:
+                nf = algebra.amax(frame.primes[slot], value.nf)
+                rest, passed = mask & ~(1 << slot), after | 1 << slot
+                self._try(Kind.ACCUM, here, rest, passed, nf, dag, (slot,), (axis,), LARGEST)
 
     def _binaries(self, index: int) -> None:
         a, pruned = self.values[index], self.pruned
@@ -218,7 +237,8 @@ class Saturation:
         cut = 0
         for group in groups:
             b = group.marks
-            if cofactors & b.cofactors or factor & (b.factor | b.divisor) or divisor & b.factor:
+            joined = cofactors & b.cofactors or marks.part & b.part
+            if joined or factor & (b.factor | b.divisor) or divisor & b.factor:
                 self._with_group(index, group)
             else:
                 cut += len(group.members)
@@ -241,8 +261,8 @@ class Saturation:
         for other in tuple(group.members):
             self._with(index, other, nfs, own | self._dags[other])
 
-    def _results(self, nfs: tuple[NF, NF, NF, NF], a: Value) -> Iterator[NF]:
-        """Those of the four operators, and of products that reduce at once."""
+    def _results(self, nfs: _Pair, a: Value) -> Iterator[NF]:
+        """Those of the operators, and of products that reduce at once."""
         yield from nfs
         if nfs[1]:
             for reduction in self.frame.reductions:
@@ -251,7 +271,7 @@ class Saturation:
                     if self._leads_on(nf):
                         yield nf
 
-    def _with(self, index: int, other: int, nfs: tuple[NF, NF, NF, NF], dag: int) -> None:
+    def _with(self, index: int, other: int, nfs: _Pair, dag: int) -> None:
         """All operators on two values. dag: operators below them."""
         a, b, frame = self.values[index], self.values[other], self.frame
         mask, after = a.mask | b.mask, a.after | b.after
@@ -259,7 +279,7 @@ class Saturation:
         if mask & after & frame.loop_bits:  # a loop's result is not known inside of it
             self.pruned["type"] += 1
             return
-        total, product, quotient, reverse = nfs
+        total, product, quotient, reverse, larger = nfs
         if Kind.MASK in (a.kind, b.kind):
             self._masked(index, other, product, dag)
             return
@@ -269,6 +289,8 @@ class Saturation:
         if tile in (tile_a, tile_b) or tile in self._axis_sets:
             if total:
                 self._try(Kind.ADD, inputs, mask, after, total, dag)
+            if larger:
+                self._try(Kind.MAX, inputs, mask, after, larger, dag)
             if product:
                 self._try(Kind.MUL, inputs, mask, after, product, dag)
             if quotient:
@@ -300,14 +322,16 @@ class Saturation:
             total = self._algebra.sum(reduction.prime, nf)
             self._try(Kind.DOT, inputs, mask & ~reduction.mask, after, total, dag, reduction.slots, reduction.axes)
 
-    def _pair(self, x: NF, y: NF) -> tuple[NF, NF, NF, NF]:
-        """Abstract expressions of x + y, x * y, x / y and y / x; 0 for those that cannot lead to the goal."""
+    def _pair(self, x: NF, y: NF) -> _Pair:
+        """Abstract expressions of x + y, x * y, x / y, y / x and max(x, y); 0 for those that cannot lead to the goal
+        (and of the maximum of a value and itself)."""
         a, b, algebra = self._sites.marks(x), self._sites.marks(y), self._algebra
         return (
             self._kept(algebra.add(x, y)) if a.cofactors & b.cofactors else 0,
             self._kept(algebra.mul(x, y)) if a.factor & b.factor else 0,
             self._kept(algebra.div(x, y)) if a.factor & b.divisor else 0,
             self._kept(algebra.div(y, x)) if b.factor & a.divisor else 0,
+            self._kept(algebra.maximum(x, y)) if a.part & b.part and Kind.MAX in self._has and x != y else 0,
         )
 
     def _kept(self, nf: NF) -> NF:

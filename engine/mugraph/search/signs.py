@@ -54,8 +54,12 @@ def real(kind: Kind, fn: str, slots: tuple[int, ...], inputs: Sequence[Reals]) -
     a = inputs[0]
     with np.errstate(all="ignore"):
         match kind:
+            case Kind.AMAX | Kind.ACCUM if kind is Kind.AMAX or fn:
+                return a.max(axis=slots, keepdims=True)
             case Kind.SUM | Kind.ACCUM:
                 return a.sum(axis=slots, keepdims=True)
+            case Kind.MAX:
+                return np.maximum(a, inputs[1])
             case Kind.SQRT:
                 return np.sqrt(a)
             case Kind.EXP:

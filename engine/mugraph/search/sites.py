@@ -1,4 +1,4 @@
-"""Where in the output's abstract expression a value can stand: three bit sets that let a pair of values be discarded
+"""Where in the output's abstract expression a value can stand: four bit sets that let a pair of values be discarded
 before its expression is built.
 
 X is a subexpression of E where, for a normal form N that is E or inside of it, and a term q, q * X is contained in N
@@ -6,7 +6,8 @@ X is a subexpression of E where, for a normal form N that is E or inside of it, 
 
     X + Y leads on only if the same q serves both in the same N;
     X * Y only if there is a term of N that each of them can be made a factor of;
-    X / Y only if there is a term of N that X can be made a factor of, and whose denominator Y divides.
+    X / Y only if there is a term of N that X can be made a factor of, and whose denominator Y divides;
+    max(X, Y) only if both are parts of one maximum that is a factor of N.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ class Marks:
     cofactors: pairs (N, q) with q * X contained in N; none where X is no subexpression
     factor:    terms of the Ns that are q * x, x the first term of X
     divisor:   terms of the Ns whose denominator X divides
+    part:      maxima of the Ns that X is a part of
     """
 
     cofactors: int
     factor: int
     divisor: int
+    part: int
 
 
 class Sites:
@@ -36,6 +39,7 @@ class Sites:
     def __init__(self, algebra: Algebra, goal: NF) -> None:
         self._algebra = algebra
         self._places = [(nf, term) for nf in algebra.within(goal) for term in algebra.terms_of(nf)]
+        self._maxima = list(dict.fromkeys(m for nf in algebra.within(goal) for m in algebra.maxima_of(nf)))
         self._numbers: dict[tuple[NF, int], int] = {}
         self._marks: dict[NF, Marks] = {}
 
@@ -55,4 +59,5 @@ class Sites:
                 cofactors |= 1 << numbers.setdefault((nf, q), len(numbers))
             if algebra.divides_denominator(x, term):
                 divisor |= 1 << place
-        return Marks(cofactors, factor, divisor)
+        part = sum(1 << i for i, members in enumerate(self._maxima) if algebra.is_part_of(x, members))
+        return Marks(cofactors, factor, divisor, part)

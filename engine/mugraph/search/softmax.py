@@ -38,9 +38,9 @@ def _degree(op: Op, inputs: list[float]) -> float | None:
             return inputs[0] - inputs[1]
         case Kind.SQRT:
             return inputs[0] / 2
-        case Kind.SUM | Kind.ACCUM | Kind.STORE:
+        case Kind.SUM | Kind.ACCUM | Kind.STORE if not op.fn:
             return inputs[0]
         case Kind.ADD:
             return inputs[0] if inputs[0] == inputs[1] else None
         case _:
-            return None if inputs[0] else 0.0
+            return None if any(inputs) else 0.0

@@ -1,11 +1,11 @@
 """Reductions split across the grid: a topology cut at the accumulators of one of its loops.
 
-The iterations of a loop meet only in its accumulators, which add: so any number of thread blocks may each run a part
-of them, if what they add up is summed later. The looped axis r becomes two, `r_split` (which part) and `r_part` (the
-place in it); the first kernel is everything up to the accumulators, which it stores with `r_split` as one more axis;
-the second sums them over `r_split` and goes on where the topology did after its loop. Split-K and split-KV
-(FlashDecoding) with their combining kernels follow (Mirage v1, Figures 4b, 4c and 10b), and so does every other split
-of whatever the search finds: nothing here knows which program it is.
+The iterations of a loop meet only in its accumulators, which add, or keep the largest: so any number of thread blocks
+may each run a part of them, if what they find is joined later. The looped axis r becomes two, `r_split` (which part)
+and `r_part` (the place in it); the first kernel is everything up to the accumulators, which it stores with `r_split` as
+one more axis; the second reduces them over `r_split` and goes on where the topology did after its loop. Split-K and
+split-KV (FlashDecoding) with their combining kernels follow (Mirage v1, Figures 4b, 4c and 10b), and so does every
+other split of whatever the search finds: nothing here knows which program it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from mugraph.ir.block import BlockGraph, Loop
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import LARGEST, Kind, Op
 from mugraph.ir.placement import varying
 from mugraph.ir.tensors import Dims, Sizes, Tensor, contiguous_strides
 
@@ -167,7 +167,8 @@ def _second(after: list[Op], names: dict[str, str], split: str, closed: set[str]
         if op.name in closed:
             load = names[op.name]
             yield Op(load, Kind.LOAD, (), tuple(sorted((*op.axes, split))), tensor=load)
-            yield Op(op.name, Kind.SUM, (load,), op.axes, (split,), f32=op.f32)
+            kind = Kind.AMAX if op.fn == LARGEST else Kind.SUM
+            yield Op(op.name, kind, (load,), op.axes, (split,), f32=op.f32)
         else:
             yield op
 

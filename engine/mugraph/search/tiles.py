@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import REDUCING, Kind, Op
 from mugraph.ir.tensors import ITEMSIZE
 from mugraph.search.ends import ends
 
@@ -152,7 +152,7 @@ class Shape:
             op = self.ops[stack.pop()]
             if op.name not in reached:
                 reached.add(op.name)
-                if op.kind not in (Kind.DOT, Kind.SUM, Kind.ACCUM):
+                if op.kind not in REDUCING and op.kind is not Kind.ACCUM:
                     stack.extend(op.inputs)
         return frozenset(name for name in reached if self.ops[name].kind is Kind.LOAD)
 

@@ -12,7 +12,7 @@ from mugraph.search.saturate import Saturation
 
 _PREFIX = {
     Kind.ADD: "added", Kind.MUL: "product", Kind.DIV: "quotient", Kind.SQRT: "root", Kind.EXP: "power",
-    Kind.SUM: "total", Kind.DOT: "dot", Kind.ACCUM: "acc",
+    Kind.MAX: "larger", Kind.AMAX: "largest", Kind.SUM: "total", Kind.DOT: "dot", Kind.ACCUM: "acc",
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from mugraph.ir.block import Loop, Schedule
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import REDUCING, Kind, Op
 from mugraph.search.tiles import Product, Shape
 
 WIDE_LEFT = 64
@@ -95,14 +95,14 @@ def _memory(found: Work, shape: Shape, schedule: Schedule, op: Op, blocks: int, 
 
 
 def _elementwise(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: dict[str, int], threads: int) -> None:
-    source = shape.ops[op.inputs[0]] if op.kind is Kind.SUM else op
+    source = shape.ops[op.inputs[0]] if op.kind in (Kind.SUM, Kind.AMAX) else op
     trips = shape.trips(schedule, op)
     # The tensor cores add a product to its accumulator.
     weight = _WEIGHTS.get(op.kind, 1)
     if op.kind is Kind.ACCUM and shape.ops[op.inputs[0]].kind is Kind.DOT:
         weight = 0
     found.lanes += weight * max(1.0, shape.elements(tiles, source) / threads) * trips
-    found.reductions += trips if op.kind is Kind.SUM else 0
+    found.reductions += trips if op.kind in (Kind.SUM, Kind.AMAX) else 0
     found.exps += trips if op.kind is Kind.EXP else 0
 
 
@@ -147,6 +147,6 @@ def _is_of_load(shape: Shape, name: str) -> bool:
     op = shape.ops[name]
     if op.kind is Kind.LOAD:
         return True
-    if op.kind in (Kind.DOT, Kind.SUM, Kind.ACCUM):
+    if op.kind in REDUCING or op.kind is Kind.ACCUM:
         return False
     return any(_is_of_load(shape, i) for i in op.inputs if shape.ops[i].axes == op.axes)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import REDUCING, Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.builder import is_inplace, operands
 from mugraph.ops.registry import entry_for
@@ -72,7 +72,11 @@ class _Graph:
         return entry is not None and not entry.shape_only and len(later) == 1
 
     def lowerable(self, i: int) -> bool:
-        return i not in self.barrier and len(self.calls[i].outputs) == 1 and entry_for(self.calls[i].target) is not None
+        entry = entry_for(self.calls[i].target)
+        if i in self.barrier or entry is None:
+            return False
+        others = self.calls[i].outputs[1:]
+        return not others or (entry.first_only and not any(v in self.returned or self.users.get(v) for v in others))
 
     def shape_only(self, i: int) -> bool:
         entry = entry_for(self.calls[i].target)
@@ -230,7 +234,7 @@ class _Cutter:
         needed: values other pieces read. ends: calls that may only end a unit
         """
         graph = self._graph
-        (output,) = graph.calls[root].outputs
+        output = graph.calls[root].outputs[0]
         calls = frozenset({root})
         lowered = self._lower(calls, output, self._max_ops)
         refused: set[int] = set()
@@ -434,8 +438,8 @@ def is_contiguous(info: TensorInfo) -> bool:
 
 
 def worthwhile(program: TensorProgram) -> bool:
-    """Has the program a sum or a product to gain from?"""
-    return any(op.kind in (Kind.SUM, Kind.DOT) for op in program.ops)
+    """Has the program a reduction or a product to gain from?"""
+    return any(op.kind in REDUCING for op in program.ops)
 
 
 def identifier_of(region: Region) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.masks import diagonal
-from mugraph.ir.ops import ARITY, Kind, Op
+from mugraph.ir.ops import ARITY, REDUCING, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from mugraph.ir.windows import Window
@@ -84,7 +84,7 @@ def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str
             raise Malformed(f"{op.name} is no triangle of rows {op.rows} and columns {op.columns}")
     else:
         axes: frozenset[str] = frozenset[str]().union(*operands)
-    if op.kind in (Kind.SUM, Kind.DOT):
+    if op.kind in REDUCING:
         if not op.over or not axes.issuperset(op.over):
             raise Malformed(f"{op.name} reduces {', '.join(op.over) or 'nothing'}, its operands have {sorted(axes)}")
         axes = axes.difference(op.over)
@@ -121,6 +121,10 @@ def apply(op: Op, operands: Sequence[V], frame: Frame, arithmetic: Arithmetic[V]
             return arithmetic.exp(operands[0])
         case Kind.UNARY:
             return arithmetic.unary(op.fn, operands[0])
+        case Kind.MAX:
+            return arithmetic.maximum(operands[0], operands[1])
+        case Kind.AMAX:
+            return arithmetic.amax(operands[0], frame.positions(op.over))
         case Kind.SUM:
             return arithmetic.sum(operands[0], frame.positions(op.over))
         case Kind.DOT:

@@ -103,7 +103,7 @@ class Structure:
         match op.kind:
             case Kind.LOAD | Kind.MASK:
                 varies = axes & self.tiles.keys()
-            case Kind.SUM | Kind.DOT:
+            case Kind.SUM | Kind.AMAX | Kind.DOT:
                 lanes = lanes.difference(op.over)
             case Kind.ACCUM:
                 if len(op.over) != 1 or op.over[0] not in self.block.loop_axes:
@@ -207,16 +207,18 @@ class _Execution(Generic[V]):
         axis = op.over[0]
         source = op.inputs[0]
         position = self._frame.positions(op.over)[0]
-        # A last tile cut short is filled up with zeros only where its places are kept for a sum after the loop.
+        # A last tile cut short is filled up only where its places are kept for a reduction after the loop: with zeros,
+        # or where the largest is kept with the tile's last element, which adds nothing to a maximum.
         fill = axis in self._structure.axes[source] and axis not in self._structure.lanes[source]
         total: V | None = None
         for iteration in range(self._structure.counts[axis]):
             part = self._value(source, {**coordinates, axis: iteration})
             if fill:
                 part = self._arithmetic.rearrange(
-                    part, lambda array: _fill(array, position, self._structure.tiles[axis])
+                    part, lambda array: _fill(array, position, self._structure.tiles[axis], again=bool(op.fn))
                 )
-            total = part if total is None else self._arithmetic.add(total, part)
+            join = self._arithmetic.maximum if op.fn else self._arithmetic.add
+            total = part if total is None else join(total, part)
         assert total is not None
         return total
 
@@ -231,9 +233,10 @@ class _Execution(Generic[V]):
         return tuple(index)
 
 
-def _fill(array: NDArray[Any], position: int, length: int) -> NDArray[Any]:
+def _fill(array: NDArray[Any], position: int, length: int, *, again: bool) -> NDArray[Any]:
+    """again: with the last element, instead of zeros"""
     if array.shape[position] == length:
         return array
     widths = [(0, 0)] * array.ndim
     widths[position] = (0, length - array.shape[position])
-    return np.pad(array, widths)
+    return np.pad(array, widths, mode="edge") if again else np.pad(array, widths)

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.verify import modular
+from mugraph.verify import modular, order
 from mugraph.verify.arithmetic import Index, Rearrange, assemble_arrays
+from mugraph.verify.mixing import mix
 from mugraph.verify.modular import Residues
 
 P = 2_147_481_143
@@ -35,7 +36,7 @@ class FieldValue:
 
 
 class FieldArithmetic:
-    """The operators of Mirage's Table 3, and random oracles for other functions.
+    """The operators of Mirage's Table 3, random oracles for other functions, and random orders for maxima.
 
     repetitions: independent seeds
     with_q:      give constants (and oracles) a Z_q component; without exp nothing reads it
@@ -116,6 +117,20 @@ class FieldArithmetic:
         # Absence goes on: a later exp of this value is a second one on the path.
         return FieldValue(p, None if a.q is None else q)
 
+    def maximum(self, a: FieldValue, b: FieldValue) -> FieldValue:
+        """The one that comes later in this seed's order; see order.py for what that shows."""
+        first = order.later(a.p, b.p, self._keys)
+        q = None if a.q is None or b.q is None else np.where(first, a.q, b.q)
+        return FieldValue(np.where(first, a.p, b.p), q)
+
+    def amax(self, a: FieldValue, over: tuple[int, ...]) -> FieldValue:
+        p, q = a.p, a.q
+        for position in over:
+            index = order.last(p, position, self._keys)
+            p = np.take_along_axis(p, index, position)
+            q = None if q is None else np.take_along_axis(q, index, position)
+        return FieldValue(p, q)
+
     def sum(self, a: FieldValue, over: tuple[int, ...]) -> FieldValue:
         q = None if a.q is None else a.q.sum(over, keepdims=True) % Q
         return FieldValue(a.p.sum(over, keepdims=True) % P, q)
@@ -161,17 +176,9 @@ class FieldArithmetic:
         """Residues (mod P, mod Q) that look random and depend on the seed, the name and the argument's 64 bits."""
         tag = np.frombuffer(blake2b(name.encode(), digest_size=16).digest(), np.uint64)
         keys = self._keys.reshape((-1,) + (1,) * (argument.ndim - 1))
-        mixed = _mix(_mix(argument ^ keys) ^ tag[0])
-        p = (_mix(mixed) % np.uint64(P)).astype(np.int64)
-        return p, (_mix(mixed ^ tag[1]) % np.uint64(Q)).astype(np.int64)
-
-
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A bijection of 64-bit words (the finaliser of splitmix64); additions and products wrap."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+        mixed = mix(mix(argument ^ keys) ^ tag[0])
+        p = (mix(mixed) % np.uint64(P)).astype(np.int64)
+        return p, (mix(mixed ^ tag[1]) % np.uint64(Q)).astype(np.int64)
 
 
 def _power_tables(omega: Residues, window: int) -> Residues:

@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import REDUCING, Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
@@ -71,7 +71,7 @@ def _draw(
 
 def _mirror(program: TensorProgram, tensor: Layout, data: Tensor, sign: float, generator: torch.Generator) -> Tensor:
     """The second half along a reduced dimension repeats the first, negated in every other tensor, up to 2^-4."""
-    reduced = {axis for op in program.ops if op.kind in (Kind.SUM, Kind.DOT) for axis in op.over}
+    reduced = {axis for op in program.ops if op.kind in REDUCING for axis in op.over}
     for position, dim in enumerate(tensor.dims):
         half = data.shape[position] // 2
         if half and reduced.intersection(dim):

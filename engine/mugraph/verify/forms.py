@@ -106,6 +106,12 @@ class FormArithmetic:
 
         return _each(opaque, 1)(a)
 
+    def maximum(self, a: Elements, b: Elements) -> Elements:
+        raise Unbounded("a maximum is outside Theorem 2")
+
+    def amax(self, a: Elements, over: tuple[int, ...]) -> Elements:
+        raise Unbounded("a maximum is outside Theorem 2")
+
     def sum(self, a: Elements, over: tuple[int, ...]) -> Elements:
         total = a
         for position in over:

@@ -13,7 +13,7 @@ from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.masks import resized_all
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import REDUCING
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, Sizes, Tensor
 from mugraph.ir.windows import room
@@ -37,7 +37,7 @@ class Assignment:
 def grid_axes(block: BlockGraph) -> tuple[str, ...]:
     """Axes a topology can be parallel over: in an output, neither looped nor reduced (Mirage's omap must be able to put
     the blocks' tiles together; an output without the axis is stored by the first of the blocks along it)."""
-    reduced = {axis for op in block.ops if op.kind in (Kind.SUM, Kind.DOT) for axis in op.over}
+    reduced = {axis for op in block.ops if op.kind in REDUCING for axis in op.over}
     stored = dict.fromkeys(axis for tensor in block.outputs for axis in tensor.axes)
     return tuple(axis for axis in stored if axis not in reduced and axis not in block.loop_axes)
 

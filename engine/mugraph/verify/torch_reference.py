@@ -118,6 +118,11 @@ def outputs(program: TensorProgram, values: Mapping[str, Value]) -> dict[str, tu
 def _compute(op: Op, operands: list[Value]) -> Value:
     if op.kind in (Kind.SUM, Kind.DOT):
         return _reduce(op, operands)
+    if op.kind is Kind.AMAX:
+        (value,) = operands
+        over = [value.axes.index(axis) for axis in op.over]
+        kept = tuple(axis for axis in value.axes if axis not in op.over)
+        return Value(value.data.amax(over), kept, value.magnitude.amax(over))
     axes = tuple(dict.fromkeys(axis for operand in operands for axis in operand.axes))
     data = [_align(operand.data, operand.axes, axes) for operand in operands]
     size = [_align(operand.magnitude, operand.axes, axes) for operand in operands]
@@ -133,6 +138,8 @@ def _compute(op: Op, operands: list[Value]) -> Value:
         case Kind.SQRT:
             result = torch.sqrt(data[0])
             return Value(result, axes, torch.maximum(result, result * (size[0] / (2 * data[0])).nan_to_num(0.0)))
+        case Kind.MAX:
+            return Value(torch.maximum(data[0], data[1]), axes, torch.maximum(size[0], size[1]))
         case Kind.EXP:
             result = torch.exp(data[0])
             return Value(result, axes, result * (1 + size[0]))

@@ -18,6 +18,7 @@ from mugraph.verify.execute import execute_kernels
 from mugraph.verify.field import FieldArithmetic, FieldValue
 from mugraph.verify.forms import Unbounded
 from mugraph.verify.inputs import draw_inputs
+from mugraph.verify.order import REPETITIONS_OF_MAXIMA
 from mugraph.verify.roots import takes_roots, without_number
 from mugraph.verify.sizes import Assignment, assignments, grid_axes, resize, resize_block
 from mugraph.verify.verdict import Verdict
@@ -66,13 +67,15 @@ def verify_topologies(
     lax, unlax_reason = laxness(program.ops, *(block.ops for block in blocks))
     tested: list[Mapping[str, int]] = []
     total = 0
+    maxima = any(op.kind in (Kind.MAX, Kind.AMAX) for ops in (program.ops, *(b.ops for b in blocks)) for op in ops)
+    repetitions = REPETITIONS_OF_MAXIMA if maxima else REPETITIONS
     try:
         _check_borders(program, blocks)
         small, large = assignments(program, cut)
         for assignment in (small, large):
             tested.append(_named_sizes(program, blocks, assignment))
-            total += REPETITIONS
-            rejected = _Case(program, cut, assignment).test(rng, REPETITIONS)
+            total += repetitions
+            rejected = _Case(program, cut, assignment).test(rng, repetitions)
             if rejected is not None:
                 return Verdict(False, rejected.reason, lax, repetitions=total, sizes=tuple(tested))
         _check_masks(program, blocks)
@@ -119,8 +122,8 @@ def laxness(*graphs: Sequence[Op]) -> tuple[bool, str | None]:
     for ops in graphs:
         exps: dict[str, int] = {}
         for op in ops:
-            if op.kind is Kind.UNARY and op.fn != "silu":
-                return False, f"{op.fn} is outside the Lax fragment"
+            if op.kind in (Kind.MAX, Kind.AMAX) or (op.kind is Kind.UNARY and op.fn != "silu"):
+                return False, f"{op.fn or op.kind} is outside the Lax fragment"
             exps[op.name] = max((exps.get(name, 0) for name in op.inputs), default=0) + (op.kind is Kind.EXP)
             if exps[op.name] > 1:
                 return False, f"{op.name} is a second exponential on its path"

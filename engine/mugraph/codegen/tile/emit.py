@@ -18,11 +18,12 @@ from mugraph.codegen.tile.constants import Constants
 from mugraph.codegen.tile.index import Indices, subscript
 from mugraph.codegen.tile.masks import hides
 from mugraph.codegen.tile.nodes import Node, TileKind
-from mugraph.codegen.tile.operators import Operators
+from mugraph.codegen.tile.operators import Operators, larger
 from mugraph.codegen.tile.pads import summed
 from mugraph.codegen.tile.softmax import SafeSoftmax
 from mugraph.codegen.tile.text import Block, Expr, Item, Line, Prec, Ref, Region, Value, uses
 from mugraph.ir.block import BlockGraph
+from mugraph.ir.ops import LARGEST
 
 _LOOP_ORDER = {TileKind.ROWMAX: 0, TileKind.ACCUM: 1, TileKind.STORE: 2}
 
@@ -126,17 +127,20 @@ class Emitter(Operators):
         names = self.indices.names
         end = ""
         if all(node.kind in (TileKind.ROWMAX, TileKind.ACCUM) for node in members):
-            end = self.masks.end(axis, (node.inputs[0] for node in members), self.nodes, home.bound)
+            # In what is left out everything is 0, which may be the largest.
+            sums = not any(node.fn for node in members)
+            end = self.masks.end(axis, (n.inputs[0] for n in members), self.nodes, home.bound) if sums else ""
         step = f", {names.block[axis]}" if self.plan[axis].wide else ""
         return f"for {names.loop[axis]} in range(0, {end or names.size[axis]}{step})"
 
     def _accumulate(self, node: Node, home: Region, body: Region, before: list[Item]) -> Value:
         dims = self.dims(node)
         source = self.nodes[node.inputs[0]]
+        neutral = -inf if node.fn == LARGEST else 0.0
         given = self._into.pop(node.name, "")
         name = given or self.fresh(_accumulator(node, self._summed(source)))
         if not given:
-            before.append(Line(name, Expr((self._filled(dims, "0.0"),))))
+            before.append(Line(name, Expr((self._filled(dims, 'float("-inf")' if neutral else "0.0"),))))
         if self._goes_on(node, source):
             self._into[source.name] = name
             pads = self.need(source.name, body).pads
@@ -144,7 +148,7 @@ class Emitter(Operators):
             return Value(name, dims, "f32", kept, home, Expr((name,)), named=True)
         alpha = self._rescale(node, body)
         target = Ref(alpha, Prec.ATOM, subscript(alpha.dims, dims)) if alpha else None
-        if source.kind is TileKind.DOT and self.facts.users[source.name] == 1:
+        if source.kind is TileKind.DOT and self.facts.users[source.name] == 1 and not neutral:
             pads = self.dot_pads(source, body)
             product = self.dot(source, body, name)
             if target:
@@ -153,11 +157,13 @@ class Emitter(Operators):
         else:
             value = self.f32(self.need(source.name, body))
             for dim in dims:
-                if node.loop in dim.axes:  # the last iteration's tail would stay in the sum
-                    value = self.forced(value, dim, 0.0)
+                if node.loop in dim.axes:  # the last iteration's tail would stay in the sum, or be the maximum
+                    value = self.forced(value, dim, neutral)
             pads = value.pads
             added = Ref(value, Prec.MUL)
-            if target:
+            if neutral:
+                body.items.append(Line(name, uses(larger(name, Ref(value)), body)))
+            elif target:
                 body.items.append(Line(name, uses(Expr((f"{name} * ", target, " + ", added)), body)))
             else:
                 body.items.append(Line(name, uses(Expr((Ref(value),)), body), "+="))
@@ -169,10 +175,10 @@ class Emitter(Operators):
         return self._summed(self.nodes[node.inputs[0]]) if node.kind is TileKind.ACCUM else node
 
     def _goes_on(self, node: Node, source: Node) -> bool:
-        """Is what the outer loop adds up a sum over an inner one, and used for nothing else? Then one accumulator goes
-        through both (a convolution's rows, columns and channels)."""
+        """Is what the outer loop adds up a sum over an inner one (or of maxima the largest), and used for nothing else?
+        Then one accumulator goes through both (a convolution's rows, columns and channels)."""
         relative = any(self._softmax.degrees.get(node.inputs[0], {}).values())
-        same = self.dims(node) == self.dims(source)
+        same = self.dims(node) == self.dims(source) and node.fn == source.fn
         return source.kind is TileKind.ACCUM and self.facts.users[source.name] == 1 and same and not relative
 
     def _filled(self, dims: Sequence[Dim], value: str) -> str:

@@ -51,7 +51,8 @@ def mask_of(exp: Node, nodes: Nodes) -> Node | None:
 
 
 def vanishing(mask: Node, nodes: Nodes) -> frozenset[str]:
-    """Values that add nothing to a sum, or to a maximum, in a tile in which the mask is 0 everywhere."""
+    """Values that add nothing to a sum, or to a row's maximum of logits, in a tile in which the mask is 0
+    everywhere."""
     found: set[str] = set()
     for node in nodes.values():
         below = [name in found for name in node.inputs]
@@ -60,9 +61,9 @@ def vanishing(mask: Node, nodes: Nodes) -> frozenset[str]:
                 gone = node.inputs[1] == mask.name or (below[0] and node.value == 0.0)
             case TileKind.MUL | TileKind.DOT:
                 gone = any(below)
-            case TileKind.EXP2 | TileKind.DIV | TileKind.SUM | TileKind.ACCUM:
+            case TileKind.EXP2 | TileKind.DIV | TileKind.SUM | TileKind.AMAX | TileKind.ACCUM:
                 gone = below[0]
-            case TileKind.ADD | TileKind.SUB:
+            case TileKind.ADD | TileKind.SUB | TileKind.MAX | TileKind.MIN:
                 gone = all(below)
             case _:
                 gone = False

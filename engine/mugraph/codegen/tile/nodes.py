@@ -32,8 +32,11 @@ class TileKind(StrEnum):
     EXP = "exp"  # becomes EXP2 or the graph is rejected (softmax.py); 2 ** (value * inputs[0]) where it has a value
     EXP2 = "exp2"  # 2 ** (value * inputs[0] - inputs[1]), inputs[1] a ROWMAX
     ROWMAX = "rowmax"  # running maximum of value * inputs[0] over `over`, through the iterations of `loop` if any
+    MAX = "max"
+    MIN = "min"  # of a graph's `-max(-a, -b)`
     UNARY = "unary"
     SUM = "sum"
+    AMAX = "amax"
     DOT = "dot"
     ACCUM = "accum"
     STORE = "store"
@@ -44,7 +47,7 @@ class Node:
     """One tile operator.
 
     axes: it varies along inside a tile, scalar ones (tile 1) included
-    over: SUM, DOT, ROWMAX: wide axes reduced
+    over: SUM, AMAX, DOT, ROWMAX: wide axes reduced
     loop: ACCUM, ROWMAX: the loop it closes
     rows, columns: MASK: as in the block graph, axes of size 1 included
     """
@@ -93,7 +96,7 @@ class _Builder:
         match op.kind:
             case Kind.ACCUM:
                 self._accum(op, node)
-            case Kind.SUM | Kind.DOT:
+            case Kind.SUM | Kind.AMAX | Kind.DOT:
                 self._reduce(op, node)
             case Kind.STORE:
                 self._store(op, node)
@@ -131,9 +134,10 @@ class _Builder:
         if loop in self.vary[value]:
             self._define(op.name, replace(node, axes=self.nodes[value].axes, loop=loop))
             return
-        # Nothing varies in this loop: all iterations add the same, as many times as the schedule's tile says.
+        # Nothing varies in this loop: all iterations add the same, as many times as the schedule's tile says, or have
+        # the same maximum.
         count = 1 if axis is None else math.ceil(axis.size / self.schedule.tile(loop, axis.size))
-        if count == 1:
+        if count == 1 or op.fn:
             self.alias[op.name] = value
             return
         factor = Node(self._fresh(f"{op.name}_count"), TileKind.CONST, value=float(count))
@@ -146,9 +150,9 @@ class _Builder:
         over = frozenset(axis for axis in op.over if axis in self.plan)
         for axis in sorted(over):
             if axis not in united:
-                raise Rejected(f"{op.name} sums over axis {axis}, which its operands do not have.")
+                raise Rejected(f"{op.name} reduces axis {axis}, which its operands do not have.")
             if self.plan[axis].role is Role.GRID:
-                raise Rejected(f"{op.name} sums over axis {axis}, which is partitioned over the grid.")
+                raise Rejected(f"{op.name} reduces axis {axis}, which is partitioned over the grid.")
         wide = frozenset(axis for axis in over if self.plan[axis].wide)
         # A loop axis of tile 1 is summed by its accumulator; it no longer belongs to the value's tile.
         axes = united - over
@@ -226,6 +230,8 @@ def _form(node: Node, args: list[Node], out: dict[str, Node]) -> Node | str:
         for one, other in ((0, 1), (1, 0)):
             if args[one].kind is TileKind.CONST and args[one].value == 1.0 and args[other].axes == node.axes:
                 return args[other].name
+    if node.kind is TileKind.MUL and (least := _least(node, out)):
+        return replace(node, kind=TileKind.MIN, inputs=least)
     if node.kind is TileKind.DIV and args[1].kind is TileKind.SQRT:
         root = Node(f"inv_{args[1].name}", TileKind.RSQRT, args[1].inputs, args[1].axes)
         out[root.name] = root  # two divisions by one root share it
@@ -250,6 +256,22 @@ def _negated(node: Node, out: dict[str, Node]) -> str:
     return ""
 
 
+def _least(node: Node, out: dict[str, Node]) -> tuple[str, str] | None:
+    """The operands of the minimum when `node` is -1 * max(-1 * a, -1 * b); a constant is negated as it is."""
+    inner = _negated(node, out)
+    if not inner or out[inner].kind is not TileKind.MAX:
+        return None
+    found: list[str] = []
+    for name in out[inner].inputs:
+        operand = out[name]
+        if operand.kind is TileKind.CONST:
+            negative = Node(f"neg_{name}", TileKind.CONST, value=-operand.value)
+            found.append(out.setdefault(negative.name, negative).name)
+        elif plain := _negated(operand, out):
+            found.append(plain)
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
 def _quotient(a: float, b: float) -> float:
     return a / b
 
@@ -260,6 +282,7 @@ _FOLD: Mapping[TileKind, Callable[..., float]] = {
     TileKind.DIV: _quotient,
     TileKind.SQRT: math.sqrt,
     TileKind.EXP: math.exp,
+    TileKind.MAX: max,
 }
 
 

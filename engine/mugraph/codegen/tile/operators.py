@@ -109,8 +109,8 @@ class Operators(ABC):
                 return self._load(node, region)
             case TileKind.CONST:
                 return self._constant(node, region, node.name)
-            case TileKind.SUM:
-                return self._sum(node, region)
+            case TileKind.SUM | TileKind.AMAX:
+                return self._reduced(node, region)
             case TileKind.KEEP:
                 return self._keep(node, region)
             case TileKind.MASK:
@@ -201,7 +201,8 @@ class Operators(ABC):
                 others = (self.facts.reduced[other] for i, other in enumerate(node.inputs) if i != at)
                 scaling = node.kind in (TileKind.MUL, TileKind.DIV)
                 reduced = frozenset[str]().union(*others) if scaling else frozenset[str]()
-                role = "scale" if scaling else "eps" if 0 < source.value < 0.01 else "offset"
+                limit = node.kind in (TileKind.MAX, TileKind.MIN)
+                role = "scale" if scaling else "limit" if limit else "eps" if 0 < source.value < 0.01 else "offset"
                 values.append(self._constant(source, region, name, reduced, role))
             else:
                 values.append(self.f32(self.need(name, region)))
@@ -225,6 +226,9 @@ class Operators(ABC):
                 expr = Expr(parts, Prec.MUL)
             case TileKind.SQRT | TileKind.RSQRT:
                 expr = Expr((f"tl.{node.kind.value}(", Ref(values[0]), ")"))
+            case TileKind.MAX | TileKind.MIN:
+                a, b = (Ref(value, index=i) for value, i in sorted(zip(values, index, strict=True), key=_is_constant))
+                expr = larger(a, b, least=node.kind is TileKind.MIN)
             case TileKind.UNARY:
                 expr = _unary(node, values[0])
             case _:
@@ -256,16 +260,25 @@ class Operators(ABC):
             return self.nodes[name].value
         return value.pads.get(dim, VALID)
 
-    def _sum(self, node: Node, region: Region) -> Value:
+    def _reduced(self, node: Node, region: Region) -> Value:
         value = self.need(node.inputs[0], region)
         over = [dim for dim in value.dims if node.over.intersection(dim.axes)]
-        if not over:  # only a scalar index is summed: its loop's accumulator does that
+        if not over:  # only a scalar index is reduced: its loop's accumulator does that
             return value
         value = self.f32(value)
         for dim in over:
-            value = self.forced(value, dim, 0.0)
+            value = self.forced(value, dim, 0.0 if node.kind is TileKind.SUM else -inf)
         pads = {dim: summed(pad) for dim, pad in value.pads.items() if dim not in over}
-        return self.define(self.value_name(node), self.dims(node), pads, region, self.reduction("tl.sum", value, over))
+        total = self._largest(value, over) if node.kind is TileKind.AMAX else self.reduction("tl.sum", value, over)
+        return self.define(self.value_name(node), self.dims(node), pads, region, total)
+
+    def _largest(self, value: Value, over: Sequence[Dim]) -> Expr:
+        """NaN where an element is NaN, as PyTorch's: `tl.max` alone would pass over it."""
+        value.named = True  # it is written three times
+        largest = self.reduction("tl.max", value, over)
+        is_nan = ("(", Ref(value), " != ", Ref(value), ").to(tl.int32)")
+        found = [text for part in largest.parts for text in (is_nan if isinstance(part, Ref) else (part,))]
+        return Expr(("tl.where(", *found, ' > 0, float("nan"), ', *largest.parts, ")"))
 
     def reduction(self, function: str, value: Value, over: Sequence[Dim]) -> Expr:
         """`function` over the given dimensions, innermost first."""
@@ -357,6 +370,16 @@ class Operators(ABC):
 def _harmless(pad: Pad | None) -> bool:
     """0 times it is 0."""
     return pad is None or (pad is not Unknown.ANY if isinstance(pad, Unknown) else isfinite(pad))
+
+
+def _is_constant(operand: tuple[Value, str]) -> bool:
+    return not operand[0].dtype
+
+
+def larger(a: str | Ref, b: str | Ref, *, least: bool = False) -> Expr:
+    """The larger of two (least: the smaller), NaN where one of them is, as PyTorch's."""
+    function = "minimum" if least else "maximum"
+    return Expr((f"tl.{function}(", a, ", ", b, ", propagate_nan=tl.PropagateNan.ALL)"))
 
 
 def _unary(node: Node, value: Value) -> Expr:

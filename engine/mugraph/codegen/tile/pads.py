@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from mugraph.codegen.tile.axes import Dim
@@ -36,6 +36,8 @@ def elementwise(kind: TileKind, fn: str, args: tuple[Pad, ...]) -> Pad:
             return _product(*args)
         case TileKind.DIV:
             return _quotient(*args)
+        case TileKind.MAX | TileKind.MIN:
+            return _one_of(max if kind is TileKind.MAX else min, *args)
         case TileKind.SQRT:
             return ANY if isinstance(args[0], Unknown) or args[0] < 0 else math.sqrt(args[0])
         case TileKind.RSQRT:
@@ -51,7 +53,7 @@ def elementwise(kind: TileKind, fn: str, args: tuple[Pad, ...]) -> Pad:
 
 
 def summed(*factors: Pad) -> Pad:
-    """Along a dimension that stays while others are summed: of SUM and ACCUM (one factor), of DOT (both)."""
+    """Along a dimension that stays while others are reduced: of SUM, AMAX and ACCUM (one factor), of DOT (both)."""
     pad = factors[0] if len(factors) == 1 else _product(*factors)
     if pad == 0.0 or pad is ANY:
         return pad
@@ -68,6 +70,12 @@ def _sum(kind: TileKind, a: Pad, b: Pad) -> Pad:
         return ANY if math.isnan(result) else result
     if a == -math.inf and _finite(b):
         return -math.inf
+    return FINITE if _finite(a) and _finite(b) else ANY
+
+
+def _one_of(choose: Callable[[float, float], float], a: Pad, b: Pad) -> Pad:
+    if not isinstance(a, Unknown) and not isinstance(b, Unknown):
+        return choose(a, b)
     return FINITE if _finite(a) and _finite(b) else ANY
 
 

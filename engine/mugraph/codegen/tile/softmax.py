@@ -110,7 +110,7 @@ def _degrees(exp: Node, nodes: Nodes, unfinished: bool) -> dict[str, float]:
             case TileKind.STORE if unfinished:
                 degree[node.name] = below[0]
                 continue
-            case TileKind.ACCUM:
+            case TileKind.ACCUM if not node.fn:
                 degree[node.name] = below[0]
                 if below[0] < 0:
                     raise Rejected(f"{node.name} accumulates a reciprocal of {exp.name}, which may overflow.")

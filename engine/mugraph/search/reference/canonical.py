@@ -13,7 +13,7 @@ from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.placement import placement, varying
 
-_COMMUTATIVE = frozenset({Kind.ADD, Kind.MUL, Kind.DOT})
+_COMMUTATIVE = frozenset({Kind.ADD, Kind.MUL, Kind.MAX, Kind.DOT})
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class Unpruned(Saturation):
 
 class _AnySite(Sites):
     def marks(self, x: NF) -> Marks:
-        return Marks(1, 1, 1)
+        return Marks(1, 1, 1, 1)
 
 
 class _NoDistance(Remaining):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import LARGEST, Kind
 from mugraph.search.abstract import NF
 from mugraph.search.frame import Frame, abstract
 
@@ -49,7 +49,12 @@ class Operators:
         self.unary += [OperatorType(Kind.SUM, "", *reduction) for reduction in reductions]
         for axis, slot in frame.loop_slot.items():
             self.unary.append(OperatorType(Kind.ACCUM, "", (axis,), (slot,), frame.primes[slot]))
+        if Kind.AMAX in kinds:
+            self.unary += [OperatorType(Kind.AMAX, "", *reduction) for reduction in reductions]
+            for axis, slot in frame.loop_slot.items():
+                self.unary.append(OperatorType(Kind.ACCUM, LARGEST, (axis,), (slot,), frame.primes[slot]))
         self.binary = [OperatorType(kind) for kind in (Kind.ADD, Kind.MUL, Kind.DIV)]
+        self.binary += [OperatorType(Kind.MAX)] * (Kind.MAX in kinds)
         self.binary.append(OperatorType(Kind.DIV, reverse=True))
         self.binary += [OperatorType(Kind.DOT, "", *reduction) for reduction in reductions]
         # An outer product by element-wise operators, and a product of matrix and vector as one operator, exist where
@@ -81,7 +86,7 @@ class Operators:
         match kind.kind:
             case Kind.ACCUM:
                 return mask & ~summed, after | summed
-            case Kind.ADD | Kind.MUL | Kind.DIV:
+            case Kind.ADD | Kind.MUL | Kind.DIV | Kind.MAX:
                 tile = tiles[0] | tiles[1]
                 return (mask, after) if tile in tiles or tile in self._shapes else None
             case Kind.DOT if _one_holds_the_other(*tiles) and not self._vectors:
