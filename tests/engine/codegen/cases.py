@@ -8,6 +8,7 @@ from mugraph.codegen.resize import reduced
 from mugraph.ir.block import BlockGraph, Schedule
 
 import tests.engine.codegen.graphs as g
+import tests.engine.codegen.graphs_maxima as gm
 
 Case = tuple[BlockGraph, Schedule]
 
@@ -112,6 +113,16 @@ def _cases() -> dict[str, Case]:
         ),
         "convolution_f32": (g.convolution(1, 16, 16, 4, 18, dtype="f32", loops="r s"), _grid(*pixels, r=1, s=1)),
         "broadcast_load": (g.broadcast_load(4, 50), _grid(("m", 2))),
+        "scaled_linear": (gm.scaled_linear(16, 200, 80), n64h64),
+        "scaled_linear_1_row": (gm.scaled_linear(1, 64, 64, dtype="bf16"), _grid(("n", 32), h=32)),
+        "scaled_linear_tile_1": (gm.scaled_linear(4, 12, 32), _grid(("n", 32), h=1)),
+        "scaled_linear_one_iteration": (gm.scaled_linear(16, 60, 64), _grid(("n", 32), h=64)),
+        "maxout": (gm.maxout(20, 72, 48), _grid(("n", 32), ("m", 16), h=32)),
+        "tile_max": (gm.tile_max(6, 100), _grid(("m", 2), h=32)),
+        "tile_max_rows_alone": (gm.tile_max(3, 100), _grid(("m", 1), h=16)),
+        "holes": (gm.holes(8, 100), _grid(("m", 4), h=32)),
+        "holes_whole": (gm.holes(8, 100), _grid(("m", 1), h=128)),
+        "value_range": (gm.value_range(6, 50), _grid(("m", 2))),
     }
     for name in (
         "rms_norm_linear", "rms_norm_linear_2_rows", "rms_norm_linear_tail", "gated_mlp_tail", "lora_rank_8_tail",
@@ -145,6 +156,7 @@ REAL_SIZES: dict[str, Case] = {
         g.convolution(8, 128, 128, 28, 28),
         _grid(("q", 32), ("p", 1), ("o", 64), ("n", 1), swap=True, r=1, s=1, c=64),
     ),
+    "scaled_linear": (gm.scaled_linear(64, 4100, 512), _grid(("n", 64), h=64)),
     "batched_f32": (g.batched(8, 100, 1000, 520, dtype="f32"), _grid(("n", 64), ("m", 32), ("b", 1), k=64)),
 }
 """Sizes as they occur; the interpreter sees them reduced, the compiler as they are."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from mugraph.ir.block import BlockGraph, Loop
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import LARGEST, Kind, Op
 from mugraph.ir.tensors import Dims, DType, Tensor, contiguous_strides
 from mugraph.ir.windows import Window
 
@@ -79,8 +79,12 @@ class Graph:
     def dot(self, name: str, a: str, b: str, over: str) -> str:
         return self._reduce(Kind.DOT, name, (a, b), over)
 
-    def accum(self, name: str, a: str, loop: str) -> str:
-        return self._add(Op(name, Kind.ACCUM, (a,), self.axes[a], over=(loop,)))
+    def amax(self, name: str, a: str, over: str) -> str:
+        return self._reduce(Kind.AMAX, name, (a,), over)
+
+    def accum(self, name: str, a: str, loop: str, *, largest: bool = False) -> str:
+        fn = LARGEST if largest else ""
+        return self._add(Op(name, Kind.ACCUM, (a,), self.axes[a], over=(loop,), fn=fn))
 
     def store(self, value: str, tensor: str, dims: str | Dims, *, dtype: DType | None = None) -> None:
         self.outputs.append(self._tensor(tensor, _dims(dims), None, dtype))

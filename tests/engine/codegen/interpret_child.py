@@ -66,6 +66,8 @@ def run(name: str, case: Case, folder: Path) -> dict[str, Any]:
         if tensor.name == "mask":  # an attention mask: the first tile of a row may be empty
             given[0, :64] = float("-inf")
             given[3, 10:] = float("-inf")
+        if tensor.name == "holes":  # each in rows of its own, the last rows without
+            given[0, 5], given[1, -1], given[2, 7], given[3] = float("nan"), float("inf"), float("-inf"), float("-inf")
         arguments.append(given)
         arrays[tensor.name] = given.double().numpy()
     before = [argument.clone() for argument in arguments]
@@ -79,9 +81,11 @@ def run(name: str, case: Case, folder: Path) -> dict[str, Any]:
         want, got = expected[tensor.name], result.double().numpy()
         assert got.shape == want.shape, (tensor.name, got.shape, want.shape)
         assert result.dtype == DTYPE[tensor.dtype]
-        difference = float(np.abs(got - want).max() / np.abs(want).max())
+        same = (got == want) | (np.isnan(got) & np.isnan(want))
+        with np.errstate(invalid="ignore"):
+            difference = float(np.where(same, 0.0, np.abs(got - want)).max() / np.abs(want[np.isfinite(want)]).max())
         error = max(error, difference) if np.isfinite(difference) else float("inf")
-    unchanged = all(torch.equal(a, b) for a, b in zip(before, arguments, strict=True))
+    unchanged = all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(before, arguments, strict=True))
     return {"error": error, "seconds": seconds, "inputs_unchanged": unchanged}
 
 

@@ -7,7 +7,7 @@ from math import erf
 
 import numpy as np
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import REDUCING, Kind, Op
 from mugraph.ir.tensors import Sizes, Tensor
 from numpy.typing import NDArray
 
@@ -73,6 +73,10 @@ def reference(block: BlockGraph, inputs: Mapping[str, Array]) -> dict[str, Array
                 return np.exp(args[0] - args[0].max(axis=row, keepdims=True))
             case Kind.UNARY:
                 return _UNARY[op.fn](args[0])
+            case Kind.MAX:
+                return np.maximum(args[0], args[1])
+            case Kind.AMAX:
+                return args[0].max(axis=tuple(axes.index(a) for a in op.over))
             case Kind.SUM:
                 return args[0].sum(axis=tuple(axes.index(a) for a in op.over))
             case Kind.DOT:
@@ -97,7 +101,7 @@ def reference(block: BlockGraph, inputs: Mapping[str, Array]) -> dict[str, Array
             tensor = block.tensor(op.tensor)
             outputs[op.tensor] = aligned(op.inputs[0], list(tensor.axes)).reshape(tensor.shape(block.sizes))
         else:
-            gone = op.over if op.kind in (Kind.SUM, Kind.DOT) else ()
+            gone = op.over if op.kind in REDUCING else ()
             axes = tuple(a for a in order if any(a in values[i][0] for i in op.inputs) and a not in gone)
             values[op.name] = (axes, apply(op))
     return outputs

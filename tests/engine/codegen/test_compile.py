@@ -22,7 +22,7 @@ COMPILED = {
             "rms_norm_linear_1_row", "rms_norm_linear_bf16", "rms_norm_linear_f32", "rms_norm_linear_small_tiles",
             "lora_rank_8_tail_swapped", "ntrans_tail", "attention_mask", "attention_1_query",
             "attention_normed_swapped", "softmax_two_passes", "gemm_chain_tails_swapped", "mixed_types",
-            "tile_sum", "activations",
+            "tile_sum", "activations", "maxout", "tile_max", "holes", "value_range",
         )
     },
 }  # fmt: skip

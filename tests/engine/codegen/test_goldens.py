@@ -17,6 +17,7 @@ SHOWN = {
     "lora": CASES["lora_rank_8_tail"],
     "grouped_attention": CASES["grouped_attention_rows_tiled"],
     "attention_mask": CASES["attention_mask"],
+    "scaled_linear": CASES["scaled_linear"],
     "causal_last_keys": CASES["causal_last_keys"],
 }
 

@@ -12,7 +12,7 @@ from math import ceil, erf
 
 import numpy as np
 from mugraph.ir.block import BlockGraph, Loop, Schedule
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import REDUCING, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from numpy.typing import NDArray
@@ -53,6 +53,10 @@ def apply(op: Op, axes: list[str], arrays: list[Array]) -> Array:
             return np.exp(arrays[0])
         case Kind.UNARY:
             return FUNCTIONS[op.fn](arrays[0])
+        case Kind.MAX:
+            return np.maximum(arrays[0], arrays[1])
+        case Kind.AMAX:
+            return arrays[0].max(axis=over, keepdims=True)
         case Kind.SUM:
             return arrays[0].sum(axis=over, keepdims=True)
         case Kind.DOT:
@@ -127,7 +131,8 @@ def evaluate_block(block: BlockGraph, schedule: Schedule, inputs: Mapping[str, A
                     raise ContractBroken(f"{op.name} is used inside of its loop over {axis}")
                 outer = {a: i for a, i in iteration.items() if a in around[axis]}
                 steps = ceil(block.sizes[axis] / schedule.loops[axis])
-                return sum(value(op.inputs[0], {**outer, axis: i}) for i in range(steps))
+                parts = [value(op.inputs[0], {**outer, axis: i}) for i in range(steps)]
+                return np.maximum.reduce(parts) if op.fn else sum(parts)
             return apply(op, axes, [value(i, iteration) for i in op.inputs])
 
         target = tuple(cuts.get(axis, slice(None)) if axis in store.axes else slice(None) for axis in axes)
@@ -159,7 +164,7 @@ def check_axes(block: BlockGraph) -> None:
         inputs = [known[i] for i in op.inputs]
         if op.kind is Kind.LOAD:
             expected = set(block.tensor(op.tensor).axes)
-        elif op.kind in (Kind.SUM, Kind.DOT):
+        elif op.kind in REDUCING:
             expected = set().union(*inputs) - set(op.over)
         else:
             expected = set().union(*inputs)

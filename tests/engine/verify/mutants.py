@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import LARGEST, REDUCING, Kind, Op
 
 
 def mutants(block: BlockGraph) -> Iterator[tuple[str, BlockGraph]]:
@@ -35,7 +35,13 @@ def _in_place(block: BlockGraph, op: Op) -> Iterator[tuple[str, list[Op]]]:
             yield "negate the constant", [replace(op, value=-op.value)]
         case Kind.UNARY:
             yield "another function in", [replace(op, fn="sigmoid")]
-        case Kind.SUM | Kind.DOT:
+        case Kind.MAX:
+            yield "add in place of", [replace(op, kind=Kind.ADD)]
+        case Kind.ACCUM:
+            yield "add up in" if op.fn else "keep the largest in", [replace(op, fn="" if op.fn else LARGEST)]
+        case Kind.SUM | Kind.AMAX | Kind.DOT:
+            if op.kind is Kind.AMAX:
+                yield "sum in place of", [replace(op, kind=Kind.SUM)]
             for axis in block.sizes:
                 if axis not in op.over:
                     yield f"reduce {axis} in", [replace(op, over=(axis,))]
@@ -88,7 +94,7 @@ def retyped(ops: list[Op], block: BlockGraph) -> tuple[Op, ...]:
             here = frozenset(block.tensor(op.tensor).axes)
         else:
             here = frozenset[str]().union(*(axes.get(name, frozenset()) for name in op.inputs))
-            if op.kind in (Kind.SUM, Kind.DOT):
+            if op.kind in REDUCING:
                 here = here.difference(op.over)
         axes[op.name] = here
         result.append(replace(op, axes=tuple(sorted(here))))

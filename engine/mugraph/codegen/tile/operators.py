@@ -220,6 +220,8 @@ class Operators(ABC):
             case TileKind.DIV if values[1].dtype and len(values[1].dims) < len(dims):
                 a, b = values
                 expr = Expr((Ref(a, Prec.MUL, index[0]), " * (1.0 / ", Ref(b, Prec.ATOM), f"){index[1]}"), Prec.MUL)
+            case TileKind.MUL if (negated := self._negated(node)) is not None:
+                expr = Expr(("-", Ref(values[negated], Prec.ATOM, index[negated])), Prec.MUL)
             case TileKind.MUL | TileKind.DIV:
                 a, b = values
                 parts = (Ref(a, Prec.MUL, index[0]), _SYMBOL[node.kind], Ref(b, Prec.ATOM, index[1]))
@@ -235,6 +237,12 @@ class Operators(ABC):
                 raise Rejected(f"{node.name} has no text in Triton.")
         pads = self.pads(node, values)
         return self.define(self.value_name(node), dims, pads, region, expr)
+
+    def _negated(self, node: Node) -> int | None:
+        """The position of y where the product is -1 * y."""
+        factors = [self.nodes[name] for name in node.inputs]
+        minus = [factor.kind is TileKind.CONST and factor.value == -1.0 for factor in factors]
+        return minus.index(False) if any(minus) and not all(minus) else None
 
     def _keep(self, node: Node, region: Region) -> Value:
         value = self.f32(self.need(node.inputs[0], region))
