@@ -144,6 +144,11 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
             assert op.over
             values[op.name] = einsum(op.inputs, op.axes)
             continue
+        if op.kind is Kind.AMAX:
+            have, tensor = values[op.inputs[0]]
+            kept = "".join(axis for axis in have if axis not in {letter[a] for a in op.over})
+            values[op.name] = kept, tensor.amax([have.index(letter[a]) for a in op.over])
+            continue
         assert not op.over
         args = [spread(name, op.axes) for name in op.inputs]
         match op.kind:
@@ -157,6 +162,8 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
                 result = args[0].sqrt()
             case Kind.EXP:
                 result = args[0].exp()
+            case Kind.MAX:
+                result = torch.maximum(args[0], args[1])
             case Kind.UNARY:
                 function = UNARY[op.fn]
                 call: Any = torch

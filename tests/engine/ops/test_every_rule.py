@@ -97,6 +97,42 @@ def inplace_option(rng: Rng) -> Drawn:
     return drawn(T(shape(rng)), **some(rng, inplace=False))
 
 
+def two_tensors(rng: Rng) -> Drawn:
+    of = shape(rng)
+    return drawn(T(of), T(broadcast(rng, of)))
+
+
+def largest(rng: Rng) -> Drawn:
+    of = shape(rng)
+    dims = sorted({rng.randrange(len(of)) for _ in range(2)})
+    return drawn(T(of), rng.choice((dims, dims[0], dims[-1] - len(of))), **some(rng, keepdim=rng.random() < 0.5))
+
+
+def largest_or_larger(rng: Rng) -> Drawn:
+    """Along a dimension there are two results: test_lowering.py."""
+    return two_tensors(rng) if rng.random() < 0.5 else drawn(T(shape(rng)))
+
+
+def limits(*names: str) -> Callable[[Rng], Drawn]:
+    def draw(rng: Rng) -> Drawn:
+        of = shape(rng)
+        tensors = rng.random() < 0.4
+        given = {name: T(broadcast(rng, of)) if tensors else number(rng) for name in names}
+        if len(names) > 1 and rng.random() < 0.5:
+            del given[rng.choice(names)]
+        return drawn(T(of), **given)
+
+    return draw
+
+
+def hardtanh(rng: Rng) -> Drawn:
+    return drawn(T(shape(rng)), **some(rng, min_val=-0.5, max_val=rng.choice((0.25, 2.0)), inplace=False))
+
+
+def leaky_relu(rng: Rng) -> Drawn:
+    return drawn(T(shape(rng)), **some(rng, negative_slope=rng.choice((0.0, 0.2, 1.0)), inplace=False))
+
+
 def gelu(rng: Rng) -> Drawn:
     return drawn(T(shape(rng)), **some(rng, approximate=rng.choice(("none", "tanh"))))
 
@@ -475,6 +511,10 @@ FAMILIES: dict[str, Callable[[Rng], Drawn]] = {
     **dict.fromkeys(["mul", "rmul", "imul", "multiply"], binary),
     **dict.fromkeys(["truediv", "true_divide", "itruediv", "rtruediv", "rdiv", "idiv"], quotient),
     **dict.fromkeys(["div", "divide"], quotient_option),
+    "maximum": two_tensors, "minimum": two_tensors, "max": largest_or_larger, "min": largest_or_larger,
+    "amax": largest, "amin": largest, "clamp": limits("min", "max"), "clip": limits("min", "max"),
+    "clamp_min": limits("min"), "clamp_max": limits("max"), "hardtanh": hardtanh, "leaky_relu": leaky_relu,
+    **dict.fromkeys(["relu6", "hardsigmoid", "hardswish"], inplace_option),
     "pow": power, "addcmul": three, "addcdiv": three, "lerp": lerp, "silu": inplace_option, "gelu": gelu,
     "dropout": dropout, "dropout1d": dropout, "dropout2d": dropout, "alpha_dropout": plain_dropout,
     "matmul": product, "rmatmul": reflected_product, "mm": matrices, "bmm": batches, "mv": matrix_vector,
@@ -505,6 +545,8 @@ BY_TARGET = {
     "Tensor.__rsub__": binary,
     "torch.nn.functional.gelu": gelu,
     "torch.nn.functional.relu": inplace_option,
+    "torch.nn.functional.hardtanh_": unary,
+    "torch.nn.functional.leaky_relu_": unary,
     "Tensor.broadcast_to": broadcast_to,
 }
 UNTESTABLE = {"Tensor.double", "Tensor.cuda"}

@@ -99,6 +99,19 @@ CASES: dict[str, Case] = {
     "tanh": (lambda x: torch.tanh(x), {"x": X}),
     "gelu": (lambda x: F.gelu(x), {"x": X}),
     "gelu tanh": (lambda x: F.gelu(x, approximate="tanh"), {"x": X}),
+    "maximum": (lambda x, y: torch.maximum(x, y) + torch.minimum(x, y) * 2, {"x": X, "y": Y}),
+    "maximum of broadcasts": (lambda x, v: torch.max(x, v) * torch.min(v, x), {"x": X, "v": V}),
+    "amax": (lambda x: x.amax((0, 2)) - x.amin((0, 2)), {"x": B3}),
+    "max of all": (lambda x: x.max() - x.min(), {"x": X}),
+    "max along": (lambda x: x.max(-1).values + torch.min(x, 1)[0] * 2, {"x": X}),
+    "max along keepdim": (lambda x: x - x.max(dim=1, keepdim=True)[0] * 0.5, {"x": X}),
+    "amax of a broadcast": (lambda x: x.expand(5, 4, 6).amax((0, 1)) * 2, {"x": X}),
+    "clamp": (lambda x: x.clamp(-0.5, 1.0) + torch.clamp(x, min=0.25) * 2 + x.clamp_max(0.1), {"x": X}),
+    "clamp by tensors": (lambda x, y: torch.clamp(x, min=y) + torch.clip(x, y, y + 1), {"x": X, "y": Y}),
+    "clamp between the wrong way": (lambda x: x.clamp(1.0, -0.5) * 2, {"x": X}),
+    "hard activations": (lambda x: F.relu6(4 * x) + F.hardtanh(x) + F.hardswish(x) + F.leaky_relu(x), {"x": X}),
+    "relu squared": (lambda x: F.relu(x).square(), {"x": X}),
+    "safe softmax": (lambda x: (x - x.amax(-1, keepdim=True)).softmax(-1), {"x": B3}),
     "dropout": (lambda x: F.dropout(x, 0.5, False) * 2, {"x": X}),
     "sum": (lambda x: x.sum(), {"x": X}),
     "sum dim": (lambda x: x.sum(-1), {"x": B3}),
@@ -362,7 +375,55 @@ def test_normalize_in_half_precision_has_no_epsilon() -> None:
     program = lower_region(record(lambda x: F.normalize(x, dim=-1), {"x": zeros})).program
     assert [op.kind for op in program.compute_ops] == [Kind.MUL, Kind.SUM, Kind.SQRT, Kind.DIV]
     wider = lower_region(record(lambda x: F.normalize(x, dim=-1), {"x": zeros.bfloat16()})).program
-    assert any(op.fn == "relu" for op in wider.ops)
+    assert any(op.kind is Kind.MAX for op in wider.ops)
+
+
+@pytest.mark.parametrize(
+    "shifted",
+    [
+        lambda x: x - x.amax(-1, keepdim=True),
+        lambda x: (x - x.max(dim=-1, keepdim=True)[0]) * 0.5,
+        lambda x: (x * 0.5 + 1.0) - (x * 0.5 + 1.0).max(-1, keepdim=True).values,
+        lambda x: x.tril() + x.triu(1) - x.amax(),  # of all rows
+    ],
+)
+def test_a_maximum_that_no_output_depends_on_is_left_to_the_kernel(shifted: Callable[..., torch.Tensor]) -> None:
+    def softmax(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        e = torch.exp(shifted(x))
+        return (e @ v) / e.sum(-1, keepdim=True)
+
+    program = check(softmax, {"x": X, "v": randn(6, 5)}).program
+    assert not any(op.kind is Kind.AMAX for op in program.ops)
+    assert any(op.kind is Kind.EXP for op in program.ops)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: torch.exp(x - x.amax(-1, keepdim=True)) @ y.T,
+        lambda x, y: (e := torch.exp(x - x.amax(-1, keepdim=True))) / (e.sum(-1, keepdim=True) + 1.0),
+        lambda x, y: (e := torch.exp(x - x.amax(-1, keepdim=True))) / e.sum(0, keepdim=True),
+        lambda x, y: (e := torch.exp(s := x - x.amax(-1, keepdim=True))) / e.sum(-1, keepdim=True) * s,
+        lambda x, y: (e := torch.exp(x - y.amax(0, keepdim=True))) / e.sum(-1, keepdim=True),
+    ],
+)
+def test_a_maximum_that_an_output_depends_on_stays(function: Callable[..., torch.Tensor]) -> None:
+    """No quotient; something added to the sum; the sum along other rows; the difference itself; other rows' maximum."""
+    program = check(function, {"x": X, "y": Y}).program
+    assert any(op.kind is Kind.AMAX for op in program.ops)
+
+
+def test_the_maximum_of_what_a_mask_leaves_is_that_of_a_softmax_alone() -> None:
+    def causal(x: torch.Tensor, softmax: bool) -> torch.Tensor:
+        hidden = torch.ones(5, 5, dtype=torch.bool).tril().logical_not()
+        s = x.masked_fill(hidden, float("-inf"))
+        top = s.amax(-1, keepdim=True)
+        e = torch.exp(s - top)
+        return e / e.sum(-1, keepdim=True) if softmax else x * top
+
+    check(lambda x: causal(x, True), {"x": randn(5, 5)})
+    with pytest.raises(NotLowerable, match="a mask hides"):
+        lower_region(record(lambda x: causal(x, False), {"x": randn(5, 5)}))
 
 
 PROMOTIONS: dict[str, tuple[Callable[..., torch.Tensor], str, str]] = {
