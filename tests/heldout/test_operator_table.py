@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from mugraph.events import Done, FileResult, RegionResult
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import REDUCING, Kind
 from mugraph.pipeline import Options, run
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -56,6 +56,10 @@ TABLE = {
     "tanh": Row("torch.tanh(x)", Kind.UNARY, "tanh"),
     "gelu": Row("F.gelu(x)", Kind.UNARY, "gelu"),
     "gelu_tanh": Row('F.gelu(x, approximate="tanh")', Kind.UNARY, "gelu_tanh"),
+    "maximum": Row("torch.maximum(x, y)", Kind.MAX),
+    "minimum": Row("torch.min(x, y * 0.5)", Kind.MAX),
+    "clamp": Row("x.clamp(-0.75, 1.25)", Kind.MAX),
+    "amax": Row("x - y.amax(-1, keepdim=True)", Kind.AMAX, threads=False),
     "sum": Row("x + y.sum(-1, keepdim=True)", Kind.SUM, threads=False),
     "mean": Row("x - y.mean(-1, keepdim=True)", Kind.SUM, threads=False),
     "matmul": Row("(x @ y.T) @ y * 0.1", Kind.DOT, threads=False),
@@ -119,7 +123,7 @@ def test_kernel_level(tmp_path: Path) -> None:
         calls = [kernel.call for kernel in kernels if isinstance(kernel, LibraryKernel)]
         assert any("cumsum" in call for call in calls), name
         assert len(kernels) > 2, name
-        reduces = TABLE[name].kind in (Kind.SUM, Kind.DOT, Kind.EXP)
+        reduces = TABLE[name].kind in (*REDUCING, Kind.EXP)
         assert reduces or len(calls) > 1, name
     check_edit(path, path.read_bytes(), result)
     check_kernels(path, path.read_bytes(), result)
