@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import LARGEST, REDUCING, Kind, Op
 from mugraph.trace.region import LaxPiece, Range
 
-_REDUCTIONS = frozenset({Kind.SUM, Kind.DOT, Kind.ACCUM})
+_REDUCTIONS = frozenset({*REDUCING, Kind.ACCUM})
 _UNMOVED = (Kind.LOAD, Kind.CONST, Kind.STORE)
 
 
@@ -109,8 +109,8 @@ def _values(ops: Sequence[Op], handed: Mapping[str, _Value]) -> dict[str, _Value
 
 
 def _continues(op: Op, values: Mapping[str, _Value], written: Mapping[str, frozenset[str]]) -> bool:
-    """Whether it sums what a reduction has left unfinished."""
-    if op.kind not in (Kind.SUM, Kind.ACCUM):
+    """Whether it reduces what a reduction has left unfinished."""
+    if op.kind not in (Kind.SUM, Kind.AMAX, Kind.ACCUM):
         return False
     before = values[op.inputs[0]].op
     return before.kind in _REDUCTIONS or (before.kind is Kind.LOAD and before.tensor in written)
@@ -124,9 +124,10 @@ def _closest(value: _Value, source: Sequence[_Value]) -> frozenset[str]:
 
 
 def _alike(op: Op, other: Op) -> bool:
-    """A loop's accumulator is part of a sum or of a product, whichever the loop cuts."""
+    """A loop's accumulator is part of a sum, of a product or of a maximum, whichever the loop cuts."""
     if op.kind in _REDUCTIONS and other.kind in _REDUCTIONS:
-        return op.kind in (Kind.ACCUM, other.kind)
+        joins = op.kind is Kind.ACCUM and (op.fn == LARGEST) == (other.kind is Kind.AMAX)
+        return joins or op.kind is other.kind
     return (op.kind, op.fn) == (other.kind, other.fn)
 
 
