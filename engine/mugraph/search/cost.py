@@ -17,7 +17,7 @@ from math import ceil, prod
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.library import LibraryCall
 from mugraph.ir.library_convolution import ConvolutionCall
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
 from mugraph.ir.tensors import ITEMSIZE
@@ -204,11 +204,18 @@ def estimate_library_us(program: TensorProgram, target: Target) -> float:
         operands = [ops[i] for i in op.inputs]
         if op.kind in (Kind.ADD, Kind.MUL, Kind.DIV) and any(i.kind is Kind.CONST for i in operands):
             continue
-        moved = sum(_elements(program, i.axes) for i in {o.name: o for o in operands}.values())
+        moved = sum(_held(program, i) for i in {o.name: o for o in operands}.values())
         moved += _elements(program, op.axes)
         flops = 2.0 * _elements(program, (*op.axes, *op.over)) if op.kind is Kind.DOT else 0.0
         total += max(moved * width / target.bandwidth, flops / target.flops) + target.launch_us
     return total
+
+
+def _held(program: TensorProgram, op: Op) -> int:
+    """Elements of a value as it lies in memory: a window reads some of them several times."""
+    if op.kind is Kind.LOAD:
+        return prod(program.tensor(op.tensor).shape(program.sizes))
+    return _elements(program, op.axes)
 
 
 def _elements(program: TensorProgram, axes: tuple[str, ...]) -> int:

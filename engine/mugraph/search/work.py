@@ -85,7 +85,7 @@ def _iterations(shape: Shape, schedule: Schedule) -> tuple[float, float]:
 def _memory(found: Work, shape: Shape, schedule: Schedule, op: Op, blocks: int, per_thread: float) -> None:
     width = shape.itemsize[op.tensor]
     trips = shape.trips(schedule, op)
-    whole = width * prod(shape.sizes[axis] for axis in op.axes)
+    whole = width * prod(shape.block.tensor(op.tensor).shape(shape.sizes))
     tile = width * prod(min(schedule.tile(axis, shape.sizes[axis]), shape.sizes[axis]) for axis in op.axes)
     found.unique += whole
     # Each element is stored once, also where several blocks have it.

@@ -60,8 +60,25 @@ def joins_well(program: TensorProgram, *, crowded: bool) -> bool:
     crowded: the program is part of a larger region, where a join has to pay; a region that is one unit as a whole (a
     chain of two products) gets the benefit of the doubt.
     """
+    if _goes_beyond_windows(program):
+        return False
     tile = _CROWDED_TILE if crowded else _TILE
     return all(_pays(program, op, tile, crowded) for op in program.ops if op.kind is Kind.DOT)
+
+
+def _goes_beyond_windows(program: TensorProgram) -> bool:
+    """Is a product of a windowed tensor (a convolution) reduced again, or part of a root? Its whole map would have to
+    be in one block; and verification, which draws the arguments of roots row by row, cannot where rows overlap."""
+    windowed = {tensor.name for tensor in program.tensors if tensor.windows}
+    below: set[str] = set()
+    for op in program.ops:
+        if any(name in below for name in op.inputs):
+            if op.over or op.kind is Kind.SQRT:
+                return True
+            below.add(op.name)
+        elif op.over and any(program.op(name).tensor in windowed for name in op.inputs):
+            below.add(op.name)
+    return False
 
 
 def _pays(program: TensorProgram, product: Op, tile: int, crowded: bool) -> bool:
@@ -105,5 +122,5 @@ def _loaded_bytes(program: TensorProgram, product: Op) -> int:
     total = 0
     for tensor in program.tensors:
         if any(op.kind is Kind.LOAD and op.tensor == tensor.name and op.name in above for op in program.ops):
-            total += prod(program.sizes[axis] for axis in tensor.axes) * ITEMSIZE[tensor.dtype]
+            total += prod(tensor.shape(program.sizes)) * ITEMSIZE[tensor.dtype]
     return total

@@ -99,6 +99,14 @@ def lower_region(region: Region) -> Lowered:
 def load(tensor: torch.Tensor, layout: Tensor, sizes: Mapping[str, int]) -> torch.Tensor:
     """The tensor with one dimension per axis, in the order of `layout.axes`."""
     assert layout.shape(sizes) == tuple(tensor.shape)
+    for window in layout.windows:  # a dimension of places becomes positions and taps, zero where there is no place
+        positions, taps = (prod(sizes[axis] for axis in part) for part in window.split(layout.dims[window.dim]))
+        pads = [0] * (2 * tensor.dim())
+        behind = 2 * (tensor.dim() - 1 - window.dim)
+        pads[behind : behind + 2] = [window.pad, max(0, -window.rest)]
+        tensor = torch.nn.functional.pad(tensor, pads)
+        places = torch.arange(positions)[:, None] * window.stride + torch.arange(taps) * window.dilation
+        tensor = tensor.index_select(window.dim, places.flatten())
     return tensor.reshape([sizes[axis] for axis in layout.axes])
 
 
