@@ -104,13 +104,13 @@ def lower(
     block = with_loads(block, handed)
     plan = plan_axes(block, schedule)
     nodes = absolute(with_keeps(tile_nodes(block, schedule, plan)), plan, handed)
-    dims = tile_dims(nodes, plan)
+    dims = tile_dims(block, nodes, plan)
     sides = {d for n in nodes.values() if n.kind is TileKind.DOT for d in _sides(n.name, nodes, plan, dims)}
     plan = widen(plan, [dim for dim in dims if dim in sides])
     nodes = absolute(
         with_keeps(tile_nodes(block, schedule, plan)), plan, handed
     )  # a loop may have become one iteration
-    dims = tile_dims(nodes, plan)
+    dims = tile_dims(block, nodes, plan)
     order = _order(block, nodes, plan, dims, schedule.swap)
     softmax = safe_softmax(nodes, plan, varying(nodes, plan), unfinished=unfinished)
     block, softmax, left = with_maxima(block, softmax, {tensor.name for tensor in handed.maxima})

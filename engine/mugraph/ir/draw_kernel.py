@@ -25,6 +25,7 @@ from mugraph.ir.draw_parts import (
 from mugraph.ir.draw_words import constants, grid_words, launch_words, loop_words, symbol, tile_shape
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.ops import Kind
+from mugraph.ir.packing import packed
 from mugraph.ir.placement import loop_paths
 from mugraph.ir.text_printer import format_op
 
@@ -177,12 +178,13 @@ def _edge(edge: Edge, placed: Layout, nodes: Mapping[str, Node], at: _Geometry) 
 def _nodes(kernel: GraphKernel) -> dict[str, Node]:
     block, schedule = kernel.block, kernel.schedule
     numbers = constants(block)
+    found = packed(block, schedule)
     fused = {op.name for thread in kernel.threads for op in thread.ops}
     nodes: dict[str, Node] = {}
     for tensor in block.inputs:
-        nodes[INPUT + tensor.name] = tensor_node(tensor, block.sizes, schedule, "tensor")
+        nodes[INPUT + tensor.name] = tensor_node(tensor, block.sizes, schedule, "tensor", found)
     for tensor in block.outputs:
-        nodes[OUTPUT + tensor.name] = tensor_node(tensor, block.sizes, schedule, "output")
+        nodes[OUTPUT + tensor.name] = tensor_node(tensor, block.sizes, schedule, "output", found)
     for op in block.ops:
         if op.kind not in (Kind.LOAD, Kind.STORE, Kind.CONST):
             shape = product(list(tile_shape(op, block, schedule).values()))

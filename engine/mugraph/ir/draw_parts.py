@@ -8,6 +8,7 @@ from html import escape
 from typing import Literal
 
 from mugraph.ir.block import Schedule
+from mugraph.ir.packing import Packs, held, reshaped
 from mugraph.ir.tensors import Sizes, Tensor
 
 Theme = Literal["light", "dark"]
@@ -75,13 +76,20 @@ class Node:
         return NODE_HEIGHT + 12 * (len(self.lines) - 2) if len(self.lines) > 2 else NODE_HEIGHT
 
 
-def tensor_node(tensor: Tensor, sizes: Sizes, schedule: Schedule | None, look: str) -> Node:
+def tensor_node(tensor: Tensor, sizes: Sizes, schedule: Schedule | None, look: str, found: Packs = ()) -> Node:
+    """found: axes packed into one dimension of the block's tiles."""
     shape = f"{tensor.dtype} [{', '.join(str(size) for size in tensor.shape(sizes))}]"
     hint = tensor.source or tensor.name
     if schedule is None:
         return Node((tensor.name, shape), look, hint)
-    tile = [min(schedule.tile(axis, sizes[axis]), sizes[axis]) for axis in tensor.axes]
-    return Node((tensor.name, shape, f"tile {product(tile)}"), look, hint)
+    inside = held(tensor.axes, found)
+    extents = {axis: min(schedule.tile(axis, sizes[axis]), sizes[axis]) for axis in (*tensor.axes, *inside)}
+    tile = product([extents[axis] for axis in tensor.axes])
+    if not any(axis in pack for pack in found for axis in tensor.axes):
+        return Node((tensor.name, shape, f"tile {tile}"), look, hint)
+    word = "reshape" if set(inside) == set(tensor.axes) else "repeat"
+    together = product(reshaped({axis: extents[axis] for axis in inside}, found))
+    return Node((tensor.name, shape, f"{word} {tile} → {together}"), look, hint)
 
 
 def product(sizes: list[int]) -> str:

@@ -8,6 +8,7 @@ from math import ceil
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.ops import Kind, Op
+from mugraph.ir.packing import held, packed
 
 SYMBOLS: Mapping[Kind, str] = {
     Kind.ADD: "+",
@@ -98,12 +99,14 @@ def axis_order(block: BlockGraph) -> tuple[str, ...]:
 
 
 def tile_shape(op: Op, block: BlockGraph, schedule: Schedule) -> dict[str, int]:
-    """Axis -> elements in one tile of the value, in `axis_order`."""
-    return {
-        axis: min(schedule.tile(axis, block.sizes[axis]), block.sizes[axis])
-        for axis in axis_order(block)
-        if axis in op.axes
-    }
+    """Axis -> elements in one tile of the value, in `axis_order`; `g*s` for axes that are packed into one dimension."""
+    found = packed(block, schedule)
+    name = {axis: "*".join(pack) for pack in found for axis in pack}
+    shape: dict[str, int] = {}
+    for axis in (axis for axis in axis_order(block) if axis in held(op.axes, found)):
+        size = min(schedule.tile(axis, block.sizes[axis]), block.sizes[axis])
+        shape[name.get(axis, axis)] = shape.get(name.get(axis, axis), 1) * size
+    return shape
 
 
 def loop_words(axis: str, block: BlockGraph, schedule: Schedule) -> str:

@@ -7,7 +7,8 @@ from math import prod
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.library import library_call
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import Kind
+from mugraph.ir.packing import held, lanes, pack_violations, packed, sides_of, wide_axes
 from mugraph.ir.placement import varying
 from mugraph.ir.target import Target
 from mugraph.ir.tensors import ITEMSIZE
@@ -24,14 +25,15 @@ def schedule_violations(block: BlockGraph, schedule: Schedule, target: Target | 
             yield "no library call computes it without a copy"
         return
     yield from _plan_violations(block, schedule)
+    known = set(block.sizes).issuperset(axis for op in block.ops for axis in (*op.axes, *op.over))
+    found = packed(block, schedule) if known else ()
     for op in block.ops:
         # A store's tile is its operand's.
         if op.kind is not Kind.STORE and set(op.axes) <= set(block.sizes):
-            elements = prod(_lanes(block, schedule, axis) for axis in op.axes)
+            elements = prod(lanes(block, schedule, axis) for axis in held(op.axes, found))
             if elements > MAX_TILE_ELEMENTS:
                 yield f"{op.name}: a tile of {elements} elements is over the limit of {MAX_TILE_ELEMENTS}"
-        if op.kind is Kind.DOT:
-            yield from _dot_violations(block, schedule, op)
+    yield from _dot_violations(block, schedule)
     if target is not None and (needed := least_shared_memory(block, schedule)) > target.shared:
         yield f"at least {needed} bytes of shared memory are needed; a block on {target.name} has {target.shared}"
 
@@ -46,7 +48,7 @@ def least_shared_memory(block: BlockGraph, schedule: Schedule) -> int:
     itemsize = {tensor.name: ITEMSIZE[tensor.dtype] for tensor in block.tensors}
     buffers = max(1, schedule.num_stages - 1)
     return sum(
-        buffers * itemsize[op.tensor] * prod(_lanes(block, schedule, axis) for axis in op.axes)
+        buffers * itemsize[op.tensor] * prod(lanes(block, schedule, axis) for axis in op.axes)
         for op in block.ops
         if op.kind is Kind.LOAD and op.name in fed and vary[op.name]
     )
@@ -85,32 +87,20 @@ def _plan_violations(block: BlockGraph, schedule: Schedule) -> Iterator[str]:
         yield f"num_stages is {schedule.num_stages}"
 
 
-def _dot_violations(block: BlockGraph, schedule: Schedule, op: Op) -> Iterator[str]:
-    """What a tensor core takes: one wide axis a side, one element of each batch axis.
+def _dot_violations(block: BlockGraph, schedule: Schedule) -> Iterator[str]:
+    """What a tensor core takes: one dimension a side, one element of each batch axis.
 
     A dot with a side that has no wide axis is a matrix-vector product, lowered to multiply and sum: no rule holds.
     """
-    axes = {other.name: frozenset(other.axes) for other in block.ops}
-    if len(op.inputs) != 2 or not all(name in axes for name in op.inputs):
-        return
-    left, right = (
-        {axis for axis in axes[name] if axis in block.sizes and _lanes(block, schedule, axis) > 1} for name in op.inputs
-    )
-    batch = (left & right) - set(op.over)
-    sides = [sorted(side - batch - set(op.over)) for side in (left, right)]
-    if not all(sides):
-        return
-    for axis in sorted(batch):
-        yield f"{op.name}: batch axis {axis} has a tile of {_lanes(block, schedule, axis)}; a dot takes 1"
-    for side in sides:
-        if len(side) > 1:
-            yield f"{op.name}: axes {' and '.join(side)} are both wide on one side of a dot"
-
-
-def _lanes(block: BlockGraph, schedule: Schedule, axis: str) -> int:
-    """Elements of the axis a tile holds, padded to a power of two."""
-    size = block.sizes[axis]
-    return 1 << (min(schedule.tile(axis, size), size) - 1).bit_length()
+    axes = {op.name: frozenset(op.axes) for op in block.ops}
+    wide = wide_axes(block, schedule)
+    for op in block.ops:
+        if op.kind is not Kind.DOT or len(op.inputs) != 2 or not all(name in axes for name in op.inputs):
+            continue
+        *sides, batch = sides_of(op, axes, wide)
+        for axis in sorted(batch) if all(sides) else ():
+            yield f"{op.name}: batch axis {axis} has a tile of {lanes(block, schedule, axis)}; a dot takes 1"
+    yield from pack_violations(block, wide)
 
 
 def _is_power_of_two(number: int) -> bool:

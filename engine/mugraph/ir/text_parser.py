@@ -11,6 +11,7 @@ from typing import NoReturn, cast
 from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph, ThreadGraph
 from mugraph.ir.ops import ARITY, LARGEST, REDUCING, Kind, Op
+from mugraph.ir.packing import packed
 from mugraph.ir.placement import placement
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import ITEMSIZE, DType, Tensor, contiguous_strides
@@ -281,6 +282,8 @@ def _check_derived(block: BlockGraph, schedule: Schedule | None, body: list[_Pla
     where = placement(block)
     tensors = {tensor.name: tensor for tensor in block.tensors}
     tiles = schedule.loops if schedule else dict[str, int]()
+    known = set(block.sizes).issuperset(axis for placed in body for axis in (*placed.op.axes, *placed.op.over))
+    found = packed(block, schedule) if schedule and known else ()
     for placed in body:
         op, line = placed.op, placed.line
         if op.tensor and op.tensor not in tensors:
@@ -289,7 +292,7 @@ def _check_derived(block: BlockGraph, schedule: Schedule | None, body: list[_Pla
             line.fail(f"{op.name} runs {_loops_named(where[op.name])}, not {_loops_named(placed.around)}")
         if placed.tiles != tuple(str(tiles.get(axis, "")) for axis in placed.around):
             line.fail(f"the loops around {op.name} show tiles that are not those of `loops`")
-        expected = maps(op, tensors, schedule, placed.around).strip()
+        expected = maps(op, tensors, schedule, placed.around, found).strip()
         if placed.shown.strip() != expected:
             line.fail(f"the maps of {op.name} follow from its axes: {expected or 'none'}, not {placed.shown or 'none'}")
 

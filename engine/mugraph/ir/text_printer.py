@@ -9,6 +9,7 @@ from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.maps import fmap, format_map, imap, omap
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.ops import Kind, Op
+from mugraph.ir.packing import Packs, packed
 from mugraph.ir.placement import placement
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
@@ -158,6 +159,7 @@ def _operators(block: BlockGraph, schedule: Schedule | None, indent: str) -> Ite
     tiles = schedule.loops if schedule else dict[str, int]()
     placed = placement(block)
     tensors = {tensor.name: tensor for tensor in block.tensors}
+    found = packed(block, schedule) if schedule else ()
     current: tuple[str, ...] = ()
     for op in block.ops:
         # A constant has no place: it is shown where it stands, so that it does not interrupt a loop body.
@@ -168,11 +170,17 @@ def _operators(block: BlockGraph, schedule: Schedule | None, indent: str) -> Ite
         for depth in range(shared, len(around)):
             yield f"{indent}{'  ' * depth}for {_tiled(around[depth], tiles)}:"
         current = around
-        yield f"{indent}{'  ' * len(around)}{format_op(op)}{maps(op, tensors, schedule, around)}"
+        yield f"{indent}{'  ' * len(around)}{format_op(op)}{maps(op, tensors, schedule, around, found)}"
 
 
-def maps(op: Op, tensors: Mapping[str, Tensor], schedule: Schedule | None, around: tuple[str, ...]) -> str:
-    """The derived part of a load's or store's line, "" for other operators and where there is no schedule."""
+def maps(
+    op: Op, tensors: Mapping[str, Tensor], schedule: Schedule | None, around: tuple[str, ...], found: Packs = ()
+) -> str:
+    """The derived part of a load's or store's line, "" for other operators and where there is no schedule.
+
+    found: axes packed into one dimension (packing.py). What has all of them is reshaped between memory and the tile
+    (`reshape g*s`); what lacks some repeats along these (`repeat g`).
+    """
     if schedule is None or op.tensor not in tensors:
         return ""
     tensor = tensors[op.tensor]
@@ -183,4 +191,8 @@ def maps(op: Op, tensors: Mapping[str, Tensor], schedule: Schedule | None, aroun
         shown.append(f"{'imap' if is_load else 'omap'} {format_map(mapping)}")
     if around:
         shown.append(f"fmap {format_map(fmap(tensor, around))}")
+    for pack in found:
+        missing = [axis for axis in pack if axis not in op.axes]
+        if len(missing) < len(pack):
+            shown.append(f"repeat {'*'.join(missing)}" if missing else f"reshape {'*'.join(pack)}")
     return "  " + " ".join(shown) if shown else ""

@@ -88,7 +88,7 @@ def footprint(shape: Shape, schedule: Schedule) -> tuple[int, int, int]:
     key = (schedule.grid, tuple(schedule.loops.values()))
     known = shape.footprints.get(key)
     if known is None:
-        known = shape.footprints[key] = _footprint(shape, {axis: shape.tile(schedule, axis) for axis in shape.sizes})
+        known = shape.footprints[key] = _footprint(shape, shape.tiles(schedule))
     return known
 
 
@@ -110,7 +110,7 @@ def _footprint(shape: Shape, tiles: dict[str, int]) -> tuple[int, int, int]:
         elif op.kind not in (Kind.CONST, Kind.MASK, Kind.STORE):
             if op.name in shape.operands:
                 once += elements * 2
-            peak = max(peak, elements)
+            peak = max(peak, shape.terms(tiles, op))
     return once, staged, live + peak
 
 
@@ -183,7 +183,7 @@ def mcfuser_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) ->
     """MCFuser eq. 2 to 5 as published: (t_mem + t_comp) * (blocks + processors) / blocks, no launch."""
     shape = block if isinstance(block, Shape) else Shape(block)
     blocks = schedule.blocks(shape.sizes)
-    tiles = {axis: shape.tile(schedule, axis) for axis in shape.sizes}
+    tiles = shape.tiles(schedule)
     moved = work(shape, schedule, blocks).moved
     flops = 0.0
     for op in shape.block.block_ops:

@@ -5,7 +5,6 @@ MCFuser §4.2: tiles are powers of two with little padding (rule 3), and fit in 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
@@ -14,15 +13,11 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.target import Target
 from mugraph.search.cost import MAX_REGISTERS, Usage, estimate_us, usage
 from mugraph.search.diverse import diverse
-from mugraph.search.tiles import MIN_DOT, Product, Shape, next_power
+from mugraph.search.tile_choices import TileChoices
+from mugraph.search.tiles import MIN_DOT, Shape
 from mugraph.search.work import WIDE_LEFT, Work, work
 
 MAX_TILE_ELEMENTS = 1 << 20
-MAX_GRID_TILE = 256
-MAX_ROW_TILE = 1024
-LOOP_TILES = (16, 32, 64, 128, 256, 512)
-MAX_PADDING = 0.05
-"""MCFuser rule 3: share of a padded axis that is padding."""
 
 
 SCHEDULED = 8
@@ -126,14 +121,12 @@ class Looks:
 def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedule]:
     """All schedules of the space, whether they fit or not."""
     axes = shape.grid_axes
-    grids = [_grid_tiles(shape, axis) for axis in axes]
-    loops = [_loop_tiles(shape, axis) for axis in shape.loop_axes]
-    for tiles in itertools.product(*grids, *loops):
-        tile = dict(zip((*axes, *shape.loop_axes), tiles, strict=True))
-        if not all(_is_product(shape, product, tile) for product in shape.products):
-            continue
+    choices = TileChoices(shape)
+    for tile in choices.together():
+        whole = choices.packed_whole(tile)
         # The axis with most blocks varies fastest.
-        grid = sorted(((axis, tile[axis]) for axis in axes), key=lambda pair: -(shape.sizes[pair[0]] / pair[1]))
+        cut = ((axis, tile[axis]) for axis in axes if axis not in whole)
+        grid = sorted(cut, key=lambda pair: -(shape.sizes[pair[0]] / pair[1]))
         loop = {axis: tile[axis] for axis in shape.loop_axes}
         for swap in _swaps(shape, tile):
             for warps in limits.num_warps:
@@ -148,8 +141,8 @@ def fits(shape: Shape, schedule: Schedule, target: Target, limits: ScheduleLimit
     used = usage(shape, schedule, target)
     if used.shared > target.shared * limits.shared_slack or used.registers > MAX_REGISTERS or not used.blocks:
         return None
-    tiles = {axis: shape.tile(schedule, axis) for axis in shape.sizes}
-    if any(shape.elements(tiles, op) > MAX_TILE_ELEMENTS for op in shape.block.ops):
+    tiles = shape.tiles(schedule)
+    if not shape.packs_well(tiles) or any(shape.terms(tiles, op) > MAX_TILE_ELEMENTS for op in shape.block.ops):
         return None
     return used
 
@@ -161,7 +154,7 @@ def _is_miscompiled(shape: Shape, schedule: Schedule, target: Target) -> bool:
     though the same source is right in the interpreter and a memory checker finds nothing."""
     if target.capability == 80 or schedule.num_warps < 4:
         return False
-    tiles = {axis: shape.tile(schedule, axis) for axis in shape.sizes} if shape.chained else {}
+    tiles = shape.tiles(schedule) if shape.chained else {}
     for product in shape.chained:
         rows, columns = (prod(tiles[axis] for axis in side) for side in (product.rows, product.columns))
         left, right = (columns, rows) if schedule.swap else (rows, columns)
@@ -170,50 +163,10 @@ def _is_miscompiled(shape: Shape, schedule: Schedule, target: Target) -> bool:
     return False
 
 
-def _grid_tiles(shape: Shape, axis: str) -> list[int]:
-    size = shape.sizes[axis]
-    if axis in shape.batch_axes or size == 1:
-        return [1]
-    if axis in shape.dot_axes:
-        several = any(len(side) > 1 and axis in side for product in shape.products for side in product.sides)
-        return ([1] if several else []) + _tiles(size, MIN_DOT, MAX_GRID_TILE)
-    return _tiles(size, 1, MAX_ROW_TILE)
-
-
-def _loop_tiles(shape: Shape, axis: str) -> list[int]:
-    """Shorter than the axis, so that there is a loop: none for an axis of one tile, whose loopless form is searched."""
-    size = shape.sizes[axis]
-    several = any(axis in product.depth and len(product.depth) > 1 for product in shape.products)
-    if size <= MIN_DOT:  # beside another axis of a product's depth it can be taken one by one
-        return [1] if several and size > 1 else []
-    return [tile for tile in LOOP_TILES if tile < size and _padding(size, tile) < MAX_PADDING] or [MIN_DOT]
-
-
-def _tiles(size: int, least: int, most: int) -> list[int]:
-    """Powers of two from `least` with little padding; the least one that covers an axis too short for any."""
-    powers = [1 << n for n in range(least.bit_length() - 1, most.bit_length())]
-    good = [tile for tile in powers if tile <= next_power(size) and _padding(size, tile) < MAX_PADDING]
-    return good or [max(least, min(next_power(size), most))]
-
-
-def _padding(size: int, tile: int) -> float:
-    """Share of the padded axis that is padding."""
-    padded = -(-size // tile) * tile
-    return (padded - size) / padded
-
-
-def _is_product(shape: Shape, product: Product, tile: Mapping[str, int]) -> bool:
-    """Batch axes of tile 1, and one wide axis a side."""
-    if any(tile.get(axis, shape.sizes[axis]) != 1 for axis in product.batch):
-        return False
-    return all(sum(tile.get(axis, shape.sizes[axis]) > 1 for axis in side) <= 1 for side in product.sides)
-
-
 def _swaps(shape: Shape, tile: Mapping[str, int]) -> tuple[bool, ...]:
     """Transposed products are worth it where a product has few rows and many columns (a tensor core's 64 rows)."""
     for product in shape.products:
-        rows = max((tile.get(axis, shape.sizes[axis]) for axis in product.rows), default=1)
-        columns = max((tile.get(axis, shape.sizes[axis]) for axis in product.columns), default=1)
+        rows, columns = (prod(tile[axis] for axis in side) for side in (product.rows, product.columns))
         if 1 < rows <= MIN_DOT * 2 and columns >= 64:
             return (False, True)
     return (False,)

@@ -8,6 +8,7 @@ from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.ops import REDUCING, Kind, Op
+from mugraph.ir.packing import Packs, held, pack_violations, packs
 from mugraph.ir.tensors import ITEMSIZE
 from mugraph.search.ends import ends
 
@@ -34,6 +35,11 @@ class Product:
     right_is_load: bool
 
     @property
+    def is_matrix(self) -> bool:
+        """It has rows and columns."""
+        return bool(self.rows and self.columns)
+
+    @property
     def sides(self) -> tuple[tuple[str, ...], ...]:
         return self.rows, self.columns, self.depth
 
@@ -52,7 +58,12 @@ class Shape:
         self.ends = ends(block)
         self.products = [self._product(op) for op in block.ops if op.kind is Kind.DOT]
         self.dot_axes = {axis for p in self.products for side in p.sides for axis in side}
-        self.batch_axes = {axis for p in self.products for axis in p.batch}
+        # Without rows or columns of its own a product is multiply and sum: its batch may be as wide as it likes.
+        matrices = [p for p in self.products if p.is_matrix]
+        self.batch_axes = {axis for p in matrices for axis in p.batch}
+        self.several = {axis for p in matrices for side in p.sides if len(side) > 1 for axis in side} - self.batch_axes
+        """Axes that a side of a product has several of: those that may be packed (ir/packing.py)."""
+        self._packs: dict[frozenset[str], Packs | None] = {}
         reduced = {axis for op in block.ops for axis in op.over}
         # An axis that is reduced and returned (a norm over the output's own rows) stays whole in a block.
         stored = dict.fromkeys(axis for store in self.stores for axis in store.axes)
@@ -61,6 +72,7 @@ class Shape:
         self.footprints: dict[tuple[object, ...], tuple[int, int, int]] = {}
         """What cost.footprint found, by tiles."""
         self.feeds_dot = self._feeding()
+        self.vectors = frozenset(p.op.name for p in self.products if not p.is_matrix)
         self.operands = frozenset(i for p in self.products for i in p.op.inputs)
         self.chained = [p for p in self.products if self._is_chained(p)]
         """Products outside of every loop with an operand computed from another such product."""
@@ -71,14 +83,46 @@ class Shape:
             if op.kind is Kind.LOAD and all(user.kind is Kind.DOT for user in block.ops if op.name in user.inputs)
         )
 
-    def tile(self, schedule: Schedule, axis: str) -> int:
-        """Lanes of an axis in a tile: padded to a power of two, and to 16 at the side of a product."""
-        lanes = next_power(schedule.tile(axis, self.sizes[axis]))
-        return max(MIN_DOT, lanes) if axis in self.dot_axes and lanes > 1 and axis not in self.batch_axes else lanes
+    def tiles(self, schedule: Schedule) -> dict[str, int]:
+        """Lanes of each axis in a tile: padded to a power of two, and to 16 at the side of a product, where axes that
+        are packed count together."""
+        lanes = {axis: next_power(schedule.tile(axis, size)) for axis, size in self.sizes.items()}
+        alone = self.dot_axes - self.batch_axes
+        for pack in self.packs(lanes):
+            alone = alone.difference(pack)
+            lanes[pack[0]] *= max(1, MIN_DOT // prod(lanes[axis] for axis in pack))
+        for axis in alone:
+            if 1 < lanes[axis] < MIN_DOT:
+                lanes[axis] = MIN_DOT
+        return lanes
+
+    def packs(self, tiles: Mapping[str, int]) -> Packs:
+        """Axes that are one dimension where these are wide."""
+        return self._packed(tiles) or ()
+
+    def packs_well(self, tiles: Mapping[str, int]) -> bool:
+        """Can the wide axes of each side of a product be one dimension?"""
+        return self._packed(tiles) is not None
+
+    def _packed(self, tiles: Mapping[str, int]) -> Packs | None:
+        wide = frozenset(axis for axis in self.several if tiles[axis] > 1)
+        if len(wide) < 2:
+            return ()
+        if wide not in self._packs:
+            others = self.dot_axes - self.several - self.batch_axes
+            wider = wide | {axis for axis in others if self.sizes[axis] > 1}
+            broken = any(True for _ in pack_violations(self.block, wider))
+            self._packs[wide] = None if broken else packs(self.block, wider)
+        return self._packs[wide]
 
     def elements(self, tiles: Mapping[str, int], op: Op) -> int:
         """Of one tile of a value."""
-        return prod(tiles[axis] for axis in op.axes)
+        axes = held(op.axes, self.packs(tiles)) if self.several else op.axes
+        return prod(tiles[axis] for axis in axes)
+
+    def terms(self, tiles: Mapping[str, int], op: Op) -> int:
+        """Elements held to compute a tile of a value: of a product without rows or columns, all that it sums."""
+        return self.elements(tiles, op) * (prod(tiles[axis] for axis in op.over) if op.name in self.vectors else 1)
 
     def trips(self, schedule: Schedule, op: Op) -> float:
         """How often a statement runs in a block: it sits in the outermost place that binds all it depends on."""

@@ -57,7 +57,7 @@ class Work:
 def work(shape: Shape, schedule: Schedule, blocks: int) -> Work:
     """Count. blocks: of the grid."""
     found = Work()
-    tiles = {axis: shape.tile(schedule, axis) for axis in shape.sizes}
+    tiles = shape.tiles(schedule)
     found.steps, found.fills = _iterations(shape, schedule)
     threads = 32 * schedule.num_warps
     for op in shape.block.ops:
@@ -113,7 +113,8 @@ def _product(found: Work, shape: Shape, schedule: Schedule, product: Product, ti
     if schedule.swap:
         rows, columns, left, right = columns, rows, right, left
     if min(rows, columns) == 1:  # matrix-vector: multiply and sum
-        found.lanes += 2 * rows * columns * depth * trips / (32 * warps)
+        batch = prod(tiles[axis] for axis in product.batch)
+        found.lanes += 2 * batch * rows * columns * depth * trips / (32 * warps)
         return
     if product.op.f32:
         found.converted += (rows + columns) * depth * trips

@@ -88,6 +88,10 @@ def _cases() -> dict[str, Case]:
             g.grouped_attention(2, 2, 3, 16, 16, 40),
             _grid(("q", 16), ("s", 1), ("kvh", 1), ("group", 1), kv=16),
         ),
+        "packed_rows": (g.packed_rows(5, 40, 48, 80), _grid(("s", 4), ("n", 32))),
+        "packed_rows_of_whole_queries": (g.packed_rows(6, 7, 48, 80), _grid(("g", 4), ("n", 32))),
+        "packed_rows_and_depth": (g.packed_rows(4, 9, 16, 64, depth=True), _grid(("s", 4), ("n", 32))),
+        "inner_products": (g.inner_products(5, 40, 30), _grid(("n", 4))),
         "layer_norm": (g.layer_norm(6, 80), _grid(("m", 4))),
         "layer_norm_looped": (g.layer_norm(6, 200, looped=True), _grid(("m", 4), h=64)),
         "softmax": (g.softmax(6, 80), _grid(("m", 2))),
@@ -127,7 +131,7 @@ def _cases() -> dict[str, Case]:
     for name in (
         "rms_norm_linear", "rms_norm_linear_2_rows", "rms_norm_linear_tail", "gated_mlp_tail", "lora_rank_8_tail",
         "attention_tail", "attention_normed", "causal", "causal_last_keys",
-        "gemm_chain_tails", "batched", "grouped_attention_rows_tiled",
+        "gemm_chain_tails", "batched", "grouped_attention_rows_tiled", "packed_rows_and_depth",
     ):  # fmt: skip
         block, schedule = cases[name]
         cases[f"{name}_swapped"] = (block, replace(schedule, swap=True))

@@ -332,3 +332,23 @@ def convolution(
         acc = g.accum("acc" if loop == loops[0] else f"acc_{loop}", acc, loop)
     g.store(g.unary("activated", "silu", g.add("biased", acc, g.load("bias", "o"))), "out", "n o p q")
     return g.build()
+
+
+def packed_rows(g_size: int, s: int, k: int, n: int, *, depth: bool = False) -> BlockGraph:
+    """relu(x[g, s, k] @ w[k, n] * scale[s, n] + bias[g]): scale and bias lack an axis of the rows. depth: the product
+    sums over two axes instead of k."""
+    g = Graph("packed_rows", {"g": g_size, "s": s, "k": k, "n": n, **({"h": 3} if depth else {})})
+    inner = "h k" if depth else "k"
+    z = g.dot("z", g.load("x", f"g s {inner}"), g.load("w", f"{inner} n"), inner)
+    scaled = g.mul("scaled", z, g.load("scale", "s n"))
+    moved = g.add("moved", scaled, g.load("bias", "g"))
+    g.store(g.unary("y", "relu", moved), "out", "s g n")
+    return g.build()
+
+
+def inner_products(b: int, k: int, n: int) -> BlockGraph:
+    """The mean over the batch b of the inner products of two rows of each: a product of batch axes alone."""
+    g = Graph("inner_products", {"b": b, "k": k, "n": n})
+    products = g.dot("products", g.load("x", "b n k"), g.load("y", "b n k"), "k")
+    g.store(g.div("mean", g.sum("total", products, "b"), g.const("count", float(b))), "out", "n")
+    return g.build()

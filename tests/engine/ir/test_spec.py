@@ -271,7 +271,7 @@ def test_a_batch_axis_of_a_dot_has_a_tile_of_one() -> None:
     assert "qk: batch axis h has a tile of 2; a dot takes 1" in check_candidate(kernel.block, wrong)
 
 
-def test_a_side_of_a_dot_has_one_wide_axis() -> None:
+def test_wide_axes_of_a_side_are_packed() -> None:
     sizes = {"b": 4, "s": 16, "k": 64, "n": 64}
     x, w = tensor("x", (("b",), ("s",), ("k",)), sizes), tensor("w", (("k",), ("n",)), sizes)
     y = tensor("y", (("b",), ("s",), ("n",)), sizes)
@@ -279,7 +279,7 @@ def test_a_side_of_a_dot_has_one_wide_axis() -> None:
     ops.load("X", "x"), ops.load("W", "w"), ops.reduce("z", Kind.DOT, "X", "W", over="k"), ops.store("out", "z", "y")
     block = BlockGraph("project", sizes, (x, w, y), tuple(ops.ops))
     assert check_candidate(block, Schedule((("b", 1),))) == []
-    assert check_candidate(block, Schedule(())) == ["z: axes b and s are both wide on one side of a dot"]
+    assert check_candidate(block, Schedule(())) == []
     # With one element of n a block it is a matrix-vector product, which no tensor core computes.
     assert check_candidate(block, Schedule((("n", 1),))) == []
 

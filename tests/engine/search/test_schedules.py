@@ -50,19 +50,20 @@ def test_every_schedule_keeps_the_rules(name: str, target: str) -> None:
         shape = Shape(block)
         for candidate in schedules(block, device, ScheduleLimits(max_candidates=10_000)):
             schedule = candidate.schedule
-            tiles = {axis: shape.tile(schedule, axis) for axis in block.sizes}
+            tiles = shape.tiles(schedule)
+            assert shape.packs_well(tiles)
             (store,) = (op for op in block.ops if op.kind is Kind.STORE)
             assert {axis for axis, _ in schedule.grid} <= set(store.axes)
             assert set(schedule.loops) == set(block.loop_axes)
             assert all(tile & (tile - 1) == 0 for tile in tiles.values())
             assert all(prod(tiles[a] for a in op.axes) <= 1 << 20 for op in block.ops)
             assert usage(shape, schedule, device).shared <= device.shared
-            for product in shape.products:
+            for product in (product for product in shape.products if product.is_matrix):
                 assert all(tiles[axis] == 1 for axis in product.batch)
                 for side in product.sides:
-                    wide = [tiles[axis] for axis in side if tiles[axis] > 1]
-                    assert len(wide) <= 1
-                    assert all(tile >= 16 for tile in wide)
+                    wide = tuple(axis for axis in block.sizes if axis in side and tiles[axis] > 1)
+                    assert len(wide) <= 1 or wide in shape.packs(tiles)
+                    assert not wide or prod(tiles[axis] for axis in wide) >= 16
             for axis, tile in (*schedule.grid, *schedule.loops.items()):
                 size = block.sizes[axis]
                 padded = -(-size // tile) * tile

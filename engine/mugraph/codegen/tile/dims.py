@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.tile.axes import Dim, Plan, Role
 from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.packing import ordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,7 @@ class Product:
     right: Dim
 
 
-def tile_dims(nodes: Nodes, plan: Plan) -> tuple[Dim, ...]:
+def tile_dims(block: BlockGraph, nodes: Nodes, plan: Plan) -> tuple[Dim, ...]:
     """Every wide axis in exactly one Dim. Raises Rejected when a product has a wide batch axis, or a side of several
     axes that cannot be one dimension."""
     groups: dict[str, set[str]] = {}
@@ -40,7 +42,7 @@ def tile_dims(nodes: Nodes, plan: Plan) -> tuple[Dim, ...]:
         if len(group) == 1:
             dims.append(Dim((axis,)))
         elif axis == min(group):
-            dims.append(_merged(group, nodes, plan))
+            dims.append(_merged(group, block, nodes, plan))
     return tuple(dims)
 
 
@@ -48,7 +50,9 @@ def product_dims(node: Node, nodes: Nodes, plan: Plan, dims: tuple[Dim, ...]) ->
     of = {axis: dim for dim in dims for axis in dim.axes}
     left, inner, right = ({of[axis] for axis in side} for side in _sides(node, nodes, plan))
     if not len(left) == len(inner) == len(right) == 1:
-        raise Rejected(f"a side of the product {node.name} has two wide axes.")
+        raise Rejected(f"a side of the product {node.name} has two dimensions.")
+    if len(left | inner | right) < 3:
+        raise Rejected(f"two sides of the product {node.name} have axes of one dimension.")
     return Product(left.pop(), inner.pop(), right.pop())
 
 
@@ -60,18 +64,19 @@ def _sides(node: Node, nodes: Nodes, plan: Plan) -> tuple[frozenset[str], frozen
     return left - node.over, node.over, right - node.over
 
 
-def _merged(group: set[str], nodes: Nodes, plan: Plan) -> Dim:
-    """One dimension for `group`, which every value has whole or not at all; memory order of the first tensor."""
+def _merged(group: set[str], block: BlockGraph, nodes: Nodes, plan: Plan) -> Dim:
+    """One dimension for `group`. A value that has a part of it repeats along the rest, so nothing may reduce a part of
+    it, and no output have a part of it (ir/packing.py)."""
+    names = ", ".join(sorted(group))
     for node in nodes.values():
-        if node.kind is TileKind.MASK:  # no tile but a condition on indices
-            continue
-        for axes in (node.axes, node.over):
+        for axes in (node.over, node.axes if node.kind is TileKind.STORE else frozenset[str]()):
             inside = group & axes
             if inside and inside != group:
+                what = "stores" if node.kind is TileKind.STORE else "reduces"
                 raise Rejected(
-                    f"a side of a product has the wide axes {', '.join(sorted(group))}, "
-                    f"but {node.name} has only {', '.join(sorted(inside))}."
+                    f"a side of a product has the wide axes {names}, but {node.name} {what} only "
+                    f"{', '.join(sorted(inside))}."
                 )
     if any(plan[axis].role is Role.LOOP for axis in group):
-        raise Rejected(f"a side of a product has the wide axes {', '.join(sorted(group))}, one of them looped.")
-    return Dim(tuple(axis for axis in plan if axis in group))
+        raise Rejected(f"a side of a product has the wide axes {names}, one of them looped.")
+    return Dim(ordered(block, group))
