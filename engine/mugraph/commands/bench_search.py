@@ -20,7 +20,7 @@ from mugraph.events import SearchReport
 from mugraph.executors.choose import choose
 from mugraph.executors.executor import CannotExecute, Executor
 from mugraph.executors.spread import SpreadSearch
-from mugraph.ir.block import BlockGraph
+from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
 from mugraph.search.kernel_graphs.run import KernelGraphs
@@ -140,7 +140,7 @@ def searched(
         stats.pruned,
     )
     chains = [tuple(kernel.block for kernel in found[0].kernels) for found in several]
-    named = tuple(form.name for form in forms if is_among(form, program, blocks, chains))
+    named = tuple(form.name for form in forms if is_among(form, program, blocks, chains, candidates))
     return Result(report, cpu, named, tuple(form.name for form in forms if form.name not in named))
 
 
@@ -149,18 +149,37 @@ def is_among(
     program: TensorProgram,
     blocks: Sequence[BlockGraph],
     graphs: Sequence[tuple[BlockGraph, ...]] = (),
+    candidates: Sequence[Candidate] = (),
 ) -> bool:
-    """Is a topology, a split of one, or a kernel graph of this form and equal to the program?"""
+    """Is a topology, a split of one, or a kernel graph of this form and equal to the program? Of a form that says how
+    axes are packed: a candidate, cut into blocks as its schedule cuts it."""
     tried = 0
-    for kernels in chain(graphs, split(blocks)) if form.handed else ((block,) for block in blocks):
-        if not form.matches(kernels):
+    for kernels in _looked_at(form, blocks, graphs, candidates):
+        graph = [block for block, _ in kernels]
+        schedules = [schedule for _, schedule in kernels if schedule is not None]
+        if not form.matches(graph, schedules):
             continue
-        if verify_topologies(program, [(kernel, None) for kernel in kernels]).passed:
+        cut = [(block, [axis for axis, _ in schedule.grid] if schedule else None) for block, schedule in kernels]
+        if verify_topologies(program, cut).passed:
             return True
         tried += 1
         if tried == _TRIES:
             return False
     return False
+
+
+def _looked_at(
+    form: Form,
+    blocks: Sequence[BlockGraph],
+    graphs: Sequence[tuple[BlockGraph, ...]],
+    candidates: Sequence[Candidate],
+) -> Iterator[list[tuple[BlockGraph, Schedule | None]]]:
+    if form.packed:
+        for candidate in candidates:
+            yield [(kernel.block, kernel.schedule) for kernel in candidate.kernels]
+        return
+    for kernels in chain(graphs, split(blocks)) if form.handed else ((block,) for block in blocks):
+        yield [(block, None) for block in kernels]
 
 
 def split(blocks: Sequence[BlockGraph]) -> Iterator[tuple[BlockGraph, BlockGraph]]:

@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mugraph.ir.block import BlockGraph
+from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind, Op
+from mugraph.ir.packing import packed
 
 _COMMUTES = (Kind.ADD, Kind.MUL, Kind.MAX, Kind.DOT)
 _TOKEN = re.compile(r"[A-Za-z0-9]+|[_~\[\](),]")
@@ -29,18 +30,22 @@ class Form:
     output: of the last kernel
     handed: variable of `output` -> what the first kernel stores for it; empty where there is one kernel
     roots:  variable -> square roots its value is made of, at least
+    packed: variable whose value has several axes as one dimension, one of which the grid does not have (a Reshape of
+            the paper): a matter of schedules as well
     """
 
     name: str
     output: str
     handed: Mapping[str, str] = field(default_factory=dict[str, str])
     roots: Mapping[str, int] = field(default_factory=dict[str, int])
+    packed: str = ""
 
-    def matches(self, kernels: Sequence[BlockGraph]) -> bool:
-        """kernels: in the order they run."""
-        if len(kernels) != 1 + bool(self.handed):
+    def matches(self, kernels: Sequence[BlockGraph], schedules: Sequence[Schedule] = ()) -> bool:
+        """kernels: in the order they run; and their schedules, which a form that says `packed` asks for."""
+        if len(kernels) != 1 + bool(self.handed) or (self.packed and not schedules):
             return False
-        first, last = _Graph(kernels[0]), _Graph(kernels[-1])
+        schedule = schedules[0] if schedules else None
+        first, last = _Graph(kernels[0], schedule), _Graph(kernels[-1], schedules[-1] if schedules else None)
         return any(
             self._handed(first, last, bound) if self.handed else self._rooted(last, bound)
             for stored in last.stored.values()
@@ -57,6 +62,8 @@ class Form:
         return any(self._rooted(first, known) for known in found)
 
     def _rooted(self, graph: _Graph, bound: Bound) -> bool:
+        if self.packed and not graph.is_packed(bound[self.packed]):
+            return False
         return all(graph.roots(bound[variable]) >= count for variable, count in self.roots.items())
 
 
@@ -103,7 +110,8 @@ def parsed(text: str) -> Pattern:
 
 
 class _Graph:
-    def __init__(self, block: BlockGraph) -> None:
+    def __init__(self, block: BlockGraph, schedule: Schedule | None = None) -> None:
+        self.block, self.schedule = block, schedule
         self.ops: dict[str, Op] = {op.name: op for op in block.ops}
         self.stored = {op.tensor: op.inputs[0] for op in block.ops if op.kind is Kind.STORE}
 
@@ -129,6 +137,14 @@ class _Graph:
                 orders = (op.inputs, op.inputs[::-1]) if op.kind in _COMMUTES else (op.inputs,)
                 for inputs in dict.fromkeys(orders):
                     yield from self._all(inputs, pattern.args, known)
+
+    def is_packed(self, value: str) -> bool:
+        """Are several axes of a value one dimension, and one of them whole in every block?"""
+        if self.schedule is None:
+            return False
+        grid = {axis for axis, _ in self.schedule.grid}
+        axes = set(self.ops[value].axes)
+        return any(axes.issuperset(pack) and not grid.issuperset(pack) for pack in packed(self.block, self.schedule))
 
     def roots(self, value: str) -> int:
         """Square roots among what a value is made of."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mugraph.commands.forms import Form
 
@@ -30,6 +30,14 @@ _ATTENTION = (
         "FlashDecoding's form (Mirage v1, Figure 4b)",
         "div(sum[s](a), sum[s](b))",
         {name: part.replace("exp(s)", f"exp({_PRODUCT})") for name, part in _PARTS.items()},
+    ),
+)
+_GROUPED = (
+    *_ATTENTION,
+    replace(
+        _ATTENTION[1],
+        name="the heads of a group in the rows of one block's products (Mirage v1, Figure 4c)",
+        packed="q",
     ),
 )
 _QKNORM = (
@@ -73,7 +81,7 @@ PROGRAMS: dict[str, Paper] = {
         ),
     ),
     "nTrans": Paper("norm_transformer", "norm_transformer", (Form("nTrans in one kernel", "div(_, sqrt(_))"),)),
-    "GQA": Paper("gqa_attention", "gqa_attention", _ATTENTION),
+    "GQA": Paper("gqa_attention", "gqa_attention_expanded", _GROUPED),
     "QKNorm": Paper("qknorm_attention", "qknorm_attention", _QKNORM),
     "MHA": Paper("mha", "mha", _ATTENTION),
     "MQA": Paper("mqa", "Model.forward", _ATTENTION),

@@ -21,7 +21,7 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
 from mugraph.ir.tensors import ITEMSIZE
-from mugraph.search.tiles import Shape
+from mugraph.search.tiles import Shape, Tiles
 from mugraph.search.work import Work, work
 
 LATENCY_US = 0.54
@@ -92,7 +92,7 @@ def footprint(shape: Shape, schedule: Schedule) -> tuple[int, int, int]:
     return known
 
 
-def _footprint(shape: Shape, tiles: dict[str, int]) -> tuple[int, int, int]:
+def _footprint(shape: Shape, tiles: Tiles) -> tuple[int, int, int]:
     once = staged = live = peak = 0
     for op in shape.block.ops:
         elements = shape.elements(tiles, op)

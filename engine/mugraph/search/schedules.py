@@ -152,9 +152,9 @@ def _is_miscompiled(shape: Shape, schedule: Schedule, target: Target) -> bool:
     addresses, where a product of a product, both outside of every loop, runs on the wide path with a right side of
     fewer than 64 columns: seen on an H200 with attention and with chains of two products, most such kernels of each,
     though the same source is right in the interpreter and a memory checker finds nothing."""
-    if target.capability == 80 or schedule.num_warps < 4:
+    if target.capability == 80 or schedule.num_warps < 4 or not shape.chained:
         return False
-    tiles = shape.tiles(schedule) if shape.chained else {}
+    tiles = shape.tiles(schedule)
     for product in shape.chained:
         rows, columns = (prod(tiles[axis] for axis in side) for side in (product.rows, product.columns))
         left, right = (columns, rows) if schedule.swap else (rows, columns)

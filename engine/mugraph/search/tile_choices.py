@@ -17,7 +17,7 @@ LOOP_TILES = (16, 32, 64, 128, 256, 512)
 MAX_PADDING = 0.05
 """MCFuser rule 3: share of a padded axis that is padding."""
 
-Tiles = Mapping[str, int]
+Choice = Mapping[str, int]
 """Every axis -> its tile, or its size where a block holds all of it."""
 
 
@@ -28,7 +28,7 @@ class TileChoices:
         self._shape = shape
         self._alone = {axis: frozenset(_side_tiles(shape.sizes[axis])) for axis in shape.several}
 
-    def together(self) -> Iterator[Tiles]:
+    def together(self) -> Iterator[Choice]:
         """Every choice of tiles for the axes of the grid and the loops that products can take."""
         shape = self._shape
         axes = (*shape.grid_axes, *shape.loop_axes)
@@ -39,7 +39,7 @@ class TileChoices:
             if all(_is_product(product, tile) for product in shape.products) and self._packs_well(tile):
                 yield tile
 
-    def packed_whole(self, tile: Tiles) -> frozenset[str]:
+    def packed_whole(self, tile: Choice) -> frozenset[str]:
         """Packed axes that a block holds all of: the grid does not have them."""
         shape = self._shape
         return frozenset(axis for pack in shape.packs(tile) for axis in pack if tile[axis] >= shape.sizes[axis])
@@ -55,7 +55,7 @@ class TileChoices:
             return _side_tiles(size)
         return sorted({*self._alone[axis], *_tiles(size, 1, MIN_DOT), min(next_power(size), MAX_GRID_TILE)})
 
-    def _packs_well(self, tile: Tiles) -> bool:
+    def _packs_well(self, tile: Choice) -> bool:
         """Are the wide axes of each side one dimension, and one worth having? At most one of them is in tiles, so that
         what lacks the others is loaded once for all of them; it has as many lanes as a product takes, and no more than
         the grid gives. An axis that is wide by itself has a tile that is as long as a product takes."""
@@ -73,11 +73,8 @@ class TileChoices:
             if any(tile[axis] > next_power(shape.sizes[axis]) for axis in pack):  # another name for all of it
                 return False
         packed = {axis for pack in packs for axis in pack}
-        return all(
-            tile[axis] == 1 or tile[axis] in self._alone[axis]
-            for axis in shape.grid_axes
-            if axis in shape.several and axis not in packed
-        )
+        alone = (axis for axis in shape.grid_axes if axis in shape.several and axis not in packed and tile[axis] > 1)
+        return all(tile[axis] in self._alone[axis] for axis in alone)
 
 
 def _side_tiles(size: int) -> list[int]:
@@ -107,6 +104,6 @@ def _padding(size: int, tile: int) -> float:
     return (padded - size) / padded
 
 
-def _is_product(product: Product, tile: Tiles) -> bool:
+def _is_product(product: Product, tile: Choice) -> bool:
     """Batch axes of tile 1. Without rows or columns it is multiply and sum, and takes any tiles."""
     return not product.is_matrix or all(tile[axis] == 1 for axis in product.batch)

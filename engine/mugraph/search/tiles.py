@@ -44,6 +44,12 @@ class Product:
         return self.rows, self.columns, self.depth
 
 
+class Tiles(dict[str, int]):
+    """Axis -> lanes. packs: axes that are one dimension"""
+
+    packs: Packs = ()
+
+
 class Shape:
     """A topology's structure, computed once and read for each of its schedules."""
 
@@ -64,6 +70,8 @@ class Shape:
         self.several = {axis for p in matrices for side in p.sides if len(side) > 1 for axis in side} - self.batch_axes
         """Axes that a side of a product has several of: those that may be packed (ir/packing.py)."""
         self._packs: dict[frozenset[str], Packs | None] = {}
+        self._held: dict[tuple[tuple[str, ...], Packs], tuple[str, ...]] = {}
+        self._tiles: dict[tuple[object, ...], Tiles] = {}
         reduced = {axis for op in block.ops for axis in op.over}
         # An axis that is reduced and returned (a norm over the output's own rows) stays whole in a block.
         stored = dict.fromkeys(axis for store in self.stores for axis in store.axes)
@@ -83,12 +91,20 @@ class Shape:
             if op.kind is Kind.LOAD and all(user.kind is Kind.DOT for user in block.ops if op.name in user.inputs)
         )
 
-    def tiles(self, schedule: Schedule) -> dict[str, int]:
+    def tiles(self, schedule: Schedule) -> Tiles:
         """Lanes of each axis in a tile: padded to a power of two, and to 16 at the side of a product, where axes that
-        are packed count together."""
-        lanes = {axis: next_power(schedule.tile(axis, size)) for axis, size in self.sizes.items()}
+        are packed count together. Remembered: schedules that differ in nothing else are many."""
+        key = (schedule.grid, tuple(schedule.loops.values()))
+        known = self._tiles.get(key)
+        if known is None:
+            known = self._tiles[key] = self._padded(schedule)
+        return known
+
+    def _padded(self, schedule: Schedule) -> Tiles:
+        lanes = Tiles({axis: next_power(schedule.tile(axis, size)) for axis, size in self.sizes.items()})
+        lanes.packs = self.packs(lanes)
         alone = self.dot_axes - self.batch_axes
-        for pack in self.packs(lanes):
+        for pack in lanes.packs:
             alone = alone.difference(pack)
             lanes[pack[0]] *= max(1, MIN_DOT // prod(lanes[axis] for axis in pack))
         for axis in alone:
@@ -115,12 +131,17 @@ class Shape:
             self._packs[wide] = None if broken else packs(self.block, wider)
         return self._packs[wide]
 
-    def elements(self, tiles: Mapping[str, int], op: Op) -> int:
+    def elements(self, tiles: Tiles, op: Op) -> int:
         """Of one tile of a value."""
-        axes = held(op.axes, self.packs(tiles)) if self.several else op.axes
-        return prod(tiles[axis] for axis in axes)
+        if not tiles.packs:
+            return prod(map(tiles.__getitem__, op.axes))
+        key = (op.axes, tiles.packs)
+        axes = self._held.get(key)
+        if axes is None:
+            axes = self._held[key] = held(op.axes, tiles.packs)
+        return prod(map(tiles.__getitem__, axes))
 
-    def terms(self, tiles: Mapping[str, int], op: Op) -> int:
+    def terms(self, tiles: Tiles, op: Op) -> int:
         """Elements held to compute a tile of a value: of a product without rows or columns, all that it sums."""
         return self.elements(tiles, op) * (prod(tiles[axis] for axis in op.over) if op.name in self.vectors else 1)
 

@@ -10,7 +10,7 @@ from math import ceil, prod
 
 from mugraph.ir.block import Loop, Schedule
 from mugraph.ir.ops import REDUCING, Kind, Op
-from mugraph.search.tiles import Product, Shape
+from mugraph.search.tiles import Product, Shape, Tiles
 
 WIDE_LEFT = 64
 """Rows of the left operand that the wide tensor-core path (wgmma) needs; fewer take the narrow one (mma)."""
@@ -94,7 +94,7 @@ def _memory(found: Work, shape: Shape, schedule: Schedule, op: Op, blocks: int, 
         found.waits += trips
 
 
-def _elementwise(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: dict[str, int], threads: int) -> None:
+def _elementwise(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: Tiles, threads: int) -> None:
     source = shape.ops[op.inputs[0]] if op.kind in (Kind.SUM, Kind.AMAX) else op
     trips = shape.trips(schedule, op)
     # The tensor cores add a product to its accumulator.
@@ -106,7 +106,7 @@ def _elementwise(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: d
     found.exps += trips if op.kind is Kind.EXP else 0
 
 
-def _product(found: Work, shape: Shape, schedule: Schedule, product: Product, tiles: dict[str, int]) -> None:
+def _product(found: Work, shape: Shape, schedule: Schedule, product: Product, tiles: Tiles) -> None:
     trips, warps = shape.trips(schedule, product.op), schedule.num_warps
     rows, columns, depth = (prod(tiles[axis] for axis in side) for side in product.sides)
     left, right = not product.left_is_load, not product.right_is_load

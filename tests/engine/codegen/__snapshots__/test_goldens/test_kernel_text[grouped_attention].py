@@ -13,10 +13,10 @@ def grouped_attention_kernel(
     pid_q = tl.program_id(0)
     pid_s = tl.program_id(1)
     pid_kvh = tl.program_id(2)
-    offs_group_q = tl.arange(0, GROUP * BLOCK_Q)
-    offs_group = offs_group_q // BLOCK_Q
-    offs_q = pid_q * BLOCK_Q + offs_group_q % BLOCK_Q
-    mask_group_q = offs_q < Q
+    offs_q_group = tl.arange(0, BLOCK_Q * GROUP)
+    offs_q = pid_q * BLOCK_Q + offs_q_group // GROUP
+    offs_group = offs_q_group % GROUP
+    mask_q_group = offs_q < Q
     offs_d = tl.arange(0, D)
     offs_e = tl.arange(0, E)
     query = tl.load(
@@ -26,13 +26,13 @@ def grouped_attention_kernel(
         + pid_kvh * GROUP * D
         + offs_group[:, None] * D
         + offs_d[None, :],
-        mask=mask_group_q[:, None],
+        mask=mask_q_group[:, None],
         other=0.0,
         eviction_policy="evict_first",
     )
-    row_max = tl.full((GROUP * BLOCK_Q,), float("-inf"), tl.float32)
-    row_sum = tl.zeros((GROUP * BLOCK_Q,), dtype=tl.float32)
-    acc = tl.zeros((GROUP * BLOCK_Q, E), dtype=tl.float32)
+    row_max = tl.full((BLOCK_Q * GROUP,), float("-inf"), tl.float32)
+    row_sum = tl.zeros((BLOCK_Q * GROUP,), dtype=tl.float32)
+    acc = tl.zeros((BLOCK_Q * GROUP, E), dtype=tl.float32)
     for kv0 in range(0, KV, BLOCK_KV):
         offs_kv = kv0 + tl.arange(0, BLOCK_KV)
         mask_kv = offs_kv < KV
@@ -62,7 +62,7 @@ def grouped_attention_kernel(
         + offs_group[:, None] * E
         + offs_e[None, :],
         (acc * (1.0 / row_sum)[:, None]).to(tl.float16),
-        mask=mask_group_q[:, None],
+        mask=mask_q_group[:, None],
     )
 
 
