@@ -17,11 +17,11 @@ from mugraph.events import Event, PieceResult, RegionResult, SearchReport, Timin
 from mugraph.kernel_graph import kernel_graph, with_own_names
 from mugraph.log import note
 from mugraph.memory.pieces import recall, remember
-from mugraph.memory.renaming import canonical
 from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.options import Options
 from mugraph.plan_names import kernel_name, plan_name
 from mugraph.ranking import Place
+from mugraph.search.renaming import canonical
 from mugraph.solve import Tools, solve
 from mugraph.store import Store
 from mugraph.store.keys import region_key

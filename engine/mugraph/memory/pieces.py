@@ -17,8 +17,9 @@ from mugraph.events import Considered, PieceResult, SearchReport, Solution
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.json import candidate_from_json, candidate_to_json
 from mugraph.ir.target import Target
-from mugraph.memory.renaming import Renaming
+from mugraph.memory.said import renamed_reason, renamed_verdict, renamed_words
 from mugraph.optimizer.nodes import node_of, scheduled
+from mugraph.search.renaming import Renaming
 from mugraph.trace.region import LaxPiece
 from mugraph.verify.verdict import Verdict
 
@@ -27,9 +28,9 @@ def remember(result: PieceResult, names: Renaming) -> Mapping[str, object]:
     """The document, under the names that `names` gives. Times that are infinite are no JSON and mean "not known" here:
     None."""
     document: dict[str, object] = {
-        "reason": result.reason and names.reason(result.reason),
+        "reason": result.reason and renamed_reason(result.reason, names),
         "search": msgspec.to_builtins(result.search),
-        "rejected": {names.reason(reason): count for reason, count in result.rejected.items()},
+        "rejected": {renamed_reason(reason, names): count for reason, count in result.rejected.items()},
         "considered": [msgspec.to_builtins(_said(one, names)) for one in result.considered],
     }
     if result.solution is not None:
@@ -39,7 +40,7 @@ def remember(result: PieceResult, names: Renaming) -> Mapping[str, object]:
             candidate = Candidate(*scheduled(kernel), solution.estimate_us, candidate)
         assert candidate is not None
         document["candidate"] = candidate_to_json(names.candidate(candidate))
-        document["verdict"] = msgspec.to_builtins(names.verdict(solution.verdict))
+        document["verdict"] = msgspec.to_builtins(renamed_verdict(solution.verdict, names))
         document["library_us"] = solution.library_us
         document["measured_us"] = solution.measured_us
         document["plain_us"] = solution.plain_us
@@ -58,15 +59,16 @@ def recall(
     try:
         search = msgspec.convert(document["search"], SearchReport)
         reason = msgspec.convert(document["reason"], str | None)
-        reason = reason and own.reason(reason)
+        reason = reason and renamed_reason(reason, own)
         rejected = {
-            own.reason(why): count for why, count in msgspec.convert(document["rejected"], dict[str, int]).items()
+            renamed_reason(why, own): count
+            for why, count in msgspec.convert(document["rejected"], dict[str, int]).items()
         }
         considered = tuple(_said(one, own) for one in msgspec.convert(document["considered"], tuple[Considered, ...]))
         if "candidate" not in document:
             return PieceResult(piece, None, search, reason, rejected, True, name, considered)
         candidate = own.candidate(candidate_from_json(document["candidate"]))
-        verdict = own.verdict(msgspec.convert(document["verdict"], Verdict))
+        verdict = renamed_verdict(msgspec.convert(document["verdict"], Verdict), own)
         library_us = msgspec.convert(document["library_us"], float)
         measured_us = msgspec.convert(document["measured_us"], float | None)
         plain_us = msgspec.convert(document["plain_us"], float | None)
@@ -82,7 +84,7 @@ def recall(
 
 
 def _said(one: Considered, names: Renaming) -> Considered:
-    return replace(one, words=names.words(one.words))
+    return replace(one, words=renamed_words(one.words, names))
 
 
 def _named(block: BlockGraph, old: str, new: str) -> BlockGraph:

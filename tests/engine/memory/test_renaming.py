@@ -12,9 +12,10 @@ from mugraph.codegen.lower import lower_kernels
 from mugraph.events import Done, RegionResult, Searching
 from mugraph.ir.block import Candidate
 from mugraph.ir.target import TARGETS
-from mugraph.memory.renaming import canonical
+from mugraph.memory.said import renamed_reason, renamed_words
 from mugraph.pipeline import Options, run
 from mugraph.search import Limits, topologies
+from mugraph.search.renaming import canonical
 from mugraph.search.split_schedules import kernel_candidates
 from mugraph.trace.pieces import pieces
 from mugraph.trace.region import LaxPiece
@@ -106,12 +107,12 @@ def test_words_and_reasons_move_too(units: Callable[[str], list[LaxPiece]]) -> N
     (one,) = units(ONE)
     names = canonical(one.program)[1]
     axis = next(iter(one.program.sizes))
-    assert names.words(f"grid {axis}/64: 4 blocks; for {axis}: 4 × 128; 4 warps") == (
+    assert renamed_words(f"grid {axis}/64: 4 blocks; for {axis}: 4 × 128; 4 warps", names) == (
         f"grid {names.axes[axis]}/64: 4 blocks; for {names.axes[axis]}: 4 × 128; 4 warps"
     )
     output = next(iter(one.program.outputs.values())).name
     assert (
-        names.reason(f"no kernel is right: {output} holds NaN")
+        renamed_reason(f"no kernel is right: {output} holds NaN", names)
         == f"no kernel is right: {names.tensors[output]} holds NaN"
     )
 

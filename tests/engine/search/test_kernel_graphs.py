@@ -21,11 +21,11 @@ from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.merge import merged
 from mugraph.search.kernel_graphs.partitions import Part, Partitions
 from mugraph.search.kernel_graphs.parts import as_block
-from mugraph.search.kernel_graphs.renaming import key_of
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
 from mugraph.search.neighbours import neighbours
+from mugraph.search.renaming import key_of
 from mugraph.search.split_schedules import kernel_candidates
 from mugraph.verify.arithmetic import FloatArithmetic
 from mugraph.verify.execute import execute_kernels

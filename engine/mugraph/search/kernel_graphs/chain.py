@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mugraph.ir.block import Candidate
 from mugraph.ir.target import Target
-from mugraph.search.kernel_graphs.renaming import Renaming
+from mugraph.search.renaming import Names, Renaming
 from mugraph.search.split_schedules import again_us, with_then
 
 
@@ -59,7 +59,9 @@ class Apart:
         )
         if not new_tensors and not new_axes:
             return list(candidates)
-        renaming = Renaming(str, lambda axis: new_axes.get(axis, axis), lambda name: new_tensors.get(name, name))
+        old = Names(axes=tuple(new_axes), tensors=tuple(new_tensors))
+        new = Names(axes=tuple(new_axes.values()), tensors=tuple(new_tensors.values()))
+        renaming = Renaming(old, new, made=False)
         return [renaming.candidate(candidate) for candidate in candidates]
 
 

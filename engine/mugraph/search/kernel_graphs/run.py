@@ -20,9 +20,9 @@ from mugraph.search.kernel_graphs.chain import Apart, chained
 from mugraph.search.kernel_graphs.limits import GraphLimits, GraphStats
 from mugraph.search.kernel_graphs.partitions import Options, Part, Partition, Partitions
 from mugraph.search.kernel_graphs.parts import Solved, Workers, by_estimate
-from mugraph.search.kernel_graphs.renaming import key_of
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, without_store, worth_storing
+from mugraph.search.renaming import key_of
 from mugraph.search.softmax import is_shift_invariant
 from mugraph.search.split_schedules import again_us
 

@@ -12,9 +12,9 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.program import TensorProgram
 from mugraph.search.frame import check
 from mugraph.search.kernel_graphs.merge import merged
-from mugraph.search.kernel_graphs.renaming import Names, Renaming, key_of
 from mugraph.search.kernel_graphs.subprogram import only
 from mugraph.search.limits import Found, Limits, Searcher, Stats
+from mugraph.search.renaming import Names, Renaming, key_of
 from mugraph.search.run import Search
 
 LAID = 12
@@ -77,7 +77,7 @@ class SeveralSearch:
             key, names = key_of(part)
             if key in known:
                 old, blocks = known[key]
-                renaming = Renaming.between(old, names)
+                renaming = Renaming(old, names)
                 blocks = [renaming.block(block) for block in blocks]
             else:
                 search = self._begin(part, share, self._cancelled)

@@ -9,9 +9,9 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
 from mugraph.search.cost import FLOOR_US
 from mugraph.search.kernel_graphs.parts import PartTask, Solved, Workers, as_block, by_estimate
-from mugraph.search.kernel_graphs.renaming import Names, Renaming, key_of
 from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.limits import Limits
+from mugraph.search.renaming import Names, Renaming, key_of
 
 __all__ = ["Solved", "Solver", "as_block", "by_estimate"]
 
@@ -52,7 +52,7 @@ class Solver:
             if old == names:
                 return solved
             self.recalled += 1
-            renaming = Renaming.between(old, names)
+            renaming = Renaming(old, names)
             return Solved(tuple(renaming.candidate(candidate) for candidate in solved.candidates))
         self.searched += 1
         solved = self._solved(program, key, names)

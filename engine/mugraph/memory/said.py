@@ -1,0 +1,30 @@
+"""What is said of a result, under the names of another search unit that differs in names alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from mugraph.search.renaming import Renaming
+from mugraph.verify.verdict import Verdict
+
+_AXIS_IN_WORDS = re.compile(r"\b\w+(?=/\d)|(?<=\bfor )\w+(?=:)")
+_NAME_IN_REASON = re.compile(r"(?:(?<=^)|(?<=: ))\w+(?= )")
+
+
+def renamed_verdict(verdict: Verdict, names: Renaming) -> Verdict:
+    sizes = tuple({names.axis(axis): size for axis, size in one.items()} for one in verdict.sizes)
+    return replace(
+        verdict, sizes=sizes, float_sizes={names.axis(axis): size for axis, size in verdict.float_sizes.items()}
+    )
+
+
+def renamed_words(words: str, names: Renaming) -> str:
+    """A candidate's (events.Considered): axes stand before the slash of a tile and after `for`."""
+    return _AXIS_IN_WORDS.sub(lambda found: names.axis(found[0]), words)
+
+
+def renamed_reason(reason: str, names: Renaming) -> str:
+    """Why there is none: a value it speaks of begins the sentence."""
+    known = {**names.values, **names.tensors}
+    return _NAME_IN_REASON.sub(lambda found: known.get(found[0], found[0]), reason)
