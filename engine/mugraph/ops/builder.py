@@ -249,7 +249,18 @@ class Builder:
             return self.mul(self.const(1.0 / b.value), a)
         if b.kind is Kind.DIV and b.inputs[0].kind is Kind.CONST:
             return self.div(self.mul(a, b.inputs[1]), b.inputs[0])
+        logistic = self._logistic(b)
+        if logistic is not None:
+            return self.mul(a, logistic)
         return self._add(Node(Kind.DIV, (a, b)))
+
+    def _logistic(self, b: Node) -> Node | None:
+        """The sigmoid that is 1 / b, where b is 1 + exp(-x): no softmax, and written so that nothing overflows."""
+        if b.kind is Kind.ADD and b.keep is None:
+            for one, power in (b.inputs, b.inputs[::-1]):
+                if one.kind is Kind.CONST and one.value == 1.0 and power.kind is Kind.EXP:
+                    return self.unary("sigmoid", self.mul(self.const(-1.0), power.inputs[0]))
+        return None
 
     def sqrt(self, a: Node) -> Node:
         if a.kind is Kind.CONST and a.value >= 0.0:
@@ -264,13 +275,16 @@ class Builder:
         return self._add(Node(Kind.EXP, (a,)))
 
     def maximum(self, a: Node, b: Node) -> Node:
-        """The larger of two; that of a value and 0 is relu."""
+        """The larger of two. Of a value and 0 it is relu, of a value and its negative abs."""
         if a.kind is Kind.CONST and b.kind is Kind.CONST:
             return self.const(max(a.value, b.value))
         if a.kind is Kind.CONST:
             a, b = b, a
         if b.kind is Kind.CONST and b.value == 0.0:
             return self.unary("relu", a)
+        for one, other in ((a, b), (b, a)):
+            if _is_scaled(other, -1.0, one):
+                return self.unary("abs", one)
         return self._add(Node(Kind.MAX, (a, b)))
 
     def minimum(self, a: Node, b: Node) -> Node:
@@ -296,6 +310,16 @@ class Builder:
     def dot(self, a: Node, b: Node, over: Sequence[int]) -> Node:
         """Sum over the atoms of the product."""
         return self._add(Node(Kind.DOT, (a, b), over=tuple(over))) if over else self.mul(a, b)
+
+
+def _is_scaled(node: Node, factor: float, of: Node) -> bool:
+    """Is the node `of` times the factor?"""
+    if node.kind is not Kind.MUL or node.inputs[0].kind is not Kind.CONST:
+        return False
+    if node.inputs[1] is of:
+        return node.inputs[0].value == factor
+    scaled = of.kind is Kind.MUL and of.inputs[0].kind is Kind.CONST and of.inputs[1] is node.inputs[1]
+    return scaled and node.inputs[0].value == factor * of.inputs[0].value
 
 
 def operands(call: Call) -> tuple[int, ...]:

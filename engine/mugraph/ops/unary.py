@@ -51,6 +51,18 @@ UNARY: dict[str, UnaryFunction] = {
             "torch.tanh",
         ),
         UnaryFunction(
+            "abs",
+            ("torch.abs", "torch.absolute", "Tensor.abs", "Tensor.abs_", "Tensor.absolute", "Tensor.__abs__"),
+            "tl.abs({x})",
+            "torch.abs",
+        ),
+        UnaryFunction(
+            "erf",
+            ("torch.erf", "Tensor.erf", "torch.special.erf"),
+            "tl.erf({x})",
+            "torch.erf",
+        ),
+        UnaryFunction(
             "gelu",
             ("torch.nn.functional.gelu",),
             "0.5 * {x} * (1.0 + tl.erf({x} * 0.7071067811865476))",

@@ -24,6 +24,8 @@ _FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {
     "relu": lambda x: np.maximum(x, 0.0),
     "sigmoid": _sigmoid,
     "tanh": np.tanh,
+    "abs": np.abs,
+    "erf": np.vectorize(erf, otypes=[np.float64]),
     "gelu": _gelu,
     "gelu_tanh": lambda x: x * _sigmoid(1.5957691216057308 * (x + 0.044715 * x**3)),
 }

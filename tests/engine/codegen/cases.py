@@ -106,6 +106,9 @@ def _cases() -> dict[str, Case]:
         "mixed_types": (g.mixed_types(16, 64, 64), _grid(("n", 32), k=32)),
         "tile_sum": (g.tile_sum(6, 100), _grid(("m", 2), h=32)),
         "activations": (g.activations(4, 50), _grid(("m", 2))),
+        # exp overflows on the way, and the functions do not
+        "activations_large": (g.activations(4, 50, scale=1e4), _grid(("m", 2))),
+        "activations_huge": (g.activations(4, 50, scale=-1e30), _grid(("m", 2))),
         "convolution": (g.convolution(2, 24, 20, 5, 9), _grid(*pixels, r=1, s=1, c=16)),
         "convolution_strided": (
             g.convolution(1, 16, 16, 9, 21, taps=(5, 2), stride=2, pad=2, loops="s r"),

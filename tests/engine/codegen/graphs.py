@@ -287,12 +287,12 @@ def tile_sum(m: int, h: int) -> BlockGraph:
     return g.build()
 
 
-def activations(m: int, h: int) -> BlockGraph:
-    """Every unary function on a row, each with its own text, summed over the padded row."""
+def activations(m: int, h: int, *, scale: float = 1.0) -> BlockGraph:
+    """Every unary function on a row, each with its own text, summed over the padded row. scale: of its numbers"""
     g = Graph("activations", {"m": m, "h": h}, (), "f32")
-    x = g.load("x", "m h")
+    x = g.mul("scaled", g.load("x", "m h"), g.const("factor", scale))
     total = g.unary("first", "silu", x)
-    for fn in ("relu", "sigmoid", "tanh", "gelu", "gelu_tanh"):
+    for fn in ("relu", "sigmoid", "tanh", "gelu", "gelu_tanh", "abs", "erf"):
         total = g.add(f"with_{fn}", total, g.unary(f"y_{fn}", fn, x))
     g.store(g.sum("row", total, "h"), "out", "m")
     return g.build()

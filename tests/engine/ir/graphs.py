@@ -41,8 +41,8 @@ class Ops:
         axes = tuple(sorted(self.axes(*inputs) - {over}))
         return self.add(Op(name, kind, inputs, axes, (over,), f32=f32))
 
-    def accum(self, name: str, value: str, over: str) -> str:
-        return self.add(Op(name, Kind.ACCUM, (value,), tuple(sorted(self.axes(value))), (over,)))
+    def accum(self, name: str, value: str, over: str, fn: str = "") -> str:
+        return self.add(Op(name, Kind.ACCUM, (value,), tuple(sorted(self.axes(value))), (over,), fn=fn))
 
     def store(self, name: str, value: str, tensor: str) -> str:
         return self.add(Op(name, Kind.STORE, (value,), tuple(sorted(self.axes(value))), tensor=tensor))

@@ -7,7 +7,7 @@ from math import prod
 from hypothesis import strategies as st
 from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph, ThreadGraph
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import LARGEST, Kind
 from mugraph.ir.placement import loop_paths, varying
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, Sizes, Tensor, contiguous_strides
@@ -16,7 +16,7 @@ from tests.engine.ir.graphs import Ops
 
 AXES = ("b", "h", "n", "d'", "s·2", "half")
 SOURCES = ("", "x", "self.up.weight", 'f"{a}"[0] \\ é')
-BINARY = (Kind.ADD, Kind.MUL, Kind.DIV)
+BINARY = (Kind.ADD, Kind.MUL, Kind.DIV, Kind.MAX)
 
 
 @st.composite
@@ -72,7 +72,7 @@ def block_graphs(draw: st.DrawFn, name: str = "kernel") -> tuple[BlockGraph, Sch
     values = [ops.load(f"L{tensor.name}", tensor.name) for tensor in inputs]
     pointwise(draw, ops, values, "v")
     finished = [
-        _finish(ops, value, loops, draw(st.booleans()))
+        _finish(ops, value, loops, draw(st.booleans()), draw(st.sampled_from(("", LARGEST))))
         for value in draw(st.lists(st.sampled_from(values), min_size=1, max_size=2, unique=True))
     ]
     pointwise(draw, ops, finished, "w")
@@ -95,8 +95,9 @@ def block_graphs(draw: st.DrawFn, name: str = "kernel") -> tuple[BlockGraph, Sch
     return block, schedule
 
 
-def _finish(ops: Ops, value: str, loops: tuple[Loop, ...], sum_first: bool) -> str:
-    """The value after all loops it varies in: summed over their axes in the loop or behind it, and accumulated."""
+def _finish(ops: Ops, value: str, loops: tuple[Loop, ...], sum_first: bool, fn: str) -> str:
+    """The value after all loops it varies in: summed over their axes in the loop or behind it, and accumulated (with
+    fn: the largest along them)."""
     graph = BlockGraph("", {}, tuple(ops.tensors.values()), tuple(ops.ops), loops)
     paths = loop_paths(loops)
     for axis in sorted(varying(graph)[value], key=lambda axis: -len(paths[axis])):
@@ -104,9 +105,9 @@ def _finish(ops: Ops, value: str, loops: tuple[Loop, ...], sum_first: bool) -> s
         for step in steps:
             name = f"{value}_{step}{len(ops.ops)}"
             if step == "accum":
-                value = ops.accum(name, value, axis)
+                value = ops.accum(name, value, axis, fn)
             elif axis in ops.axes(value):
-                value = ops.reduce(name, Kind.SUM, value, over=axis)
+                value = ops.reduce(name, Kind.AMAX if fn else Kind.SUM, value, over=axis)
     return value
 
 

@@ -505,7 +505,7 @@ def getitem(rng: Rng) -> Drawn:
 
 FAMILIES: dict[str, Callable[[Rng], Drawn]] = {
     **dict.fromkeys(["neg", "negative", "positive", "pos", "square", "exp", "exp2"], unary),
-    **dict.fromkeys(["relu", "sigmoid", "tanh", "expit"], unary),
+    **dict.fromkeys(["relu", "sigmoid", "tanh", "expit", "abs", "absolute", "erf"], unary),
     **dict.fromkeys(["sqrt", "rsqrt", "reciprocal"], positive),
     **dict.fromkeys(["add", "radd", "iadd", "sub", "subtract", "isub", "rsub"], scaled),
     **dict.fromkeys(["mul", "rmul", "imul", "multiply"], binary),

@@ -110,6 +110,9 @@ CASES: dict[str, Case] = {
     "clamp by tensors": (lambda x, y: torch.clamp(x, min=y) + torch.clip(x, y, y + 1), {"x": X, "y": Y}),
     "clamp between the wrong way": (lambda x: x.clamp(1.0, -0.5) * 2, {"x": X}),
     "hard activations": (lambda x: F.relu6(4 * x) + F.hardtanh(x) + F.hardswish(x) + F.leaky_relu(x), {"x": X}),
+    "abs": (lambda x: x.abs() + torch.maximum(x * 2, -2 * x) * torch.abs(x), {"x": X}),
+    "erf": (lambda x: 0.5 * x * (1 + torch.erf(x / 2**0.5)), {"x": X}),
+    "sigmoid by hand": (lambda x: 1 / (1 + torch.exp(-x)) + x / (torch.exp(-2 * x) + 1), {"x": X}),
     "relu squared": (lambda x: F.relu(x).square(), {"x": X}),
     "safe softmax": (lambda x: (x - x.amax(-1, keepdim=True)).softmax(-1), {"x": B3}),
     "dropout": (lambda x: F.dropout(x, 0.5, False) * 2, {"x": X}),
@@ -376,6 +379,15 @@ def test_normalize_in_half_precision_has_no_epsilon() -> None:
     assert [op.kind for op in program.compute_ops] == [Kind.MUL, Kind.SUM, Kind.SQRT, Kind.DIV]
     wider = lower_region(record(lambda x: F.normalize(x, dim=-1), {"x": zeros.bfloat16()})).program
     assert any(op.kind is Kind.MAX for op in wider.ops)
+
+
+def test_functions_written_by_hand_are_what_they_are() -> None:
+    def both(x: torch.Tensor) -> torch.Tensor:
+        return x / (1 + torch.exp(-x)) + torch.maximum(-x, x) + torch.clamp(x, min=0.0)
+
+    program = check(both, {"x": X}).program
+    assert sorted(op.fn for op in program.ops if op.fn) == ["abs", "relu", "silu"]
+    assert not any(op.kind in (Kind.EXP, Kind.MAX) for op in program.ops)
 
 
 @pytest.mark.parametrize(

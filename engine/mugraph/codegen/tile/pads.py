@@ -24,7 +24,16 @@ Pads = Mapping[Dim, Pad]
 """Only padded dimensions of the value occur."""
 
 VALID, FINITE, ANY = Unknown.VALID, Unknown.FINITE, Unknown.ANY
-_AT_ZERO = {"silu": 0.0, "relu": 0.0, "tanh": 0.0, "gelu": 0.0, "gelu_tanh": 0.0, "sigmoid": 0.5}
+_AT_ZERO = {
+    "silu": 0.0,
+    "relu": 0.0,
+    "tanh": 0.0,
+    "abs": 0.0,
+    "erf": 0.0,
+    "gelu": 0.0,
+    "gelu_tanh": 0.0,
+    "sigmoid": 0.5,
+}
 
 
 def elementwise(kind: TileKind, fn: str, args: tuple[Pad, ...]) -> Pad:
