@@ -10,6 +10,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.search.splits import cuts
 
 import tests.engine.codegen.graphs as g
+import tests.engine.codegen.graphs_maxima as gm
 
 Kernels = list[tuple[BlockGraph, Schedule]]
 
@@ -83,6 +84,7 @@ _case("batched", g.batched(3, 20, 64, 40), "k", 2, grid(("n", 32), ("m", 16), ("
       grid(("n", 8), ("m", 4), ("b", 1)))  # fmt: skip
 _case("gemm_chain_nest", g.gemm_chain(32, 64, 96, 48, loops=("n", "k")), "n", 3,
       grid(("m", 16), ("n_split", 1), n_part=16, k=32), grid(("m", 16)))  # fmt: skip
+_case("scaled_linear", gm.scaled_linear(16, 120, 64), "h", 4, _NORM, _COLUMNS)
 _case("row_sums", g.mixed_types(16, 64, 64), "k", 2, grid(("n", 32), ("k_split", 1), k_part=16), grid(("m", 16)))
 
 
