@@ -52,6 +52,13 @@ class Node:
     keep: Node | None = None
     windows: tuple[tuple[Window, AtomDim], ...] = ()
 
+    @property
+    def runs(self) -> AtomDims:
+        """`dims`, positions and taps of a window apart: no atom of one can be joined to one of the other."""
+        taps = {window.dim: len(own) for window, own in self.windows}
+        ends = [len(atoms) - taps.get(number, 0) for number, atoms in enumerate(self.dims)]
+        return tuple(run for atoms, end in zip(self.dims, ends, strict=True) for run in (atoms[:end], atoms[end:]))
+
 
 @dataclass(eq=False)
 class Builder:

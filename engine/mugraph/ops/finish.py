@@ -9,7 +9,7 @@ from mugraph.ir.ops import LEAVES, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, DType, Tensor, contiguous_strides
 from mugraph.ir.windows import Window
-from mugraph.ops.axes import AtomDim, AtomDims
+from mugraph.ops.axes import AtomDims
 from mugraph.ops.builder import HIDDEN, Builder, Node
 from mugraph.ops.names import Names, identifier
 from mugraph.ops.registry import Duplicated, NotLowerable
@@ -50,13 +50,6 @@ class _Flat:
     windows: tuple[Window, ...] = ()
 
 
-def _runs(node: Node) -> list[AtomDim]:
-    """The node's dimensions, positions and taps of a window apart: no atom of one can be joined to one of the other."""
-    taps = {window.dim: len(own) for window, own in node.windows}
-    ends = {dim: len(atoms) - taps.get(dim, 0) for dim, atoms in enumerate(node.dims)}
-    return [run for dim, atoms in enumerate(node.dims) for run in (atoms[: ends[dim]], atoms[ends[dim] :])]
-
-
 class _Joined:
     """Atoms after joining those that stand side by side everywhere: a view cut them, nothing else did."""
 
@@ -64,7 +57,7 @@ class _Joined:
         self._atoms = builder.atoms
         self.sizes: dict[int, int] = {}
         self._gone: set[int] = set()
-        lists = [dim for node in nodes for dim in _runs(node)] + [dim for output in outputs for dim in output.dims]
+        lists = [dim for node in nodes for dim in node.runs] + [dim for output in outputs for dim in output.dims]
         lists = [list(builder.atoms.resolve(dim)) for dim in lists]
         overs = [set(builder.atoms.resolve(node.over)) for node in nodes if node.over]
         for atom in (atom for dim in lists for atom in dim):

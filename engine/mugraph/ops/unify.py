@@ -93,3 +93,14 @@ def unify(builder: Builder, outputs: Sequence[tuple[AtomDims, Node]]) -> None:
             for one, two in combinations(asked, 2):
                 for a, b in zip(one, two, strict=True):
                     changed |= _merge(builder, nodes, dims, a, b)
+        for one, two in combinations((node for node in nodes if node.windows), 2):
+            if _read_alike(builder, one, two):
+                for a, b in zip(one.runs, two.runs, strict=True):
+                    changed |= _merge(builder, nodes, dims, a, b)
+
+
+def _read_alike(builder: Builder, one: Node, two: Node) -> bool:
+    """Do both read one tensor through the same windows?"""
+    windows = [[window for window, _ in node.windows] for node in (one, two)]
+    sizes = [[builder.atoms.elements(builder.atoms.resolve(run)) for run in node.runs] for node in (one, two)]
+    return one.source == two.source and windows[0] == windows[1] and sizes[0] == sizes[1]

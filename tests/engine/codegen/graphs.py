@@ -314,6 +314,7 @@ def size(block: BlockGraph) -> int:
 def convolution(
     n: int, c: int, o: int, height: int, width: int, *, taps: tuple[int, int] = (3, 3), stride: int = 1, pad: int = 1,
     dilation: int = 1, loops: str = "r s c", dtype: DType = "f16",
+    gated: bool = False,
 ) -> BlockGraph:  # fmt: skip
     """Implicit GEMM: bias and SiLU after loops over the kernel's rows and columns, and over channels."""
     sizes = {"n": n, "o": o, "c": c, "r": taps[0], "s": taps[1]}
@@ -327,10 +328,15 @@ def convolution(
     strides = (c * height * width, height * width, width, 1)
     g.tensors.append(Tensor("x", dims, strides, dtype, windows=tuple(windows)))
     x = g._add(Op("x", Kind.LOAD, axes=tuple(sorted("ncprqs")), tensor="x"))
-    acc = g.dot("part", x, g.load("w", "o c r s"), "c r s")
-    for loop in reversed(loops.split()):
-        acc = g.accum("acc" if loop == loops[0] else f"acc_{loop}", acc, loop)
-    g.store(g.unary("activated", "silu", g.add("biased", acc, g.load("bias", "o"))), "out", "n o p q")
+
+    def convolved(weight: str, name: str) -> str:
+        value = g.dot(f"{name}_part", x, g.load(weight, "o c r s"), "c r s")
+        for loop in reversed(loops.split()):
+            value = g.accum(name if loop == loops[0] else f"{name}_{loop}", value, loop)
+        return value
+
+    activated = g.unary("activated", "silu", g.add("biased", convolved("w", "acc"), g.load("bias", "o")))
+    g.store(g.mul("gated", activated, convolved("v", "gate")) if gated else activated, "out", "n o p q")
     return g.build()
 
 

@@ -56,3 +56,11 @@ def value_range(m: int, h: int) -> BlockGraph:
     top, low = g.amax("top", x, "h"), g.amax("low", g.mul("negative", x, minus), "h")
     g.store(g.div("y", g.add("above", x, low), g.add("range", top, low)), "out", "m h")
     return g.build()
+
+
+def largest_sum(m: int, h: int, k: int) -> BlockGraph:
+    """The largest of the sums along k: an accumulator of another kind does not go on with that of the inner loop."""
+    g = Graph("largest_sum", {"m": m, "h": h, "k": k}, nest("h", "k"), "f32")
+    sums = g.accum("sums", g.sum("sums_part", g.load("x", "m h k"), "k"), "k")
+    g.store(g.amax("largest", g.accum("tile", sums, "h", largest=True), "h"), "out", "m")
+    return g.build()

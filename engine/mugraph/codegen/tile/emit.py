@@ -43,6 +43,7 @@ class Emitter(Operators):
         self._rescales: dict[tuple[int, str, float], Value] = {}
         self._old_max: dict[tuple[int, str], str] = {}
         self._into: dict[str, str] = {}  # accumulator of an inner loop -> the outer one's name, which it adds to
+        self._called: dict[str, str] = {}  # accumulator of an open loop -> its name
 
     def emit(self) -> Region:
         root = Region()
@@ -94,6 +95,9 @@ class Emitter(Operators):
         for dim in self.order:
             if axis in dim.axes:
                 body.head += self.indices.head(dim)
+        for node in members:
+            if node.kind is TileKind.ACCUM:
+                self._call(node)
         before: list[Item] = []
         after: list[Item] = []
         done: dict[str, Value] = {}
@@ -137,12 +141,10 @@ class Emitter(Operators):
         dims = self.dims(node)
         source = self.nodes[node.inputs[0]]
         neutral = -inf if node.fn == LARGEST else 0.0
-        given = self._into.pop(node.name, "")
-        name = given or self.fresh(_accumulator(node, self._summed(source)))
-        if not given:
+        name = self._called.pop(node.name)
+        if self._into.pop(node.name, "") != name:
             before.append(Line(name, Expr((self._filled(dims, 'float("-inf")' if neutral else "0.0"),))))
         if self._goes_on(node, source):
-            self._into[source.name] = name
             pads = self.need(source.name, body).pads
             kept = {dim: pad for dim, pad in pads.items() if node.loop not in dim.axes}
             return Value(name, dims, "f32", kept, home, Expr((name,)), named=True)
@@ -173,6 +175,14 @@ class Emitter(Operators):
     def _summed(self, node: Node) -> Node:
         """What is summed by an accumulator, or by one of one."""
         return self._summed(self.nodes[node.inputs[0]]) if node.kind is TileKind.ACCUM else node
+
+    def _call(self, node: Node) -> None:
+        """Name an accumulator before its loop's body is written: an inner loop may add to it for several at once."""
+        source = self.nodes[node.inputs[0]]
+        name = self._into.get(node.name, "") or self.fresh(_accumulator(node, self._summed(source)))
+        self._called[node.name] = name
+        if self._goes_on(node, source):
+            self._into[source.name] = name
 
     def _goes_on(self, node: Node, source: Node) -> bool:
         """Is what the outer loop adds up a sum over an inner one (or of maxima the largest), and used for nothing else?
