@@ -45,6 +45,7 @@ _QKNORM = (
     Form("QKNorm and attention, split across the grid", "div(sum[s](a), sum[s](b))", _PARTS, {"s": 2}),
 )
 _GATED = "mul(accum[h](dot[h](x, w)), silu(accum[h](dot[h](x, u))))"
+# Figure 9b has an operator f(w, x, y, z) = (w || x) @ (y over z), which §7 says is w @ y + x @ z. Here it is that sum.
 _CONCAT = "accum[h](add(dot[h](x, w), dot[r](dot[h](x, a), b)))"
 _LORA = "add(accum[h](dot[h](x, w)), dot[r](accum[h](dot[h](x, a)), b))"
 _MLP = Form(
@@ -77,7 +78,9 @@ PROGRAMS: dict[str, Paper] = {
         "lora",
         (
             Form("LoRA in one kernel, one loop, products added after it", _LORA),
-            Form("LoRA in one kernel, the products of an iteration in one accumulator (Mirage, Figure 9b)", _CONCAT),
+            Form(
+                "LoRA in one kernel, concat-matmul as one accumulator of two products (Mirage v1, Figure 9b)", _CONCAT
+            ),
         ),
     ),
     "nTrans": Paper("norm_transformer", "norm_transformer", (Form("nTrans in one kernel", "div(_, sqrt(_))"),)),

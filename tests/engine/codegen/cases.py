@@ -40,6 +40,8 @@ def _cases() -> dict[str, Case]:
         "gated_mlp_tail": (g.gated_mlp(8, 144, 80), _grid(("n", 32), h=32)),
         "gated_mlp_bf16": (g.gated_mlp(4, 64, 64, dtype="bf16"), _grid(("n", 32), h=32)),
         "lora": (g.lora(16, 128, 128, 16), n64h64),
+        "lora_side_by_side": (g.lora_side_by_side(16, 128, 128, 16), n64h64),
+        "lora_side_by_side_tail": (g.lora_side_by_side(5, 72, 80, 8), _grid(("n", 32), h=32)),
         "lora_rank_8_tail": (g.lora(5, 72, 80, 8), _grid(("n", 32), h=32)),
         "ntrans": (g.ntrans(8, 256), _grid(("m", 1))),
         "ntrans_tail": (g.ntrans(7, 80), _grid(("m", 4))),
@@ -135,6 +137,7 @@ def _cases() -> dict[str, Case]:
     }
     for name in (
         "rms_norm_linear", "rms_norm_linear_2_rows", "rms_norm_linear_tail", "gated_mlp_tail", "lora_rank_8_tail",
+        "lora_side_by_side_tail",
         "attention_tail", "attention_normed", "causal", "causal_last_keys",
         "gemm_chain_tails", "batched", "grouped_attention_rows_tiled", "packed_rows_and_depth",
     ):  # fmt: skip

@@ -146,6 +146,16 @@ def lora(m: int, h: int, n: int, r: int, *, dtype: DType = "f16") -> BlockGraph:
     return g.build()
 
 
+def lora_side_by_side(m: int, h: int, n: int, r: int, *, dtype: DType = "f16") -> BlockGraph:
+    """Mirage Figure 9b: in each iteration (x || x @ a) @ (w over b), as the sum of its two products."""
+    g = Graph("lora", {"m": m, "h": h, "n": n, "r": r}, nest("h"), dtype)
+    x, w, a, b = g.load("x", "m h"), g.load("w", "h n"), g.load("a", "h r"), g.load("b", "r n")
+    low = g.dot("low", x, a, "h")
+    part = g.add("part", g.dot("base", x, w, "h"), g.dot("up", low, b, "r"))
+    g.store(g.accum("total", part, "h"), "out", "m n")
+    return g.build()
+
+
 def ntrans(m: int, h: int, *, dtype: DType = "f16") -> BlockGraph:
     """nTrans: y = norm(x + alpha * (norm(z) - x)), norms over whole rows."""
     g = Graph("ntrans", {"m": m, "h": h}, (), dtype)

@@ -23,7 +23,7 @@ COMPILED = {
             "lora_rank_8_tail_swapped", "ntrans_tail", "attention_mask", "attention_1_query",
             "attention_normed_swapped", "softmax_two_passes", "gemm_chain_tails_swapped", "mixed_types",
             "tile_sum", "activations", "maxout", "tile_max", "holes", "value_range",
-            "packed_rows_and_depth", "inner_products",
+            "packed_rows_and_depth", "inner_products", "lora_side_by_side",
         )
     },
 }  # fmt: skip

@@ -15,6 +15,7 @@ SHOWN = {
         for name in ("rms_norm_linear", "gated_mlp", "attention", "gemm_chain", "layer_norm", "causal", "convolution")
     },
     "lora": CASES["lora_rank_8_tail"],
+    "lora_side_by_side": CASES["lora_side_by_side_tail"],
     "grouped_attention": CASES["grouped_attention_rows_tiled"],
     "attention_mask": CASES["attention_mask"],
     "scaled_linear": CASES["scaled_linear"],

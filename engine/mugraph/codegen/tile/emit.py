@@ -19,7 +19,7 @@ from mugraph.codegen.tile.index import Indices, subscript
 from mugraph.codegen.tile.masks import hides
 from mugraph.codegen.tile.nodes import Node, TileKind
 from mugraph.codegen.tile.operators import Operators, larger
-from mugraph.codegen.tile.pads import summed
+from mugraph.codegen.tile.pads import VALID, elementwise, summed
 from mugraph.codegen.tile.softmax import SafeSoftmax
 from mugraph.codegen.tile.text import Block, Expr, Item, Line, Prec, Ref, Region, Value, uses
 from mugraph.ir.block import BlockGraph
@@ -150,12 +150,17 @@ class Emitter(Operators):
             return Value(name, dims, "f32", kept, home, Expr((name,)), named=True)
         alpha = self._rescale(node, body)
         target = Ref(alpha, Prec.ATOM, subscript(alpha.dims, dims)) if alpha else None
-        if source.kind is TileKind.DOT and self.facts.users[source.name] == 1 and not neutral:
-            pads = self.dot_pads(source, body)
-            product = self.dot(source, body, name)
+        products = () if neutral else self._products(source, node.loop)
+        if products:
+            every = [self.dot_pads(product, body) for product in products]
+            texts = [self.dot(product, body, name) for product in products]
             if target:
                 body.items.append(Line(name, uses(Expr((target,)), body), "*="))
-            body.items.append(Line(name, uses(product, body)))
+            body.items += [Line(name, uses(text, body)) for text in texts]
+            pads = every[0]
+            for other in every[1:]:
+                both = ((dim, (pads.get(dim, VALID), other.get(dim, VALID))) for dim in {**pads, **other})
+                pads = {dim: elementwise(TileKind.ADD, "", two) for dim, two in both}
         else:
             value = self.f32(self.need(source.name, body))
             for dim in dims:
@@ -171,6 +176,22 @@ class Emitter(Operators):
                 body.items.append(Line(name, uses(Expr((Ref(value),)), body), "+="))
         kept = {dim: summed(pad) for dim, pad in pads.items() if dim in dims and node.loop not in dim.axes}
         return Value(name, dims, "f32", kept, home, Expr((name,)), named=True)
+
+    def _products(self, source: Node, loop: str) -> tuple[Node, ...]:
+        """The products that a loop adds up, where it adds up nothing else: one accumulator goes through all of them.
+
+        The sum of two is one product of operands side by side, (x || z) @ (w over b): concat-matmul (Mirage v1, §7 and
+        Figure 9b), which puts nothing side by side in memory either.
+        """
+        if self.facts.users[source.name] > 1 or loop not in self.facts.vary[source.name]:
+            return ()
+        if source.kind is TileKind.DOT:
+            return (source,)
+        if source.kind is not TileKind.ADD or loop in source.axes:
+            return ()
+        terms = [self.nodes[name] for name in source.inputs]
+        products = [self._products(term, loop) if term.axes == source.axes else () for term in terms]
+        return (*products[0], *products[1]) if all(products) else ()
 
     def _summed(self, node: Node) -> Node:
         """What is summed by an accumulator, or by one of one."""
