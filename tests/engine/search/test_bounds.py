@@ -44,7 +44,7 @@ def identity(block: BlockGraph) -> frozenset[object]:
 )
 def test_early_decisions_lose_no_topology(program: TensorProgram, monkeypatch: pytest.MonkeyPatch) -> None:
     found, complete = graphs(program)
-    everything = Marks(1, 1, 1)
+    everything = Marks(1, 1, 1, 1)
     monkeypatch.setattr(Sites, "marks", lambda self, x: everything)
     monkeypatch.setattr(Remaining, "after", lambda self, nf: 0)
     monkeypatch.setattr(Remaining, "within", lambda self, nf: 0)
