@@ -22,6 +22,8 @@ from mugraph.ops.registry import NotLowerable, entry_for
 FLOATS = ("f16", "bf16", "f32")
 HIDDEN = "hidden"
 """`fn` of an AMAX of values some of which a mask hides."""
+LOG = "log"
+"""`fn` of a logarithm, which has a meaning under an exponential alone: exp(a - log b) is exp(a) / b."""
 _MOST_NODES = 3000
 """Nested hand-written norms ask for their argument twice each; a region that grows beyond this is no search unit."""
 
@@ -279,6 +281,11 @@ class Builder:
             return self.mul(self.exp(a.inputs[0]), a.keep)
         if a.kind is Kind.CONST and a.value < 700.0:
             return self.const(exp(a.value))
+        if a.kind is Kind.ADD:
+            for one, other in (a.inputs, a.inputs[::-1]):
+                log = other.inputs[-1] if other.kind is Kind.MUL else other
+                if log.fn == LOG and _is_scaled(other, -1.0, log):
+                    return self.div(self.exp(one), log.inputs[0])
         return self._add(Node(Kind.EXP, (a,)))
 
     def maximum(self, a: Node, b: Node) -> Node:
@@ -305,6 +312,10 @@ class Builder:
         if a.keep is not None:
             return self._add(Node(Kind.AMAX, (a.inputs[0],), over=tuple(over), fn=HIDDEN))
         return self._add(Node(Kind.AMAX, (a,), over=tuple(over))) if over else a
+
+    def log(self, a: Node) -> Node:
+        """The logarithm of what is positive; finish refuses one that is left."""
+        return self.unary(LOG, a)
 
     def unary(self, fn: str, a: Node) -> Node:
         return self._add(Node(Kind.UNARY, (a,), fn=fn))

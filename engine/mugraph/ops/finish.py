@@ -10,7 +10,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, DType, Tensor, contiguous_strides
 from mugraph.ir.windows import Window
 from mugraph.ops.axes import AtomDims
-from mugraph.ops.builder import HIDDEN, Builder, Node
+from mugraph.ops.builder import HIDDEN, LOG, Builder, Node
 from mugraph.ops.names import Names, identifier
 from mugraph.ops.registry import Duplicated, NotLowerable
 from mugraph.ops.shifts import idle_shifts
@@ -199,6 +199,8 @@ def finish(
             live.update(flat[i].inputs)
     if any(flat[i].fn == HIDDEN for i in live):
         raise NotLowerable("the maximum of values that a mask hides is outside the fragment")
+    if any(flat[i].fn == LOG for i in live):
+        raise NotLowerable("a logarithm that no exponential is taken of is outside the fragment")
     _refuse_duplicates(builder, place, live, flat)
     for output in outputs:
         if flat[place[output.node]].axes != frozenset(x for dim in joined.dims(output.dims) for x in dim):

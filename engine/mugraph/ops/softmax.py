@@ -8,6 +8,7 @@ from mugraph.ir.calls import Ref
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDims
 from mugraph.ops.builder import Builder, Node
+from mugraph.ops.reduce import reduced
 from mugraph.ops.registry import NotLowerable, lowers
 
 
@@ -30,6 +31,13 @@ def functional_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if args.has("dim") or not dims:
         return softmax(b, args, dims)
     return normalized_exp(b, b.at(args.ref("input"), dims), dims[0 if len(dims) in (1, 3) else 1])
+
+
+@lowers("torch.logsumexp", "torch.special.logsumexp", "Tensor.logsumexp", parameters="input dim keepdim")
+def logsumexp(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Where it is subtracted before an exponential: exp(x - logsumexp(x)) is a softmax."""
+    x, over, _ = reduced(b, args, dims, args.integers("dim"))
+    return b.log(b.sum(b.exp(x), over))
 
 
 def _masked(b: Builder, logits: Node, mask: Ref, dims: AtomDims) -> Node:

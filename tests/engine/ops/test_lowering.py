@@ -113,6 +113,8 @@ CASES: dict[str, Case] = {
     "abs": (lambda x: x.abs() + torch.maximum(x * 2, -2 * x) * torch.abs(x), {"x": X}),
     "erf": (lambda x: 0.5 * x * (1 + torch.erf(x / 2**0.5)), {"x": X}),
     "sigmoid by hand": (lambda x: 1 / (1 + torch.exp(-x)) + x / (torch.exp(-2 * x) + 1), {"x": X}),
+    "softmax by logsumexp": (lambda x: torch.exp(x - x.logsumexp(-1, keepdim=True)), {"x": B3}),
+    "softmax by logsumexp of several dims": (lambda x: (2 * x - torch.logsumexp(2 * x, (0, 2), True)).exp(), {"x": B3}),
     "relu squared": (lambda x: F.relu(x).square(), {"x": X}),
     "safe softmax": (lambda x: (x - x.amax(-1, keepdim=True)).softmax(-1), {"x": B3}),
     "dropout": (lambda x: F.dropout(x, 0.5, False) * 2, {"x": X}),
@@ -307,6 +309,7 @@ def test_precision_marks() -> None:
 REFUSED: dict[str, tuple[Callable[..., Any], dict[str, torch.Tensor], str]] = {
     "sizes that do not nest": (lambda x: x.view(2, 3).transpose(0, 1).reshape(2, 3) * 2, {"x": V}, "nest"),
     "slice": (lambda x: x[:, :3] * 2, {"x": X}, "part"),
+    "logarithm": (lambda x: x - x.logsumexp(-1, keepdim=True), {"x": X}, "logarithm"),
     "unknown call": (lambda x: torch.cumsum(x, 0), {"x": X}, "no rule"),
     "integers": (lambda x, i: x * i, {"x": X, "i": torch.arange(6)}, "i64"),
     "comparison": (lambda x, y: x * (x > y), {"x": X, "y": Y}, "no rule|bool"),
