@@ -40,7 +40,7 @@ def split_candidates(
     limits = limits or ScheduleLimits()
     pairs = _promising([cut for block in blocks for cut in cuts(block)], target, limits)
     found: list[Candidate] = []
-    for _, first, then in pairs[:SPLITS]:
+    for first, then in pairs:
         found += [with_then(candidate, then, target) for candidate in schedules(first, target, limits)]
     return sorted(found, key=lambda candidate: candidate.estimate_us)
 
@@ -55,19 +55,22 @@ def again_us(target: Target) -> float:
     return min(AGAIN_US, target.launch_us) - target.launch_us
 
 
-def _promising(every: list[Cut], target: Target, limits: ScheduleLimits) -> list[tuple[float, BlockGraph, Candidate]]:
-    """First kernels with the best second one, and an estimate of both: of the cuts that look best in the middle number
+def _promising(every: list[Cut], target: Target, limits: ScheduleLimits) -> list[tuple[BlockGraph, Candidate]]:
+    """The first kernels that look best, each with its best second one: of the cuts that look best in the middle number
     of parts, all numbers."""
     middle = [(cut, counts[len(counts) // 2]) for cut in every if (counts := _counts(cut))]
     looked = sorted(_looked(middle, target, limits), key=lambda look: look[0])
     chosen = list({id(cut): cut for _, cut, _, _ in looked}.values())[:CUTS]
-    pairs: list[tuple[float, BlockGraph, Candidate]] = []
+    pairs: list[tuple[BlockGraph, Candidate]] = []
     finished: dict[int, list[Candidate]] = {}  # id of a second kernel -> its best schedule, if one fits
-    for us, _, first, second in _looked([(cut, n) for cut in chosen for n in _counts(cut)], target, limits):
+    looked = _looked([(cut, n) for cut in chosen for n in _counts(cut)], target, limits)
+    for _, _, first, second in sorted(looked, key=lambda look: look[0]):
         if id(second) not in finished:
             finished[id(second)] = schedules(second, target, limits)[:1]
-        pairs.extend((us, first, then) for then in finished[id(second)])
-    return sorted(pairs, key=lambda pair: pair[0])
+        pairs.extend((first, then) for then in finished[id(second)])
+        if len(pairs) >= SPLITS:
+            break
+    return pairs
 
 
 def _looked(
