@@ -188,7 +188,7 @@ def mcfuser_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) ->
     flops = 0.0
     for op in shape.block.block_ops:
         lanes = shape.elements(tiles, op) * prod(tiles[axis] for axis in op.over if op.kind is not Kind.ACCUM)
-        flops += lanes * (2 if op.kind is Kind.DOT else 1) * shape.trips(schedule, op) * blocks
+        flops += lanes * (2 if op.kind is Kind.DOT else 1) * shape.trips(schedule, tiles, op) * blocks
     alpha = (blocks + target.processors) / blocks
     return (moved / target.bandwidth + flops / target.flops) * alpha
 

@@ -142,9 +142,10 @@ def fits(shape: Shape, schedule: Schedule, target: Target, limits: ScheduleLimit
     if used.shared > target.shared * limits.shared_slack or used.registers > MAX_REGISTERS or not used.blocks:
         return None
     tiles = shape.tiles(schedule)
-    if not shape.packs_well(tiles) or any(shape.terms(tiles, op) > MAX_TILE_ELEMENTS for op in shape.block.ops):
-        return None
-    return used
+    if tiles.fit is None:
+        small = all(shape.terms(tiles, op) <= MAX_TILE_ELEMENTS for op in shape.block.ops)
+        tiles.fit = small and shape.packs_well(tiles)
+    return used if tiles.fit else None
 
 
 def _is_miscompiled(shape: Shape, schedule: Schedule, target: Target) -> bool:

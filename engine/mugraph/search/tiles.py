@@ -45,9 +45,21 @@ class Product:
 
 
 class Tiles(dict[str, int]):
-    """Axis -> lanes. packs: axes that are one dimension"""
+    """Axis -> lanes; and what follows from the tiles alone, counted once for all warps, stages and operand orders.
 
-    packs: Packs = ()
+    packs: axes that are one dimension
+    known: axes -> elements of a value's tile. moved: axes -> elements of it that are in memory
+    trips: loops that a statement varies in -> how often it runs
+    """
+
+    def __init__(self, lanes: Mapping[str, int]) -> None:
+        super().__init__(lanes)
+        self.packs: Packs = ()
+        self.fit: bool | None = None
+        """Can they be written at all? None: not looked at yet."""
+        self.known: dict[tuple[str, ...], int] = {}
+        self.moved: dict[tuple[str, ...], int] = {}
+        self.trips: dict[frozenset[str], float] = {}
 
 
 class Shape:
@@ -72,6 +84,7 @@ class Shape:
         self._packs: dict[frozenset[str], Packs | None] = {}
         self._held: dict[tuple[tuple[str, ...], Packs], tuple[str, ...]] = {}
         self._tiles: dict[tuple[object, ...], Tiles] = {}
+        self._whole: dict[str, int] = {}
         reduced = {axis for op in block.ops for axis in op.over}
         # An axis that is reduced and returned (a norm over the output's own rows) stays whole in a block.
         stored = dict.fromkeys(axis for store in self.stores for axis in store.axes)
@@ -133,22 +146,48 @@ class Shape:
 
     def elements(self, tiles: Tiles, op: Op) -> int:
         """Of one tile of a value."""
-        if not tiles.packs:
-            return prod(map(tiles.__getitem__, op.axes))
-        key = (op.axes, tiles.packs)
-        axes = self._held.get(key)
-        if axes is None:
-            axes = self._held[key] = held(op.axes, tiles.packs)
-        return prod(map(tiles.__getitem__, axes))
+        known = tiles.known.get(op.axes)
+        if known is None:
+            known = tiles.known[op.axes] = prod(map(tiles.__getitem__, self._holding(op.axes, tiles.packs)))
+        return known
+
+    def _holding(self, axes: tuple[str, ...], packed: Packs) -> tuple[str, ...]:
+        if not packed:
+            return axes
+        if (axes, packed) not in self._held:
+            self._held[axes, packed] = held(axes, packed)
+        return self._held[axes, packed]
+
+    def whole(self, op: Op) -> int:
+        """Bytes of the tensor that is loaded or stored."""
+        if op.tensor not in self._whole:
+            elements = prod(self.block.tensor(op.tensor).shape(self.sizes))
+            self._whole[op.tensor] = self.itemsize[op.tensor] * elements
+        return self._whole[op.tensor]
+
+    def moved(self, schedule: Schedule, tiles: Tiles, op: Op) -> int:
+        """Elements of a tile that is loaded or stored, without what pads it."""
+        known = tiles.moved.get(op.axes)
+        if known is None:
+            lanes = (min(schedule.tile(axis, self.sizes[axis]), self.sizes[axis]) for axis in op.axes)
+            known = tiles.moved[op.axes] = prod(lanes)
+        return known
 
     def terms(self, tiles: Tiles, op: Op) -> int:
         """Elements held to compute a tile of a value: of a product without rows or columns, all that it sums."""
         return self.elements(tiles, op) * (prod(tiles[axis] for axis in op.over) if op.name in self.vectors else 1)
 
-    def trips(self, schedule: Schedule, op: Op) -> float:
+    def trips(self, schedule: Schedule, tiles: Tiles, op: Op) -> float:
         """How often a statement runs in a block: it sits in the outermost place that binds all it depends on."""
+        varies = self.varies[op.name]
+        known = tiles.trips.get(varies)
+        if known is None:
+            known = tiles.trips[varies] = self._trips(schedule, varies)
+        return known
+
+    def _trips(self, schedule: Schedule, varies: frozenset[str]) -> float:
         around: set[str] = set()
-        for axis in self.varies[op.name]:
+        for axis in varies:
             around |= {axis, *self.ancestors[axis]}
         every = prod(ceil(self.sizes[axis] / schedule.loops[axis]) for axis in around)
         return every * self.share(schedule, around) if self.ends else every

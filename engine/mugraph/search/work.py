@@ -62,7 +62,7 @@ def work(shape: Shape, schedule: Schedule, blocks: int) -> Work:
     threads = 32 * schedule.num_warps
     for op in shape.block.ops:
         if op.kind in (Kind.LOAD, Kind.STORE):
-            _memory(found, shape, schedule, op, blocks, shape.elements(tiles, op) / threads)
+            _memory(found, shape, schedule, op, tiles, blocks, threads)
         elif op.kind not in (Kind.CONST, Kind.MASK, Kind.DOT):
             _elementwise(found, shape, schedule, op, tiles, threads)
     for product in shape.products:
@@ -82,21 +82,21 @@ def _iterations(shape: Shape, schedule: Schedule) -> tuple[float, float]:
     return walk(shape.block.loops, 1) if shape.block.loops else (1, 1)
 
 
-def _memory(found: Work, shape: Shape, schedule: Schedule, op: Op, blocks: int, per_thread: float) -> None:
+def _memory(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: Tiles, blocks: int, threads: int) -> None:
     width = shape.itemsize[op.tensor]
-    trips = shape.trips(schedule, op)
-    whole = width * prod(shape.block.tensor(op.tensor).shape(shape.sizes))
-    tile = width * prod(min(schedule.tile(axis, shape.sizes[axis]), shape.sizes[axis]) for axis in op.axes)
+    trips = shape.trips(schedule, tiles, op)
+    whole = shape.whole(op)
+    tile = width * shape.moved(schedule, tiles, op)
     found.unique += whole
     # Each element is stored once, also where several blocks have it.
     found.moved += whole if op.kind is Kind.STORE else max(whole, tile * trips * blocks)
-    if op.kind is Kind.LOAD and shape.varies[op.name] and per_thread * width < _ASYNC_BYTES:
+    if op.kind is Kind.LOAD and shape.varies[op.name] and shape.elements(tiles, op) / threads * width < _ASYNC_BYTES:
         found.waits += trips
 
 
 def _elementwise(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: Tiles, threads: int) -> None:
     source = shape.ops[op.inputs[0]] if op.kind in (Kind.SUM, Kind.AMAX) else op
-    trips = shape.trips(schedule, op)
+    trips = shape.trips(schedule, tiles, op)
     # The tensor cores add a product to its accumulator.
     weight = _WEIGHTS.get(op.kind, 1)
     if op.kind is Kind.ACCUM and shape.ops[op.inputs[0]].kind is Kind.DOT:
@@ -107,7 +107,7 @@ def _elementwise(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: T
 
 
 def _product(found: Work, shape: Shape, schedule: Schedule, product: Product, tiles: Tiles) -> None:
-    trips, warps = shape.trips(schedule, product.op), schedule.num_warps
+    trips, warps = shape.trips(schedule, tiles, product.op), schedule.num_warps
     rows, columns, depth = (prod(tiles[axis] for axis in side) for side in product.sides)
     left, right = not product.left_is_load, not product.right_is_load
     if schedule.swap:
