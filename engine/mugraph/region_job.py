@@ -26,13 +26,18 @@ from mugraph.solve import Tools, solve
 from mugraph.store import Store
 from mugraph.store.keys import region_key
 from mugraph.trace.joining import units
-from mugraph.trace.region import LaxPiece, PlainPiece, Region
+from mugraph.trace.part_views import with_views
+from mugraph.trace.pieces import is_divisible
+from mugraph.trace.region import LaxPiece, Piece, PlainPiece, Region
 from mugraph.tune.device import Device
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.tuner import Measurement, against_peers
 
 DRAWN = frozenset({"f16", "bf16", "f32", "bool", *INTEGERS})
 """Types of inputs that measuring can make up."""
+
+CUTS = 4
+"""Ways to cut a region that are tried, where units have no kernel."""
 
 
 @dataclass
@@ -62,31 +67,17 @@ class RegionJob:
             return RegionResult(region, "failed", f"an internal error ({type(error).__name__}); details are in {where}")
 
     def _searched(self) -> Generator[Event, None, RegionResult]:
+        solved, results, report = yield from self._cut_and_solved()
         region = self.region
-        waiting = list(with_own_names(units(region)))
-        if not any(isinstance(unit, LaxPiece) for unit in waiting):
+        if not results:
             return RegionResult(region, "unsupported", "nothing in it is worth a kernel of its own")
         name = self.names.unique(plan_name(region.function))
-        results: list[PieceResult] = []
         steps: list[KernelStep | PlainPiece] = []
-        solved: list[LaxPiece | PlainPiece] = []
-        report, number = SearchReport(), 0
-        while waiting:
-            unit = waiting.pop(0)
-            if isinstance(unit, PlainPiece):
-                steps.append(unit)
-                solved.append(unit)
-                continue
-            count = number + sum(isinstance(other, LaxPiece) for other in (unit, *waiting, *unit.apart))
-            kernel = self.names.unique(kernel_name(region.function, number + 1 if count > 1 else None))
-            found = yield from self._solved(unit, Place(self.number, number, count, region.function, kernel))
-            report, number = report + found.search if number else found.search, number + 1
-            if unit.apart and not _is_used(found):  # nothing is gained together; perhaps by one of them
-                waiting = [*unit.apart, *waiting]
-                continue
-            results.append(found)
-            solved.append(unit)
-            if found.solution is not None and _is_used(found):
+        waiting = iter(results)
+        for unit in solved:
+            found = next(waiting) if isinstance(unit, LaxPiece) else None
+            if isinstance(unit, LaxPiece) and found is not None and found.solution is not None and _is_used(found):
+                steps += [PlainPiece(unit.views)] if unit.views else []
                 steps.append(KernelStep(unit, found.solution.kernel, found.solution.verdict, found.solution.then))
             else:
                 steps.append(PlainPiece(unit.calls))
@@ -100,6 +91,47 @@ class RegionJob:
         if status == "no-gain" and reason is None:
             reason = "the kernel is not faster than PyTorch here, beyond what measuring can tell"
         return RegionResult(region, status, reason, plan, sources, tuple(results), timing, report)
+
+    def _cut_and_solved(self) -> Generator[Event, None, tuple[list[Piece], list[PieceResult], SearchReport]]:
+        """The region's pieces, the result of each search unit, and what all the searching took. Where no kernel is
+        found for a unit with several products, the region is cut again without it."""
+        refused: list[frozenset[int]] = []
+        named: dict[str, str] = {}
+        reports: list[SearchReport] = []
+        while True:
+            cut = with_own_names(units(self.region, refused))
+            self.region = with_views(self.region, cut)
+            solved, results = yield from self._all_solved(cut, named, reports)
+            failed = [found.piece for found in results if found.solution is None and is_divisible(found.piece)]
+            refused += [frozenset(value for call in unit.calls for value in call.outputs) for unit in failed]
+            if not failed or self.cancelled() or len(refused) >= CUTS:
+                return solved, results, sum(reports[1:], reports[0]) if reports else SearchReport()
+
+    def _all_solved(
+        self, cut: Sequence[Piece], named: dict[str, str], reports: list[SearchReport]
+    ) -> Generator[Event, None, tuple[list[Piece], list[PieceResult]]]:
+        """named: kernels, by the name they wanted. reports: each search adds its own."""
+        function, waiting = self.region.function, list(cut)
+        results: list[PieceResult] = []
+        solved: list[Piece] = []
+        number = 0
+        while waiting:
+            unit = waiting.pop(0)
+            if isinstance(unit, PlainPiece):
+                solved.append(unit)
+                continue
+            count = number + sum(isinstance(other, LaxPiece) for other in (unit, *waiting, *unit.apart))
+            wanted = kernel_name(function, number + 1 if count > 1 else None)
+            kernel = named[wanted] = named.get(wanted) or self.names.unique(wanted)
+            found = yield from self._solved(unit, Place(self.number, number, count, function, kernel))
+            reports.append(found.search)
+            number += 1
+            if unit.apart and not _is_used(found):  # nothing is gained together; perhaps by one of them
+                waiting = [*unit.apart, *waiting]
+                continue
+            results.append(found)
+            solved.append(unit)
+        return solved, results
 
     def _solved(self, unit: LaxPiece, place: Place) -> Generator[Event, None, PieceResult]:
         """As a unit like it was in this run, from the store, or solved and stored."""
@@ -148,6 +180,7 @@ class RegionJob:
         for unit in units:
             solution = solved.get(id(unit)) if isinstance(unit, LaxPiece) else None
             if isinstance(unit, LaxPiece) and solution is not None:
+                steps += [PlainPiece(unit.views)] if unit.views else []
                 steps.append(KernelStep(unit, solution.kernel, solution.verdict, solution.then))
             else:
                 steps.append(PlainPiece(unit.calls))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.statements import statement
+from mugraph.ops.builder import operands
 from mugraph.trace.region import LaxPiece
 
 FUNCTION = "plain"
@@ -13,6 +15,11 @@ def plain_source(piece: LaxPiece) -> tuple[str, tuple[int, ...]]:
 
     Raises codegen's Rejected where a call cannot be spelled.
     """
+    made = {value for call in piece.calls for value in call.outputs}
+    if any(
+        value not in made and value not in piece.inputs.values() for call in piece.calls for value in operands(call)
+    ):
+        raise Rejected("the calls read more than the parts of tensors that the kernel reads")
     arguments = tuple(dict.fromkeys(piece.inputs.values()))
     values = dict.fromkeys([*arguments, *(value for made in piece.calls for value in made.outputs)])
     names = {value: f"v{value}" for value in values}

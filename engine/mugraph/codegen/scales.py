@@ -5,6 +5,7 @@ from __future__ import annotations
 from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
+from mugraph.ops.builder import operands
 
 
 def input_scale(program: TensorProgram, name: str) -> float:
@@ -28,6 +29,9 @@ def input_scales(plan: RegionPlan) -> dict[int, float]:
         if isinstance(step, KernelStep):
             for name, value in step.piece.inputs.items():
                 scales[value] = min(scales.get(value, 1.0), input_scale(step.piece.program, name))
+            for call in reversed(step.piece.views):  # a tensor needs the scale of its parts
+                for value in operands(call):
+                    scales[value] = min(scales.get(value, 1.0), scales[call.outputs[0]])
     for live_in in plan.region.live_ins:
         shape = plan.region.values[live_in.value].shape
         if live_in.value not in scales and len(shape) > 1:

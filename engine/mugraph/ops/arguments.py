@@ -23,12 +23,15 @@ class Arguments:
     parameters: in order; `other|mat2` is one with two names, `*size` takes the rest, `**` at the end lets keywords that
     have no name here pass
 
+    output: value number of the result that is asked for
+
     A missing argument and an explicit None read the same. Every getter raises NotLowerable on an argument of another
     kind, so that a rule never works on something it did not expect.
     """
 
-    def __init__(self, call: Call, parameters: Sequence[str]) -> None:
+    def __init__(self, call: Call, parameters: Sequence[str], output: int) -> None:
         self.call = call
+        self.output = output
         anything = bool(parameters) and parameters[-1] == "**"
         parameters = parameters[:-1] if anything else parameters
         self._bound: dict[str, Argument] = {}
@@ -52,11 +55,6 @@ class Arguments:
                 self._bound[known] = argument
             elif not anything and argument is not None and argument is not False:
                 raise NotLowerable(f"{call.target} with {name}= has no rule")
-
-    @property
-    def output(self) -> int:
-        """The value number of the call's only result."""
-        return self.call.outputs[0]
 
     def get(self, name: str) -> Argument:
         return self._bound.get(name)

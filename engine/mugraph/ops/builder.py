@@ -16,6 +16,7 @@ from mugraph.ir.ops import LEAVES, Kind
 from mugraph.ir.windows import Window
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDim, AtomDims, Atoms
+from mugraph.ops.concat import Pieces
 from mugraph.ops.masks import Masks
 from mugraph.ops.registry import NotLowerable, entry_for
 
@@ -38,6 +39,8 @@ class Node:
              counted before the end).
     keep: a MASK: where it is 0 the value is minus infinity. Such a value is no operator of the graph: it stands for
           inputs[0], and an exponential of it is the exponential of that, times the mask.
+    cases, on: a concatenation (concat.py), no operator of the graph either: one of `cases` at each place along `on`.
+    placed: it is in the builder's list.
     """
 
     kind: Kind
@@ -53,6 +56,9 @@ class Node:
     call: int = -1
     keep: Node | None = None
     windows: tuple[tuple[Window, AtomDim], ...] = ()
+    cases: tuple[Node, ...] = ()
+    on: AtomDim = ()
+    placed: bool = False
 
     @property
     def runs(self) -> AtomDims:
@@ -88,6 +94,7 @@ class Builder:
             output: i for i, call in enumerate(self.calls) for output in call.outputs if output not in operands(call)
         }
         self.masks = Masks(self)
+        self.pieces = Pieces(self)
         self._mixed = any(info.dtype in ("f16", "bf16") for info in self.values.values())
 
     # --- asking -------------------------------------------------------------------------------------------------
@@ -138,7 +145,10 @@ class Builder:
         ends it would not be zero: such an operand has to be loaded."""
         if operand.value in self.producers:
             raise NotLowerable("a window of a value that is computed here is outside the fragment")
-        return self._load(operand.value, self.atoms.resolve_dims(dims), tuple(windows))
+        found = self.atoms.resolve_dims(dims)
+        if any(atom in self.atoms.sections for dim in found for atom in dim):
+            raise NotLowerable("a part of what is read through windows is outside the fragment")
+        return self._load(operand.value, found, tuple(windows))
 
     def _load(self, value: int, dims: AtomDims, windows: tuple[tuple[Window, AtomDim], ...] = ()) -> Node:
         info = self.values[value]
@@ -151,9 +161,10 @@ class Builder:
         entry = entry_for(call.target)
         if entry is None:
             raise NotLowerable(f"{call.target} has no rule")
-        if len(call.outputs) != 1 and not (entry.first_only and value == call.outputs[0]):
-            raise NotLowerable(f"{call.target} has {len(call.outputs)} results; rules give one")
-        info = self.values[call.outputs[0]]
+        one = len(call.outputs) == 1 or (entry.first_only and value == call.outputs[0])
+        if not one and not entry.several:
+            raise NotLowerable(f"{call.target} has {len(call.outputs)} results; its rule gives one")
+        info = self.values[value]
         if info.dtype not in FLOATS:
             raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
         first = call.args[0] if call.args else None
@@ -162,9 +173,9 @@ class Builder:
             raise NotLowerable(f"{call.target} writes to a value made outside the piece")
         outer = self._f32, self._call
         self._f32, self._call = self._mixed and info.dtype == "f32", i
-        node = entry.rule(self, Arguments(call, entry.parameters), dims)
+        node = entry.rule(self, Arguments(call, entry.parameters, value), dims)
         self._f32, self._call = outer
-        self._name(node, call.outputs[0])
+        self._name(node, value)
         return node
 
     def _name(self, node: Node, value: int) -> None:
@@ -178,14 +189,56 @@ class Builder:
     # --- primitives, each giving its canonical form ------------------------------------------------------------------
 
     def _add(self, node: Node) -> Node:
+        if any(i.cases for i in node.inputs):
+            return self.pieces.apply(node)
         if any(i.keep is not None for i in node.inputs):
             raise NotLowerable("minus infinity is added to what no exponential is taken of at once")
         if len(self.nodes) >= _MOST_NODES:
             raise NotLowerable("the program is too large for one search unit")
-        node.call = self._call
+        node.call, node.placed = self._call, True
         node.f32 = self._f32 and node.kind not in LEAVES
         self.nodes.append(node)
         return node
+
+    def again(self, node: Node, inputs: tuple[Node, ...], over: AtomDim, dims: AtomDims = ()) -> Node:
+        """What the node does, to other operands, as part of the same call. dims: of a LOAD."""
+        outer = self._f32, self._call
+        if node.placed:  # else it is about to be added, as part of the call at hand
+            self._f32, self._call = node.f32, node.call
+        made = self._made(node, inputs, over, dims)
+        self._f32, self._call = outer
+        if not made.hint:
+            made.hint = node.hint
+        return made
+
+    def _made(self, node: Node, inputs: tuple[Node, ...], over: AtomDim, dims: AtomDims) -> Node:
+        match node.kind:
+            case Kind.LOAD:
+                if node.windows:
+                    raise NotLowerable("a concatenation of windows is outside the fragment")
+                return self._add(Node(Kind.LOAD, source=node.source, dims=dims))
+            case Kind.ADD:
+                return self.add(*inputs)
+            case Kind.MUL:
+                return self.mul(*inputs)
+            case Kind.DIV:
+                return self.div(*inputs)
+            case Kind.SQRT:
+                return self.sqrt(*inputs)
+            case Kind.EXP:
+                return self.exp(*inputs)
+            case Kind.MAX:
+                return self.maximum(*inputs)
+            case Kind.SUM:
+                return self.sum(inputs[0], over)
+            case Kind.AMAX if node.fn != HIDDEN:
+                return self.amax(inputs[0], over)
+            case Kind.DOT:
+                return self.dot(inputs[0], inputs[1], over)
+            case Kind.UNARY:
+                return self.unary(node.fn, *inputs)
+            case _:
+                raise NotLowerable(f"a concatenation does not reach through {node.kind}")
 
     def const(self, value: float) -> Node:
         if value != value or value in (float("inf"), float("-inf")):
@@ -195,6 +248,8 @@ class Builder:
     def mask(self, rows: AtomDim, columns: AtomDim, diagonal: int) -> Node:
         """1 where the place along `columns` is at most that along `rows` + diagonal, else 0."""
         rows, columns = self.atoms.resolve_dims((rows, columns))
+        if any(atom in self.atoms.sections for atom in (*rows, *columns)):
+            raise NotLowerable("a part of a mask is outside the fragment")
         if self.atoms.elements(columns) - 1 <= diagonal:
             return self.const(1.0)
         if self.atoms.elements(rows) - 1 + diagonal < 0:
@@ -207,6 +262,8 @@ class Builder:
             if keep.value == 0.0:
                 raise NotLowerable("a mask hides all of a value")
             return a
+        if a.cases:
+            raise NotLowerable("a concatenation is masked")
         if a.keep is not None:
             raise NotLowerable("two masks on one value are outside the fragment")
         return Node(Kind.ADD, (a,), keep=keep)

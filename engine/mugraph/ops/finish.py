@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from mugraph.ir.ops import LEAVES, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, DType, Tensor, contiguous_strides
 from mugraph.ir.windows import Window
-from mugraph.ops.axes import AtomDims
+from mugraph.ops.axes import AtomDim, AtomDims
 from mugraph.ops.builder import HIDDEN, LOG, Builder, Node
 from mugraph.ops.names import Names, identifier
 from mugraph.ops.registry import Duplicated, NotLowerable
+from mugraph.ops.sections import Section
 from mugraph.ops.shifts import idle_shifts
 from mugraph.ops.titles import title_of
 from mugraph.ops.unify import reachable, unify
+from mugraph.ops.views import View, view_of
 
 _COMMUTATIVE = (Kind.ADD, Kind.MUL, Kind.MAX, Kind.DOT)
 _Key = tuple[Kind, tuple[int, ...], tuple[int, ...], int, AtomDims, tuple[Window, ...], float, str]
@@ -29,6 +32,20 @@ class Output:
     name: str
     dims: AtomDims
     node: Node
+
+
+@dataclass(frozen=True)
+class Finished:
+    """
+    inputs:  input tensor -> the value number it holds, or holds a part of
+    origins: operator -> positions of the builder's calls it is part of
+    views:   input tensor -> which part, where it is one
+    """
+
+    program: TensorProgram
+    inputs: dict[str, int]
+    origins: dict[str, tuple[int, ...]]
+    views: dict[str, View]
 
 
 @dataclass
@@ -58,7 +75,7 @@ class _Joined:
         self.sizes: dict[int, int] = {}
         self._gone: set[int] = set()
         lists = [dim for node in nodes for dim in node.runs] + [dim for output in outputs for dim in output.dims]
-        lists = [list(builder.atoms.resolve(dim)) for dim in lists]
+        lists = [list(run) for dim in lists for run in self._unbroken(dim)]
         overs = [set(builder.atoms.resolve(node.over)) for node in nodes if node.over]
         for atom in (atom for dim in lists for atom in dim):
             self.sizes[atom] = builder.atoms.size[atom]
@@ -86,6 +103,30 @@ class _Joined:
             if b >= 0 and before[b] == {a} and all((a in over) == (b in over) for over in overs):
                 return a, b
         return None
+
+    def _unbroken(self, dim: Sequence[int]) -> list[AtomDim]:
+        """The dimension, cut at its sections, and what those run over."""
+        runs: list[AtomDim] = [()]
+        for atom in self._atoms.resolve(dim):
+            section = self._atoms.sections.get(atom)
+            if section is None:
+                runs[-1] = (*runs[-1], atom)
+            else:
+                runs += [*self._unbroken(section.inner), ()]
+        return runs
+
+    @property
+    def sections(self) -> dict[int, Section]:
+        """What sections are of the axes that are left."""
+        return {atom: replace(section, inner=self.dim(section.inner)) for atom, section in self._atoms.sections.items()}
+
+    def free(self, dim: Sequence[int]) -> AtomDim:
+        """What a dimension runs over."""
+        return tuple(atom for atom in self._atoms.free(dim) if atom not in self._gone)
+
+    def axes(self, dims: AtomDims) -> frozenset[int]:
+        """What the dimensions run over."""
+        return frozenset(atom for dim in dims for atom in self.free(dim))
 
     def dim(self, atoms: Sequence[int]) -> tuple[int, ...]:
         return tuple(atom for atom in self._atoms.resolve(atoms) if atom not in self._gone)
@@ -136,7 +177,7 @@ class _Shared:
 
     def _op(self, node: Node, kind: Kind, inputs: tuple[int, ...], over: tuple[int, ...]) -> int:
         dims = self._joined.dims(node.dims)
-        axes = frozenset(x for dim in dims for x in dim).union(*(self.flat[i].axes for i in inputs)) - set(over)
+        axes = self._joined.axes(node.dims).union(*(self.flat[i].axes for i in inputs)) - set(over)
         over = tuple(sorted(over))
         named = kind is node.kind  # an operator that stands in for the node goes by what it does itself
         hint, bound = (node.hint, node.bound) if named else ("", False)
@@ -173,15 +214,14 @@ class _Shared:
         return self._known[key]
 
 
-def finish(
-    builder: Builder, outputs: Sequence[Output], sources: Mapping[int, str], name: str
-) -> tuple[TensorProgram, dict[str, int], dict[str, tuple[int, ...]]]:
-    """The program, which value number each of its input tensors holds, and of which calls each of its operators is part
-    (positions in the builder's).
+def finish(builder: Builder, outputs: Sequence[Output], sources: Mapping[int, str], name: str) -> Finished:
+    """The program and what ties it to the builder's values and calls.
 
     sources: value number -> what the user's code calls it
     Raises Duplicated where a value would be computed twice, NotLowerable where an output is a broadcast.
     """
+    if any(output.node.cases for output in outputs):
+        raise NotLowerable("a concatenation that no sum takes apart is written by PyTorch")
     if any(output.node.keep is not None for output in outputs):
         raise NotLowerable("an output with minus infinity in it is outside the fragment")
     unify(builder, [(output.dims, output.node) for output in outputs])
@@ -221,10 +261,24 @@ def _without_shifts(
 def _refuse_duplicates(builder: Builder, place: Mapping[Node, int], live: set[int], flat: Sequence[_Flat]) -> None:
     order = [output for call in builder.calls for output in call.outputs]
     for value in reversed(order):
-        roles = {place[node] for node in builder.demands.get(value, {}).values() if node in place}
-        computed = [i for i in roles if i in live and flat[i].kind not in LEAVES]
-        if len(computed) > 1:
+        roles = {place[node]: dims for dims, node in builder.demands.get(value, {}).items() if node in place}
+        computed = [dims for i, dims in roles.items() if i in live and flat[i].kind not in LEAVES]
+        if any(not _apart(builder, one, two) for one, two in combinations(computed, 2)):
             raise Duplicated(value)
+
+
+def _apart(builder: Builder, one: AtomDims, two: AtomDims) -> bool:
+    """Are these different parts of a value?"""
+    atoms = builder.atoms
+    for a, b in zip(atoms.resolve_dims(one), atoms.resolve_dims(two), strict=True):
+        (first, last), (other_first, other_last) = atoms.bounds(a), atoms.bounds(b)
+        if last < other_first or other_last < first:
+            return True
+        if [atoms.size[atom] for atom in a] == [atoms.size[atom] for atom in b]:
+            sections = [(atoms.sections.get(x), atoms.sections.get(y)) for x, y in zip(a, b, strict=True)]
+            if any(x and y and not x.inner and not y.inner and x.start != y.start for x, y in sections):
+                return True
+    return False
 
 
 def _axis_names(
@@ -232,7 +286,7 @@ def _axis_names(
 ) -> dict[int, str]:
     """Axes of the outputs first, then in the order they are met; each by its strongest hint that is still free."""
     met = [x for output in outputs for dim in joined.dims(output.dims) for x in dim]
-    met += [x for i in live for x in (*(x for dim in flat[i].dims for x in dim), *flat[i].over)]
+    met += [x for i in live for x in (*(x for dim in flat[i].dims for x in joined.free(dim)), *flat[i].over)]
     axes = list(dict.fromkeys(met))
     axes.sort(key=lambda axis: -max(builder.atoms.hints[axis].values(), default=0))
     names = Names()
@@ -248,8 +302,9 @@ def _axis_names(
 def _named(
     builder: Builder, outputs: Sequence[Output], sources: Mapping[int, str], name: str, joined: _Joined,
     flat: Sequence[_Flat], live: Sequence[int], place: Mapping[Node, int],
-) -> tuple[TensorProgram, dict[str, int], dict[str, tuple[int, ...]]]:  # fmt: skip
+) -> Finished:  # fmt: skip
     axis = _axis_names(builder, joined, outputs, flat, live)
+    sections = joined.sections
     used = {x for i in live for x in (*flat[i].axes, *flat[i].over)}
     sizes = {axis[x]: joined.sizes[x] for x in axis if x in used}
 
@@ -259,15 +314,22 @@ def _named(
     names = Names()
     tensors: list[Tensor] = []
     inputs: dict[str, int] = {}
+    views: dict[str, View] = {}
     title: dict[int, str] = {}
     for i in live:
         op = flat[i]
         if op.kind is Kind.LOAD:
             info, source = builder.values[op.source], sources.get(op.source, f"v{op.source}")
-            title[i] = names.take(identifier(source))
+            dims, view = op.dims, None
+            if any(x in sections for dim in op.dims for x in dim):
+                view, dims = view_of(op.source, info, op.dims, sections, joined.sizes)
+                info = view.info
+            title[i] = names.take(identifier(source) if view is None else f"{identifier(source)}_part")
+            source = source if view is None else source + view.text
             inputs[title[i]] = op.source
-            dims = spell(op.dims)
-            tensors.append(Tensor(title[i], dims, info.strides, _dtype(info.dtype), source, op.windows))
+            if view is not None:
+                views[title[i]] = view
+            tensors.append(Tensor(title[i], spell(dims), info.strides, _dtype(info.dtype), source, op.windows))
     written: dict[str, Tensor] = {}
     stored = names.copy()  # a tensor may be called what the value in it is called
     results = [stored.take(identifier(output.name)) for output in outputs]
@@ -291,7 +353,7 @@ def _named(
         info = builder.values[output.value]
         written[value] = Tensor(result, dims, contiguous_strides(dims, sizes), _dtype(info.dtype), output.name)
     origins = {title[i]: tuple(sorted(flat[i].calls)) for i in live if flat[i].kind not in (Kind.LOAD, Kind.CONST)}
-    return TensorProgram(name, sizes, tuple(tensors), tuple(ops), written), inputs, origins
+    return Finished(TensorProgram(name, sizes, tuple(tensors), tuple(ops), written), inputs, origins, views)
 
 
 def _dtype(dtype: str) -> DType:

@@ -38,12 +38,14 @@ class Duplicated(NotLowerable):
 class Entry:
     """rule: its meaning. parameters: names of the call's parameters in order; a last one with a star takes the rest.
     shape_only: the result holds the operand's numbers, moved or repeated, so that it costs nothing by itself.
-    first_only: the call may have several results; the rule gives the first."""
+    first_only: the call may have several results; the rule gives the first.
+    several: calls of it have several results; `Arguments.output` says which one is asked for."""
 
     rule: Rule
     parameters: tuple[str, ...]
     shape_only: bool = False
     first_only: bool = False
+    several: bool = False
 
 
 _ENTRIES: dict[str, Entry] = {}
@@ -65,7 +67,7 @@ def canonical(target: str) -> str:
 
 
 def lowers(
-    *targets: str, parameters: str = "input", shape_only: bool = False, first_only: bool = False
+    *targets: str, parameters: str = "input", shape_only: bool = False, first_only: bool = False, several: bool = False
 ) -> Callable[[Rule], Rule]:
     """Register the decorated rule for `targets`.
 
@@ -76,7 +78,7 @@ def lowers(
         for target in targets:
             if target in _ENTRIES:
                 raise ValueError(f"two rules for {target}")
-            _ENTRIES[target] = Entry(rule, tuple(parameters.split()), shape_only, first_only)
+            _ENTRIES[target] = Entry(rule, tuple(parameters.split()), shape_only, first_only, several)
         return rule
 
     return register

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mugraph.ir.calls import Argument, Symbol
+from mugraph.ir.calls import Symbol
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDims
 from mugraph.ops.builder import Builder, Node
@@ -124,41 +124,3 @@ def repeat(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     cut = (b.atoms.regroup(dim, (b.atoms.elements(b.atoms.resolve(dim)) // size, size))[1]
            for dim, size in zip(inner, shape, strict=True))  # fmt: skip
     return b.at(x, tuple(cut))
-
-
-def _keeps_all(index: Argument, shape: tuple[int, ...]) -> bool:
-    """Does this index only add or drop dimensions of size 1?"""
-    items = index if isinstance(index, tuple) else (index,)
-    used = sum(1 for item in items if item is not None and not is_ellipsis(item))
-    sizes = list(shape)
-    for n, item in enumerate(items):
-        if item is None:
-            continue
-        if is_ellipsis(item):
-            after = sum(1 for rest in items[n + 1 :] if rest is not None)
-            sizes = sizes[len(sizes) - after :] if after else []
-        elif isinstance(item, slice):
-            size = sizes.pop(0)
-            bounds: tuple[Argument, ...] = (item.start, item.stop, item.step)
-            if not all(bound is None or type(bound) is int for bound in bounds):
-                return False  # a tensor, known at run time only
-            if range(*item.indices(size)) != range(size):
-                return False
-        elif isinstance(item, int) and not isinstance(item, bool):
-            if sizes.pop(0) != 1:
-                return False
-        else:
-            return False
-    return used <= len(shape)
-
-
-def is_ellipsis(item: Argument) -> bool:
-    return isinstance(item, Symbol) and item.name in ("Ellipsis", "...")
-
-
-@lowers("Tensor.__getitem__", parameters="input index", shape_only=True)
-def getitem(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    """Indices that select everything (`x[:, None]`, `x[..., 0]` of size 1). A part of a tensor is a view of its own."""
-    if not _keeps_all(args.get("index"), b.shape(args.ref("input"))):
-        raise NotLowerable("a part of a tensor is taken by PyTorch, as a view")
-    return row_major(b, args, dims)

@@ -16,6 +16,8 @@ from mugraph.ops.axes import AtomDim, AtomDims
 from mugraph.ops.builder import Builder, Node
 
 AxisSets = dict[Node, frozenset[int]]
+_STATES = 8
+"""Remembered: a merge that is refused goes back to the one before it."""
 
 
 def reachable(builder: Builder, outputs: Sequence[Node]) -> list[Node]:
@@ -33,8 +35,9 @@ def scopes(builder: Builder, nodes: Sequence[Node]) -> tuple[AxisSets, AxisSets]
     free: AxisSets = {}
     for node in nodes:
         over = frozenset(builder.atoms.resolve(node.over))
-        dims = builder.atoms.resolve_dims(node.dims)
-        seen[node] = frozenset(atom for dim in dims for atom in dim).union(over, *(free[i] for i in node.inputs))
+        seen[node] = frozenset(atom for dim in node.dims for atom in builder.atoms.free(dim)).union(
+            over, *(free[i] for i in node.inputs)
+        )
         free[node] = seen[node] - over
     return seen, free
 
@@ -53,8 +56,14 @@ def _returns(builder: Builder, nodes: Sequence[Node], axis: int) -> bool:
     return False
 
 
-def _merge(builder: Builder, nodes: Sequence[Node], outputs: Sequence[AtomDims], one: AtomDim, two: AtomDim) -> bool:
-    """Make the axes of two dimensions equal as far as that is right; did anything change?"""
+def _merge(
+    builder: Builder, nodes: Sequence[Node], outputs: Sequence[AtomDims], one: AtomDim, two: AtomDim,
+    known: dict[int, AxisSets],
+) -> bool:  # fmt: skip
+    """Make the axes of two dimensions equal as far as that is right; did anything change?
+
+    known: the axes that nodes see, in states of the atoms met before
+    """
     atoms = builder.atoms
     if atoms.resolve(one) == atoms.resolve(two):
         return False
@@ -65,8 +74,12 @@ def _merge(builder: Builder, nodes: Sequence[Node], outputs: Sequence[AtomDims],
         a, b = atoms.resolve((a,))[0], atoms.resolve((b,))[0]
         if a == b:
             continue
-        seen, _ = scopes(builder, nodes)
-        written = (frozenset(x for dim in atoms.resolve_dims(dims) for x in dim) for dims in outputs)
+        if atoms.state not in known:
+            if len(known) > _STATES:
+                known.clear()
+            known[atoms.state] = scopes(builder, nodes)[0]
+        seen = known[atoms.state]
+        written = (frozenset(x for dim in dims for x in atoms.free(dim)) for dims in outputs)
         if any(a in axes and b in axes for axes in (*seen.values(), *written)):
             continue
         trial = atoms.snapshot()
@@ -85,6 +98,7 @@ def unify(builder: Builder, outputs: Sequence[tuple[AtomDims, Node]]) -> None:
     nodes = reachable(builder, [node for _, node in outputs])
     live = set(nodes)
     dims = [at for at, _ in outputs]
+    known: dict[int, AxisSets] = {}
     changed = True
     while changed:
         changed = False
@@ -92,11 +106,11 @@ def unify(builder: Builder, outputs: Sequence[tuple[AtomDims, Node]]) -> None:
             asked = [at for at, node in builder.demands[value].items() if node in live]
             for one, two in combinations(asked, 2):
                 for a, b in zip(one, two, strict=True):
-                    changed |= _merge(builder, nodes, dims, a, b)
+                    changed |= _merge(builder, nodes, dims, a, b, known)
         for one, two in combinations((node for node in nodes if node.windows), 2):
             if _read_alike(builder, one, two):
                 for a, b in zip(one.runs, two.runs, strict=True):
-                    changed |= _merge(builder, nodes, dims, a, b)
+                    changed |= _merge(builder, nodes, dims, a, b, known)
 
 
 def _read_alike(builder: Builder, one: Node, two: Node) -> bool:

@@ -9,7 +9,7 @@ among kernels, and the pieces as they were are kept for when it finds nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -18,6 +18,7 @@ from mugraph.ops.builder import is_inplace, operands
 from mugraph.ops.registry import entry_for
 from mugraph.trace.fusion import fits, joins_well, kernel_us
 from mugraph.trace.lower import Lowered, NotLowerable, lower
+from mugraph.trace.part_views import read_by
 from mugraph.trace.pieces import identifier_of, is_contiguous, pieces
 from mugraph.trace.region import Call, LaxPiece, Piece, PlainPiece, Region
 from mugraph.trace.shared_axes import with_shared_axes
@@ -33,9 +34,9 @@ MAX_ITEMS = 400
 """Pieces of a region; in larger ones nothing is joined."""
 
 
-def units(region: Region) -> tuple[Piece, ...]:
-    """The region's pieces, those joined that gain by it, in an order in which they can run."""
-    cut = pieces(region)
+def units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[Piece, ...]:
+    """The region's pieces, those joined that gain by it, in an order in which they can run. refused: as of `pieces`."""
+    cut = pieces(region, refused=refused)
     if any(is_inplace(call) for call in region.calls):  # calls would have to keep their order
         return cut
     if not any(isinstance(piece, LaxPiece) for piece in cut):
@@ -82,7 +83,7 @@ class _Joiner:
     def _items_of(self, piece: Piece) -> Iterator[_Item]:
         if isinstance(piece, LaxPiece):
             calls = frozenset(map(self._place, piece.calls))
-            reads, writes = frozenset(piece.inputs.values()), tuple(piece.outputs.values())
+            reads, writes = read_by(piece), tuple(piece.outputs.values())
             yield _Item(piece, calls, reads, writes, self._us({*reads, *writes}, piece.program))
             return
         for call in piece.calls:
@@ -186,6 +187,8 @@ class _Joiner:
                 chosen, region.values, region.live_ins, outputs, identifier_of(region), self._names, region.names.keys()
             )
         except NotLowerable:
+            return None
+        if lowered.views:  # parts of tensors are views that one piece takes
             return None
         return Lowered(with_shared_axes(lowered.program), lowered.inputs, lowered.outputs, lowered.origins)
 

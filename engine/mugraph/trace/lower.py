@@ -9,6 +9,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ops.builder import Builder
 from mugraph.ops.finish import Output, finish
 from mugraph.ops.registry import Duplicated, NotLowerable
+from mugraph.ops.views import View
 from mugraph.trace.region import Call, Named, Ref, TensorInfo
 
 __all__ = ["Duplicated", "Lowered", "NotLowerable", "lower"]
@@ -19,6 +20,7 @@ class Lowered:
     """
     inputs:  name of an input tensor -> value number; several names may share one
     outputs: name of an output tensor -> value number
+    views:   name of an input tensor that is only a part of its value -> which
     origins: name of an operator -> positions of the calls it is part of
     """
 
@@ -26,6 +28,7 @@ class Lowered:
     inputs: Mapping[str, int] = field(default_factory=dict[str, int])
     outputs: Mapping[str, int] = field(default_factory=dict[str, int])
     origins: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    views: Mapping[str, View] = field(default_factory=dict[str, View])
 
 
 def lower(
@@ -53,7 +56,7 @@ def lower(
         dims = tuple(builder.fresh(size, letter, 1) for size, letter in zip(shape, letters, strict=True))
         wanted.append(Output(value, names.get(value, "out"), dims, builder.at(Ref(value), dims)))
     sources = {**names, **{live.value: live.expression for live in live_ins}}
-    program, inputs, origins = finish(builder, wanted, sources, name)
+    found = finish(builder, wanted, sources, name)
     # Two outputs never share a value (finish refuses), so tensors and wanted outputs come in one order.
-    tensors = [tensor.name for tensor in program.outputs.values()]
-    return Lowered(program, inputs, dict(zip(tensors, outputs, strict=True)), origins)
+    tensors = [tensor.name for tensor in found.program.outputs.values()]
+    return Lowered(found.program, found.inputs, dict(zip(tensors, outputs, strict=True)), found.origins, found.views)

@@ -9,21 +9,26 @@ where that moves fewer bytes than storing it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from mugraph.ir.ops import REDUCING, Kind
+from mugraph.ir.ops import ELEMENTWISE, LEAVES, REDUCING, Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.builder import is_inplace, operands
 from mugraph.ops.registry import entry_for
 from mugraph.trace.fusion import BANDWIDTH, LAUNCH_US, fits, joins_well
 from mugraph.trace.lower import Lowered, NotLowerable, lower
+from mugraph.trace.part_views import PartViews
 from mugraph.trace.region import Call, LaxPiece, Piece, PlainPiece, Region, Symbol, TensorInfo
 from mugraph.trace.value_names import value_names
 
 _ITEMSIZE = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "bool": 1, "i8": 1, "u8": 1}
 _VIEWS = frozenset({"Tensor.view"})
+_CALLS_AN_OPERATOR = 1.5
+"""So many calls that compute make no fewer operators than one: some are casts, or factors of 1."""
+_LESS_ROOM = 4
+"""Operators fewer that a unit may have to count only the last of each chain that prepares an input."""
 _MOST_TRIALS = 12
 """Other cuts that are compared with the greedy one."""
 
@@ -76,7 +81,8 @@ class _Graph:
         if i in self.barrier or entry is None:
             return False
         others = self.calls[i].outputs[1:]
-        return not others or (entry.first_only and not any(v in self.returned or self.users.get(v) for v in others))
+        unused = not any(value in self.returned or self.users.get(value) for value in others)
+        return not others or entry.several or (entry.first_only and unused)
 
     def shape_only(self, i: int) -> bool:
         entry = entry_for(self.calls[i].target)
@@ -106,20 +112,24 @@ class _Graph:
         return i == max(calls) or all(self.private(value, calls, needed) for value in self.calls[i].outputs)
 
 
-def pieces(region: Region, *, max_ops: int = 12, max_ops_with_exp: int = 20) -> tuple[Piece, ...]:
+def pieces(
+    region: Region, *, max_ops: int = 12, max_ops_with_exp: int = 20, refused: Collection[frozenset[int]] = ()
+) -> tuple[Piece, ...]:
     """The region's pieces in an order in which they can run. Calls that no live-out needs are left out.
 
     max_ops: operators of a search unit; max_ops_with_exp: of one that holds an attention, which has no smaller parts,
     and of a region that is one unit as a whole
+    refused: what is no search unit, nor part of one: the values that its calls compute
     """
     graph = _Graph(region)
-    cutter = _Cutter(graph, max_ops, max_ops_with_exp)
+    cutter = _Cutter(graph, max_ops, max_ops_with_exp, refused)
     return cutter.cut()
 
 
 class _Cutter:
-    def __init__(self, graph: _Graph, max_ops: int, most: int) -> None:
+    def __init__(self, graph: _Graph, max_ops: int, most: int, refused: Collection[frozenset[int]]) -> None:
         self._graph = graph
+        self._refused = refused
         self._max_ops = max_ops
         self._most = most
         self._tried: dict[tuple[frozenset[int], int], Lowered | None] = {}
@@ -182,12 +192,20 @@ class _Cutter:
         lowered = self._tried[key]
         if lowered is None:
             return None
-        holds_exp = any(op.kind is Kind.EXP for op in lowered.program.ops)
-        most = max(limit, self._most) if holds_exp else limit
-        return lowered if len(lowered.program.compute_ops) <= most else None
+        program = lowered.program
+        size, with_exp = len(program.compute_ops), max(limit, self._most)
+        if size > limit and any(op.kind is Kind.EXP for op in program.ops):
+            limit = with_exp
+            if size > limit:  # RoPE on queries and keys
+                size, limit = size - prepared(program), limit - _LESS_ROOM
+        return lowered if size <= limit else None
 
     def _lowered(self, calls: frozenset[int], output: int) -> Lowered | None:
         region = self._graph.region
+        if self._refused:
+            made = {value for i in calls for value in region.calls[i].outputs}
+            if any(made.issuperset(values) for values in self._refused):
+                return None
         try:
             lowered = lower(
                 [region.calls[i] for i in sorted(calls)],
@@ -211,6 +229,8 @@ class _Cutter:
         (output,) = returned
         calls = self._cone(output)
         if not calls or graph.barrier or not all(graph.lowerable(i) for i in calls):
+            return None
+        if sum(not graph.shape_only(i) for i in calls) > _CALLS_AN_OPERATOR * self._most:
             return None
         lowered = self._lower(calls, output, self._most)
         if lowered is None or not worthwhile(lowered.program) or not joins_well(lowered.program, crowded=False):
@@ -326,9 +346,13 @@ class _Cutter:
         return units, self._still_needed(units, plain)
 
     def _contiguous(self, i: int) -> bool:
-        """Not a view with strides of its own: a unit writes its output row by row, and a later `view` in plain PyTorch
-        may rely on the strides."""
-        info = self._graph.region.values[self._graph.calls[i].outputs[0]]
+        """One value, and not a view with strides of its own: a unit writes its output row by row, and a later `view` in
+        plain PyTorch may rely on the strides."""
+        call = self._graph.calls[i]
+        entry = entry_for(call.target)
+        if entry is not None and entry.several:
+            return False
+        info = self._graph.region.values[call.outputs[0]]
         return not self._graph.shape_only(i) or is_contiguous(info)
 
     # --- shared producers ----------------------------------------------------------------------------------------
@@ -392,6 +416,7 @@ class _Cutter:
         restrided = {unit.output for unit in units if not is_contiguous(values[unit.output])}
         result: list[Piece] = []
         run: list[Call] = []
+        views = PartViews(graph.region)
         for i, call in enumerate(graph.calls):
             if i in plain:
                 run.append(self._free_of_strides(call, restrided))
@@ -399,13 +424,26 @@ class _Cutter:
                 if run:
                     result.append(PlainPiece(tuple(run)))
                     run = []
-                unit = by_last[i]
-                calls = tuple(graph.calls[n] for n in sorted(unit.calls))
-                lowered = unit.lowered
-                result.append(LaxPiece(lowered.program, lowered.inputs, lowered.outputs, calls, lowered.origins))
+                result.append(self._piece(by_last[i], views))
         if run:
             result.append(PlainPiece(tuple(run)))
         return tuple(result)
+
+    def _piece(self, unit: _Unit, views: PartViews) -> LaxPiece:
+        calls = tuple(self._graph.calls[n] for n in sorted(unit.calls))
+        lowered = unit.lowered
+        parts = {name: views.of(view, calls[0]) for name, view in lowered.views.items()}
+        inputs = {name: parts[name][-1] if name in parts else value for name, value in lowered.inputs.items()}
+        made = tuple(dict.fromkeys(number for numbers in parts.values() for number in numbers))
+        return LaxPiece(
+            lowered.program,
+            inputs,
+            lowered.outputs,
+            calls,
+            lowered.origins,
+            tuple(views.calls[number] for number in made),
+            {number: views.values[number] for number in made},
+        )
 
     def _free_of_strides(self, call: Call, restrided: set[int]) -> Call:
         """A `view` of what a unit writes with other strides than were recorded: let PyTorch copy if it must.
@@ -440,6 +478,26 @@ def is_contiguous(info: TensorInfo) -> bool:
 def worthwhile(program: TensorProgram) -> bool:
     """Has the program a reduction or a product to gain from?"""
     return any(op.kind in REDUCING for op in program.ops)
+
+
+def is_divisible(unit: LaxPiece) -> bool:
+    """Are there two products in the unit, that would have kernels of their own in smaller ones?"""
+    return sum(op.kind is Kind.DOT for op in unit.program.ops) > 1
+
+
+def prepared(program: TensorProgram) -> int:
+    """Element-wise operators on nothing but inputs and constants, but for the last one of each chain: RoPE on queries
+    and keys gives the search nothing to decide but where it stands."""
+    users: dict[str, list[str]] = {}
+    for op in program.ops:
+        for name in op.inputs:
+            users.setdefault(name, []).append(op.name)
+    early: set[str] = set()
+    for op in program.ops:
+        if op.kind in LEAVES or (op.kind in ELEMENTWISE and early.issuperset(op.inputs)):
+            early.add(op.name)
+    inner = [op for op in program.compute_ops if op.name in early and early.issuperset(users.get(op.name, ["-"]))]
+    return len(inner)
 
 
 def identifier_of(region: Region) -> str:

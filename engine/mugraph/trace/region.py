@@ -92,6 +92,8 @@ class LaxPiece:
     outputs: program output's tensor name -> value number
     origins: program operator's name -> positions of the calls it is part of
     apart:   of a piece with several outputs: the pieces it was joined of, in an order in which they can run
+    views:   calls that make those of its inputs that are parts of values: they run before its kernel, and are not
+             needed where its calls run instead; view_values: what is known of their results
     """
 
     program: TensorProgram
@@ -100,6 +102,8 @@ class LaxPiece:
     calls: tuple[Call, ...]
     origins: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     apart: tuple[Piece, ...] = ()
+    views: tuple[Call, ...] = ()
+    view_values: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,21 @@ def load(tensor: torch.Tensor, layout: Tensor, sizes: Mapping[str, int]) -> torc
     return tensor.reshape([sizes[axis] for axis in layout.axes])
 
 
+def parts(lowered: Lowered, tensors: Mapping[int, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """What a program's inputs hold, of values by number: each itself, or a view of it, as its description says."""
+    found: dict[str, torch.Tensor] = {}
+    for name, value in lowered.inputs.items():
+        view, tensor = lowered.views.get(name), tensors[value]
+        if view is not None:
+            made = (tensor if view.shape is None else tensor.reshape(view.shape))[view.index]
+            assert tuple(made.shape) == view.info.shape
+            if tensor.is_contiguous():
+                assert tuple(made.stride()) == view.info.strides
+            tensor = made
+        found[name] = tensor
+    return found
+
+
 def triangle(op: Op, sizes: Mapping[str, int]) -> torch.Tensor:
     """A mask's ones and zeros, by torch.tril."""
     rows, columns = ([sizes[axis] for axis in axes] for axes in (op.rows, op.columns))
@@ -221,7 +236,7 @@ def check(fn: Callable[..., Any], inputs: Mapping[str, torch.Tensor]) -> Lowered
     lowered = lower_region(region)
     well_formed(lowered)
     by_value = {live.value: inputs[live.expression].double() for live in region.live_ins}
-    got = evaluate(lowered.program, {name: by_value[value] for name, value in lowered.inputs.items()})
+    got = evaluate(lowered.program, parts(lowered, by_value))
     want = fn(**{name: tensor.double() for name, tensor in inputs.items()})
     wants = want if isinstance(want, tuple) else (want,)
     for (name, value), expected in zip(lowered.outputs.items(), wants, strict=True):

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
-from harness import DTYPES, NOWHERE, evaluate, well_formed
+from harness import DTYPES, NOWHERE, evaluate, parts, well_formed
 from mugraph.ops.registry import NotLowerable, known_targets
 from mugraph.trace.lower import lower
 from mugraph.trace.region import Argument, Call, Named, Ref, Symbol, TensorInfo
@@ -55,8 +55,14 @@ class Lower:
 
 @dataclass(frozen=True)
 class Drawn:
+    """results: tensors that the call returns, of which one is `taken`; 0 for one that is no tuple. summed: over
+    everything, at the end."""
+
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
+    results: int = 0
+    taken: int = 0
+    summed: bool = False
 
 
 def drawn(*args: Any, **kwargs: Any) -> Drawn:
@@ -498,9 +504,56 @@ def getitem(rng: Rng) -> Drawn:
     whole = slice(None)
     index = rng.choice((
         None, (whole, None), (Ellipsis, None), (None, Ellipsis, 0), (whole, slice(0, 4), 0), (slice(0, 99), Ellipsis),
-        (Ellipsis, -1), (whole, whole, whole), (), slice(None, None, 1),
+        (Ellipsis, -1), (whole, whole, whole), (), slice(None, None, 1), (1, slice(1, 3)), (slice(1, 3), None, 2),
+        (Ellipsis, slice(1, None, 2), 0), slice(-1, None), (-2, Ellipsis, None), (slice(None, None, 2), slice(2)),
     ))  # fmt: skip
     return drawn(T((3, 4, 1)), index)
+
+
+def narrow(rng: Rng) -> Drawn:
+    start = rng.randint(-6, 4)
+    return drawn(T((3, 6)), 1, start, rng.randint(1, 6 - start % 6))
+
+
+def select(rng: Rng) -> Drawn:
+    return drawn(T((3, 6)), rng.choice((-1, 1)), rng.randint(-6, 5))
+
+
+def several(rng: Rng, results: int, *args: Any, **kwargs: Any) -> Drawn:
+    return Drawn(args, kwargs, results, rng.randrange(results))
+
+
+def chunk(rng: Rng) -> Drawn:
+    count = rng.randint(1, 5)
+    return several(rng, len(torch.empty(6).chunk(count)), T((2, 6)), count, dim=-1)
+
+
+def split(rng: Rng) -> Drawn:
+    if rng.random() < 0.5:
+        return several(rng, 3, T((6, 2)), (1, 3, 2))
+    size = rng.randint(1, 7)
+    return several(rng, -(-6 // size), T((2, 6)), size, rng.choice((1, -1)))
+
+
+def split_with_sizes(rng: Rng) -> Drawn:
+    return several(rng, 3, T((2, 6)), (4, 1, 1), 1)
+
+
+def tensor_split(rng: Rng) -> Drawn:
+    return several(rng, 3, T((2, 7)), rng.choice((3, (2, 5))), dim=1)
+
+
+def unbind(rng: Rng) -> Drawn:
+    return several(rng, 3, T((3, 4))) if rng.random() < 0.5 else several(rng, 4, T((3, 4)), -1)
+
+
+def cat(rng: Rng) -> Drawn:
+    tensors = tuple(T((2, rng.choice((2, 4, 6)))) for _ in range(rng.randint(1, 3)))
+    return Drawn((tensors,), {rng.choice(("dim", "axis")): rng.choice((1, -1))}, summed=True)
+
+
+def stack(rng: Rng) -> Drawn:
+    return Drawn((tuple(T((2, 3)) for _ in range(rng.randint(1, 4))), rng.randint(-3, 2)), {}, summed=True)
 
 
 FAMILIES: dict[str, Callable[[Rng], Drawn]] = {
@@ -534,7 +587,9 @@ FAMILIES: dict[str, Callable[[Rng], Drawn]] = {
     "transpose": transpose, "swapaxes": transpose, "swapdims": transpose, "T": matrix, "t": matrix,
     "mT": at_least_matrix, "permute": permute, "movedim": movedim, "moveaxis": movedim,
     "expand": expand, "expand_as": expand_as, "broadcast_to": broadcast_to, "repeat": repeat, "tile": tile,
-    "repeat_interleave": repeat_interleave, "getitem": getitem,
+    "repeat_interleave": repeat_interleave, "getitem": getitem, "narrow": narrow, "select": select, "chunk": chunk,
+    "split": split, "split_with_sizes": split_with_sizes, "tensor_split": tensor_split, "unbind": unbind,
+    "cat": cat, "concat": cat, "concatenate": cat, "stack": stack,
 }  # fmt: skip
 BY_TARGET = {
     "torch.nn.functional.softmax": old_softmax,
@@ -617,11 +672,15 @@ def outcome(target: str, rng: Rng) -> str:
             return "not in place"
         program.calls.append(Call("Tensor.mul", (args[0], 2.0), {}, (first,), NOWHERE))
         args = (Ref(first), *args[1:])
-    program.calls.append(Call(target, args, kwargs, (second,), NOWHERE))
+    outputs = tuple(second if n == what.taken else 200 + n for n in range(what.results)) or (second,)
+    program.calls.append(Call(target, args, kwargs, outputs, NOWHERE))
     env = dict(enumerate(program.tensors))
     made = replay(program.calls, env)[second]
     env[len(env)] = torch.randn(made.shape).to(made.dtype)
     program.calls.append(Call("Tensor.mul", (Ref(second), Ref(len(env) - 1)), {}, (last,), NOWHERE))
+    if what.summed:
+        program.calls.append(Call("torch.sum", (Ref(last),), {}, (last + 1,), NOWHERE))
+        last += 1
     results = replay(program.calls, env)
     values = {number: TensorInfo(tuple(t.shape), t.stride(), DTYPES[t.dtype]) for number, t in results.items()}
     for number in program.constants:
@@ -636,7 +695,7 @@ def outcome(target: str, rng: Rng) -> str:
     well_formed(lowered)
     wide = {number: t if number in program.constants else t.double() for number, t in env.items()}
     expected = replay(program.calls, wide)[last].double()
-    (got,) = evaluate(lowered.program, {name: wide[value] for name, value in lowered.inputs.items()}).values()
+    (got,) = evaluate(lowered.program, parts(lowered, wide)).values()
     torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6, msg=lambda text: f"{target} {what}: {text}")
     return "equal"
 
