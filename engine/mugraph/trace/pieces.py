@@ -441,8 +441,8 @@ class _Cutter:
             lowered.outputs,
             calls,
             lowered.origins,
-            tuple(views.calls[number] for number in made),
-            {number: views.values[number] for number in made},
+            views=tuple(views.calls[number] for number in made),
+            view_values={number: views.values[number] for number in made},
         )
 
     def _free_of_strides(self, call: Call, restrided: set[int]) -> Call:
