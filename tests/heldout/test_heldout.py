@@ -23,7 +23,6 @@ PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
 CHILD = Path(__file__).parent / "run_child.py"
 BUDGET_S = 1.0
 WITHOUT_KERNEL = {
-    "CrossAttention.forward": "fits on the device",  # three projections and the attention are one search unit
     "rbf_features": "is no softmax",
 }
 """Regions for which no kernel is found today, and what the reason says."""
