@@ -52,7 +52,7 @@ def min_(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 
 def _with_other(args: Arguments) -> Arguments:
-    return Arguments(args.call, ("input", "other"))
+    return Arguments(args.call, ("input", "other"), args.output)
 
 
 @lowers(
