@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -16,7 +16,7 @@ from mugraph.codegen.statements import statements
 from mugraph.codegen.wrapper_operator import call, function, returns, torch_type, tuple_text
 from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.ops.builder import operands
-from mugraph.trace.region import Region, TensorInfo
+from mugraph.trace.region import Call, Region, TensorInfo
 from mugraph.trace.value_names import value_names
 
 
@@ -63,6 +63,11 @@ def wrapper(plan: RegionPlan, kernels: Mapping[str, KernelSource], module_names:
 def _name_values(plan: RegionPlan, names: dict[int, str], scope: Scope) -> None:
     """Adds a name for every value the region defines."""
     wanted = value_names(plan.region)
+    for step in plan.steps:
+        if isinstance(step, KernelStep):
+            named = reversed(step.piece.inputs.items())
+            parts = {value: name for name, value in named if value in step.piece.view_values}
+            wanted = {**parts, **wanted}
     defined = [value for made in plan.region.calls for value in made.outputs]
     for step in plan.steps:
         if isinstance(step, KernelStep):
@@ -166,11 +171,22 @@ def _replacement(
             known |= set(step.piece.outputs.values())
             continue
         lines += statements(step.calls, names, bound)
+        checked |= _views(step.calls, checked)
         known |= {value for made in step.calls for value in made.outputs}
     if lacking := [out.expression or "the result" for out in region.live_outs if out.value not in known]:
         raise Rejected(f"no step of {plan.name} computes {', '.join(lacking)}")
     lines = _returning(lines, _outputs(region, names))
     return function(on_tensors(plan), parameters, returns(len(region.live_outs)), lines)
+
+
+def _views(calls: Sequence[Call], checked: Collection[int]) -> set[int]:
+    """Parts of tensors whose strides are those that were recorded: their own are, too."""
+    found: set[int] = set()
+    for made in calls:
+        read = operands(made)
+        if made.target in ("Tensor.__getitem__", "Tensor.view") and len(read) == 1:
+            found.update(made.outputs if read[0] in checked or read[0] in found else ())
+    return found
 
 
 def _read_by_several(plan: RegionPlan) -> set[int]:
