@@ -65,9 +65,9 @@ def _name_values(plan: RegionPlan, names: dict[int, str], scope: Scope) -> None:
     wanted = value_names(plan.region)
     for step in plan.steps:
         if isinstance(step, KernelStep):
-            named = reversed(step.piece.inputs.items())
-            parts = {value: name for name, value in named if value in step.piece.view_values}
-            wanted = {**parts, **wanted}
+            for name, value in step.piece.inputs.items():
+                if value in step.piece.view_values:
+                    wanted.setdefault(value, name)
     defined = [value for made in plan.region.calls for value in made.outputs]
     for step in plan.steps:
         if isinstance(step, KernelStep):
