@@ -60,6 +60,8 @@ OVERLAP_LOST = 0.3
 REGISTERS = 65_536
 MAX_REGISTERS = 224
 """Per thread, of values; the rest of the 255 holds addresses and masks."""
+SCATTERED = 2
+"""Registers of an element that has an address of its own."""
 WARPS = 64
 
 
@@ -103,7 +105,8 @@ def _footprint(shape: Shape, tiles: Tiles) -> tuple[int, int, int]:
             elif op.name in shape.feeds_dot:
                 once += elements * shape.itemsize[op.tensor]
             raw = op.name in shape.raw
-            peak = max(peak, 0 if raw else elements // 2)
+            addresses = SCATTERED * elements if op.name in shape.scattered else 0
+            peak = max(peak, addresses, 0 if raw else elements // 2)
             live += 0 if raw or looped else elements // 2
         elif op.kind is Kind.ACCUM:
             live += elements

@@ -9,7 +9,7 @@ from math import ceil, prod
 from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.ops import REDUCING, Kind, Op
 from mugraph.ir.packing import Packs, held, pack_violations, packs
-from mugraph.ir.tensors import ITEMSIZE
+from mugraph.ir.tensors import ITEMSIZE, Sizes, Tensor
 from mugraph.search.ends import ends
 
 MIN_DOT = 16
@@ -97,6 +97,10 @@ class Shape:
         self.operands = frozenset(i for p in self.products for i in p.op.inputs)
         self.chained = [p for p in self.products if self._is_chained(p)]
         """Products outside of every loop with an operand computed from another such product."""
+        # Along a window, neighbours in memory are neighbouring lanes at some taps only: each element has an address.
+        self.scattered = frozenset(
+            op.name for op in block.ops if op.kind is Kind.LOAD and _is_scattered(block.tensor(op.tensor), self.sizes)
+        )
         # Loads that only products read go from shared memory to the tensor cores without passing through registers.
         self.raw = frozenset(
             op.name
@@ -259,6 +263,12 @@ class Shape:
                 if op.kind not in REDUCING and op.kind is not Kind.ACCUM:
                     stack.extend(op.inputs)
         return frozenset(name for name in reached if self.ops[name].kind is Kind.LOAD)
+
+
+def _is_scattered(tensor: Tensor, sizes: Sizes) -> bool:
+    """Is its innermost dimension in memory read through a window?"""
+    return any(sizes[axis] > 1 and tensor.strides[window.dim] == 1 for window in tensor.windows
+               for axis in tensor.dims[window.dim])  # fmt: skip
 
 
 def _ancestors(loops: tuple[Loop, ...], above: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:

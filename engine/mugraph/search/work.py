@@ -90,7 +90,8 @@ def _memory(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: Tiles,
     found.unique += whole
     # Each element is stored once, also where several blocks have it.
     found.moved += whole if op.kind is Kind.STORE else max(whole, tile * trips * blocks)
-    if op.kind is Kind.LOAD and shape.varies[op.name] and shape.elements(tiles, op) / threads * width < _ASYNC_BYTES:
+    at_once = width * (1 if op.name in shape.scattered else shape.elements(tiles, op) / threads)
+    if op.kind is Kind.LOAD and shape.varies[op.name] and at_once < _ASYNC_BYTES:
         found.waits += trips
 
 
