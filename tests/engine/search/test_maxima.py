@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +14,8 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_block, check_program
 from mugraph.search import Limits, Search
 from mugraph.search.abstract import Algebra
+from mugraph.search.frame import Frame
+from mugraph.search.sites import Sites
 from test_random_programs import live
 from test_reference import literal, once, resized, searched
 from tile_evaluator import check_axes, evaluate_block, evaluate_program, random_inputs, small_schedule
@@ -74,6 +78,22 @@ def test_parts_of_maxima_are_subexpressions() -> None:
     assert "max6·(c)" in algebra.text(whole)
 
 
+@pytest.mark.parametrize("make", [scaled_linear, maxout])
+def test_marks_rule_no_maximum_out_that_leads_on(make: Callable[[], TensorProgram]) -> None:
+    program = make()
+    frame = Frame(program, ("h",), Algebra())
+    algebra, goal = frame.algebra, frame.values[next(iter(program.outputs))].nf
+    sites = Sites(algebra, goal)
+    pool = list(frame.landmarks())
+    pool += [algebra.amax(prime, nf) for prime in frame.primes for nf in pool]
+    led = 0
+    for x, y in itertools.combinations(dict.fromkeys(pool), 2):
+        if algebra.sub(algebra.maximum(x, y), goal):
+            assert sites.marks(x).part & sites.marks(y).part
+            led += 1
+    assert led
+
+
 def random_program(seed: int) -> TensorProgram:
     """Three to six operators over three axes, a maximum among those of use."""
     rng = random.Random(seed)
@@ -122,7 +142,7 @@ def check(program: TensorProgram, limits: Limits) -> list[tuple[Op, ...]]:
 
 
 @pytest.mark.parametrize("make", [scaled_linear, maxout])
-def test_loops_keep_the_largest(make: type) -> None:
+def test_loops_keep_the_largest(make: Callable[[], TensorProgram]) -> None:
     topologies = check(make(), Limits(seconds=20.0))
     assert any(op.kind is Kind.ACCUM and op.fn == LARGEST for ops in topologies for op in ops)
 
