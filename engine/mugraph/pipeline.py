@@ -30,6 +30,7 @@ from mugraph.trace.tracer import trace_file
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.device import Device, detect, resolve
 from mugraph.tune.measure import Measurer
+from mugraph.tune.spread import SpreadMeasurer
 from mugraph.verify.float_test import FloatTester
 
 __all__ = ["Options", "improved", "preview_text", "run", "run_trace"]
@@ -110,7 +111,7 @@ def run_trace(
         if options.executor != "inline":
             tools.executor = stack.enter_context(contextlib.closing(choose(options.executor)))
         if here and options.measure:
-            tools.measurer = stack.enter_context(Measurer())
+            tools.measurer = stack.enter_context(_measurer(tools, stack))
             tools.pool = stack.enter_context(CompilePool())
         for number, region in enumerate(trace.regions):
             job = RegionJob(number, region, names, device, tools, options, store, cancelled, Path(trace.path))
@@ -123,6 +124,12 @@ def run_trace(
     except Rejected as error:
         errors.append(f"the kernel module cannot be written: {error}")
     yield Done(FileResult(trace.path, device, tuple(results), tuple(errors), preview))
+
+
+def _measurer(tools: Tools, stack: contextlib.ExitStack) -> Measurer:
+    """On the executor's GPUs as well, where it has any."""
+    gpus = tools.executor.on_gpus() if tools.executor is not None else None
+    return SpreadMeasurer(stack.enter_context(contextlib.closing(gpus))) if gpus is not None else Measurer()
 
 
 def improved(results: Sequence[RegionResult]) -> tuple[list[RegionPlan], dict[str, KernelSource], dict[str, Speed]]:

@@ -43,6 +43,10 @@ class Executor(Protocol):
     @property
     def workers(self) -> int: ...
 
+    def on_gpus(self) -> Executor | None:
+        """Workers that have a GPU each, where there are any beside this machine's own."""
+        ...
+
     def begin(self) -> None:
         """Start what will be needed, without waiting for it. May be called again. Never raises."""
         ...

@@ -41,6 +41,9 @@ class Inline:
     def seat(self, start: Start) -> InlineSeat:
         return InlineSeat(start)
 
+    def on_gpus(self) -> None:
+        """None: the measuring process has this machine's."""
+
     def submit(self, task: Task[T]) -> Future[T]:
         future: Future[T] = Future()
         try:

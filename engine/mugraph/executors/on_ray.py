@@ -7,6 +7,7 @@ them already, which Ray's own retries do not.
 from __future__ import annotations
 
 import contextlib
+import copy
 import importlib
 import itertools
 import os
@@ -48,9 +49,26 @@ class OnRay:
                 ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
             except (Exception, SystemExit) as error:
                 raise CannotExecute(f"Ray cannot be used: {error}") from None
-        self._kind: Any = ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(Desks)
+        self._of("CPU")
+
+    def _of(self, resource: str) -> None:
+        asked: dict[str, int] = {"num_cpus": 1} if resource == "CPU" else {"num_cpus": 0, "num_gpus": 1}
+        self._resource = resource
+        self._kind: Any = self._ray.remote(**asked, max_restarts=0, scheduling_strategy="SPREAD")(Desks)
         self._hosts: list[_Host] = []
         self._share: int | None = None
+
+    def on_gpus(self) -> OnRay | None:
+        """Workers of the same cluster that have a GPU each, as Ray counts them; None where it has none that is free.
+        Ends before this one does."""
+        gpus = copy.copy(self)
+        gpus.name, gpus._ours = f"{self.name}, GPUs", False
+        gpus._of("GPU")
+        try:
+            free = self._ray.available_resources().get("GPU", 0)
+        except Exception:  # the cluster is gone
+            return None
+        return gpus if free >= 1 else None
 
     @property
     def workers(self) -> int:
@@ -93,8 +111,8 @@ class OnRay:
         were just begun may not be counted, and those just killed may."""
         try:
             if self._share is None:
-                self._share = max(1, int(self._ray.available_resources().get("CPU", 0)))
-            there = sum(int(node["Resources"].get("CPU", 0)) for node in self._ray.nodes() if node["Alive"])
+                self._share = max(1, int(self._ray.available_resources().get(self._resource, 0)))
+            there = sum(int(node["Resources"].get(self._resource, 0)) for node in self._ray.nodes() if node["Alive"])
         except Exception:  # the cluster is gone
             return 0
         return min(MOST, self._share, there)

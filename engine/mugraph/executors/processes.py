@@ -60,6 +60,9 @@ class Processes:
             idle = self._hosts[-1:]
         return ProcessSeat(min(idle or alive, key=lambda host: host.seats), start)
 
+    def on_gpus(self) -> None:
+        """None: the measuring process has this machine's."""
+
     def submit(self, task: Task[T]) -> Future[T]:
         alive = self._alive()
         if len(alive) < self._most and all(host.waiting for host in alive):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -51,6 +51,13 @@ class Measurer:
         """Microseconds of one launch. Says nothing of whether the results are right: the caller checks that (in
         another process) before it lets the time count."""
         return self.compare([subject], inputs, rounds)[subject.name]
+
+    def measure_kernels(
+        self, kernels: Sequence[tuple[Subject, tuple[InputSpec, ...]]], rounds: int = 20
+    ) -> Iterator[Summary | Refused]:
+        """Of several, in their order, each when it is asked for."""
+        for subject, inputs in kernels:
+            yield self.measure_kernel(subject, inputs, rounds)
 
     def agree(self, subject: Subject, reference: Subject, inputs: Sequence[InputSpec]) -> Agreed | Refused:
         """Whether two subjects give the same on the same inputs, in the precision of their outputs."""

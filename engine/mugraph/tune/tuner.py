@@ -156,13 +156,14 @@ class _Batch:
                 self.seen.add(text)
                 new.append(variant)
         chosen = self._compiled(new)
+        results = self.measurer.measure_kernels([(v.subject, _specs(self.program, v)) for v in chosen], rounds=12)
         for variant in chosen:
             if self.cancelled():
                 break
             if self.progress is not None:
                 tried = len(self.times) + len(self.refused)
                 self.progress(tried, len(self.seen))
-            result = self.measurer.measure_kernel(variant.subject, _specs(self.program, variant), rounds=12)
+            result = next(results)
             if isinstance(result, Refused):
                 self.refused.append((variant, result.reason))
             else:

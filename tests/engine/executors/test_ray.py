@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,12 +20,19 @@ from mugraph.ir.target import TARGETS
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.limits import Limits
+from mugraph.tune.measure import Refused
+from mugraph.tune.messages import InputSpec, Subject
+from mugraph.tune.process import ChildProcess
+from mugraph.tune.spread import SpreadMeasurer
+from mugraph.tune.statistics import Summary
 
 from tests.engine.search import workloads
 from tests.support.clock import slow_clock
 
 GRAPHS = GraphLimits(max_parts=4, partitions=4, slack=20.0, each=Limits(seconds=5.0, max_topologies=3))
 
+FAKE = (sys.executable, str(Path(__file__).parents[1] / "tune" / "fake_child.py"))
+"""A measuring process that needs no GPU."""
 _STORE = 80 * 2**20
 """Bytes of each node's object store; Ray takes no less."""
 
@@ -85,8 +94,34 @@ def test_a_node_killed_in_mid_search(cluster: Any) -> None:
         stop = True
         assert list(run) == []
         assert search.stats.ended_by == "cancelled"
+        tuning_with_a_node_killed(cluster, executor)
     finally:
         executor.close()
+
+
+def tuning_with_a_node_killed(cluster: Any, executor: OnRay) -> None:
+    """Every candidate has its one time, in the candidates' order; where the cluster has no GPU, it is not asked."""
+    assert executor.on_gpus() is None
+    first = cluster.add_node(num_cpus=1, num_gpus=2, object_store_memory=_STORE)
+    cluster.wait_for_nodes()
+    gpus = executor.on_gpus()
+    assert gpus is not None
+    assert gpus.workers == 2
+    with SpreadMeasurer(gpus, lambda: ChildProcess(FAKE), FAKE) as measurer:
+        specs = (InputSpec((4,), (1,), "f16"),)
+        (refused,) = measurer.measure_kernels([(Subject("bad_1", "", "run"), specs)])
+        assert isinstance(refused, Refused)
+        cluster.add_node(num_cpus=1, num_gpus=2, object_store_memory=_STORE)
+        cluster.wait_for_nodes()
+        subjects = [Subject(f"slow_{number}", "", "run") for number in range(12)]
+        results = measurer.measure_kernels([(subject, specs) for subject in subjects], rounds=3)
+        times = [next(results), next(results)]
+        cluster.remove_node(first, allow_graceful=False)
+        times += list(results)
+        assert [one.median_us for one in times if isinstance(one, Summary)] == list(map(float, range(12)))
+        assert measurer.losses >= 1
+        assert gpus.workers == 2
+    gpus.close()
 
 
 def test_no_cluster_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

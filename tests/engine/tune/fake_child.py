@@ -1,7 +1,8 @@
 """A measuring process without a GPU: subjects are obeyed by name. Run as a script.
 
-"hang" never answers, "die" ends the process at once, "poison" is a fatal failure, "bad" fails and the process lives on.
-Anything else prepares; its time is the number after the last underscore ("fast_3" takes 3 µs).
+"hang" never answers, "slow" takes a third of a second, "die" ends the process at once, "poison" is a fatal failure,
+"bad" fails and the process lives on. Anything else prepares; its time is the number after the last underscore
+("fast_3" takes 3 µs).
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ def answer(request: Request, ready: set[str]) -> Reply:
                 os._exit(11)
             if subject.name.startswith("poison"):
                 return Failure("CUDA error: an illegal memory access was encountered", fatal=True)
+            if subject.name.startswith("slow"):
+                time.sleep(0.3)
             if subject.name.startswith("bad"):
                 return Failure("OutOfResources: shared memory")
             ready.add(subject.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import log2
 from typing import Any, cast
@@ -71,6 +71,10 @@ class Landscape:
     def measure_kernel(self, subject: Any, inputs: object, rounds: int) -> Summary:
         self.asked.append(subject.source)
         return Summary(1.0 + distance(self.schedules[subject.source]), 0.01, rounds)
+
+    def measure_kernels(self, kernels: Sequence[tuple[Any, Any]], rounds: int) -> Iterator[Summary]:
+        for subject, inputs in kernels:
+            yield self.measure_kernel(subject, inputs, rounds)
 
     def compare(self, subjects: Sequence[Any], inputs: object) -> dict[str, Summary]:
         return {s.name: Summary(1.0 + distance(self.schedules[s.source]), 0.01, 9) for s in subjects}
