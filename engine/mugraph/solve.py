@@ -38,7 +38,7 @@ from mugraph.trace.region import LaxPiece
 from mugraph.trail import Trail
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
-from mugraph.tune.messages import Subject
+from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.process import Unavailable
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import MEASURED, Variant, input_specs, tune
@@ -223,11 +223,18 @@ def _plain_us(piece: LaxPiece, measurer: Measurer) -> float | None:
         text, values = plain_source(piece)
     except Rejected:
         return None
-    names = {value: name for name, value in piece.inputs.items()}
-    found = measurer.measure_kernel(
-        Subject("plain", text, FUNCTION), input_specs(piece.program, [names[value] for value in values]), rounds=12
-    )
+    found = measurer.measure_kernel(Subject("plain", text, FUNCTION), plain_specs(piece, values), rounds=12)
     return found.median_us if isinstance(found, Summary) else None
+
+
+def plain_specs(piece: LaxPiece, values: Sequence[int]) -> tuple[InputSpec, ...]:
+    """Of the arguments of the piece in plain PyTorch. A tensor of which the kernel reads parts is scaled as the one
+    of its inputs that has to be smallest."""
+    names = {value: name for name, value in piece.inputs.items()}
+    kernel = dict(zip(names, input_specs(piece.program, list(names.values())), strict=True))
+    least = min(spec.scale for spec in kernel.values())
+    whole = {v: InputSpec(info.shape, info.strides, info.dtype, least) for v, info in piece.viewed.items()}
+    return tuple({**whole, **kernel}[value] for value in values)
 
 
 def _tested(

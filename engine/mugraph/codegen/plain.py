@@ -16,11 +16,12 @@ def plain_source(piece: LaxPiece) -> tuple[str, tuple[int, ...]]:
     Raises codegen's Rejected where a call cannot be spelled.
     """
     made = {value for call in piece.calls for value in call.outputs}
-    if any(
-        value not in made and value not in piece.inputs.values() for call in piece.calls for value in operands(call)
-    ):
-        raise Rejected("the calls read more than the parts of tensors that the kernel reads")
-    arguments = tuple(dict.fromkeys(piece.inputs.values()))
+    read = [value for call in piece.calls for value in operands(call) if value not in made]
+    arguments = tuple(
+        dict.fromkeys([value for value in piece.inputs.values() if value not in piece.view_values] + read)
+    )
+    if not piece.viewed.keys() | set(piece.inputs.values()) >= set(arguments):
+        raise Rejected("the calls read what the kernel knows by heart")
     values = dict.fromkeys([*arguments, *(value for made in piece.calls for value in made.outputs)])
     names = {value: f"v{value}" for value in values}
     lines = [line for made in piece.calls for line in statement(made, names)]

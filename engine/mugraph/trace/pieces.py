@@ -443,6 +443,7 @@ class _Cutter:
             lowered.origins,
             views=tuple(views.calls[number] for number in made),
             view_values={number: views.values[number] for number in made},
+            viewed={view.value: self._graph.region.values[view.value] for view in lowered.views.values()},
         )
 
     def _free_of_strides(self, call: Call, restrided: set[int]) -> Call:

@@ -93,7 +93,8 @@ class LaxPiece:
     origins: program operator's name -> positions of the calls it is part of
     apart:   of a piece with several outputs: the pieces it was joined of, in an order in which they can run
     views:   calls that make those of its inputs that are parts of values: they run before its kernel, and are not
-             needed where its calls run instead; view_values: what is known of their results
+             needed where its calls run instead; view_values: what is known of their results; viewed: of the values
+             that they are parts of
     """
 
     program: TensorProgram
@@ -104,6 +105,7 @@ class LaxPiece:
     apart: tuple[Piece, ...] = ()
     views: tuple[Call, ...] = ()
     view_values: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
+    viewed: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
 
 
 @dataclass(frozen=True)
