@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-import time
 import traceback
 import zlib
 from pathlib import Path
