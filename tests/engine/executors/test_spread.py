@@ -20,6 +20,7 @@ from mugraph.search.limits import Limits, NotSearchable
 from mugraph.search.run import Search
 
 from tests.engine.search import workloads
+from tests.support.clock import Clock
 
 PROGRAMS: Sequence[Callable[[], TensorProgram]] = (
     workloads.rmsnorm_linear,
@@ -64,7 +65,7 @@ def test_the_same_as_a_search_in_one_process(program: Callable[[], TensorProgram
 
 
 @pytest.mark.parametrize("seconds", [0.3, 1.0])
-def test_a_search_that_ends_by_work_ends_at_the_same_place(seconds: float, processes: Processes) -> None:
+def test_a_search_that_ends_by_work_ends_at_the_same_place(seconds: float, processes: Processes, clock: Clock) -> None:
     """However many workers there are."""
     limits = Limits(max_block_ops=13, seconds=seconds * 40, max_topologies=64)
     small = Limits(limits.max_block_ops, limits.slack, seconds, 2, 64, 400, limits.memory)
