@@ -38,6 +38,7 @@ def region_document(result: RegionResult) -> Json:
         "status": result.status,
         "reason": result.reason,
         "inputs": inputs_document(region),
+        **dynamic_document(region),
         "kernels": len(kernels),
         "block_ops": sum(len(k.block.block_ops) for k in kernels if isinstance(k, GraphKernel)),
         "mugraph": mugraph_to_json(plan.mugraph) if plan else {},
@@ -46,6 +47,14 @@ def region_document(result: RegionResult) -> Json:
         "search": _search(result.search),
         "kernel_source": "\n\n".join(sources) if sources else None,
     }
+
+
+def dynamic_document(region: Region) -> Json:
+    """`dynamic`, where a size was declared with a range: shapes in the document have the largest."""
+    if region.dynamic is None:
+        return {}
+    size = region.dynamic.range
+    return {"dynamic": {"name": size.name, "least": size.least, "largest": size.largest}}
 
 
 def inputs_document(region: Region) -> list[Json]:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
+from mugraph.codegen.dynamic import check_dynamic
+from mugraph.codegen.kernel import Rejected
 from mugraph.events import Another, Better, Event, FirstHit, Searching, SearchReport, Working
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.program import TensorProgram
@@ -98,7 +100,7 @@ def ranked_candidates(
             told = time.monotonic()
             yield Searching(place.region, place.piece, place.pieces, place.function, len(blocks), told - began)
     stats = search.stats
-    every = kernel_candidates(blocks, target)
+    every = kernel_candidates(blocks, target, uncut=program.least)
     best: Candidate | None = None
     for candidate in every:  # one that can be told of, before anything else is looked for
         if len(verdicts) >= TRIED:
@@ -124,11 +126,11 @@ def ranked_candidates(
     )
     several: list[Candidate] = []
     for found in graphs.run():
-        several += found.candidates
+        several += (candidate for candidate in found.candidates if _takes_any_size(candidate, program))
         yield Searching(place.region, place.piece, place.pieces, place.function, len(blocks), time.monotonic() - began)
         fastest = found.candidates[0]
         better = best is None or fastest.estimate_us < best.estimate_us
-        if better and _verdict(program, fastest, verdicts, early).passed:
+        if better and _takes_any_size(fastest, program) and _verdict(program, fastest, verdicts, early).passed:
             best = fastest
             if first is None:
                 first = time.monotonic() - began
@@ -160,6 +162,15 @@ def ranked_candidates(
         stats.pruned,
     )
     return Ranked(tuple(passed), report, None if passed else _nothing(blocks, every, list(verdicts.values()), report))
+
+
+def _takes_any_size(candidate: Candidate, program: TensorProgram) -> bool:
+    try:
+        for kernel in candidate.kernels:
+            check_dynamic(kernel.block, program)
+    except Rejected:
+        return False
+    return True
 
 
 def _told(trail: Trail, place: Place, candidate: Candidate) -> Generator[Event, None, None]:

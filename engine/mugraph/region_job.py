@@ -25,9 +25,9 @@ from mugraph.search.renaming import canonical
 from mugraph.solve import Tools, solve
 from mugraph.store import Store
 from mugraph.store.keys import region_key
-from mugraph.trace.joining import units
 from mugraph.trace.part_views import with_views
 from mugraph.trace.pieces import is_divisible
+from mugraph.trace.ranged import ranged_units
 from mugraph.trace.region import LaxPiece, Piece, PlainPiece, Region
 from mugraph.tune.device import Device
 from mugraph.tune.messages import InputSpec, Subject
@@ -70,7 +70,9 @@ class RegionJob:
         solved, results, report = yield from self._cut_and_solved()
         region = self.region
         if not results:
-            return RegionResult(region, "unsupported", "nothing in it is worth a kernel of its own")
+            reason = "nothing in it is worth a kernel of its own"
+            _, reasons = ranged_units(region)
+            return RegionResult(region, "unsupported", "; ".join(dict.fromkeys(reasons)) or reason)
         name = self.names.unique(plan_name(region.function))
         steps: list[KernelStep | PlainPiece] = []
         waiting = iter(results)
@@ -99,7 +101,7 @@ class RegionJob:
         named: dict[str, str] = {}
         reports: list[SearchReport] = []
         while True:
-            cut = with_own_names(units(self.region, refused))
+            cut = with_own_names(ranged_units(self.region, refused)[0])
             self.region = with_views(self.region, cut)
             solved, results = yield from self._all_solved(cut, named, reports)
             failed = [found.piece for found in results if found.solution is None and is_divisible(found.piece)]

@@ -62,6 +62,8 @@ def _region(result: RegionResult, verbose: bool, kernels: bool, width: int) -> I
     )
     if result.reason:
         yield _said("", result.reason)
+    if region.dynamic is not None:
+        yield _said("sizes", f"{region.dynamic.range}; what follows is for the largest")
     if result.plan is not None:
         yield _Verbatim(Text(draw_tree(result.plan.mugraph, width).rstrip()))
         for verdict in verdicts_of(result.plan):
@@ -110,6 +112,8 @@ def evidence(verdict: Verdict) -> list[str]:
         return [*found, "no floating-point test was run"]
     where = verdict.float_device or "the interpreter"
     reduced = " at reduced sizes" if where == "interpreter" else ""
+    several = "; ".join(f"{axis}={', '.join(map(str, n))}" for axis, n in verdict.dynamic_sizes.items())
+    reduced += f" ({several})" if several else ""
     eager = (
         "" if verdict.eager_rel_error is None else f"; PyTorch's own in this precision: {verdict.eager_rel_error:.1e}"
     )

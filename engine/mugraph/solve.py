@@ -33,6 +33,8 @@ from mugraph.search.limits import Limits, Searcher
 from mugraph.search.neighbours import neighbours
 from mugraph.search.run import Search
 from mugraph.search.splits import COMBINE
+from mugraph.size_table import SizeTable, at_step, sizes_at, tested_steps
+from mugraph.size_tuning import tested_at_sizes, tuned_sizes
 from mugraph.store.keys import versions
 from mugraph.trace.region import LaxPiece
 from mugraph.trail import Trail
@@ -119,13 +121,18 @@ def solve(
         return PieceResult(piece, None, ranked.report, ranked.reason, kernel=place.name, considered=trail.considered)
     rejected: Counter[str] = Counter()
     most = MEASURED if tools.measurer else FLOAT_TRIED
-    variants = _lowered(ranked.candidates, piece.program, place.name, tools.target, rejected, most)
+    table = SizeTable(piece.program, tools.target, _outputs(piece.program))
+    variants = _lowered(
+        table.ranked(ranked.candidates), table, place.name, rejected, most, measured=bool(tools.measurer)
+    )
     if not variants:
         reason = f"no candidate can be written as a kernel: {_most_common(rejected)}"
         return PieceResult(piece, None, ranked.report, reason, rejected, kernel=place.name, considered=trail.considered)
     library_us = estimate_library_us(piece.program, tools.target)
     if tools.measurer is not None:
-        solution = yield from _measured(piece, place, tools, tools.measurer, variants, library_us, trail, rejected)
+        solution = yield from _measured(
+            piece, place, tools, tools.measurer, variants, library_us, trail, rejected, table
+        )
     else:
         solution = yield from _tested(piece, place, tools, variants, library_us, trail, rejected)
     reason = None if solution else f"no kernel passed the float test: {_most_common(rejected)}"
@@ -134,17 +141,21 @@ def solve(
 
 def _lowered(
     ranked: Sequence[tuple[Candidate, Verdict]],
-    program: TensorProgram,
+    table: SizeTable,
     name: str,
-    target: Target,
     rejected: Counter[str],
     most: int,
+    *,
+    measured: bool,
 ) -> list[tuple[Variant, Verdict]]:
-    """The best candidates that can be written, renamed for their kernel."""
+    """The best candidates that can be written, renamed for their kernel. measured: what is best at other sizes than the
+    largest will be, so it is not estimated"""
     variants: list[tuple[Variant, Verdict]] = []
     for candidate, verdict in ranked:
         try:
-            variants.append((_variant(_named(candidate, name), program, target), verdict))
+            named = _named(candidate, name)
+            kernel = table.lowered(_scheduled(named)) if measured else table.source(_scheduled(named))
+            variants.append((Variant(named, kernel), verdict))
         except Rejected as error:
             rejected[str(error)] += 1
         if len(variants) == most:
@@ -169,11 +180,6 @@ def _named(candidate: Candidate, name: str) -> Candidate:
     return renamed(candidate, name)
 
 
-def _variant(candidate: Candidate, program: TensorProgram, target: Target) -> Variant:
-    """Raises codegen's Rejected."""
-    return Variant(candidate, lower_kernels(_scheduled(candidate), target=target, outputs=_outputs(program)))
-
-
 def _outputs(program: TensorProgram) -> list[str]:
     return [tensor.name for tensor in program.outputs.values()]
 
@@ -191,6 +197,7 @@ def _measured(
     library_us: float,
     trail: Trail,
     rejected: Counter[str],
+    table: SizeTable,
 ) -> Generator[Event, None, Solution | None]:
     yield Working(place.region, f"measuring {place.name}", 0, len(variants))
 
@@ -198,7 +205,7 @@ def _measured(
         found: list[Variant] = []
         for candidate in neighbours(variant.candidate, tools.target):
             with contextlib.suppress(Rejected):
-                found.append(_variant(candidate, piece.program, tools.target))
+                found.append(Variant(candidate, table.lowered(_scheduled(candidate))))
         return found
 
     ranked = [variant for variant, _ in variants]
@@ -206,15 +213,18 @@ def _measured(
     rejected.update(reason for _, reason in tuned.refused)
     for one, us in [*tuned.measured_us, *((one, summary.median_us) for one, summary, _ in tuned.times)]:
         yield Another(place.region, place.piece, place.name, trail.timed(one.candidate, us))
-    if not tuned.times:
-        return None
-    variant, summary, tested = tuned.times[0]
-    trail.chosen(variant.candidate)
-    # A neighbour has its topology, and so its verdict, from where the walk began.
-    verdict = next(verdict for other, verdict in variants if other.candidate.block is variant.candidate.block)
-    verdict = _with_float(verdict, tested, dict(piece.program.sizes))
-    plain_us = _plain_us(piece, measurer) if place.pieces > 1 else None
-    return _solution(variant, variant.kernel, verdict, library_us, summary.median_us, plain_us)
+    for variant, summary, largest in tuned.times:
+        found, tested = tuned_sizes(table, variant, largest, measurer, tools.tester, tools.pool)
+        if not tested.passed:
+            rejected[tested.reason or "wrong on the device"] += 1
+            continue
+        trail.chosen(variant.candidate)
+        # A neighbour has its topology, and so its verdict, from where the walk began.
+        verdict = next(verdict for other, verdict in variants if other.candidate.block is variant.candidate.block)
+        verdict = _with_float(verdict, tested, piece.program)
+        plain_us = _plain_us(piece, measurer) if place.pieces > 1 else None
+        return _solution(variant, found, verdict, library_us, summary.median_us, plain_us)
+    return None
 
 
 def _plain_us(piece: LaxPiece, measurer: Measurer) -> float | None:
@@ -255,7 +265,8 @@ def _tested(
         # Of two kernels one has small tiles, so many blocks, at the sizes that the other needs.
         kernels = reduced_kernels(kernels, largest_tile=LARGEST_TILE if len(kernels) == 1 else 16)
         program = resize(piece.program, program_sizes(piece.program, kernels))
-        indexed = verify_schedules(program, kernels)
+        sizes = [at_step(program, kernels, step) for step in tested_steps(program)]
+        indexed = _first_wrong([verify_schedules(*one) for one in sizes])
         if not indexed.passed:
             rejected[f"its tiles: {indexed.reason}"] += 1
             continue
@@ -264,25 +275,32 @@ def _tested(
             program = piece.program
         else:
             try:
-                kernel = lower_kernels(kernels, target=tools.target, outputs=_outputs(program))
+                kernel = lower_kernels(kernels, target=tools.target, outputs=_outputs(program), program=program)
             except Rejected as error:
                 rejected[f"at reduced sizes: {error}"] += 1
                 continue
-        tested = tools.tester.test_kernel(kernel, program)
+        tested = tested_at_sizes(tools.tester, kernel, program)
         if tested.passed:
-            verdict = _with_float(verdict, tested, dict(program.sizes))
+            verdict = _with_float(verdict, tested, program)
             trail.chosen(variant.candidate)
             return _solution(variant, variant.kernel, verdict, library_us, None)
         rejected[tested.reason or f"wrong {where}"] += 1
     return None
 
 
-def _with_float(verdict: Verdict, tested: FloatResult, sizes: dict[str, int]) -> Verdict:
+def _first_wrong(verdicts: Sequence[Verdict]) -> Verdict:
+    """The first that did not pass, else the last."""
+    return next((verdict for verdict in verdicts if not verdict.passed), verdicts[-1])
+
+
+def _with_float(verdict: Verdict, tested: FloatResult, program: TensorProgram) -> Verdict:
+    """program: at the sizes of the test; of a dynamic axis, the largest of them"""
     return replace(
         verdict,
         max_rel_error=tested.max_rel_error,
         eager_rel_error=tested.eager_rel_error,
-        float_sizes=sizes,
+        float_sizes=dict(program.sizes),
+        dynamic_sizes={a: tuple(sizes_at(program, step)[a] for step in tested_steps(program)) for a in program.least},
         float_device=tested.device,
         versions=versions(),
     )

@@ -52,7 +52,7 @@ def compile_for(source: KernelSource, capability: int) -> Compiled:
 
     tensors = (*source.inputs, *source.outputs)
     signature = {name: _POINTER[tensor.dtype] for name, tensor in zip(source.pointers, tensors, strict=True)}
-    signature |= dict.fromkeys(source.constexprs, "constexpr")
+    signature |= dict.fromkeys(source.arguments, "i32") | dict.fromkeys(source.constexprs, "constexpr")
     attributes = {(at,): _ALIGNED for at in range(len(source.pointers))}
     constants: Any = dict(source.constexprs)
     with tempfile.TemporaryDirectory() as folder:

@@ -29,6 +29,23 @@ class Unfinished:
 
 
 @dataclass(frozen=True)
+class Launch:
+    """How a kernel is launched up to a size: what depends on the schedule, for one text of the kernel.
+
+    largest:    the largest size of the kernel's first dynamic axis that it is for
+    grid:       blocks along x, y, z at that size
+    terms:      the same as products of numbers and `triton.cdiv({size}, tile)`, `{size}` being an axis's name in braces
+    """
+
+    largest: int
+    grid: tuple[int, int, int]
+    terms: tuple[str, str, str]
+    constexprs: Mapping[str, int | float]
+    num_warps: int
+    num_stages: int
+
+
+@dataclass(frozen=True)
 class KernelSource:
     """
     name:       of the kernel; the launcher is `launch_<name>`, the @triton.jit function is `function`
@@ -40,6 +57,9 @@ class KernelSource:
     launcher:   text of `def launch_<name>(<inputs>) -> output | tuple of outputs` (torch.empty, then the launch)
     unfinished: of a kernel that another one finishes: what that one is lowered with
     library:    of a pre-defined kernel: the PyTorch call that computes it; it has no @triton.jit function then
+    least:      dynamic axes, whose sizes are arguments of the launch -> the least they may be; `sizes` has the largest
+    arguments:  parameters of the function that hold sizes, in order after the pointers -> their axes
+    launches:   of a kernel with dynamic axes: by size, the smallest first. The last one is `grid`, `constexprs`, ...
     parts:      where several kernels run one after the other: each of them; `jit` then holds all their functions,
                 `launcher` launches all and keeps to itself what they hand over, `pointers` to `num_stages` are the
                 first one's
@@ -58,6 +78,9 @@ class KernelSource:
     launcher: str
     unfinished: Unfinished = field(default_factory=Unfinished)
     library: LibraryCall | ConvolutionCall | None = None
+    least: Mapping[str, int] = field(default_factory=dict[str, int])
+    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    launches: tuple[Launch, ...] = ()
     parts: tuple[KernelSource, ...] = ()
 
     @property

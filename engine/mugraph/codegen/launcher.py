@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from mugraph.codegen.dynamic import launch_lines, shape_text, size_lines
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.names import RESERVED, Scope
 from mugraph.ir.tensors import Tensor
@@ -36,22 +37,28 @@ def launcher_text(name: str, kernels: Sequence[KernelSource], kept: Collection[s
     inputs, outputs = borders(kernels, kept)
     if not inputs:
         raise Rejected("the kernel has no inputs.")
-    scope = Scope(RESERVED)
+    least = {axis: size for kernel in kernels for axis, size in kernel.least.items()}
+    scope = Scope({*RESERVED, *(("grid", "schedule") if least else ())})
     called = {tensor.name: scope.unique(tensor.name) for tensor in inputs}
     made = [(kernel, tensor) for kernel in kernels for tensor in kernel.outputs]
     called |= {tensor.name: scope.unique(tensor.name) for _, tensor in made}
     device = f"device={called[inputs[0].name]}.device"
     lines = [f"def launch_{name}({', '.join(called[tensor.name] for tensor in inputs)}):"]
+    known = {axis: size for kernel in kernels for axis, size in kernel.sizes.items()}
+    read, sizes = size_lines(inputs, called, known, least, scope)
+    lines += [f"    {line}" for line in read]
     for kernel, tensor in made:
         if kernel.library is not None and kernel.library.allocates:
             continue
-        shape = tensor.shape(kernel.sizes)
-        size = f"({shape[0]},)" if len(shape) == 1 else f"({', '.join(map(str, shape))})"
+        size = shape_text(tensor, kernel.sizes, sizes)
         place = f"{device}, dtype={TORCH_TYPE[tensor.dtype]}"
         lines.append(f"    {called[tensor.name]} = torch.empty({size}, {place})")
     for kernel in kernels:
         if kernel.library is not None:
             lines.append(f"    {kernel.library.text(called)}")
+            continue
+        if kernel.launches:
+            lines += [f"    {line}" for line in launch_lines(kernel, called, sizes)]
             continue
         named = [f"{key}={value!r}" for key, value in kernel.constexprs.items()]
         lines.append(f"    {kernel.function}[{kernel.grid}](")

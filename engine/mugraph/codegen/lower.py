@@ -6,10 +6,11 @@ The steps, each in its own file of `mugraph.codegen.tile`: axes → nodes → di
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.codegen.kernel import KernelSource, Rejected, Unfinished
+from mugraph.codegen.dynamic import check_dynamic, grid_terms
+from mugraph.codegen.kernel import KernelSource, Launch, Rejected, Unfinished
 from mugraph.codegen.launcher import borders, launcher_text
 from mugraph.codegen.tile.analyses import analyse, varying
 from mugraph.codegen.tile.axes import Dim, Plan, plan_axes, widen
@@ -26,28 +27,37 @@ from mugraph.codegen.tile.softmax import safe_softmax
 from mugraph.codegen.tile.text import Item, Printer, prune
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.library import library_call
+from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
 from mugraph.ir.tensors import contiguous_strides
 
 
 def lower_kernels(
-    kernels: Sequence[tuple[BlockGraph, Schedule]], *, target: Target | None = None, outputs: Collection[str] = ()
+    kernels: Sequence[tuple[BlockGraph, Schedule]],
+    *,
+    target: Target | None = None,
+    outputs: Collection[str] = (),
+    program: TensorProgram | None = None,
 ) -> KernelSource:
     """Kernels that run one after the other, as one source that is named after the first and launches all.
 
     Each may hand sums to a later one that it leaves unfinished. Raises Rejected as `lower` does.
 
     outputs: tensors that are returned though a later kernel reads them
+    program: what they compute; the sizes of its dynamic axes (`least`) are arguments of the launch
     """
+    for block, _ in kernels:
+        check_dynamic(block, program)
+    least: Mapping[str, int] = program.least if program is not None else {}
     parts: list[KernelSource] = []
     handed = Unfinished()
     for number, (block, schedule) in enumerate(kernels):
         if schedule.library:
-            parts.append(_library(block, handed))
+            parts.append(_library(block, handed, least))
             continue
         read_later = {tensor.name for other, _ in kernels[number + 1 :] for tensor in other.inputs}
         finished = not read_later.issuperset(tensor.name for tensor in block.outputs)
-        parts.append(lower(block, schedule, target=target, finishes=handed, unfinished=not finished))
+        parts.append(lower(block, schedule, target=target, finishes=handed, unfinished=not finished, least=least))
         if any(left in outputs for left in parts[-1].unfinished.degrees):
             raise Rejected(f"{block.name} leaves an output of the program relative to a maximum.")
         handed = _both(handed, parts[-1].unfinished)
@@ -55,12 +65,14 @@ def lower_kernels(
         return parts[0]
     inputs, stored = borders(parts, outputs)
     sizes = {axis: size for part in parts for axis, size in part.sizes.items()}
+    dynamic = {axis: size for part in parts for axis, size in part.least.items()}
     jit = "\n\n\n".join(part.jit for part in parts if part.jit)
     launcher = launcher_text(parts[0].name, parts, outputs)
-    return replace(parts[0], jit=jit, inputs=inputs, outputs=stored, sizes=sizes, launcher=launcher, parts=tuple(parts))
+    whole = replace(parts[0], jit=jit, inputs=inputs, outputs=stored, sizes=sizes, launcher=launcher, least=dynamic)
+    return replace(whole, parts=tuple(parts))
 
 
-def _library(block: BlockGraph, handed: Unfinished) -> KernelSource:
+def _library(block: BlockGraph, handed: Unfinished, least: Mapping[str, int]) -> KernelSource:
     """A pre-defined kernel: a PyTorch call in the launcher. Raises Rejected where none computes the block graph."""
     call = library_call(block)
     if call is None:
@@ -68,6 +80,8 @@ def _library(block: BlockGraph, handed: Unfinished) -> KernelSource:
     for tensor in block.inputs:
         if handed.degrees.get(tensor.name):
             raise Rejected(f"{tensor.name} is relative to a maximum, of which {call.function} knows nothing.")
+    if least and not call.is_sizeless:
+        raise Rejected(f"{call.function} would see {block.name}'s tensors in a shape that varies.")
     source = KernelSource(
         name=block.name,
         jit="",
@@ -81,6 +95,7 @@ def _library(block: BlockGraph, handed: Unfinished) -> KernelSource:
         num_stages=1,
         launcher="",
         library=call,
+        least={axis: size for axis, size in least.items() if axis in block.sizes},
     )
     return replace(source, launcher=launcher_text(block.name, [source]))
 
@@ -92,17 +107,20 @@ def lower(
     target: Target | None = None,
     finishes: Unfinished | None = None,
     unfinished: bool = False,
+    least: Mapping[str, int] | None = None,
 ) -> KernelSource:
     """The kernel of a candidate. Raises Rejected, with one sentence, for what the rules cannot lower, and for what
     needs more shared memory than `target` has (an estimate).
 
     finishes:   of the kernels before it, whose sums it loads
     unfinished: another kernel finishes its outputs, so they may be relative to maxima, which it stores besides
+    least:      dynamic axes -> their least size: their sizes are arguments, at most what the block graph has
     """
+    least = {axis: size for axis, size in (least or {}).items() if axis in block.sizes}
     _check(block)
     handed = finishes or Unfinished()
     block = with_loads(block, handed)
-    plan = plan_axes(block, schedule)
+    plan = plan_axes(block, schedule, least)
     nodes = absolute(with_keeps(tile_nodes(block, schedule, plan)), plan, handed)
     dims = tile_dims(block, nodes, plan)
     sides = {d for n in nodes.values() if n.kind is TileKind.DOT for d in _sides(n.name, nodes, plan, dims)}
@@ -133,14 +151,17 @@ def lower(
     tensors = (*block.inputs, *block.outputs)
     pointers = tuple(names.pointer[tensor.name] for tensor in tensors)
     words = set(re.findall(r"\w+", "\n".join(body)))
-    sizes = {names.size[axis]: p.size for axis, p in plan.items() if names.size[axis] in words}
+    sizes = {names.size[axis]: p.size for axis, p in plan.items() if names.size[axis] in words and not p.dynamic}
+    arguments = {names.size[axis]: axis for axis, p in plan.items() if names.size[axis] in words and p.dynamic}
     tiles = {names.block[axis]: p.block for axis, p in plan.items() if names.block[axis] in words}
     named = {name: value for name, value in constants.named.items() if name in words}
     tiles = {name: value for name, value in tiles.items() if name not in sizes}
     function = f"{block.name}_kernel"
-    groups: list[list[str]] = [[*pointers], [*sizes], [*named], [*tiles]]
-    signature = [", ".join(p if i == 0 else f"{p}: tl.constexpr" for p in g) for i, g in enumerate(groups) if g]
-    jit = "\n".join(["@triton.jit", f"def {function}(", *(f"    {line}," for line in signature), "):", *body])
+    groups: list[list[str]] = [[*pointers], [*arguments], [*sizes], [*named], [*tiles]]
+    signature = [", ".join(p if i < 2 else f"{p}: tl.constexpr" for p in g) for i, g in enumerate(groups) if g]
+    # One binary for all sizes: Triton would make others for 1 and for multiples of 16.
+    once = f"(do_not_specialize=[{', '.join(map(repr, arguments))}])".replace("'", '"') if arguments else ""
+    jit = "\n".join([f"@triton.jit{once}", f"def {function}(", *(f"    {line}," for line in signature), "):", *body])
     constexprs: dict[str, int | float] = {**sizes, **named, **tiles}
     source = KernelSource(
         name=block.name,
@@ -155,8 +176,20 @@ def lower(
         num_stages=schedule.num_stages,
         launcher="",
         unfinished=left,
+        least=least,
+        arguments=arguments,
     )
+    if least:
+        terms = grid_terms(grid, plan)
+        first = next(axis for axis in block.sizes if axis in least)
+        source = replace(
+            source, launches=(Launch(block.sizes[first], grid.launch, terms, constexprs, *_launch(schedule)),)
+        )
     return replace(source, launcher=launcher_text(block.name, [source]))
+
+
+def _launch(schedule: Schedule) -> tuple[int, int]:
+    return schedule.num_warps, schedule.num_stages
 
 
 def _both(one: Unfinished, other: Unfinished) -> Unfinished:

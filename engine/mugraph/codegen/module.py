@@ -13,6 +13,7 @@ from mugraph.codegen.entry import entry_names, on_tensors
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.module_masks import MASKS, masks_of, triangle_text, with_masks
 from mugraph.codegen.module_parts import CHECK, MACHINERY, PRELUDE
+from mugraph.codegen.module_sizes import cases_of, with_sizes
 from mugraph.codegen.names import operator_name
 from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.codegen.record import VARIABLE, Record, record_text
@@ -45,7 +46,7 @@ def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
 
 MODULE_NAMES = frozenset(
     _bound(ast.parse(PRELUDE + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0") + CHECK + MASKS).body)
-) | {VARIABLE, "_CASES", "_filled", "weakref"}
+) | {VARIABLE, "_CASES", "_filled", "_own", "weakref"}
 
 
 def module_text(
@@ -88,7 +89,7 @@ def module_text(
     sections += [machinery.rstrip(), *operators, _cases(plans)]
     if record is not None:
         sections.append(record_text(record).rstrip())
-    sections.append(CHECK.rstrip())
+    sections.append(with_sizes(CHECK, plans).rstrip())
     text = _joined(sections)
     ast.parse(text)  # a kernel's text that is no Python must not reach a user's disk
     return text
@@ -175,13 +176,13 @@ def _cases(plans: Sequence[RegionPlan]) -> str:
     """The table of how to try a region's kernels: functions, where they were tested, the inputs' shapes, strides, types
     and standard deviations (of masks: what they hold)."""
     lines = ["_CASES = {"]
-    for plan in plans:
-        lines.append(f'    "{plan.name}": (')
+    for plan, case, values in [(one, *named) for one in plans for named in cases_of(one).items()]:
+        lines.append(f'    "{case}": (')
         lines += [f"        {on_tensors(plan)},", f"        _{plan.name}_reference,", f"        {_tested_on(plan)!r},"]
         lines.append("        (")
         scales = input_scales(plan)
         for live_in in plan.region.live_ins:
-            info = plan.region.values[live_in.value]
+            info = values[live_in.value]
             shape, strides, dtype = tuple_text(info.shape), tuple_text(info.strides), torch_type(info.dtype)
             mask = masks_of(plan).get(live_in.value)
             drawn = f"({triangle_text(mask, info)})" if mask else f"{scales.get(live_in.value, 1.0):.2g}"

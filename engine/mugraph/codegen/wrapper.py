@@ -13,7 +13,8 @@ from mugraph.codegen.module_masks import masks_of, triangle_text
 from mugraph.codegen.names import Scope, parameter_name
 from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.codegen.statements import statements
-from mugraph.codegen.wrapper_operator import call, function, returns, torch_type, tuple_text
+from mugraph.codegen.wrapper_operator import call, function, returns, torch_type
+from mugraph.codegen.wrapper_sizes import RunSizes
 from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.ops.builder import operands
 from mugraph.trace.region import Call, Region, TensorInfo
@@ -49,13 +50,14 @@ def wrapper(plan: RegionPlan, kernels: Mapping[str, KernelSource], module_names:
     scope = Scope(module_names)
     parameters = tuple(scope.unique(parameter_name(live_in.expression)) for live_in in region.live_ins)
     names = {live_in.value: name for live_in, name in zip(region.live_ins, parameters, strict=True)}
+    sizes = RunSizes.of(region, names, scope)
     _name_values(plan, names, scope)
     return Wrapper(
         plan.name,
         parameters,
-        _reference(plan, parameters, names),
-        _fits(plan, parameters),
-        _replacement(plan, kernels, parameters, names),
+        _reference(plan, parameters, names, sizes),
+        _fits(plan, parameters, sizes),
+        _replacement(plan, kernels, parameters, names, sizes),
         entry_text(plan, module_names),
     )
 
@@ -104,25 +106,28 @@ def _outputs(region: Region, names: Mapping[int, str]) -> str:
     return ", ".join(names[out.value] for out in region.live_outs)
 
 
-def _reference(plan: RegionPlan, parameters: tuple[str, ...], names: Mapping[int, str]) -> str:
+def _reference(plan: RegionPlan, parameters: tuple[str, ...], names: Mapping[int, str], sizes: RunSizes) -> str:
     region = plan.region
     lines = [f'"""What {region.function} computed here, in PyTorch, for the sizes the kernel was made for."""']
-    lines += statements(region.calls, names, _bound(region))
+    lines += sizes.read(statements(sizes.calls(region.calls), names, _bound(region)))
     lines = _returning(lines, _outputs(region, names))
     return function(f"_{plan.name}_reference", parameters, returns(len(region.live_outs)), lines)
 
 
-def _fits(plan: RegionPlan, parameters: tuple[str, ...]) -> str:
+def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str:
     """Nothing but comparisons of Python values, so that torch.compile turns it into guards."""
     if not parameters:
         raise Rejected("the region reads no tensor")
-    checks = call("", "_runs_here", parameters, width=90)
+    dynamic = plan.region.dynamic
+    checks = call("", "_runs_here", parameters, width=90) if dynamic is None else []
+    if dynamic is not None:
+        checks.append(f"{dynamic.range.least} <= {sizes.name} <= {dynamic.range.largest}")
     for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True):
         info = plan.region.values[live_in.value]
         of_one = [
             f"{parameter}.dtype is {torch_type(info.dtype)}",
-            f"{parameter}.shape == {tuple_text(info.shape)}",
-            *_stride_checks(parameter, info),
+            f"{parameter}.shape == {sizes.shape(live_in.value)}",
+            *_stride_checks(parameter, info, live_in.value, sizes),
         ]
         together = f"and {' and '.join(of_one)}"
         checks += [together] if len(together) <= 104 else [f"and {check}" for check in of_one]
@@ -132,8 +137,14 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...]) -> str:
     first = parameters[0]
     checks.append(f'and _right_here("{plan.name}", {first}.device.type, {first}.device.index)')
     what = plan.name if is_direct(plan) else "it"
+    first_lines: list[str] = []
+    if dynamic is not None:
+        owner, rank = sizes.owner()
+        first_lines += call("if not ", "_runs_here", parameters, f" or {owner}.dim() != {rank}:", width=100)
+        first_lines += ["    return False", f"{sizes.name} = {sizes.given}"]
     body = [
         f'"""Whether {what} may run on these: what it was made and tested for, and no gradient is wanted."""',
+        *first_lines,
         "return (",
         *(f"    {check}" for check in checks),
         ")",
@@ -141,13 +152,13 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...]) -> str:
     return function(tensors_fit(plan), parameters, "bool", body)
 
 
-def _stride_checks(parameter: str, info: TensorInfo) -> list[str]:
+def _stride_checks(parameter: str, info: TensorInfo, value: int, sizes: RunSizes) -> list[str]:
     """The stride of a dimension of size 1 says nothing and is not compared."""
     if all(size != 1 for size in info.shape):
-        return [f"{parameter}.stride() == {tuple_text(info.strides)}"] if info.shape else []
+        return [f"{parameter}.stride() == {sizes.strides(value)}"] if info.shape else []
     return [
-        f"{parameter}.stride({dimension}) == {stride}"
-        for dimension, (size, stride) in enumerate(zip(info.shape, info.strides, strict=True))
+        f"{parameter}.stride({dimension}) == {sizes.stride(value, dimension)}"
+        for dimension, size in enumerate(info.shape)
         if size != 1
     ]
 
@@ -157,25 +168,30 @@ def _same_strides(shape: tuple[int, ...], first: tuple[int, ...], second: tuple[
 
 
 def _replacement(
-    plan: RegionPlan, kernels: Mapping[str, KernelSource], parameters: tuple[str, ...], names: Mapping[int, str]
+    plan: RegionPlan,
+    kernels: Mapping[str, KernelSource],
+    parameters: tuple[str, ...],
+    names: Mapping[int, str],
+    sizes: RunSizes,
 ) -> str:
     region = plan.region
-    lines = [f'"""{region.function}; only where {tensors_fit(plan)} says yes (nothing is checked here)."""']
+    said = [f'"""{region.function}; only where {tensors_fit(plan)} says yes (nothing is checked here)."""']
+    lines: list[str] = []
     known = {live_in.value for live_in in region.live_ins}
     read = {value for step in plan.steps if isinstance(step, KernelStep) for value in step.piece.inputs.values()}
     bound = _bound(region) | read | _read_by_several(plan)
     checked = set(known)  # values whose strides are those that were recorded
     for step in plan.steps:
         if isinstance(step, KernelStep):
-            lines += _kernel_call(plan, step, kernels[step.kernel.name], names, known, checked)
+            lines += _kernel_call(plan, step, kernels[step.kernel.name], names, known, checked, sizes)
             known |= set(step.piece.outputs.values())
             continue
-        lines += statements(step.calls, names, bound)
+        lines += statements(sizes.calls(step.calls), names, bound)
         checked |= _views(step.calls, checked)
         known |= {value for made in step.calls for value in made.outputs}
     if lacking := [out.expression or "the result" for out in region.live_outs if out.value not in known]:
         raise Rejected(f"no step of {plan.name} computes {', '.join(lacking)}")
-    lines = _returning(lines, _outputs(region, names))
+    lines = _returning([*said, *sizes.read(lines)], _outputs(region, names))
     return function(on_tensors(plan), parameters, returns(len(region.live_outs)), lines)
 
 
@@ -208,6 +224,7 @@ def _kernel_call(
     names: Mapping[int, str],
     known: set[int],
     checked: set[int],
+    sizes: RunSizes,
 ) -> list[str]:
     """Lines that call a kernel's operator and leave its outputs as the user's program has them (shape, strides, type).
 
@@ -224,11 +241,11 @@ def _kernel_call(
         if value in checked:
             arguments.append(names[value])
         else:
-            arguments.append(f"_laid_out({names[value]}, {tuple_text(values[value].strides)})")
+            arguments.append(f"_laid_out({names[value]}, {sizes.strides(value)})")
     outputs = [step.piece.outputs[tensor.name] for tensor in kernel.outputs]
     lines += call(", ".join(names[value] for value in outputs) + " = ", f"_{kernel.name}", arguments, width=110)
     for tensor, value in zip(kernel.outputs, outputs, strict=True):
-        lines += _as_recorded(tensor, kernel, values[value], names[value])
+        lines += _as_recorded(tensor, kernel, values[value], names[value], value, sizes)
         checked.add(value)
     return lines
 
@@ -243,7 +260,9 @@ def _addresses_alike(tensor: Tensor, kernel: KernelSource, info: TensorInfo) -> 
     return shape != info.shape or _same_strides(shape, tensor.strides, info.strides)
 
 
-def _as_recorded(tensor: Tensor, kernel: KernelSource, info: TensorInfo, name: str) -> list[str]:
+def _as_recorded(
+    tensor: Tensor, kernel: KernelSource, info: TensorInfo, name: str, value: int, sizes: RunSizes
+) -> list[str]:
     """Lines that turn a kernel's contiguous output into the tensor the program had: later code may view it."""
     lines: list[str] = []
     shape = tensor.shape(kernel.sizes)
@@ -253,10 +272,10 @@ def _as_recorded(tensor: Tensor, kernel: KernelSource, info: TensorInfo, name: s
         lines.append(f"{name} = {name}.to({torch_type(info.dtype)})")
     strides = contiguous_strides(tensor.dims, kernel.sizes)
     if shape != info.shape:
-        lines.append(f"{name} = {name}.view({tuple_text(info.shape)})")
+        lines.append(f"{name} = {name}.view({sizes.shape(value)})")
         strides = contiguous_strides(tuple((str(d),) for d in range(len(info.shape))), _sizes(info.shape))
     if not _same_strides(info.shape, strides, info.strides):
-        lines.append(f"{name} = _laid_out({name}, {tuple_text(info.strides)})")
+        lines.append(f"{name} = _laid_out({name}, {sizes.strides(value)})")
     return lines
 
 

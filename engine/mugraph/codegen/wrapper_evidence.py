@@ -34,6 +34,8 @@ def evidence(plan: RegionPlan, kernels: Mapping[str, KernelSource], speed: Speed
         f"{plan.name}: μGraph {mugraph_id(plan)}",
         f"  replaces  {region.function}, line{'' if start == end else 's'} {start}{'' if start == end else f'-{end}'}",
     ]
+    if region.dynamic is not None:
+        lines.append(f"  sizes     {region.dynamic.range}; figures are for the largest")
     for step in plan.steps:
         if isinstance(step, KernelStep):
             for part in kernels[step.kernel.name].kernels:
@@ -74,7 +76,8 @@ def _verdict_lines(verdict: Verdict) -> list[str]:
             verdict.float_device, verdict.float_device
         )
         eager = "" if verdict.eager_rel_error is None else f" (PyTorch: {verdict.eager_rel_error:.1e})"
-        at = " ".join(f"{axis}={size}" for axis, size in verdict.float_sizes.items())
+        several = {axis: ", ".join(map(str, sizes)) for axis, sizes in verdict.dynamic_sizes.items()}
+        at = " ".join(f"{axis}={several.get(axis, size)}" for axis, size in verdict.float_sizes.items())
         lines.append(
             f"  error     largest relative error {verdict.max_rel_error:.1e}{eager} against float64, on {where}"
             + (f" at {at}" if at else "")

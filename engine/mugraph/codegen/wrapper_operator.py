@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mugraph.codegen.dynamic import shape_text, size_lines
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.names import RESERVED, Scope
 
@@ -63,10 +64,17 @@ def operator_text(kernel: KernelSource, operator: str) -> str:
     name, parameters = kernel.name, parameters_of(kernel)
     arguments = ", ".join(parameters)
     result = returns(len(kernel.outputs))
+    called = dict(zip((tensor.name for tensor in kernel.inputs), parameters, strict=True))
+    read, sizes = size_lines(kernel.inputs, called, kernel.sizes, kernel.least, Scope({*RESERVED, *parameters}))
     empties = [
-        f"{parameters[0]}.new_empty({tuple_text(tensor.shape(kernel.sizes))}, dtype={torch_type(tensor.dtype)})"
+        f"{parameters[0]}.new_empty({shape_text(tensor, kernel.sizes, sizes)}, dtype={torch_type(tensor.dtype)})"
         for tensor in kernel.outputs
     ]
+    taken = (
+        [f"{name}: torch.Tensor" for name in parameters]
+        if read
+        else [f"{parameters[0]}: torch.Tensor", "*_: torch.Tensor"]
+    )
     fake = [f"return {empties[0]}"] if len(empties) == 1 else ["return (", *(f"    {e}," for e in empties), ")"]
     run = [f"with torch.cuda.device_of({parameters[0]}):", f"    return launch_{name}({arguments})"]
     return "\n".join(
@@ -80,8 +88,8 @@ def operator_text(kernel: KernelSource, operator: str) -> str:
             "",
             "",
             f"@_op_{name}.register_fake",
-            f"def _fake_{name}({parameters[0]}: torch.Tensor, *_: torch.Tensor) -> {result}:",
-            *(f"    {line}" for line in fake),
+            *call("def ", f"_fake_{name}", taken, f" -> {result}:", width=110),
+            *(f"    {line}" for line in (*read, *fake)),
             "",
             "",
             f"def _{name}(*tensors: torch.Tensor) -> {result}:",

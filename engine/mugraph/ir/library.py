@@ -74,6 +74,12 @@ class LibraryCall:
         return f"{self.function}({left}, {right}, out={out})"
 
     @property
+    def is_sizeless(self) -> bool:
+        """The call's text names no size, so it is right for others."""
+        views = (self.left, self.right, self.out)
+        return all(view.text("tensor") in ("tensor", "tensor.mT") for view in views)
+
+    @property
     def shown(self) -> str:
         """For a person, by the tensors' own names; where it is written to is said beside it."""
         left, right = (view.text(view.tensor.name) for view in (self.left, self.right))

@@ -43,6 +43,11 @@ class ConvolutionCall:
         return f"{out} = {self._call(x, weight)}.contiguous(){view}"
 
     @property
+    def is_sizeless(self) -> bool:
+        """The call's text names no size of the batch, so it is right for others."""
+        return self.shape == self.out_shape
+
+    @property
     def shown(self) -> str:
         """For a person, by the tensors' own names; where it is written to is said beside it."""
         return self._call(self.x.name, self.weight.name)

@@ -17,6 +17,7 @@ class TensorProgram:
     tensors: the inputs, each loaded by exactly one LOAD
     ops:     in an order in which inputs come before uses
     outputs: value name -> the tensor it is written to (its dims say the memory order; contiguous)
+    least:   axes whose size is known at run time only -> the least it may be; `sizes` has the largest
     """
 
     name: str
@@ -24,6 +25,7 @@ class TensorProgram:
     tensors: tuple[Tensor, ...]
     ops: tuple[Op, ...]
     outputs: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
+    least: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def op(self, name: str) -> Op:
         for op in self.ops:

@@ -22,6 +22,7 @@ user's program computes in float32. Operators keep their order: a loop body that
 `reshape g*s` behind a load or store says that axes g and s of its tile are one dimension of a product (packing.py),
 `repeat g` that a tensor without g repeats along it there. These words, the maps and the loops around an operator are
 derived from the axis names, shown for the reader and checked when parsed.
+An axis of a tensor program whose size is known at run time only is `b=1..64`.
 """
 
 from mugraph.ir.text_parser import TextError, parse_block, parse_mugraph, parse_program

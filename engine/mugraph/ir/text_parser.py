@@ -82,7 +82,8 @@ def parse_program(text: str) -> TensorProgram:
     """Raises TextError."""
     lines = _lines(text, "program")
     name = lines.take("program").rest
-    sizes = _axes(lines)
+    least: dict[str, int] = {}
+    sizes = _axes(lines, least)
     tensors = _tensors(lines, sizes)
     ops: list[Op] = []
     while lines.has(""):
@@ -97,7 +98,7 @@ def parse_program(text: str) -> TensorProgram:
         value, tensor = line.match(OUTPUT, line.rest, "`value -> tensor`").groups()
         outputs[value] = _tensor(line, tensor, sizes)
     lines.end()
-    return TensorProgram(name, sizes, tuple(tensors.values()), tuple(ops), outputs)
+    return TensorProgram(name, sizes, tuple(tensors.values()), tuple(ops), outputs, least)
 
 
 def parse_block(text: str) -> BlockGraph:
@@ -151,7 +152,8 @@ def _names(text: str, separator: str = ",") -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(separator)) if text.strip() else ()
 
 
-def _axes(lines: _Lines) -> dict[str, int]:
+def _axes(lines: _Lines, least: dict[str, int] | None = None) -> dict[str, int]:
+    """least: takes the lower ends of ranges, where they may stand"""
     sizes: dict[str, int] = {}
     while lines.has("axes"):
         line = lines.take("axes")
@@ -159,6 +161,9 @@ def _axes(lines: _Lines) -> dict[str, int]:
             axis, _, size = part.partition("=")
             if axis in sizes:
                 line.fail(f"axis {axis} has two sizes")
+            if least is not None and ".." in size:
+                low, _, size = size.partition("..")
+                least[axis] = line.integer(low)
             sizes[axis] = line.integer(size)
     return sizes
 

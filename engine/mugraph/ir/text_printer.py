@@ -87,13 +87,14 @@ def _tiled(axis: str, tiles: Mapping[str, int]) -> str:
     return f"{axis}/{tiles[axis]}" if axis in tiles else axis
 
 
-def _axes(sizes: Sizes) -> Iterator[str]:
-    yield "  axes " + ", ".join(f"{axis}={size}" for axis, size in sizes.items())
+def _axes(sizes: Sizes, least: Sizes | None = None) -> Iterator[str]:
+    low = {axis: f"{size}.." for axis, size in (least or {}).items()}
+    yield "  axes " + ", ".join(f"{axis}={low.get(axis, '')}{size}" for axis, size in sizes.items())
 
 
 def _program(program: TensorProgram) -> Iterator[str]:
     yield f"program {program.name}"
-    yield from _axes(program.sizes)
+    yield from _axes(program.sizes, program.least)
     for tensor in program.tensors:
         yield f"  tensor {format_tensor(tensor, program.sizes)}"
     for op in program.ops:

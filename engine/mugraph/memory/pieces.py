@@ -12,7 +12,6 @@ from dataclasses import replace
 import msgspec
 
 from mugraph.codegen.kernel import Rejected
-from mugraph.codegen.lower import lower_kernels
 from mugraph.events import Considered, PieceResult, SearchReport, Solution
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.json import candidate_from_json, candidate_to_json
@@ -20,6 +19,7 @@ from mugraph.ir.target import Target
 from mugraph.memory.said import renamed_reason, renamed_verdict, renamed_words
 from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.search.renaming import Renaming
+from mugraph.size_table import SizeTable
 from mugraph.trace.region import LaxPiece
 from mugraph.verify.verdict import Verdict
 
@@ -75,7 +75,7 @@ def recall(
         blocks = [_named(kernel.block, candidate.block.name, name) for kernel in candidate.kernels]
         schedules = [kernel.schedule for kernel in candidate.kernels]
         outputs = [tensor.name for tensor in piece.program.outputs.values()]
-        source = lower_kernels(list(zip(blocks, schedules, strict=True)), target=target, outputs=outputs)
+        source = SizeTable(piece.program, target, outputs).source(list(zip(blocks, schedules, strict=True)))
         kernel, *then = (node_of(block, schedule) for block, schedule in zip(blocks, schedules, strict=True))
     except (KeyError, ValueError, msgspec.ValidationError, Rejected):
         return None

@@ -15,7 +15,10 @@ _NAME_IN_REASON = re.compile(r"(?:(?<=^)|(?<=: ))\w+(?= )")
 def renamed_verdict(verdict: Verdict, names: Renaming) -> Verdict:
     sizes = tuple({names.axis(axis): size for axis, size in one.items()} for one in verdict.sizes)
     return replace(
-        verdict, sizes=sizes, float_sizes={names.axis(axis): size for axis, size in verdict.float_sizes.items()}
+        verdict,
+        sizes=sizes,
+        float_sizes={names.axis(axis): size for axis, size in verdict.float_sizes.items()},
+        dynamic_sizes={names.axis(axis): tested for axis, tested in verdict.dynamic_sizes.items()},
     )
 
 

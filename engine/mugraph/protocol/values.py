@@ -136,6 +136,7 @@ class Region(msgspec.Struct, frozen=True):
     id:         ten digits that name code, guards and μGraph together; "" without a μGraph
     candidates: that its search has met, unit by unit: each that was expected to be the fastest so far, the best of each
                 further topology, and all that were timed
+    sizes:      a size that its kernels take anywhere in a range ("b = 1..64"; times are at the largest); "" for none
     """
 
     key: str
@@ -156,6 +157,7 @@ class Region(msgspec.Struct, frozen=True):
     block_ops: int = 0
     id: str = ""
     candidates: list[Candidate] = []
+    sizes: str = ""
 
 
 class TextEdit(msgspec.Struct, frozen=True):

@@ -128,6 +128,7 @@ class Renaming:
             tuple(self._tensor(tensor) for tensor in program.tensors),
             tuple(self._op(op) for op in program.ops),
             {self._value(value): self._tensor(tensor) for value, tensor in program.outputs.items()},
+            {self._axis(axis): size for axis, size in program.least.items()},
         )
 
     def candidate(self, candidate: Candidate) -> Candidate:

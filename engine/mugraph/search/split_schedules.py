@@ -6,7 +6,7 @@ device costs more. Both sides are estimates of the same model (cost.py), so spli
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from mugraph.ir.block import BlockGraph, Candidate
@@ -24,21 +24,31 @@ SPLITS = 6
 
 
 def kernel_candidates(
-    blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits | None = None, most: int = 256
+    blocks: Iterable[BlockGraph],
+    target: Target,
+    limits: ScheduleLimits | None = None,
+    most: int = 256,
+    uncut: Collection[str] = (),
 ) -> list[Candidate]:
     """The best candidates of many topologies, each as one kernel or split in two. The fastest by estimate comes first;
-    the head varies, the rest follows by estimate."""
+    the head varies, the rest follows by estimate.
+
+    uncut: axes that cannot be split, for their size varies
+    """
     blocks = list(blocks)
-    found = [*best(blocks, target, limits), *split_candidates(blocks, target, limits)]
+    found = [*best(blocks, target, limits), *split_candidates(blocks, target, limits, uncut)]
     return diverse(sorted(found, key=lambda candidate: candidate.estimate_us)[:most])
 
 
 def split_candidates(
-    blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits | None = None
+    blocks: Iterable[BlockGraph],
+    target: Target,
+    limits: ScheduleLimits | None = None,
+    uncut: Collection[str] = (),
 ) -> list[Candidate]:
-    """Pairs of kernels, fastest by estimate first: a first kernel whose `then` finishes it."""
+    """Pairs of kernels, fastest by estimate first: a first kernel whose `then` finishes it. uncut: axes not to split"""
     limits = limits or ScheduleLimits()
-    pairs = _promising([cut for block in blocks for cut in cuts(block)], target, limits)
+    pairs = _promising([cut for block in blocks for cut in cuts(block) if cut.axis not in uncut], target, limits)
     found: list[Candidate] = []
     for first, then in pairs:
         found += [with_then(candidate, then, target) for candidate in schedules(first, target, limits)]

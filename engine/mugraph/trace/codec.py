@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from mugraph.ir.ranges import DynamicSize, SizeRange
 from mugraph.trace.region import Argument, Call, Named, Range, Ref, Region, Status, Symbol, TensorInfo, Trace
 
 
@@ -31,6 +32,13 @@ class _Call(msgspec.Struct):
     range: Range
 
 
+class _Dynamic(msgspec.Struct):
+    range: SizeRange
+    shapes: dict[int, tuple[int, ...]]
+    strides: dict[int, tuple[int, ...]]
+    calls: list[_Call]
+
+
 class _Region(msgspec.Struct):
     function: str
     range: Range
@@ -45,6 +53,7 @@ class _Region(msgspec.Struct):
     names: dict[int, str]
     status: Status | None
     reason: str | None
+    dynamic: _Dynamic | None = None
 
 
 class _Trace(msgspec.Struct):
@@ -101,6 +110,18 @@ def _decode_call(call: _Call) -> Call:
     return Call(call.target, args, kwargs, call.outputs, call.range)
 
 
+def _encode_dynamic(size: DynamicSize | None) -> _Dynamic | None:
+    if size is None:
+        return None
+    return _Dynamic(size.range, dict(size.shapes), dict(size.strides), [_encode_call(call) for call in size.calls])
+
+
+def _decode_dynamic(size: _Dynamic | None) -> DynamicSize | None:
+    if size is None:
+        return None
+    return DynamicSize(size.range, size.shapes, size.strides, tuple(_decode_call(call) for call in size.calls))
+
+
 def trace_to_json(trace: Trace) -> bytes:
     regions = [
         _Region(
@@ -117,6 +138,7 @@ def trace_to_json(trace: Trace) -> bytes:
             names=dict(region.names),
             status=region.status,
             reason=region.reason,
+            dynamic=_encode_dynamic(region.dynamic),
         )
         for region in trace.regions
     ]
@@ -142,6 +164,7 @@ def trace_from_json(data: bytes) -> Trace:
             names=dict(region.names),
             status=region.status,
             reason=region.reason,
+            dynamic=_decode_dynamic(region.dynamic),
         )
         for region in wire.regions
     )

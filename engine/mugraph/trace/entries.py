@@ -10,10 +10,11 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from mugraph.ir.ranges import SizeRange
 from mugraph.trace.instrument import Function, own_nodes
 from mugraph.trace.region import Range
 from mugraph.trace.shapes import (
@@ -23,9 +24,11 @@ from mugraph.trace.shapes import (
     TensorSpec,
     annotated,
     comment_text,
+    names_in_annotation,
     parse_description,
     parse_spec,
 )
+from mugraph.trace.size_ranges import largest_of
 from mugraph.trace.source import Source
 
 _HEAD = re.compile(r"(?:async\s+)?(?:def|class)\s+\w+")
@@ -43,6 +46,7 @@ class Entry:
     function:  of the definition that runs: what the user calls it ("Block.forward")
     init:      constructor arguments, None for the defaults
     positional: the arguments that are passed by position, in order
+    size:      the range of a size that its arguments have, if one has been declared
     """
 
     kind: Literal["function", "module", "kernelbench"]
@@ -53,6 +57,7 @@ class Entry:
     init: Mapping[str, Spec] | None
     range: Range
     positional: tuple[str, ...] = ()
+    size: SizeRange | None = None
 
 
 @dataclass(frozen=True)
@@ -191,8 +196,9 @@ def name_range(source: Source, node: Function | ast.ClassDef) -> tuple[Range, st
 
 
 class _Finder:
-    def __init__(self, source: Source, recorded: RecordedShapes) -> None:
+    def __init__(self, source: Source, recorded: RecordedShapes, pick: Callable[[SizeRange], int]) -> None:
         self.source = source
+        self.pick = pick
         self.recorded = recorded
         self.comments = _whole_line_comments(source)
         self.entries: dict[str, Entry] = {}
@@ -211,7 +217,7 @@ class _Finder:
 
     def one(self, name: str, node: Function | ast.ClassDef, owner: ast.ClassDef | None) -> None:
         texts = _above(node, self.comments)
-        said = parse_description(texts) if texts else Description({}, None, {})
+        said = parse_description(texts, self.pick) if texts else Description({}, None, {})
         if isinstance(node, ast.ClassDef):
             self.of_class(name, node, said)
         elif owner is None:
@@ -230,7 +236,10 @@ class _Finder:
             return
         arguments = self.described(full, name, forward, said)
         if arguments is not None:
-            self.add(Entry("module", full, name, "__call__", arguments, said.init, self.place(node)), forward)
+            size = self.range_of(full, forward, said)
+            self.add(
+                Entry("module", full, name, "__call__", arguments, said.init, self.place(node), size=size), forward
+            )
         elif self.is_kernelbench and name == "Model":
             self.add(Entry("kernelbench", full, name, "__call__", {}, None, self.place(node)))
         elif _is_module_class(node) and not _above(forward, self.comments):
@@ -239,7 +248,8 @@ class _Finder:
     def of_function(self, name: str, node: Function, said: Description) -> None:
         arguments = self.described(name, name, node, said)
         if arguments is not None:
-            self.add(Entry("function", name, None, name, arguments, None, self.place(node)), node)
+            size = self.range_of(name, node, said)
+            self.add(Entry("function", name, None, name, arguments, None, self.place(node), size=size), node)
         elif _is_tensor_code(node) and not (self.is_kernelbench and name.startswith("get_")):
             self.lacks(name, node, _hint(node))
 
@@ -250,8 +260,11 @@ class _Finder:
         owner_node = self.nodes[class_name][0]
         above_class = _above(owner_node, self.comments)
         if above_class:
-            of_class = parse_description(above_class)
-            said = Description(said.arguments, said.init or of_class.init, {**of_class.sizes, **said.sizes})
+            of_class = parse_description(above_class, self.pick)
+            ranges = {name: size for name, size in of_class.ranges.items() if name not in said.sizes}
+            sizes = {**of_class.sizes, **said.sizes}
+            made = said.init or of_class.init
+            said = Description(said.arguments, made, sizes, {**ranges, **said.ranges}, said.named)
         if said.init is None and (made := self.recorded.get(f"{class_name}.__init__")) is not None:
             said = replace(said, init={key: parse_spec(text) for key, text in made.items()})
         # What other methods of the class call is traced where they call it.
@@ -260,7 +273,17 @@ class _Finder:
             arguments = self.described(name, name, node, said)
             if arguments is not None and any(map(_has_tensor, arguments.values())):
                 method = "__call__" if node.name == "forward" else node.name
-                self.add(Entry("module", name, class_name, method, arguments, said.init, self.place(node)), node)
+                size = self.range_of(name, node, said)
+                entry = Entry("module", name, class_name, method, arguments, said.init, self.place(node), size=size)
+                self.add(entry, node)
+
+    def range_of(self, full: str, function: Function, said: Description) -> SizeRange | None:
+        """The range of a size that the arguments have. Raises BadShapes where nothing has the size."""
+        size = next(iter(said.ranges.values()), None)
+        words = [names_in_annotation(p.annotation) for p in _parameters(function) if p.annotation is not None]
+        if size is not None and size.name not in said.named.union(*words):
+            raise BadShapes(f"no argument of {full} has the size “{size.name}”; use it in a shape, or take it out")
+        return size
 
     def described(self, full: str, name: str, function: Function, said: Description) -> dict[str, Spec] | None:
         """The arguments by the first description that says anything about a tensor."""
@@ -307,6 +330,11 @@ def _hint(function: Function) -> str:
     return f"no shapes are known; describe the arguments in a comment above, like “# mugraph: {example}”"
 
 
-def find_definitions(source: Source, recorded: RecordedShapes | None = None) -> Definitions:
-    """Entries and the tensor code that lacks shapes. Raises SyntaxError if the source does not parse."""
-    return _Finder(source, recorded or {}).find()
+def find_definitions(
+    source: Source, recorded: RecordedShapes | None = None, pick: Callable[[SizeRange], int] = largest_of
+) -> Definitions:
+    """Entries and the tensor code that lacks shapes. Raises SyntaxError if the source does not parse.
+
+    pick: the size that stands for a range
+    """
+    return _Finder(source, recorded or {}, pick).find()

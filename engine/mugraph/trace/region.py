@@ -11,6 +11,7 @@ from typing import Literal
 
 from mugraph.ir.calls import Argument, Call, Position, Range, Ref, Symbol, TensorInfo, Triangle
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.ranges import DynamicSize
 
 __all__ = [
     "DEVICE", "Argument", "Call", "LaxPiece", "Named", "Piece", "PlainPiece", "Position", "Range", "Ref", "Region",
@@ -51,6 +52,7 @@ class Region:
     function_args: names the region's function takes (`self` included), so codegen knows what it may refer to
     names:     what the user's code calls some of the values its calls compute ("scores"); not unique, and only a wish
     status:    None for a region to be searched; else why not ("needs-shapes", "unsupported", "failed") with reason
+    dynamic:   what varies with a size that was declared with a range; all else here has the largest
     """
 
     function: str
@@ -66,6 +68,7 @@ class Region:
     names: Mapping[int, str] = field(default_factory=dict[int, str], compare=False)
     status: Status | None = None
     reason: str | None = None
+    dynamic: DynamicSize | None = None
 
 
 @dataclass(frozen=True)

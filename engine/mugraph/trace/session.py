@@ -6,12 +6,14 @@ import importlib
 import sys
 import traceback
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from mugraph.ir.ranges import SizeRange
 from mugraph.trace.assemble import Scope
 from mugraph.trace.autocast import remember_what_is_wanted
 from mugraph.trace.build import Builder, CannotBuild
@@ -20,6 +22,7 @@ from mugraph.trace.check import check_found
 from mugraph.trace.child import Request
 from mugraph.trace.constants import Constants
 from mugraph.trace.devices import OneDevice
+from mugraph.trace.dynamic import with_ranges
 from mugraph.trace.entries import Entry, find_definitions
 from mugraph.trace.loader import Workspace, WorkspaceFinder
 from mugraph.trace.partition import Partition
@@ -155,6 +158,34 @@ class Session:
                 self.ran.add(scope.name_of(activation))
 
 
+def _decisions(session: Session, chosen: Mapping[str, Entry]) -> dict[str, str | None]:
+    """Functions with a range -> why they do not do the same at all its sizes; None where they do."""
+    from mugraph.trace.unknown_size import decided_at  # sympy is slow to import
+
+    others = find_definitions(session.source, session.request.recorded, lambda size: size.middle).entries
+    pairs = ((chosen[other.function], other) for other in others if other.function in chosen)
+    return {
+        entry.function: decided_at(entry, other, session.namespace, entry.size)
+        for entry, other in pairs
+        if entry.size is not None
+    }
+
+
+def _at(session: Session, functions: Collection[str], which: int) -> list[Region]:
+    """The regions at one of the samples of every declared range."""
+
+    def pick(size: SizeRange) -> int:
+        return size.samples[min(which, len(size.samples) - 1)]
+
+    entries = find_definitions(session.source, session.request.recorded, pick).entries
+    other = Session(session.request, session.source, session.recorder, session.workspace, session.namespace)
+    partition = Partition()
+    for entry in entries:
+        if entry.function in functions:
+            other.trace(entry, partition)
+    return [*partition.regions(), *other.failed]
+
+
 def trace_request(request: Request) -> Trace:
     path = Path(request.path)
     source = Source(request.path, request.source if request.source is not None else read_source(path))
@@ -171,6 +202,11 @@ def trace_request(request: Request) -> Trace:
     for entry in wanted or definitions.entries:
         session.trace(entry, partition)
     regions = [*partition.regions(), *session.failed]
+    ranges = {e.function: e.size for e in wanted or definitions.entries if e.size is not None}
+    if ranges:
+        chosen = {entry.function: entry for entry in wanted or definitions.entries}
+        samples = [_at(session, chosen.keys(), which) for which in range(2)]
+        regions = with_ranges(regions, samples, ranges, _decisions(session, chosen))
     if request.check:
         session.errors.extend(check_found(partition))
     regions.extend(needs_shapes(lack) for lack in definitions.missing if lack.function not in session.ran)

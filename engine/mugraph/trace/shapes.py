@@ -1,11 +1,14 @@
-"""Arguments as people write them in a comment: `x=f16[16, 4096], causal=True, b=16`."""
+"""Arguments as people write them in a comment: `x=f16[16, 4096], causal=True, b=16`; `b=1..64` is any of these."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from mugraph.ir.ranges import SizeRange
+from mugraph.trace.size_ranges import BadRange, largest_of, without_ranges
 
 _MARK = re.compile(r"#\s*mugraph:\s*(?P<text>.*\S)\s*\Z")
 _INIT = re.compile(r"(?<![\w.=(])init\s*\(")  # init(...) stands among keyword arguments, and is no value
@@ -48,12 +51,16 @@ Spec = TensorSpec | Expression | tuple["Spec", ...]
 class Description:
     """What the comments above one definition say. arguments: by name; init: constructor arguments, None if not said.
 
-    sizes: integers among the arguments, which also name dimensions
+    sizes: integers among the arguments, which also name dimensions; of a range, the one that was picked
+    ranges: sizes of which only a range is said, by name
+    named:  sizes that the arguments' shapes name
     """
 
     arguments: Mapping[str, Spec]
     init: Mapping[str, Spec] | None
     sizes: Mapping[str, int]
+    ranges: Mapping[str, SizeRange] = field(default_factory=dict[str, SizeRange])
+    named: frozenset[str] = frozenset()
 
 
 def comment_text(line: str) -> str | None:
@@ -62,11 +69,18 @@ def comment_text(line: str) -> str | None:
     return found["text"] if found else None
 
 
-def parse_description(lines: list[str]) -> Description:
-    """Reads the texts of the comments above one definition. Raises BadShapes."""
+def parse_description(lines: list[str], pick: Callable[[SizeRange], int] = largest_of) -> Description:
+    """Reads the texts of the comments above one definition. Raises BadShapes.
+
+    pick: the size that stands for a range
+    """
     text = ", ".join(line.rstrip(",") for line in lines)
     try:
-        call = ast.parse(f"f({_INIT.sub('init=init(', text)})", mode="eval").body
+        plain, ranges = without_ranges(text, pick)
+    except BadRange as error:
+        raise BadShapes(str(error)) from None
+    try:
+        call = ast.parse(f"f({_INIT.sub('init=init(', plain)})", mode="eval").body
     except SyntaxError:
         raise BadShapes(f"cannot read “# mugraph: {text}”; write it like “# mugraph: x=f16[16, 4096]”") from None
     assert isinstance(call, ast.Call)
@@ -88,7 +102,19 @@ def parse_description(lines: list[str]) -> Description:
         for name, value in keywords.items()
         if isinstance(value, ast.Constant) and type(value.value) is int
     }
-    return Description({name: _spec(value, sizes) for name, value in keywords.items()}, init, sizes)
+    named = frozenset(name for value in keywords.values() for name in _names_in_shapes(value))
+    return Description({name: _spec(value, sizes) for name, value in keywords.items()}, init, sizes, ranges, named)
+
+
+def _names_in_shapes(value: ast.expr) -> set[str]:
+    shapes = [node.slice for node in ast.walk(value) if isinstance(node, ast.Subscript)]
+    return {node.id for shape in shapes for node in ast.walk(shape) if isinstance(node, ast.Name)}
+
+
+def names_in_annotation(annotation: ast.expr) -> set[str]:
+    """Words of a jaxtyping annotation's shape."""
+    texts = [n.value for n in ast.walk(annotation) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return {word for text in texts for word in re.findall(r"[A-Za-z_]\w*", text)}
 
 
 def _init_arguments(node: ast.expr) -> Mapping[str, Spec] | None:

@@ -19,6 +19,7 @@ class Verdict:
     max_rel_error: largest error of the compiled or interpreted kernel against float64; None until the float test ran
     eager_rel_error: the same error of the eager program in its own precision
     float_device:  where the float test ran: "interpreter" or the GPU's name
+    dynamic_sizes: axis whose size is known at run time only -> the sizes of the float tests
     versions:      torch, triton, mugraph
     """
 
@@ -33,4 +34,5 @@ class Verdict:
     eager_rel_error: float | None = None
     float_sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     float_device: str | None = None
+    dynamic_sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     versions: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -59,6 +59,7 @@ def _traced(known: Known, region: Region, key: str) -> values.Region:
             values.Input(live.expression, list(region.values[live.value].shape), region.values[live.value].dtype)
             for live in region.live_ins
         ],
+        sizes=str(region.dynamic.range) if region.dynamic is not None else "",
     )
 
 

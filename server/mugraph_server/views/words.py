@@ -20,8 +20,9 @@ def headline(region: Region) -> str:
     if timing is None or not gain:
         return f"a kernel was found{_verified(region)}"
     if timing.source == "measured":
-        return f"{gain} faster on {timing.device}{_verified(region)}; measured {_times(timing)}"
-    return f"about {gain} faster{_verified(region)}; estimated for {timing.device}, not measured: {_times(timing)}"
+        return f"{gain} faster on {timing.device}{_verified(region)}; measured {_times(timing)}{_sizes(region)}"
+    where = f"estimated for {timing.device}, not measured: {_times(timing)}"
+    return f"about {gain} faster{_verified(region)}; {where}{_sizes(region)}"
 
 
 def sentence(file: FileState, mark: Mark) -> str:
@@ -93,6 +94,11 @@ def _before(region: Region | None) -> str:
 
 def _verified(region: Region) -> str:
     return ", verified" if region.verified else ""
+
+
+def _sizes(region: Region) -> str:
+    """One kernel may be for all sizes of a range; the times are at one."""
+    return f", at the largest of {region.sizes}" if region.sizes else ""
 
 
 def _times(timing: Timing) -> str:

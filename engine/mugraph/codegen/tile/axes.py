@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import prod
@@ -29,6 +29,7 @@ class AxisPlan:
     size:  elements in all
     block: extent of the tile, a power of two (1: the axis is a scalar index)
     count: thread blocks along it, or iterations of its loop (1 when whole)
+    dynamic: its size is an argument of the kernel, and at most `size`; `count` is of the largest
     """
 
     name: str
@@ -36,6 +37,7 @@ class AxisPlan:
     role: Role
     block: int
     count: int
+    dynamic: bool = False
 
     @property
     def wide(self) -> bool:
@@ -45,7 +47,7 @@ class AxisPlan:
     @property
     def padded(self) -> bool:
         """Some lanes of some tile lie beyond the axis's end."""
-        return self.wide and self.block * self.count != self.size
+        return self.wide and (self.dynamic or self.block * self.count != self.size)
 
 
 Plan = Mapping[str, AxisPlan]
@@ -56,8 +58,10 @@ def power_of_two(n: int) -> int:
     return 1 << (n - 1).bit_length()
 
 
-def plan_axes(block: BlockGraph, schedule: Schedule) -> dict[str, AxisPlan]:
+def plan_axes(block: BlockGraph, schedule: Schedule, dynamic: Collection[str] = ()) -> dict[str, AxisPlan]:
     """One entry per axis larger than 1: axes of size 1 do not exist in a kernel.
+
+    dynamic: axes whose size is an argument: in the grid they stay, whatever the tile, so that one text serves all tiles
 
     Raises Rejected for a tile that is no power of two, and for an axis that is both in the grid and in a loop.
     """
@@ -73,7 +77,12 @@ def plan_axes(block: BlockGraph, schedule: Schedule) -> dict[str, AxisPlan]:
             raise Rejected(f"axis {axis} is both in the grid and looped; a split reduction needs a second kernel.")
         if looped and axis not in schedule.loops:
             raise Rejected(f"the schedule gives no tile for the loop over {axis}.")
-        plan[axis] = _axis(axis, size, schedule.tile(axis, size) if looped or axis in grid else size, looped)
+        tile = schedule.tile(axis, size) if looped or axis in grid else size
+        if axis in dynamic and axis in grid:
+            tile = power_of_two(tile)
+            plan[axis] = AxisPlan(axis, size, Role.GRID, tile, -(-size // tile), True)
+        else:
+            plan[axis] = replace(_axis(axis, size, tile, looped), dynamic=axis in dynamic)
     return plan
 
 
@@ -88,8 +97,11 @@ def widen(plan: Plan, dims: Iterable[Dim]) -> dict[str, AxisPlan]:
         block = first.block * missing
         if first.role is Role.WHOLE:
             widened[first.name] = replace(first, block=block)
+        elif first.dynamic and first.role is Role.GRID:
+            widened[first.name] = replace(first, block=block, count=-(-first.size // block))
         else:
-            widened[first.name] = _axis(first.name, first.size, block, first.role is Role.LOOP)
+            wider = _axis(first.name, first.size, block, first.role is Role.LOOP)
+            widened[first.name] = replace(wider, dynamic=first.dynamic)
             if widened[first.name].block < block:  # the larger tile now holds all of the axis
                 widened[first.name] = replace(widened[first.name], block=block)
     return widened

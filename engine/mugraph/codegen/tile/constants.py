@@ -23,7 +23,7 @@ class Constants:
 
     def text(self, name: str, value: float, reduced: Iterable[str] = ()) -> str:
         """reduced: axes summed in what the constant multiplies or divides: a mean's divisor is one of their sizes."""
-        for axis in sorted(reduced):
+        for axis in sorted(axis for axis in reduced if not self._plan[axis].dynamic):
             if value == self._plan[axis].size:
                 return self._names.size[axis]
             if value == 1.0 / self._plan[axis].size:

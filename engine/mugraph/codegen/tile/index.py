@@ -52,11 +52,13 @@ def kernel_names(tensors: Sequence[Tensor], plan: Plan) -> Names:
 
 @dataclass(frozen=True)
 class Grid:
-    """launch: blocks along x, y, z. lines: `pid_*` of every grid axis. pids: axis -> its variable."""
+    """launch: blocks along x, y, z. lines: `pid_*` of every grid axis. pids: axis -> its variable.
+    axes: along each of x, y, z"""
 
     launch: tuple[int, int, int]
     lines: tuple[Line, ...]
     pids: Mapping[str, str]
+    axes: tuple[tuple[str, ...], ...] = ()
 
 
 def grid_of(schedule: Schedule, plan: Plan, names: Names) -> Grid:
@@ -69,7 +71,7 @@ def grid_of(schedule: Schedule, plan: Plan, names: Names) -> Grid:
         for at, axis in enumerate(axes):
             lines.append(_line(pids[axis], f"tl.program_id({at})"))
         x, y, z = (*counts, 1, 1, 1)[:3]
-        return Grid((x, y, z), tuple(lines), pids)
+        return Grid((x, y, z), tuple(lines), pids, tuple((axis,) for axis in axes))
     total = prod(counts)
     if total > GRID_LIMITS[0]:
         raise Rejected(f"the grid has {total} thread blocks, more than a launch may have.")
@@ -84,7 +86,7 @@ def grid_of(schedule: Schedule, plan: Plan, names: Names) -> Grid:
         following = names.scope.unique("pid_rest")
         lines.append(_line(following, f"{rest} // {blocks}"))
         rest = following
-    return Grid((total, 1, 1), tuple(lines), pids)
+    return Grid((total, 1, 1), tuple(lines), pids, (tuple(axes),))
 
 
 class Indices:
@@ -134,6 +136,7 @@ class Indices:
         """Address of every element of the tile: base + index * stride, in memory order."""
         strides = tensor.axis_strides(self.sizes)
         symbols = stride_symbols(tensor, self.sizes, self.names.size)
+        self._check_strides(tensor, strides, symbols)
         far = sum(abs(stride) * (self.sizes[axis] - 1) for axis, stride in strides.items()) >= 2**31
         terms = [self.names.pointer[tensor.name]]
         if tensor.origin:
@@ -149,6 +152,13 @@ class Indices:
         """The axis's index, as it broadcasts in a tile of `dims`. suffix: a conversion of it"""
         index = self.names.index[axis] + suffix
         return index + self.broadcast(self.dim_of[axis], dims) if self.plan[axis].wide else index
+
+    def _check_strides(self, tensor: Tensor, strides: Mapping[str, int], symbols: Mapping[str, str]) -> None:
+        """A stride that is written as a number must not vary with a size that lies inside of it."""
+        for inner in (axis for axis in tensor.axes if axis in self.plan and self.plan[axis].dynamic):
+            for axis in (a for a in symbols if a != inner and 0 < strides[inner] < strides[a]):
+                if self.names.size[inner] not in symbols[axis].split(" * "):
+                    raise Rejected(f"{tensor.name} has gaps around axis {inner}, whose size varies.")
 
     def masks(self, dims: Sequence[Dim]) -> str:
         """Conjunction of the masks of a tile's padded dimensions, "" when there is none."""

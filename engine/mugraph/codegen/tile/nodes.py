@@ -134,6 +134,8 @@ class _Builder:
         if loop in self.vary[value]:
             self._define(op.name, replace(node, axes=self.nodes[value].axes, loop=loop))
             return
+        if axis is not None and axis.dynamic and not op.fn:
+            raise Rejected(f"{op.name} adds the same in each iteration over {loop}, whose number varies.")
         # Nothing varies in this loop: all iterations add the same, as many times as the schedule's tile says, or have
         # the same maximum.
         count = 1 if axis is None else math.ceil(axis.size / self.schedule.tile(loop, axis.size))

@@ -1,0 +1,143 @@
+"""Kernels whose sizes are arguments: what they cannot be, where their sizes come from, and the table of launches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from mugraph.codegen.kernel import KernelSource, Launch, Rejected
+from mugraph.codegen.names import Scope
+from mugraph.codegen.tile.axes import Plan
+from mugraph.codegen.tile.index import Grid
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Tensor
+
+
+def check_dynamic(block: BlockGraph, program: TensorProgram | None) -> None:
+    """Raises Rejected for a kernel that needs a dynamic axis of the program to be of one size."""
+    if program is None or not program.least:
+        return
+    known = {tensor.name: tensor for tensor in (*program.tensors, *program.outputs.values())}
+    for tensor in block.tensors:
+        if tensor.name in known:
+            for axis in program.least.keys() & set(known[tensor.name].axes) - set(tensor.axes):
+                raise Rejected(f"axis {axis}, whose size varies, would be cut into parts of one size.")
+    for tensor in block.tensors:
+        strides = tensor.axis_strides(block.sizes)
+        for axis in program.least.keys() & set(tensor.axes) if tensor.windows else ():
+            if any(strides[other] > strides[axis] for other in tensor.axes):
+                raise Rejected(
+                    f"{tensor.name} is read through a window, and axis {axis}, whose size varies, is inside."
+                )
+    for op in block.ops:
+        if op.kind is Kind.MASK:
+            for axis in program.least.keys() & {*op.rows, *op.columns}:
+                raise Rejected(f"the mask {op.name} runs over axis {axis}, whose size varies.")
+
+
+def grid_terms(grid: Grid, plan: Plan) -> tuple[str, str, str]:
+    """The launch as text; a size that varies stands in braces."""
+    terms: list[str] = []
+    for axes, count in zip(grid.axes, grid.launch, strict=False):
+        fixed = prod(plan[axis].count for axis in axes if not plan[axis].dynamic)
+        factors = [_count(axis, plan) for axis in axes if plan[axis].dynamic]
+        terms.append(" * ".join([*factors, *([str(fixed)] if fixed > 1 or not factors else [])]) or str(count))
+    x, y, z = (*terms, "1", "1", "1")[:3]
+    return x, y, z
+
+
+def _count(axis: str, plan: Plan) -> str:
+    return f"triton.cdiv({{{axis}}}, {plan[axis].block})" if plan[axis].wide else f"{{{axis}}}"
+
+
+def size_lines(
+    inputs: Sequence[Tensor],
+    called: Mapping[str, str],
+    sizes: Mapping[str, int],
+    least: Mapping[str, int],
+    scope: Scope,
+) -> tuple[list[str], dict[str, str]]:
+    """Lines that read dynamic sizes off the inputs, and the variables: axis -> name.
+
+    An input's number of elements says its size whatever its dimensions are. Raises Rejected where none has the axis.
+    """
+    lines: list[str] = []
+    names: dict[str, str] = {}
+    for axis in least:
+        having = [tensor for tensor in inputs if axis in tensor.axes and _known(tensor, axis, least, names)]
+        if not having:
+            raise Rejected(f"no input of the kernel has axis {axis}, whose size varies.")
+        tensor = min(having, key=lambda one: len(one.axes))
+        rest = prod(tensor.shape(sizes)) // prod(sizes[other] for other in tensor.axes if other in least)
+        factors = [names[other] for other in tensor.axes if other != axis and other in least]
+        factors += [str(rest)] if rest > 1 or not factors else []
+        names[axis] = scope.unique(axis)
+        over = factors[0] if len(factors) == 1 else f"({' * '.join(factors)})"
+        lines.append(f"{names[axis]} = {called[tensor.name]}.numel()" + (f" // {over}" if over != "1" else ""))
+    return lines, names
+
+
+def _known(tensor: Tensor, axis: str, least: Mapping[str, int], names: Mapping[str, str]) -> bool:
+    return all(other == axis or other not in least or other in names for other in tensor.axes)
+
+
+def shape_text(tensor: Tensor, sizes: Mapping[str, int], names: Mapping[str, str]) -> str:
+    """A tensor's shape as a tuple, with the variables in `names` for dynamic axes."""
+    dims: list[str] = []
+    for dim in tensor.dims:
+        fixed = prod(sizes[axis] for axis in dim if axis not in names)
+        factors = [names[axis] for axis in dim if axis in names]
+        dims.append(" * ".join([*factors, *([str(fixed)] if fixed > 1 or not factors else [])]))
+    return f"({', '.join(dims)}{',' if len(dims) == 1 else ''})"
+
+
+def launch_lines(kernel: KernelSource, called: Mapping[str, str], sizes: Mapping[str, str]) -> list[str]:
+    """Lines that launch a kernel with the schedule for its size.
+
+    called: tensor -> variable. sizes: dynamic axis -> variable
+    """
+    tensors = ", ".join(called[tensor.name] for tensor in (*kernel.inputs, *kernel.outputs))
+    own = "".join(f", {sizes[axis]}" for axis in kernel.arguments.values())
+    last = kernel.launches[-1]
+    shared = {key: value for key, value in last.constexprs.items() if _is_shared(key, kernel.launches)}
+    fixed = [f"{key}={value!r}" for key, value in shared.items()]
+    if len(kernel.launches) == 1:
+        ends = [f"num_warps={last.num_warps}", f"num_stages={last.num_stages}"]
+        return [
+            f"{kernel.function}[{_grid(last, sizes)}](",
+            f"    {tensors}{own},",
+            *_filled(fixed),
+            *_filled(ends),
+            ")",
+        ]
+    first = next(axis for axis in kernel.sizes if axis in kernel.least)
+    lines: list[str] = []
+    for number, launch in enumerate(kernel.launches):
+        rest = [f"{key}={value!r}" for key, value in launch.constexprs.items() if key not in shared]
+        rest += [f"num_warps={launch.num_warps}", f"num_stages={launch.num_stages}"]
+        word = "if" if number == 0 else "elif"
+        lines.append(f"{word} {sizes[first]} <= {launch.largest}:" if launch is not last else "else:")
+        lines += [f"    grid = {_grid(launch, sizes)}", f"    schedule = dict({', '.join(rest)})"]
+    return [*lines, f"{kernel.function}[grid](", f"    {tensors}{own},", *_filled(fixed), "    **schedule,", ")"]
+
+
+def _is_shared(key: str, launches: Sequence[Launch]) -> bool:
+    return len({launch.constexprs[key] for launch in launches}) == 1
+
+
+def _grid(launch: Launch, sizes: Mapping[str, str]) -> str:
+    return f"({', '.join(term.format_map(sizes) for term in launch.terms)})"
+
+
+def _filled(arguments: Sequence[str], width: int = 100) -> list[str]:
+    """Arguments, as many a line as fit."""
+    lines: list[str] = []
+    current = ""
+    for argument in arguments:
+        if current and len(current) + len(argument) + 10 > width:
+            lines.append(f"    {current}")
+            current = ""
+        current += f"{' ' if current else ''}{argument},"
+    return [*lines, f"    {current}"] if current else lines

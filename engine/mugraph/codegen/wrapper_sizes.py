@@ -1,0 +1,78 @@
+"""Shapes, strides and calls of a region as text, where a size is known at run time only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mugraph.codegen.kernel import Rejected
+from mugraph.codegen.names import Scope
+from mugraph.codegen.wrapper_operator import tuple_text
+from mugraph.ir.calls import Call
+from mugraph.ir.ranges import times
+from mugraph.trace.dynamic import Varies, size_text
+from mugraph.trace.ranged import calls_at
+from mugraph.trace.region import Region
+
+
+@dataclass(frozen=True)
+class RunSizes:
+    """How a region's functions say its sizes.
+
+    name:  of the variable that holds the dynamic size; "" for a region without one
+    given: the expression it is read from, over the parameters
+    """
+
+    region: Region
+    name: str = ""
+    given: str = ""
+
+    @staticmethod
+    def of(region: Region, parameters: Mapping[int, str], scope: Scope) -> RunSizes:
+        """parameters: live-in -> its name. Raises Rejected where no live-in has the size."""
+        if region.dynamic is None:
+            return RunSizes(region)
+        try:
+            given = size_text(region, region.dynamic, parameters)
+        except Varies as error:
+            raise Rejected(f"{region.dynamic.range.name}: {error}") from None
+        return RunSizes(region, scope.unique(region.dynamic.range.name), given)
+
+    def shape(self, value: int) -> str:
+        """A value's shape as a tuple."""
+        info, made = self.region.values[value], self.region.dynamic
+        return tuple_text(self._dims(info.shape, made.shapes.get(value) if made else None))
+
+    def strides(self, value: int) -> str:
+        """A value's strides as a tuple."""
+        info, made = self.region.values[value], self.region.dynamic
+        return tuple_text(self._dims(info.strides, made.strides.get(value) if made else None))
+
+    def stride(self, value: int, dimension: int) -> str:
+        info, made = self.region.values[value], self.region.dynamic
+        return str(self._dims(info.strides, made.strides.get(value) if made else None)[dimension])
+
+    def calls(self, calls: Sequence[Call]) -> tuple[Call, ...]:
+        """Calls of the region with the variable in place of numbers that vary."""
+        if self.region.dynamic is None:
+            return tuple(calls)
+        return calls_at(calls, self.region.dynamic, self.name)
+
+    def read(self, lines: Sequence[str]) -> list[str]:
+        """The lines with one before them that reads the size, if they use it."""
+        used = self.name and any(re.search(rf"\b{self.name}\b", line) for line in lines)
+        return [f"{self.name} = {self.given}", *lines] if used else list(lines)
+
+    def owner(self) -> tuple[str, int]:
+        """The parameter the size is read from, and how many dimensions it has."""
+        made = self.region.dynamic
+        assert made is not None
+        first = next(live for live in self.region.live_ins if any(made.shapes.get(live.value, ())))
+        return self.given.partition(".shape")[0], len(self.region.values[first.value].shape)
+
+    def _dims(self, numbers: Sequence[int], factors: Sequence[int] | None) -> list[str]:
+        if factors is None:
+            return [str(number) for number in numbers]
+        pairs = zip(numbers, factors, strict=True)
+        return [times(factor, self.name) if factor else str(number) for number, factor in pairs]

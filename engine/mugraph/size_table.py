@@ -1,0 +1,200 @@
+"""A kernel of a dynamic size at several sizes: programs to test it with, and the schedules its launcher chooses among.
+
+One kernel text serves every size of the range. What may differ from size to size is what a launch passes: tiles, warps
+and stages. Part of the pipeline: it asks the cost model for schedules and code generation whether the text stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import gcd, inf, log2
+
+from mugraph.codegen.kernel import KernelSource, Launch, Rejected
+from mugraph.codegen.launcher import launcher_text
+from mugraph.codegen.lower import lower_kernels
+from mugraph.ir.block import BlockGraph, Candidate, Schedule
+from mugraph.ir.library import library_call
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.target import Target
+from mugraph.search.cost import estimate_call_us
+from mugraph.search.schedules import ScheduleLimits, fits, schedules
+from mugraph.search.split_schedules import again_us
+from mugraph.search.tiles import Shape
+from mugraph.verify.sizes import resize, resize_block
+from mugraph.verify.verdict import Verdict
+
+TRIED = 12
+"""Schedules of a size, the best by estimate, that are written to see whether the kernel's text stays the same."""
+ROWS = 8
+"""Sizes that are looked at, most; equal neighbours become one row."""
+
+Kernels = Sequence[tuple[BlockGraph, Schedule]]
+
+
+def steps_of(program: TensorProgram) -> tuple[int, int]:
+    """The least and the largest of the numbers that dynamic axes are multiples of, together; (1, 1) without any."""
+    largest = gcd(*(program.sizes[axis] for axis in program.least)) if program.least else 1
+    least = max((size * largest // program.sizes[axis] for axis, size in program.least.items()), default=1)
+    return max(1, least), largest
+
+
+def sizes_at(program: TensorProgram, step: int) -> dict[str, int]:
+    """The program's sizes with its dynamic axes at a step."""
+    _, largest = steps_of(program)
+    return {a: n // largest * step if a in program.least else n for a, n in program.sizes.items()}
+
+
+def tested_steps(program: TensorProgram) -> tuple[int, ...]:
+    """The least, a ragged one in the middle, the largest: of the sizes a kernel is tested with."""
+    _, largest = steps_of(program)
+    return tuple(sorted({1, largest // 2 + 1 - (largest // 2) % 2, largest})) if program.least else (1,)
+
+
+def at_step(
+    program: TensorProgram, kernels: Kernels, step: int
+) -> tuple[TensorProgram, list[tuple[BlockGraph, Schedule]]]:
+    """The program and its kernels with the dynamic axes at a step; the schedules stay."""
+    if not program.least:
+        return program, list(kernels)
+    sizes = sizes_at(program, step)
+    small = replace(resize(program, sizes), least={})
+    made = [(resize_block(b, {a: sizes.get(a, n) for a, n in b.sizes.items()}), s) for b, s in kernels]
+    return small, made
+
+
+@dataclass
+class SizeTable:
+    """Schedules by size for the kernels of one program. What is found for a block graph is kept."""
+
+    program: TensorProgram
+    target: Target
+    outputs: Sequence[str]
+    _found: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict[tuple[int, int], list[Candidate]])
+    _kept: list[BlockGraph] = field(default_factory=list[BlockGraph])
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """At which schedules are looked for, the smallest first: powers of two, and the largest."""
+        least, largest = steps_of(self.program)
+        powers = [1 << n for n in range(largest.bit_length()) if least <= 1 << n < largest]
+        while len(powers) >= ROWS:
+            powers = powers[::2]
+        return (*powers, largest)
+
+    def source(self, kernels: Kernels) -> KernelSource:
+        """The kernels as one source, its launcher with the best schedule by estimate at each step. Raises Rejected."""
+        whole = self.lowered(kernels)
+        if not self.program.least:
+            return whole
+        parts: list[KernelSource] = []
+        for number, part in enumerate(whole.kernels):
+            rows = [self.choices(kernels, whole, number, step) for step in self.steps] if part.launches else []
+            launches = merged([row[0][1] for row in rows if row])
+            parts.append(replace(part, launches=launches) if launches else part)
+        return self.with_parts(whole, parts)
+
+    def ranked(self, candidates: Sequence[tuple[Candidate, Verdict]]) -> list[tuple[Candidate, Verdict]]:
+        """Best first over all sizes, by estimate; as they come where no size varies."""
+        if not self.program.least:
+            return list(candidates)
+        us = {id(candidate): self.estimate_us(candidate) for candidate, _ in candidates}
+        return sorted(candidates, key=lambda pair: us[id(pair[0])])
+
+    def lowered(self, kernels: Kernels) -> KernelSource:
+        """With one schedule for all sizes. Raises Rejected."""
+        return lower_kernels(kernels, target=self.target, outputs=self.outputs, program=self.program)
+
+    def with_parts(self, whole: KernelSource, parts: Sequence[KernelSource]) -> KernelSource:
+        """The source with other launches of its kernels."""
+        launcher = launcher_text(whole.name, parts, self.outputs if len(parts) > 1 else ())
+        if len(parts) == 1:
+            return replace(parts[0], launcher=launcher)
+        own = [replace(part, launcher=launcher_text(part.name, [part])) for part in parts]
+        return replace(whole, parts=tuple(own), launches=own[0].launches, launcher=launcher)
+
+    def choices(
+        self, kernels: Kernels, whole: KernelSource, number: int, step: int
+    ) -> list[tuple[float, Launch, Schedule]]:
+        """Schedules of kernel `number` at a step under which its text stays, best first by estimate (microseconds)."""
+        found = self._choices(kernels, whole, number, step, step)
+        # An axis of one element has no tiles to choose from; those for two serve one as well.
+        return found or self._choices(kernels, whole, number, step, 2) if step == 1 else found
+
+    def _choices(
+        self, kernels: Kernels, whole: KernelSource, number: int, step: int, at: int
+    ) -> list[tuple[float, Launch, Schedule]]:
+        """For a step, among those that suit another one."""
+        block, own = kernels[number]
+        found: list[tuple[float, Launch, Schedule]] = []
+        shape, limits = Shape(block), ScheduleLimits()
+        for candidate in self._candidates(block, at, own):
+            # Tiles are what they are when the size is smaller: what a device cannot hold, or gets wrong, stays so.
+            if not fits(shape, candidate.schedule, self.target, limits):
+                continue
+            changed = list(kernels)
+            changed[number] = (block, candidate.schedule)
+            try:
+                other = self.lowered(changed).kernels[number]
+            except Rejected:
+                continue
+            if other.jit == whole.kernels[number].jit:
+                first = next(axis for axis in block.sizes if axis in self.program.least)
+                launch = replace(other.launches[0], largest=sizes_at(self.program, step)[first])
+                found.append((candidate.estimate_us, launch, candidate.schedule))
+        return sorted(found, key=lambda one: one[0])
+
+    def estimate_us(self, candidate: Candidate) -> float:
+        """Of a candidate over all steps, each with its best schedules: the geometric mean, an estimate."""
+        again = again_us(self.target) * (len(candidate.kernels) - 1)
+        total = 0.0
+        for step in self.steps:
+            total += log2(max(sum(self._best_us(kernel, step) for kernel in candidate.kernels) + again, 1e-3))
+        return float(2.0 ** (total / len(self.steps)))
+
+    def _best_us(self, kernel: Candidate, step: int) -> float:
+        """Of one kernel alone."""
+        if kernel.schedule.library:
+            call = library_call(self._at(kernel.block, step))
+            return estimate_call_us(call, self.target) if call is not None else inf
+        found = self._candidates(kernel.block, step, kernel.schedule)
+        own = kernel.estimate_us
+        if kernel.then is not None:
+            own -= kernel.then.estimate_us + again_us(self.target)
+        return min((one.estimate_us for one in found), default=own)
+
+    def _at(self, block: BlockGraph, step: int) -> BlockGraph:
+        sizes = sizes_at(self.program, step)
+        return resize_block(block, {axis: sizes.get(axis, n) for axis, n in block.sizes.items()})
+
+    def _candidates(self, block: BlockGraph, step: int, own: Schedule) -> list[Candidate]:
+        """Schedules of a block graph at a step; those of the kernel's own kind (its loops, its swap) first."""
+        key = (id(block), step)
+        if key not in self._found:
+            self._found[key] = schedules(self._at(block, step), self.target)
+            self._kept.append(block)
+        alike = [one for one in self._found[key] if _kind(one.schedule) == _kind(own)]
+        return [replace(one, schedule=_in_order(one.schedule, own)) for one in alike[:TRIED]]
+
+
+def _kind(schedule: Schedule) -> object:
+    """What a kernel's text depends on at first sight."""
+    return schedule.swap, frozenset(axis for axis, _ in schedule.grid), frozenset(schedule.loops)
+
+
+def _in_order(schedule: Schedule, own: Schedule) -> Schedule:
+    """The schedule with its grid axes on the dimensions that the kernel has them on."""
+    tiles = dict(schedule.grid)
+    return replace(schedule, grid=tuple((axis, tiles[axis]) for axis, _ in own.grid))
+
+
+def merged(rows: Sequence[Launch]) -> tuple[Launch, ...]:
+    """Neighbours that differ in their size alone become one row."""
+    merged: list[Launch] = []
+    for row in rows:
+        last = merged[-1] if merged else None
+        if last is not None and replace(last, largest=row.largest, grid=row.grid) == row:
+            merged[-1] = row
+        else:
+            merged.append(row)
+    return tuple(merged)

@@ -1,0 +1,83 @@
+"""A dynamic kernel at several sizes on a device: right at each of them, and with the schedule that is fastest there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mugraph.codegen.kernel import KernelSource, Launch
+from mugraph.ir.program import TensorProgram
+from mugraph.size_table import SizeTable, at_step, merged, tested_steps
+from mugraph.tune.compile_pool import CompilePool
+from mugraph.tune.measure import Measurer
+from mugraph.tune.tuner import Variant, tune
+from mugraph.verify.float_test import FloatResult, FloatTester
+
+MEASURED = 6
+"""Schedules of one kernel that are measured at one size, the best by estimate."""
+
+
+def tested_at_sizes(tester: FloatTester, kernel: KernelSource, program: TensorProgram) -> FloatResult:
+    """The float test at the least, a ragged and the largest size (once, where no size varies): the first that fails,
+    else the one with the largest error."""
+    found: list[FloatResult] = []
+    for step in tested_steps(program):
+        small, _ = at_step(program, [], step)
+        tested = tester.test_kernel(kernel, small)
+        if not tested.passed:
+            sizes = ", ".join(f"{axis} = {small.sizes[axis]}" for axis in program.least)
+            return replace(tested, reason=f"with {sizes}: {tested.reason}") if sizes else tested
+        found.append(tested)
+    return max(found, key=lambda one: one.max_rel_error or 0.0)
+
+
+def tuned_sizes(
+    table: SizeTable,
+    variant: Variant,
+    largest: FloatResult,
+    measurer: Measurer,
+    tester: FloatTester,
+    pool: CompilePool | None,
+) -> tuple[KernelSource, FloatResult]:
+    """The variant, chosen at the largest size, with what is fastest at the others by measuring, and its float test at
+    several sizes. largest: of the test at the largest size"""
+    program, whole = table.program, variant.kernel
+    if not program.least:
+        return whole, largest
+    kernels = [(kernel.block, kernel.schedule) for kernel in variant.candidate.kernels]
+    rows: list[list[Launch]] = [[] for _ in whole.kernels]
+    for step in table.steps[:-1]:
+        small, _ = at_step(program, [], step)
+        for number, part in enumerate(whole.kernels):
+            if part.launches:
+                found = [launch for _, launch, _ in table.choices(kernels, whole, number, step)[:MEASURED]]
+                best = _fastest(table, variant, number, found, small, measurer, tester, pool)
+                rows[number] += [best] if best is not None else []
+    parts = [
+        replace(part, launches=merged([*own, *part.launches])) if part.launches else part
+        for part, own in zip(whole.kernels, rows, strict=True)
+    ]
+    source = table.with_parts(whole, parts)
+    return source, tested_at_sizes(tester, source, program)
+
+
+def _fastest(
+    table: SizeTable,
+    variant: Variant,
+    number: int,
+    launches: Sequence[Launch],
+    program: TensorProgram,
+    measurer: Measurer,
+    tester: FloatTester,
+    pool: CompilePool | None,
+) -> Launch | None:
+    """Of the launches of kernel `number`, at the program's size; None where none is right there."""
+    variants: list[tuple[Variant, Launch]] = []
+    for launch in launches:
+        parts = list(variant.kernel.kernels)
+        parts[number] = replace(parts[number], launches=(launch,))
+        variants.append((replace(variant, kernel=table.with_parts(variant.kernel, parts)), launch))
+    tuned = tune(program, [one for one, _ in variants], measurer, tester, pool)
+    if not tuned.times:
+        return None
+    return next(launch for one, launch in variants if one is tuned.times[0][0])

@@ -1,0 +1,120 @@
+"""Search units of a region with a dynamic size: which axes of their programs have it.
+
+A unit's calls become a tensor program at a second size as well. The two must be one program, but for the extents of
+axes: then the program is right for every size, and the axes whose extents differ are the dynamic ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from mugraph.ir.calls import Call, TensorInfo
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.ranges import DynamicSize, with_size
+from mugraph.ir.tensors import Tensor
+from mugraph.trace.joining import units
+from mugraph.trace.lower import NotLowerable, lower
+from mugraph.trace.pieces import identifier_of, pieces
+from mugraph.trace.region import LaxPiece, Piece, PlainPiece, Region
+from mugraph.trace.value_names import value_names
+
+
+def ranged_units(
+    region: Region, refused: Collection[frozenset[int]] = ()
+) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+    """The region's units, their programs with the least size of each dynamic axis. A unit whose program is another one
+    at another size is left to PyTorch; the reasons, one sentence each. Units are not joined where a size varies: what
+    a join saves depends on it. refused: as `units` takes it"""
+    if region.dynamic is None:
+        return units(region, refused), ()
+    cut = pieces(region, refused=refused)
+    found: list[Piece] = []
+    reasons: list[str] = []
+    for piece in cut:
+        if isinstance(piece, LaxPiece):
+            program = _with_least(region, piece, region.dynamic) if not piece.views else "parts of tensors are read"
+            if isinstance(program, str):
+                reasons.append(f"{region.dynamic.range.name} cannot have a range: {program}")
+                found.append(PlainPiece(piece.calls))
+            else:
+                found.append(replace(piece, program=program))
+        else:
+            found.append(piece)
+    return tuple(found), tuple(reasons)
+
+
+def values_at(region: Region, made: DynamicSize, size: int) -> dict[int, TensorInfo]:
+    """What the region's values are at a size."""
+    values = dict(region.values)
+    for value, info in values.items():
+        shape = _at(info.shape, made.shapes.get(value), size)
+        values[value] = replace(info, shape=shape, strides=_at(info.strides, made.strides.get(value), size))
+    return values
+
+
+def calls_at(calls: Sequence[Call], made: DynamicSize, size: int | str) -> tuple[Call, ...]:
+    """Some of the region's calls at a size, or with the name of a variable that holds it."""
+    general = {call.outputs: call for call in made.calls}
+    found: list[Call] = []
+    for call in calls:
+        of = general[call.outputs]
+        args = tuple(with_size(arg, size) for arg in of.args)
+        kwargs = {key: with_size(arg, size) for key, arg in of.kwargs.items()}
+        found.append(replace(call, args=args, kwargs=kwargs))
+    return tuple(found)
+
+
+def _at(numbers: tuple[int, ...], factors: tuple[int, ...] | None, size: int) -> tuple[int, ...]:
+    if factors is None:
+        return numbers
+    return tuple(factor * size if factor else number for number, factor in zip(numbers, factors, strict=True))
+
+
+def _with_least(region: Region, piece: LaxPiece, made: DynamicSize) -> TensorProgram | str:
+    """The unit's program with its dynamic axes, or why it has none."""
+    size = made.range.middle
+    try:
+        lowered = lower(
+            calls_at(piece.calls, made, size),
+            values_at(region, made, size),
+            region.live_ins,
+            list(piece.outputs.values()),
+            identifier_of(region),
+            value_names(region),
+            region.names.keys(),
+        )
+    except NotLowerable as error:
+        return str(error)
+    full, other = piece.program, lowered.program
+    if full.sizes.keys() != other.sizes.keys() or (full.ops, _layouts(full)) != (other.ops, _layouts(other)):
+        return f"the program at {made.range.largest} is another one at {size}"
+    if any(not _same_layout(a, b, full, other) for a, b in zip(full.tensors, other.tensors, strict=True)):
+        return f"the strides at {made.range.largest} say nothing of those at {size}"
+    least: dict[str, int] = {}
+    for axis, extent in full.sizes.items():
+        if other.sizes[axis] != extent:
+            factor = extent // made.range.largest
+            if factor < 1 or (extent, other.sizes[axis]) != (factor * made.range.largest, factor * size):
+                return f"axis {axis} has the extent {extent} at {made.range.largest} and {other.sizes[axis]} at {size}"
+            least[axis] = factor * made.range.least
+    return replace(full, least=least)
+
+
+def _layouts(program: TensorProgram) -> tuple[object, ...]:
+    """The tensors but for their strides, which follow from the region's values."""
+    tensors = (*program.tensors, *program.outputs.values())
+    return tuple((tensor.name, tensor.dims, tensor.dtype, tensor.source, tensor.windows) for tensor in tensors)
+
+
+def _same_layout(tensor: Tensor, other: Tensor, full: TensorProgram, small: TensorProgram) -> bool:
+    """Does each axis lie just outside the next one at both sizes, or have one stride at both?"""
+    strides, others = tensor.axis_strides(full.sizes), other.axis_strides(small.sizes)
+    dense = other_dense = 1
+    for axis in sorted((a for a in tensor.axes if full.sizes[a] > 1), key=lambda axis: abs(strides[axis])):
+        packed = strides[axis] == dense and others[axis] == other_dense
+        if not packed and strides[axis] != others[axis]:
+            return False
+        if strides[axis]:
+            dense, other_dense = strides[axis] * full.sizes[axis], others[axis] * small.sizes[axis]
+    return True

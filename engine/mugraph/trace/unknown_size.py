@@ -1,0 +1,102 @@
+"""Does code decide by a size? It is run once with a size that PyTorch knows by name only, and keeps account of.
+
+Traces at a few sizes cannot see `if x.shape[0] == 17`. PyTorch's symbolic shapes can: what the code, or an operator in
+it, asks about the size becomes a guard, and a guard that holds at one size of the range and not at another is a branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import torch
+from torch._dispatch.python import enable_python_dispatcher
+from torch._dynamo.source import ConstantSource
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+
+from mugraph.ir.ranges import SizeRange
+from mugraph.trace.build import Builder
+from mugraph.trace.constants import Constants
+from mugraph.trace.devices import OneDevice
+from mugraph.trace.entries import Entry
+from mugraph.trace.shapes import Spec, TensorSpec
+from mugraph.trace.values import DTYPE_NAMES
+
+MOST = 4096
+"""Sizes of a range at which guards are looked at; of a longer one, evenly many."""
+
+
+@dataclass
+class _SymbolicBuilder(Builder):
+    """given: tensor arguments that are there already, by the ids of what is said of them."""
+
+    given: Mapping[int, torch.Tensor] = field(default_factory=dict[int, torch.Tensor])
+
+    def value(self, spec: Spec) -> object:
+        made = self.given.get(id(spec))
+        return made if made is not None else super().value(spec)
+
+
+def decided_at(entry: Entry, other: Entry, namespace: dict[str, object], size: SizeRange) -> str | None:
+    """Why the code does not do the same at all sizes, as the end of a sentence; None where it does, but for size 1,
+    which PyTorch never takes for another one.
+
+    entry, other: the same with the largest size and with another one
+    """
+    shapes = ShapeEnv()
+    mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=shapes)
+    constants = Constants(real=False)
+    try:
+        factors: dict[object, int] = {}
+        given = {id(spec): _tensor(spec, dims, mode, factors) for spec, dims in _varying(entry, other, size)}
+        builder = _SymbolicBuilder(namespace, mode, constants, given)
+        with torch.no_grad(), OneDevice(), constants:
+            ready = builder.ready(entry)
+            with builder.within(), enable_python_dispatcher():
+                ready.function(*ready.args, **ready.kwargs)
+    except Exception as error:
+        line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        return f"PyTorch cannot follow the code without knowing the size ({line[:120]})"
+    guards = cast("Sequence[Any]", shapes.guards)
+    for at in _sizes(size):
+        values = {symbol: factor * at for symbol, factor in factors.items()}
+        if at > 1 and any(guard.expr.xreplace(values) == False for guard in guards):  # noqa: E712 - sympy's own false
+            return f"the code does something else with {size.name} = {at} than with {size.largest}"
+    return None
+
+
+def _sizes(size: SizeRange) -> Iterator[int]:
+    step = max(1, (size.largest - size.least) // MOST)
+    yield from range(size.least, size.largest, step)
+    yield size.largest
+
+
+def _tensor(
+    spec: TensorSpec, dims: Mapping[int, int], mode: FakeTensorMode, factors: dict[object, int]
+) -> torch.Tensor:
+    """Without contents, some of its dimensions symbols. factors: takes the symbols, with how many times the size they
+    are"""
+    real = torch.empty(spec.shape, dtype=DTYPE_NAMES[spec.dtype])
+    kinds = [DimDynamic.DYNAMIC if at in dims else DimDynamic.STATIC for at in range(len(spec.shape))]
+    context: Any = cast(Any, StatelessSymbolicContext)(dynamic_sizes=kinds)
+    made = mode.from_tensor(real, symbolic_context=context, source=ConstantSource(f"argument_{id(spec)}"))
+    for at, factor in dims.items():
+        symbol: Any = made.shape[at]
+        factors[symbol.node.expr] = factor
+    return made
+
+
+def _varying(entry: Entry, other: Entry, size: SizeRange) -> Iterator[tuple[TensorSpec, Mapping[int, int]]]:
+    """Tensor arguments with dimensions that vary."""
+    pairs = [*zip(entry.arguments.values(), other.arguments.values(), strict=True)]
+    while pairs:
+        one, two = pairs.pop()
+        if isinstance(one, TensorSpec) and isinstance(two, TensorSpec):
+            dims = zip(one.shape, two.shape, strict=True)
+            varying = {at: n // size.largest for at, (n, m) in enumerate(dims) if n != m}
+            if varying:
+                yield one, varying
+        elif isinstance(one, tuple) and isinstance(two, tuple):
+            pairs += zip(one, two, strict=True)

@@ -1,0 +1,135 @@
+"""Sizes with a range: what a comment may say, and what code they fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mugraph.ir.text import format_program, parse_program
+from mugraph.trace.codec import trace_from_json, trace_to_json
+from mugraph.trace.ranged import ranged_units
+from mugraph.trace.region import LaxPiece, Region, Symbol
+from mugraph.trace.shapes import BadShapes, TensorSpec, parse_description
+from mugraph.trace.tracer import trace_file
+
+
+def test_a_range_is_read_with_its_largest_size() -> None:
+    said = parse_description(["b=1..64, x=f16[b, 4096], y=f16[2 * b, 8]"])
+    assert said.arguments["x"] == TensorSpec("f16", (64, 4096))
+    assert said.arguments["y"] == TensorSpec("f16", (128, 8))
+    assert str(said.ranges["b"]) == "b = 1..64"
+    smaller = parse_description(["b=1..64", "x=f16[b, 4096]"], pick=lambda size: size.least)
+    assert smaller.arguments["x"] == TensorSpec("f16", (1, 4096))
+
+
+@pytest.mark.parametrize(
+    ("comment", "said"),
+    [
+        ("b=64..1, x=f16[b, 8]", "is reversed; write “b=1..64”"),
+        ("b=0..64, x=f16[b, 8]", "begins at 0; a size is at least 1"),
+        ("b=-4..64, x=f16[b, 8]", "begins at -4"),
+        ("b=8..8, x=f16[b, 8]", "holds one size; write “b=8”"),
+        ("b=1.., x=f16[b, 8]", "is no range of sizes; write both ends, like “b=1..64”"),
+        ("b=..64, x=f16[b, 8]", "is no range of sizes"),
+        ("b=.., x=f16[b, 8]", "is no range of sizes"),
+        ("b=1..n, x=f16[b, 8]", "is no range of sizes"),
+        ("b=1..64, b=1..32, x=f16[b, 8]", "“b” is given twice"),
+        ("b=1..64, x=f16[b, 8], b=16", "“b” is given twice"),
+        ("b=1..64, s=1..8, x=f16[b, s]", "both have a range"),
+        ("b=1..99999999, x=f16[b, 8]", "is the most"),
+    ],
+)
+def test_a_bad_range_is_one_sentence(comment: str, said: str) -> None:
+    with pytest.raises(BadShapes) as error:
+        parse_description([comment])
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+CODE = """
+import torch
+
+# mugraph: b=1..32, x=f16[b, 64, 96], w=f16[96, 80]
+def rows(x, w):
+    b, s, d = x.shape
+    return (x.reshape(b * s, d) @ w).view(b, s, -1)
+
+# mugraph: b=1..64, x=f16[b, 96], w=f16[96, 80]
+def branch(x, w):
+    if x.shape[0] > 40:
+        x = torch.relu(x)
+    return x @ w
+
+# mugraph: b=1..64, x=f16[b, 96], w=f16[96, 80]
+def one_size(x, w):
+    if x.shape[0] == 17:
+        x = x + x
+    return x @ w
+
+# mugraph: b=1..64, x=f16[b, 96], w=f16[96, 80]
+def averaged(x, w):
+    return (x @ w).mean(0)
+
+# mugraph: b=1..64, x=f16[b, 96], y=f16[64, 96]
+def fixed(x, y):
+    return (x + y) @ y.T
+
+# mugraph: b=1..64, x=f16[8, 96], w=f16[96, 80]
+def unused(x, w):
+    return x @ w
+"""
+
+
+@pytest.fixture(scope="module")
+def regions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Region]:
+    path = tmp_path_factory.mktemp("ranges") / "code.py"
+    path.write_text(CODE)
+    trace = trace_file(path)
+    assert trace.errors == ()
+    assert trace_from_json(trace_to_json(trace)) == trace
+    return {region.function: region for region in trace.regions}
+
+
+def test_what_varies_is_found(regions: dict[str, Region]) -> None:
+    region = regions["rows"]
+    assert region.status is None
+    assert region.dynamic is not None
+    x = region.live_ins[0].value
+    assert region.dynamic.shapes[x] == (1, 0, 0)
+    assert set(region.guards) == {"b == x.shape[0]", "s == 64", "d == 96"}
+    assert [call.args[1] for call in region.dynamic.calls if "view" in call.target] == [Symbol("size*1")]
+    pieces, reasons = ranged_units(region)
+    assert reasons == ()
+    (piece,) = [piece for piece in pieces if isinstance(piece, LaxPiece)]
+    (axis,) = piece.program.least
+    assert (piece.program.least[axis], piece.program.sizes[axis] % 32) == (piece.program.sizes[axis] // 32, 0)
+    assert parse_program(format_program(piece.program)) == piece.program
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("branch", "b cannot have a range: with b = 31 this code makes other calls than with 64"),
+        ("one_size", "b cannot have a range: the code does something else with b = 17"),
+        ("fixed", "b cannot have a range: with b = 31: fixed raises RuntimeError"),
+        ("unused", "no argument of unused has the size “b”"),
+    ],
+)
+def test_what_cannot_vary_says_why(regions: dict[str, Region], function: str, said: str) -> None:
+    region = regions[function]
+    assert region.status is not None
+    assert region.dynamic is None
+    assert said in str(region.reason)
+
+
+def test_a_constant_of_the_size_is_left_to_pytorch(regions: dict[str, Region]) -> None:
+    region = regions["averaged"]
+    pieces, reasons = ranged_units(region)
+    assert not any(isinstance(piece, LaxPiece) for piece in pieces)
+    assert reasons == ("b cannot have a range: the program at 64 is another one at 31",)
+
+
+def test_the_text_of_a_program_has_the_range(regions: dict[str, Region], tmp_path: Path) -> None:
+    pieces, _ = ranged_units(regions["rows"])
+    texts = [format_program(piece.program) for piece in pieces if isinstance(piece, LaxPiece)]
+    assert any("1..32" in text or "64..2048" in text for text in texts)
