@@ -20,9 +20,7 @@ from mugraph.trace.region import LaxPiece, Piece, PlainPiece, Region
 from mugraph.trace.value_names import value_names
 
 
-def ranged_units(
-    region: Region, refused: Collection[frozenset[int]] = ()
-) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+def ranged_units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
     """The region's units, their programs with the least size of each dynamic axis. A unit whose program is another one
     at another size is left to PyTorch; the reasons, one sentence each. Units are not joined where a size varies: what
     a join saves depends on it. refused: as `units` takes it"""
