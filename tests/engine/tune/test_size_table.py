@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -120,8 +120,8 @@ class Device:
 
     asked: list[Any] = field(default_factory=list)
 
-    def measure_kernels(self, subjects: Sequence[tuple[Any, Any]], rounds: int) -> list[Summary]:
-        return [self._measured(subject, inputs, rounds) for subject, inputs in subjects]
+    def measure_kernels(self, subjects: Sequence[tuple[Any, Any]], rounds: int) -> Iterator[Summary]:
+        return (self._measured(subject, inputs, rounds) for subject, inputs in subjects)
 
     def _measured(self, subject: Any, inputs: Any, rounds: int) -> Summary:
         self.asked.append(inputs)
