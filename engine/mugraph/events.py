@@ -161,7 +161,8 @@ class RegionResult:
 
 @dataclass(frozen=True)
 class FileResult:
-    """preview: text of the kernel module, were it written now; None where nothing improved."""
+    """device: with the target that was asked for. preview: text of the kernel module, were it written now; None where
+    nothing improved."""
 
     path: str
     device: Device

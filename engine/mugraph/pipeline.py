@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mugraph.codegen.kernel import KernelSource, Rejected
@@ -123,7 +124,7 @@ def run_trace(
         preview = preview_text(results, Path(trace.path), target)
     except Rejected as error:
         errors.append(f"the kernel module cannot be written: {error}")
-    yield Done(FileResult(trace.path, device, tuple(results), tuple(errors), preview))
+    yield Done(FileResult(trace.path, replace(device, target=target), tuple(results), tuple(errors), preview))
 
 
 def _measurer(tools: Tools, stack: contextlib.ExitStack) -> Measurer:

@@ -180,15 +180,16 @@ def _summary(result: FileResult) -> str:
         counts[region.status] = counts.get(region.status, 0) + 1
     what = ", ".join(f"{n} {status}" for status, n in counts.items()) or "no region found"
     device = result.device
-    where = (
-        f"on {escape(device.name)}"
-        if device.kind == "gpu"
-        else f"no GPU here: times are estimates for {escape(model_name(device.target.name))}"
-    )
+    if device.kind == "gpu" and device.capability == device.target.capability:
+        where = f"on {escape(device.name)}"
+    else:
+        lacking = "no such GPU here" if device.kind == "gpu" else "no GPU here"
+        where = f"{lacking}: times are estimates for {escape(model_name(device.target.name))}"
     applied = f"\nWrite it with: mugraph optimize {escape(result.path)} --apply" if counts.get("improved") else ""
     return f"{escape(result.path)}: {what} ({where}){applied}"
 
 
 def model_name(target: str) -> str:
     """The device a model stands for, in words: without a GPU estimates are for an H100."""
-    return "an H100" if target == "cpu" else target
+    named = "h100" if target == "cpu" else target
+    return f"an {named.upper()}" if named in ("a100", "h100", "h200") else named

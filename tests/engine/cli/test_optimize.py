@@ -82,6 +82,12 @@ def test_document(model: Path, capfd: pytest.CaptureFixture[str]):
     compile(region["kernel_source"], "kernel.py", "exec")
 
 
+def test_another_target_is_named(model: Path, capfd: pytest.CaptureFixture[str]):
+    assert optimized(model, capfd, "--no-measure", "--target", "h200")["device"]["target"] == "h200"
+    assert run(["optimize", str(model), "--no-measure", "--target", "h200"]) == 0
+    assert "times are estimates for an H200" in " ".join(capfd.readouterr().out.split())
+
+
 def test_verify_takes_what_optimize_found(model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     found = tmp_path / "found.json"
     document = optimized(model, capfd)
