@@ -41,6 +41,7 @@ def plot(cells: Sequence[Cell], cap: float) -> str:
     parts.append(_line(_LEFT, bottom, right, bottom, "axis"))
     parts.append(_line(_LEFT, y(cap), right, y(cap), "cap"))
     parts.append(_text(right, y(cap) - 6, f"cap {cap:g} s", "end"))
+    parts.append(_text(right, 18, "hollow: stopped, by the cap or by memory", "end"))
     for row, variant in enumerate(Variant):
         colour = _COLOURS[variant]
         parts.append(f'<circle cx="{_LEFT}" cy="{14 + 18 * row}" r="4" fill="{colour}"/>')
