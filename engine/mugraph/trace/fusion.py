@@ -42,10 +42,15 @@ def fits(program: TensorProgram) -> bool:
     return True
 
 
+def bytes_of(info: TensorInfo) -> int:
+    """Bytes of memory that a value takes."""
+    return prod(info.shape) * _WIDTHS.get(info.dtype, 4)
+
+
 def kernel_us(values: Sequence[TensorInfo], program: TensorProgram | None = None) -> float:
     """Microseconds of one kernel that moves these values and computes the program's products; its traffic or its
     arithmetic, whichever takes longer."""
-    moved = sum(prod(info.shape) * _WIDTHS.get(info.dtype, 4) for info in values)
+    moved = sum(bytes_of(info) for info in values)
     products = [op for op in program.ops if op.kind is Kind.DOT] if program is not None else []
     flops = sum(2 * prod(program.sizes[axis] for axis in (*op.axes, *op.over)) for op in products) if program else 0
     return LAUNCH_US + max(moved / BANDWIDTH, flops / _FLOPS)

@@ -19,8 +19,10 @@ from mugraph.ops.registry import entry_for
 from mugraph.trace.fusion import fits, joins_well, kernel_us
 from mugraph.trace.lower import Lowered, NotLowerable, lower
 from mugraph.trace.part_views import read_by
-from mugraph.trace.pieces import identifier_of, is_contiguous, pieces
+from mugraph.trace.pieces import pieces
 from mugraph.trace.region import Call, LaxPiece, Piece, PlainPiece, Region
+from mugraph.trace.region_graph import is_contiguous
+from mugraph.trace.search_unit import identifier_of
 from mugraph.trace.shared_axes import with_shared_axes
 from mugraph.trace.value_names import value_names
 

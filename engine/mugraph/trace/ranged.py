@@ -15,8 +15,9 @@ from mugraph.ir.ranges import DynamicSize, with_size
 from mugraph.ir.tensors import Tensor
 from mugraph.trace.joining import units
 from mugraph.trace.lower import NotLowerable, lower
-from mugraph.trace.pieces import identifier_of, pieces
+from mugraph.trace.pieces import pieces
 from mugraph.trace.region import LaxPiece, Piece, PlainPiece, Region
+from mugraph.trace.search_unit import identifier_of
 from mugraph.trace.value_names import value_names
 
 

@@ -15,9 +15,10 @@ import torch.nn.functional as F
 sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
 from harness import evaluate, randn, record
 from mugraph.ir.ops import Kind
-from mugraph.trace.pieces import pieces, prepared
+from mugraph.trace.pieces import pieces
 from mugraph.trace.region import LaxPiece, Piece, PlainPiece, Region
 from mugraph.trace.replay import replay
+from mugraph.trace.search_unit import prepared
 
 
 def meta(*shape: int, dtype: torch.dtype = torch.float16) -> torch.Tensor:
