@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from mugraph.codegen.arguments import argument_lines
 from mugraph.codegen.kernel import KernelSource, Launch, Rejected
 from mugraph.codegen.names import Scope
 from mugraph.codegen.tile.axes import Plan
@@ -108,8 +109,8 @@ def launch_lines(kernel: KernelSource, called: Mapping[str, str], sizes: Mapping
         return [
             f"{kernel.function}[{_grid(last, sizes)}](",
             f"    {tensors}{own},",
-            *_filled(fixed),
-            *_filled(ends),
+            *(f"    {line}" for line in argument_lines(fixed)),
+            *(f"    {line}" for line in argument_lines(ends)),
             ")",
         ]
     first = next(axis for axis in kernel.sizes if axis in kernel.least)
@@ -120,7 +121,14 @@ def launch_lines(kernel: KernelSource, called: Mapping[str, str], sizes: Mapping
         word = "if" if number == 0 else "elif"
         lines.append(f"{word} {sizes[first]} <= {launch.largest}:" if launch is not last else "else:")
         lines += [f"    grid = {_grid(launch, sizes)}", f"    schedule = dict({', '.join(rest)})"]
-    return [*lines, f"{kernel.function}[grid](", f"    {tensors}{own},", *_filled(fixed), "    **schedule,", ")"]
+    return [
+        *lines,
+        f"{kernel.function}[grid](",
+        f"    {tensors}{own},",
+        *(f"    {line}" for line in argument_lines(fixed)),
+        "    **schedule,",
+        ")",
+    ]
 
 
 def _is_shared(key: str, launches: Sequence[Launch]) -> bool:
@@ -129,15 +137,3 @@ def _is_shared(key: str, launches: Sequence[Launch]) -> bool:
 
 def _grid(launch: Launch, sizes: Mapping[str, str]) -> str:
     return f"({', '.join(term.format_map(sizes) for term in launch.terms)})"
-
-
-def _filled(arguments: Sequence[str], width: int = 100) -> list[str]:
-    """Arguments, as many a line as fit."""
-    lines: list[str] = []
-    current = ""
-    for argument in arguments:
-        if current and len(current) + len(argument) + 10 > width:
-            lines.append(f"    {current}")
-            current = ""
-        current += f"{' ' if current else ''}{argument},"
-    return [*lines, f"    {current}"] if current else lines

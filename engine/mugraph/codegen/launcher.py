@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from mugraph.codegen.arguments import argument_lines
 from mugraph.codegen.dynamic import launch_lines, shape_text, size_lines
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.names import RESERVED, Scope
 from mugraph.ir.tensors import Tensor
 
 TORCH_TYPE = {"f16": "torch.float16", "bf16": "torch.bfloat16", "f32": "torch.float32"}
-_WIDTH = 100
 
 
 def borders(
@@ -63,20 +63,8 @@ def launcher_text(name: str, kernels: Sequence[KernelSource], kept: Collection[s
         named = [f"{key}={value!r}" for key, value in kernel.constexprs.items()]
         lines.append(f"    {kernel.function}[{kernel.grid}](")
         lines.append(f"        {', '.join(called[tensor.name] for tensor in (*kernel.inputs, *kernel.outputs))},")
-        lines += _filled(named)
+        lines += [f"        {line}" for line in argument_lines(named)]
         lines.append(f"        num_warps={kernel.num_warps}, num_stages={kernel.num_stages},")
         lines.append("    )")
     lines.append(f"    return {', '.join(called[tensor.name] for tensor in outputs)}")
     return "\n".join(lines)
-
-
-def _filled(arguments: list[str]) -> list[str]:
-    """Arguments, as many a line as fit."""
-    lines: list[str] = []
-    current = ""
-    for argument in arguments:
-        if current and len(current) + len(argument) + 10 > _WIDTH:
-            lines.append(f"        {current}")
-            current = ""
-        current += f"{' ' if current else ''}{argument},"
-    return [*lines, f"        {current}"] if current else lines

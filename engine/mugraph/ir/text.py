@@ -25,7 +25,8 @@ derived from the axis names, shown for the reader and checked when parsed.
 An axis of a tensor program whose size is known at run time only is `b=1..64`.
 """
 
-from mugraph.ir.text_parser import TextError, parse_block, parse_mugraph, parse_program
+from mugraph.ir.text_lines import TextError
+from mugraph.ir.text_parser import parse_block, parse_mugraph, parse_program
 from mugraph.ir.text_printer import format_block, format_mugraph, format_op, format_program, format_tensor
 
 __all__ = [
