@@ -17,18 +17,23 @@ from mugraph.codegen.tile.axes import Dim, Plan, Role
 from mugraph.codegen.tile.constants import Constants
 from mugraph.codegen.tile.index import Indices, subscript
 from mugraph.codegen.tile.masks import hides
+from mugraph.codegen.tile.memory import finish_loads, store
 from mugraph.codegen.tile.nodes import Node, TileKind
-from mugraph.codegen.tile.operators import Operators, larger
+from mugraph.codegen.tile.operators import operator
 from mugraph.codegen.tile.pads import VALID, elementwise, summed
+from mugraph.codegen.tile.pointwise import larger, result_pads
+from mugraph.codegen.tile.products import dot, dot_pads
+from mugraph.codegen.tile.reductions import reduction
 from mugraph.codegen.tile.softmax import SafeSoftmax
 from mugraph.codegen.tile.text import Block, Expr, Item, Line, Prec, Ref, Region, Value, uses
+from mugraph.codegen.tile.values import Values
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.ops import LARGEST
 
 _LOOP_ORDER = {TileKind.ROWMAX: 0, TileKind.ACCUM: 1, TileKind.STORE: 2}
 
 
-class Emitter(Operators):
+class Emitter(Values):
     """Emits a whole graph into `root`."""
 
     def __init__(
@@ -55,7 +60,7 @@ class Emitter(Operators):
         for node in self.nodes.values():
             if node.kind is TileKind.STORE:
                 self._store(node, root)
-        self.finish_loads(root)
+        finish_loads(self, root)
         return root
 
     def need(self, name: str, region: Region) -> Value:
@@ -67,7 +72,7 @@ class Emitter(Operators):
             elif node.kind is TileKind.EXP2:
                 home.memo[name] = self._exponential(node, home)
             else:
-                home.memo[name] = self.operator(node, home)
+                home.memo[name] = operator(self, node, home)
         return home.memo[name]
 
     def _home(self, node: Node, region: Region) -> Region:
@@ -152,8 +157,8 @@ class Emitter(Operators):
         target = Ref(alpha, Prec.ATOM, subscript(alpha.dims, dims)) if alpha else None
         products = () if neutral else self._products(source, node.loop)
         if products:
-            every = [self.dot_pads(product, body) for product in products]
-            texts = [self.dot(product, body, name) for product in products]
+            every = [dot_pads(self, product, body) for product in products]
+            texts = [dot(self, product, body, name) for product in products]
             if target:
                 body.items.append(Line(name, uses(Expr((target,)), body), "*="))
             body.items += [Line(name, uses(text, body)) for text in texts]
@@ -241,7 +246,7 @@ class Emitter(Operators):
         """max(logits) * scale over the row's part in the tile."""
         logits = self._logits(node, region)
         over = [dim for dim in logits.dims if node.over.intersection(dim.axes)]
-        text = self.reduction("tl.max", logits, over)
+        text = reduction("tl.max", logits, over)
         if node.value == 1.0:
             return text
         return Expr((*text.parts, f" * {self._scale(node)}"), Prec.MUL)
@@ -279,7 +284,7 @@ class Emitter(Operators):
         below = Ref(row_max, Prec.MUL, subscript(row_max.dims, dims))
         scale = "" if shift.value == 1.0 else f" * {self._scale(shift)}"
         parts = ("tl.exp2(", Ref(logits, Prec.MUL), f"{scale} - ", below, ")")
-        return self.define(self.value_name(node), dims, self.pads(node, [logits]), region, Expr(parts))
+        return self.define(self.value_name(node), dims, result_pads(self, node, [logits]), region, Expr(parts))
 
     def _finite_max(self, shift: Node, region: Region) -> Value:
         """What exponentials are relative to. All of a part of a row may be masked where the whole row is not: that
@@ -331,7 +336,7 @@ class Emitter(Operators):
             self._loop(node, loop, region)
             return
         self._stored.add(node.name)
-        region.items.append(self.store(node, region))
+        region.items.append(store(self, node, region))
 
 
 def _accumulator(node: Node, source: Node) -> str:

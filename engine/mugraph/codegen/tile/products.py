@@ -1,0 +1,73 @@
+"""The text of matrix products: the order, types and padded lanes of what `tl.dot` takes."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from mugraph.codegen.tile.axes import Dim
+from mugraph.codegen.tile.dims import product_dims
+from mugraph.codegen.tile.nodes import Node, TileKind
+from mugraph.codegen.tile.pads import VALID, Pad, Unknown, summed
+from mugraph.codegen.tile.text import Expr, Ref, Region, Value
+from mugraph.codegen.tile.values import Values
+
+
+def dot(out: Values, node: Node, region: Region, accumulator: str = "") -> Expr:
+    """`tl.dot`, its left operand the one whose side comes first in the kernel's order."""
+    product = product_dims(node, out.nodes, out.plan, out.order)
+    at = {dim: position for position, dim in enumerate(out.order)}
+    operands = _dot_operands(out, node, region, product.inner)
+    if at[product.left] > at[product.right]:
+        operands.reverse()
+    texts: list[str | Ref] = []
+    for position, value in enumerate(operands):
+        natural = (value.dims[1] if position == 0 else value.dims[0]) == product.inner
+        texts += [Ref(value)] if natural else ["tl.trans(", Ref(value), ")"]
+        texts.append(", ")
+    texts[-1] = f", {accumulator}" if accumulator else ""
+    if operands[0].dtype == "f32":
+        # float16 and bfloat16 both fit tf32 without loss; float32 programs keep their precision.
+        exact = "f32" in _storage(out, node)
+        texts.append(f', input_precision="{"ieee" if exact else "tf32"}"')
+    return Expr(("tl.dot(", *texts, ")"))
+
+
+def dot_pads(out: Values, node: Node, region: Region) -> dict[Dim, Pad]:
+    """What the padded lanes of a product hold; its operands are what `dot` takes."""
+    product = product_dims(node, out.nodes, out.plan, out.order)
+    values = _dot_operands(out, node, region, product.inner)
+    return {dim: summed(pad, VALID) for value in values for dim, pad in value.pads.items() if dim != product.inner}
+
+
+def _dot_operands(out: Values, node: Node, region: Region, inner: Dim) -> list[Value]:
+    """The operands in their storage type, exactly 0 beyond the end of the summed dimension."""
+    values = [out.need(name, region) for name in node.inputs]
+    pads = [value.pads.get(inner) for value in values]
+    if inner in values[0].pads or inner in values[1].pads:
+        if pads[0] == 0.0:
+            keep = (True, _harmless(pads[1]))
+        elif pads[1] == 0.0:
+            keep = (_harmless(pads[0]), True)
+        else:
+            keep = (_harmless(pads[0]) and not _harmless(pads[1]), False)
+        values = [v if ok else out.forced(v, inner, 0.0) for v, ok in zip(values, keep, strict=True)]
+    storage = _storage(out, node)
+    dtype = next(iter(storage)) if len(storage) == 1 else "f32"
+    return [out.cast(value, dtype) for value in values]
+
+
+def _storage(out: Values, node: Node) -> frozenset[str]:
+    """Types the operands have in memory. A computed operand counts as its inputs' 16-bit type, as in PyTorch; as
+    float32 where the program multiplies in float32."""
+    types: set[str] = set()
+    for name in node.inputs:
+        below = out.facts.storage[name]
+        if out.nodes[name].kind is not TileKind.LOAD:
+            below = frozenset({"f32"}) if node.f32 else below - {"f32"} or below
+        types |= below
+    return frozenset(types)
+
+
+def _harmless(pad: Pad | None) -> bool:
+    """0 times it is 0."""
+    return pad is None or (pad is not Unknown.ANY if isinstance(pad, Unknown) else isfinite(pad))

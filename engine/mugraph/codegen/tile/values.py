@@ -1,0 +1,105 @@
+"""The values of a kernel while it is written: their names, dimensions and types, and what their padded lanes hold."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from math import prod
+
+from mugraph.codegen.kernel import Rejected
+from mugraph.codegen.tile.analyses import Analyses
+from mugraph.codegen.tile.axes import MAX_TILE, Dim, Plan
+from mugraph.codegen.tile.constants import Constants
+from mugraph.codegen.tile.index import Indices
+from mugraph.codegen.tile.masks import MaskText
+from mugraph.codegen.tile.nodes import Node, Nodes
+from mugraph.codegen.tile.pads import Pad
+from mugraph.codegen.tile.text import Assign, Expr, Prec, Ref, Region, Value, uses
+from mugraph.ir.block import BlockGraph
+
+TRITON_TYPE = {"f16": "tl.float16", "bf16": "tl.bfloat16", "f32": "tl.float32"}
+
+
+class Values(ABC):
+    """What operators are written with; the loops around them are the emitter's."""
+
+    def __init__(
+        self, block: BlockGraph, plan: Plan, nodes: Nodes, facts: Analyses, order: Sequence[Dim],
+        indices: Indices, constants: Constants,
+    ) -> None:  # fmt: skip
+        self.block = block
+        self.plan = plan
+        self.nodes = nodes
+        self.facts = facts
+        self.order = tuple(order)
+        self.indices = indices
+        self.constants = constants
+        self.masks = MaskText(plan, indices)
+        self.loads: list[tuple[Value, Node]] = []  # to be written last: memory.py
+        self._names: dict[str, str] = {}
+
+    @abstractmethod
+    def need(self, name: str, region: Region) -> Value:
+        """The value of node `name`, usable in `region`."""
+
+    @abstractmethod
+    def whole_max(self, node: Node, region: Region) -> Value:
+        """A row maximum that no loop closes."""
+
+    def fresh(self, name: str) -> str:
+        return self.indices.names.scope.unique(name)
+
+    def dims(self, node: Node) -> tuple[Dim, ...]:
+        """Dimensions of a node's tile in the kernel's order. Raises Rejected where Triton allows no tile so large."""
+        dims = tuple(dim for dim in self.order if node.axes.intersection(dim.axes))
+        elements = prod(dim.extent(self.plan) for dim in dims)
+        if elements > MAX_TILE:
+            raise Rejected(f"the tile of {node.name} has {elements} elements; Triton allows {MAX_TILE}.")
+        return dims
+
+    def define(
+        self, name: str, dims: tuple[Dim, ...], pads: dict[Dim, Pad], region: Region, expr: Expr, *, named: bool = False
+    ) -> Value:
+        """A float32 value of `region`, computed where its text stands now."""
+        value = Value(name, dims, "f32", pads, region, uses(expr, region), named)
+        region.items.append(Assign(value))
+        return value
+
+    def f32(self, value: Value) -> Value:
+        return self.cast(value, "f32")
+
+    def cast(self, value: Value, dtype: str) -> Value:
+        """`value` in another type, converted once, in its own region."""
+        if value.dtype in (dtype, ""):
+            return value
+        if dtype not in value.variants:
+            expr = uses(Expr((Ref(value, Prec.ATOM), f".to({TRITON_TYPE[dtype]})")), value.region)
+            converted = Value(self.fresh(f"{value.name}_{dtype}"), value.dims, dtype, value.pads, value.region, expr)
+            value.region.items.append(Assign(converted))
+            value.variants[dtype] = converted
+        return value.variants[dtype]
+
+    def forced(self, value: Value, dim: Dim, neutral: float) -> Value:
+        """`value` with `neutral` in the lanes beyond the end of `dim`."""
+        if dim not in value.dims or value.pads.get(dim, neutral) == neutral:
+            return value
+        key = f"{dim.name}:{neutral}"
+        if key not in value.variants:
+            mask = self.indices.mask[dim] + self.indices.broadcast(dim, value.dims)
+            text = "0.0" if neutral == 0.0 else 'float("-inf")'
+            expr = uses(Expr((f"tl.where({mask}, ", Ref(value), f", {text})")), value.region)
+            pads = {**value.pads, dim: neutral}
+            kept = Value(self.fresh(f"{value.name}_masked"), value.dims, value.dtype, pads, value.region, expr)
+            value.region.items.append(Assign(kept))
+            value.variants[key] = kept
+        return value.variants[key]
+
+    def value_name(self, node: Node) -> str:
+        """One name per node, in whichever regions it is computed."""
+        if node.name not in self._names:
+            self._names[node.name] = self.fresh(node.name)
+        return self._names[node.name]
+
+    def shape(self, dims: Sequence[Dim]) -> str:
+        extents = [" * ".join(self.indices.names.block[axis] for axis in dim.axes) for dim in dims]
+        return f"({', '.join(extents)},)" if len(extents) == 1 else f"({', '.join(extents)})"
