@@ -322,7 +322,7 @@ class Builder:
 
     def _logistic(self, b: Node) -> Node | None:
         """The sigmoid that is 1 / b, where b is 1 + exp(-x): no softmax, and written so that nothing overflows."""
-        if b.kind is Kind.ADD and b.keep is None:
+        if b.kind is Kind.ADD and b.keep is None and not b.cases:
             for one, power in (b.inputs, b.inputs[::-1]):
                 if one.kind is Kind.CONST and one.value == 1.0 and power.kind is Kind.EXP:
                     return self.unary("sigmoid", self.mul(self.const(-1.0), power.inputs[0]))
@@ -338,7 +338,7 @@ class Builder:
             return self.mul(self.exp(a.inputs[0]), a.keep)
         if a.kind is Kind.CONST and a.value < 700.0:
             return self.const(exp(a.value))
-        if a.kind is Kind.ADD:
+        if a.kind is Kind.ADD and not a.cases:
             for one, other in (a.inputs, a.inputs[::-1]):
                 log = other.inputs[-1] if other.kind is Kind.MUL else other
                 if log.fn == LOG and _is_scaled(other, -1.0, log):

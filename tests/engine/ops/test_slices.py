@@ -48,6 +48,26 @@ def test_rotated_attention(turn: Callable[[torch.Tensor], torch.Tensor]) -> None
     assert sorted(program.sizes.values()) == [2, 3, 4, 5, 7]
 
 
+def test_attention_over_keys_kept_before_and_new_ones() -> None:
+    """The scores are a concatenation, whose exponentials are asked for piece by piece."""
+
+    def attend(
+        q: torch.Tensor, kept: torch.Tensor, new: torch.Tensor, past: torch.Tensor, v: torch.Tensor
+    ) -> torch.Tensor:
+        scores = q @ torch.cat([kept, new], dim=1).transpose(-1, -2)
+        return torch.softmax(scores, -1) @ torch.cat([past, v], dim=1)
+
+    inputs = {"q": Q, "kept": randn(2, 6, 8), "new": randn(2, 3, 8, seed=1)}
+    check(attend, {**inputs, "past": randn(2, 6, 4, seed=2), "v": randn(2, 3, 4, seed=3)})
+
+
+def test_a_number_over_a_concatenation() -> None:
+    def over(x: torch.Tensor, y: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return (1.0 / (1.0 + torch.cat([x, y], dim=-1).square())) @ w
+
+    check(over, {"x": randn(5, 6), "y": randn(5, 6, seed=1), "w": randn(12, 4)})
+
+
 def test_pairs_that_are_taken_apart_first() -> None:
     check(lambda q, k, c, s: pairs(q, c, s) @ pairs(k, c, s).mT, {"q": Q, "k": K, "c": COS[:, 4:], "s": SIN[:, 4:]})
 
