@@ -14,11 +14,11 @@ from typing import cast
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
-from torch.overrides import TorchFunctionMode
 
 from mugraph.trace.devices import elsewhere
 from mugraph.trace.region import Triangle
 from mugraph.trace.targets import functional_form, impurity, last_part, target_of
+from mugraph.trace.torch_mode import TorchMode
 from mugraph.trace.triangles import MOST_ELEMENTS, triangle_of
 from mugraph.trace.values import version
 from mugraph.trace.words import words
@@ -42,7 +42,7 @@ class _Recipe:
     index: int
 
 
-class Constants(TorchFunctionMode):
+class Constants(TorchMode):
     """Watches what is made while it is entered. Knows nothing of what was made before, but for tensors with numbers:
     `real` says whether the run itself has numbers everywhere, in which case those are no sign of a constant."""
 
@@ -79,21 +79,14 @@ class Constants(TorchFunctionMode):
             self._kept.append(tensor)
         return self._triangles[key]
 
-    def __torch_function__(
-        self,
-        func: Callable[..., object],
-        types: Sequence[type],
-        args: tuple[object, ...] = (),
-        kwargs: Mapping[str, object] | None = None,
-    ) -> object:
-        kwargs = kwargs or {}
-        said = self._without_numbers(last_part(target_of(func)), args)
+    def called(self, function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
+        said = self._without_numbers(last_part(target_of(function)), args)
         given = list(_tensors((said, kwargs)))
         known = all(self._is_known(tensor) for tensor in given)
         old = [self._recipes.get(id(tensor)) for tensor in given] if known else []
-        out = func(*args, **kwargs)
+        out = function(*args, **kwargs)
         if known and len(self._recipes) < _MOST:
-            self._note(func, said, kwargs, given, old, out)
+            self._note(function, said, kwargs, given, old, out)
         return out
 
     def _without_numbers(self, name: str, args: tuple[object, ...]) -> tuple[object, ...]:

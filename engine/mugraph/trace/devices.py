@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 from mugraph.trace.targets import last_part, target_of
+from mugraph.trace.torch_mode import TorchMode
 from mugraph.trace.words import words
 
 HERE = torch.device("cpu")
@@ -62,22 +62,15 @@ def elsewhere(device: object, name: str, args: tuple[object, ...], kwargs: Mappi
     return args, kwargs
 
 
-class OneDevice(TorchFunctionMode):
+class OneDevice(TorchMode):
     """Within it, every tensor is on the CPU."""
 
-    def __torch_function__(
-        self,
-        func: Callable[..., object],
-        types: Sequence[type],
-        args: tuple[object, ...] = (),
-        kwargs: Mapping[str, object] | None = None,
-    ) -> object:
-        kwargs = kwargs or {}
-        target = target_of(func)
+    def called(self, function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
+        target = target_of(function)
         name = last_part(target)
         if name == "cuda" and args and isinstance(args[0], torch.Tensor):
             return args[0]
         if makes_tensors(target):
             kwargs = {**kwargs, "device": HERE}
         args, kwargs = elsewhere(HERE, name, args, kwargs)
-        return func(*args, **kwargs)
+        return function(*args, **kwargs)

@@ -26,12 +26,12 @@ from mugraph.trace.dynamic import with_ranges
 from mugraph.trace.entries import Entry, find_definitions
 from mugraph.trace.loader import Workspace, WorkspaceFinder
 from mugraph.trace.partition import Partition
-from mugraph.trace.recorder import Recorder, TraceTooLong
+from mugraph.trace.recorder import Recorder
 from mugraph.trace.region import Region, Status, Trace
 from mugraph.trace.report import needs_shapes, selected
 from mugraph.trace.source import Source, read_source, text_digest
 from mugraph.trace.tape import Happening, Record, Tape
-from mugraph.trace.values import Values
+from mugraph.trace.tape_writer import TraceTooLong
 
 
 def package_of(path: Path) -> tuple[Path, str, str | None]:
@@ -132,7 +132,7 @@ class Session:
         return sum(values.tensor(number).numel() for number in values.infos)
 
     def run_in(self, entry: Entry, mode: FakeTensorMode | None) -> None:
-        self.recorder.tape, self.recorder.values = Tape(), Values(keep_copies=self.request.check)
+        self.recorder.begin(keep_copies=self.request.check)
         torch.random.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
         constants = self.constants = Constants(real=mode is None)
         builder = Builder(self.namespace, mode, constants)
