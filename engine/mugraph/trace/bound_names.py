@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import torch
 
-if TYPE_CHECKING:
-    from mugraph.trace.assemble import Scope, Unit
-    from mugraph.trace.tape import Activation
+from mugraph.trace.scope import Scope
+from mugraph.trace.tape import Activation
+from mugraph.trace.unit import Unit
 
 _Bound = tuple[str, int]
 _NO_NAMES = frozenset({"forward", "__call__", "apply", "checkpoint"})

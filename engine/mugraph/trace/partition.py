@@ -11,13 +11,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from mugraph.trace.assemble import Assembled, Offence, Scope, Unit, assemble
+from mugraph.trace.assemble import Assembled, assemble
 from mugraph.trace.guards import as_expressions, merge
 from mugraph.trace.instrument import number_of
 from mugraph.trace.region import Range, Region
+from mugraph.trace.scope import Scope
 from mugraph.trace.statements import SCOPES, Execution, Item, execution_of, in_own_scope, leaves_block, tensors_of
 from mugraph.trace.tape import Activation, Event, Happening, Made, Record
 from mugraph.trace.targets import matters
+from mugraph.trace.unit import Offence, Unit
 
 MAX_CALLS = 192  # above it a unit is taken apart: a whole model is no unit of search, a decoder layer is
 # Evaluated many times or by others, or (in an f-string, on Python 3.11) without a place in the source

@@ -14,7 +14,6 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from mugraph.ir.ranges import SizeRange
-from mugraph.trace.assemble import Scope
 from mugraph.trace.autocast import remember_what_is_wanted
 from mugraph.trace.build import Builder, CannotBuild
 from mugraph.trace.callables import Judge
@@ -29,6 +28,7 @@ from mugraph.trace.partition import Partition
 from mugraph.trace.recorder import Recorder
 from mugraph.trace.region import Region, Status, Trace
 from mugraph.trace.report import needs_shapes, selected
+from mugraph.trace.scope import Scope
 from mugraph.trace.source import Source, read_source, text_digest
 from mugraph.trace.tape import Happening, Record, Tape
 from mugraph.trace.tape_writer import TraceTooLong
