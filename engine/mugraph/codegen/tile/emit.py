@@ -8,7 +8,7 @@ fit in registers again in a second pass over their loop (lowering rules; MCFuser
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf
 
 from mugraph.codegen.kernel import Rejected
@@ -16,14 +16,13 @@ from mugraph.codegen.tile.analyses import Analyses
 from mugraph.codegen.tile.axes import Dim, Plan, Role
 from mugraph.codegen.tile.constants import Constants
 from mugraph.codegen.tile.index import Indices, subscript
-from mugraph.codegen.tile.masks import hides
 from mugraph.codegen.tile.memory import finish_loads, store
 from mugraph.codegen.tile.nodes import Node, TileKind
 from mugraph.codegen.tile.operators import operator
 from mugraph.codegen.tile.pads import VALID, elementwise, summed
-from mugraph.codegen.tile.pointwise import larger, result_pads
+from mugraph.codegen.tile.pointwise import larger
 from mugraph.codegen.tile.products import dot, dot_pads
-from mugraph.codegen.tile.reductions import reduction
+from mugraph.codegen.tile.row_maxima import RowMaxima
 from mugraph.codegen.tile.softmax import SafeSoftmax
 from mugraph.codegen.tile.text import Block, Expr, Item, Line, Prec, Ref, Region, Value, uses
 from mugraph.codegen.tile.values import Values
@@ -45,8 +44,7 @@ class Emitter(Values):
         self._loops = [axis for axis in block.loop_axes if axis in plan]
         self._stored: set[str] = set()
         self._open: set[str] = set()
-        self._rescales: dict[tuple[int, str, float], Value] = {}
-        self._old_max: dict[tuple[int, str], str] = {}
+        self._maxima = RowMaxima(self, softmax)
         self._into: dict[str, str] = {}  # accumulator of an inner loop -> the outer one's name, which it adds to
         self._called: dict[str, str] = {}  # accumulator of an open loop -> its name
 
@@ -70,7 +68,9 @@ class Emitter(Values):
             if node.loop:
                 self._loop(node, node.loop, home)
             elif node.kind is TileKind.EXP2:
-                home.memo[name] = self._exponential(node, home)
+                home.memo[name] = self._maxima.exponential(node, home)
+            elif node.kind is TileKind.ROWMAX:
+                home.memo[name] = self._maxima.whole(node, home)
             else:
                 home.memo[name] = operator(self, node, home)
         return home.memo[name]
@@ -108,7 +108,7 @@ class Emitter(Values):
         done: dict[str, Value] = {}
         for node in members:
             if node.kind is TileKind.ROWMAX:
-                done[node.name] = self._running_max(node, home, body, before, after)
+                done[node.name] = self._maxima.running(node, home, body, before, after)
             elif node.kind is TileKind.ACCUM:
                 done[node.name] = self._accumulate(node, home, body, before)
             else:
@@ -148,12 +148,12 @@ class Emitter(Values):
         neutral = -inf if node.fn == LARGEST else 0.0
         name = self._called.pop(node.name)
         if self._into.pop(node.name, "") != name:
-            before.append(Line(name, Expr((self._filled(dims, 'float("-inf")' if neutral else "0.0"),))))
+            before.append(Line(name, Expr((self.filled(dims, 'float("-inf")' if neutral else "0.0"),))))
         if self._goes_on(node, source):
             pads = self.need(source.name, body).pads
             kept = {dim: pad for dim, pad in pads.items() if node.loop not in dim.axes}
             return Value(name, dims, "f32", kept, home, Expr((name,)), named=True)
-        alpha = self._rescale(node, body)
+        alpha = self._maxima.rescale(node, body)
         target = Ref(alpha, Prec.ATOM, subscript(alpha.dims, dims)) if alpha else None
         products = () if neutral else self._products(source, node.loop)
         if products:
@@ -216,110 +216,6 @@ class Emitter(Values):
         relative = any(self._softmax.degrees.get(node.inputs[0], {}).values())
         same = self.dims(node) == self.dims(source) and node.fn == source.fn
         return source.kind is TileKind.ACCUM and self.facts.users[source.name] == 1 and same and not relative
-
-    def _filled(self, dims: Sequence[Dim], value: str) -> str:
-        if not dims:
-            return value
-        shape = self.shape(dims)
-        return f"tl.zeros({shape}, dtype=tl.float32)" if value == "0.0" else f"tl.full({shape}, {value}, tl.float32)"
-
-    # Softmax
-
-    def _running_max(self, node: Node, home: Region, body: Region, before: list[Item], after: list[Item]) -> Value:
-        """Keep `name` as the maximum so far; `after` the iteration it takes the new one."""
-        dims = self.dims(node)
-        name, new_name = self.fresh("row_max"), self.fresh("new_max")
-        before.append(Line(name, Expr((self._filled(dims, 'float("-inf")'),))))
-        tile = self._scaled_max(node, body)
-        new = self.define(new_name, dims, {}, body, Expr((f"tl.maximum({name}, ", *tile.parts, ")")), named=True)
-        after.append(Line(name, uses(Expr((new_name,)), body)))
-        new.uses += 1
-        if self._may_be_empty(node):
-            # A row without a finite logit yet: subtracting its -inf would give NaN.
-            parts = ("tl.where(", Ref(new), ' == float("-inf"), 0.0, ', Ref(new), ")")
-            new = self.define(self.fresh("shift"), dims, {}, body, Expr(parts), named=True)
-        body.running[node.name] = new
-        self._old_max[id(body), node.name] = name
-        return Value(name, dims, "f32", {}, home, Expr((name,)), named=True)
-
-    def _scaled_max(self, node: Node, region: Region) -> Expr:
-        """max(logits) * scale over the row's part in the tile."""
-        logits = self._logits(node, region)
-        over = [dim for dim in logits.dims if node.over.intersection(dim.axes)]
-        text = reduction("tl.max", logits, over)
-        if node.value == 1.0:
-            return text
-        return Expr((*text.parts, f" * {self._scale(node)}"), Prec.MUL)
-
-    def _logits(self, shift: Node, region: Region) -> Value:
-        """The logits, -inf in the lanes beyond the end of the row."""
-        value = self.f32(self.need(shift.inputs[0], region))
-        for dim in value.dims:
-            if shift.over.intersection(dim.axes):
-                value = self.forced(value, dim, -inf)
-        return value
-
-    def _scale(self, node: Node) -> str:
-        return self.constants.base_two(self._softmax.scales[node.name], node.value)
-
-    def _may_be_empty(self, node: Node) -> bool:
-        """Whether a whole row of a tile may be -inf: not for plain products, but where something is added (a mask
-        that is an input), or where a constant mask may leave nothing of it."""
-        below = {node.inputs[0], *self.facts.below[node.inputs[0]]}
-        masks = [self.nodes[n.inputs[1]] for name in below if hides(n := self.nodes[name])]
-        if not all(self.masks.sees_first(mask) for mask in masks):
-            return True
-        kinds = {self.nodes[name].kind for name in below}
-        return TileKind.ADD in kinds or TileKind.SUB in kinds or TileKind.DOT not in kinds
-
-    def whole_max(self, node: Node, region: Region) -> Value:
-        return self.define(self.fresh("row_max"), self.dims(node), {}, region, self._scaled_max(node, region))
-
-    def _exponential(self, node: Node, region: Region) -> Value:
-        shift = self.nodes[node.inputs[1]]
-        current = next((r.running[shift.name] for r in region.chain if shift.name in r.running), None)
-        row_max = current or self._finite_max(shift, region)
-        logits = self._logits(shift, region)
-        dims = logits.dims
-        below = Ref(row_max, Prec.MUL, subscript(row_max.dims, dims))
-        scale = "" if shift.value == 1.0 else f" * {self._scale(shift)}"
-        parts = ("tl.exp2(", Ref(logits, Prec.MUL), f"{scale} - ", below, ")")
-        return self.define(self.value_name(node), dims, result_pads(self, node, [logits]), region, Expr(parts))
-
-    def _finite_max(self, shift: Node, region: Region) -> Value:
-        """What exponentials are relative to. All of a part of a row may be masked where the whole row is not: that
-        part's maximum of -inf is stored, for its sums to count for nothing, but not subtracted."""
-        row_max = self.need(shift.name, region)
-        stored = any(n.kind is TileKind.STORE and n.inputs == (shift.name,) for n in self.nodes.values())
-        if not stored or not self._may_be_empty(shift):
-            return row_max
-        parts = ("tl.where(", Ref(row_max), ' == float("-inf"), 0.0, ', Ref(row_max), ")")
-        return self.define(self.fresh("shift"), row_max.dims, {}, region, Expr(parts), named=True)
-
-    def _rescale(self, node: Node, body: Region) -> Value | None:
-        """What an accumulator is multiplied by when the running maxima it is relative to grow: alpha ** degree."""
-        degrees: Mapping[str, float] = self._softmax.degrees.get(node.inputs[0], {})
-        factors = [self._alpha(name, degrees[name], body) for name in body.running if degrees.get(name)]
-        if not factors:
-            return None
-        product = factors[0]
-        for factor in factors[1:]:
-            dims = tuple(d for d in self.order if d in product.dims or d in factor.dims)
-            left = Ref(product, Prec.MUL, subscript(product.dims, dims))
-            right = Ref(factor, Prec.ATOM, subscript(factor.dims, dims))
-            product = self.define(self.fresh("alpha"), dims, {}, body, Expr((left, " * ", right), Prec.MUL))
-        return product
-
-    def _alpha(self, shift: str, degree: float, body: Region) -> Value:
-        key = (id(body), shift, degree)
-        if key not in self._rescales:
-            new = body.running[shift]
-            old = self._old_max[id(body), shift]
-            power = "" if degree == 1.0 else f" * {degree}"
-            left, right = ("(", ")") if power else ("", "")
-            parts = (f"tl.exp2({left}{old} - ", Ref(new, Prec.MUL), f"{right}{power})")
-            self._rescales[key] = self.define(self.fresh("alpha"), new.dims, {}, body, Expr(parts), named=True)
-        return self._rescales[key]
 
     # Stores
 

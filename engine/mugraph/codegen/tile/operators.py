@@ -29,8 +29,6 @@ def operator(out: Values, node: Node, region: Region) -> Value:
             expr = Expr((f"tl.where({out.masks.condition(node, dims)}, 1.0, 0.0)",))
             pads: dict[Dim, Pad] = {dim: Unknown.FINITE for dim in dims if dim.padded(out.plan)}
             return out.define(out.value_name(node), dims, pads, region, expr)
-        case TileKind.ROWMAX:
-            return out.whole_max(node, region)
         case TileKind.DOT:
             pads = dot_pads(out, node, region)
             return out.define(out.value_name(node), out.dims(node), pads, region, dot(out, node, region))

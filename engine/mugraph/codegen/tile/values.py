@@ -42,10 +42,6 @@ class Values(ABC):
     def need(self, name: str, region: Region) -> Value:
         """The value of node `name`, usable in `region`."""
 
-    @abstractmethod
-    def whole_max(self, node: Node, region: Region) -> Value:
-        """A row maximum that no loop closes."""
-
     def fresh(self, name: str) -> str:
         return self.indices.names.scope.unique(name)
 
@@ -103,3 +99,10 @@ class Values(ABC):
     def shape(self, dims: Sequence[Dim]) -> str:
         extents = [" * ".join(self.indices.names.block[axis] for axis in dim.axes) for dim in dims]
         return f"({', '.join(extents)},)" if len(extents) == 1 else f"({', '.join(extents)})"
+
+    def filled(self, dims: Sequence[Dim], value: str) -> str:
+        """A tile of float32 `value`, a number of Triton's text; the value itself where there are no dimensions."""
+        if not dims:
+            return value
+        shape = self.shape(dims)
+        return f"tl.zeros({shape}, dtype=tl.float32)" if value == "0.0" else f"tl.full({shape}, {value}, tl.float32)"
