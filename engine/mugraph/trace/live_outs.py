@@ -9,11 +9,7 @@ import torch
 from mugraph.trace.instrument import number_of
 from mugraph.trace.region import Named
 from mugraph.trace.scope import Scope
-from mugraph.trace.statements import (
-    read_after,
-    stored_names,
-    tensors_of,
-)
+from mugraph.trace.statements import read_after, stored_names, tensors_of
 from mugraph.trace.unit import Offence, Unit
 
 

@@ -9,9 +9,7 @@ import torch
 from mugraph.trace.bound_names import called_by
 from mugraph.trace.record_values import refs
 from mugraph.trace.scope import Scope
-from mugraph.trace.statements import (
-    loaded_names,
-)
+from mugraph.trace.statements import loaded_names
 from mugraph.trace.tape import Record
 from mugraph.trace.unit import Offence, Unit, step_to
 

@@ -12,9 +12,7 @@ import torch
 from mugraph.trace.constants import Constants
 from mugraph.trace.instrument import Function, number_of
 from mugraph.trace.region import Range, TensorInfo
-from mugraph.trace.statements import (
-    Item,
-)
+from mugraph.trace.statements import Item
 from mugraph.trace.tape import Activation, Event, File, Loaded, Made, Tape
 from mugraph.trace.unit import Unit
 from mugraph.trace.values import Values

@@ -5,10 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from mugraph.trace.statements import (
-    exposed_names,
-    loaded_names,
-)
+from mugraph.trace.statements import exposed_names, loaded_names
 from mugraph.trace.tape import Activation, Record
 
 

@@ -10,11 +10,7 @@ import torch
 from mugraph.trace.instrument import number_of
 from mugraph.trace.paths import Paths
 from mugraph.trace.scope import Scope
-from mugraph.trace.statements import (
-    in_own_scope,
-    loaded_names,
-    stored_names,
-)
+from mugraph.trace.statements import in_own_scope, loaded_names, stored_names
 from mugraph.trace.tape import Event, Loaded
 from mugraph.trace.unit import Unit
 
