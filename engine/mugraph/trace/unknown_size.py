@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import sympy
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo.source import ConstantSource
@@ -62,7 +63,7 @@ def decided_at(entry: Entry, other: Entry, namespace: dict[str, object], size: S
     guards = cast("Sequence[Any]", shapes.guards)
     for at in _sizes(size):
         values = {symbol: factor * at for symbol, factor in factors.items()}
-        if at > 1 and any(guard.expr.xreplace(values) == False for guard in guards):  # noqa: E712 - sympy's own false
+        if at > 1 and any(guard.expr.xreplace(values) is sympy.false for guard in guards):
             return f"the code does something else with {size.name} = {at} than with {size.largest}"
     return None
 
