@@ -9,6 +9,7 @@ from mugraph.ir.block import BlockGraph, Schedule
 
 import tests.engine.codegen.graphs as g
 import tests.engine.codegen.graphs_maxima as gm
+import tests.engine.codegen.graphs_sums as gs
 
 Case = tuple[BlockGraph, Schedule]
 
@@ -134,11 +135,16 @@ def _cases() -> dict[str, Case]:
         "holes": (gm.holes(8, 100), _grid(("m", 4), h=32)),
         "holes_whole": (gm.holes(8, 100), _grid(("m", 1), h=128)),
         "value_range": (gm.value_range(6, 50), _grid(("m", 2))),
+        "halved_attention": (gs.halved_attention(2, 32, 96, 16, 32), rows),
+        "halved_attention_tail": (gs.halved_attention(2, 20, 70, 12, 24), rows),
+        "halved_attention_f32": (gs.halved_attention(1, 20, 40, 16, 16, dtype="f32"), rows),
+        "halved_attention_bf16": (gs.halved_attention(1, 20, 40, 16, 16, dtype="bf16"), rows),
+        "three_products": (gs.three_products(20, 24, 40, 50), _grid(("n", 32), ("m", 16))),
     }
     for name in (
         "rms_norm_linear", "rms_norm_linear_2_rows", "rms_norm_linear_tail", "gated_mlp_tail", "lora_rank_8_tail",
         "lora_side_by_side_tail",
-        "attention_tail", "attention_normed", "causal", "causal_last_keys",
+        "attention_tail", "attention_normed", "causal", "causal_last_keys", "halved_attention_tail", "three_products",
         "gemm_chain_tails", "batched", "grouped_attention_rows_tiled", "packed_rows_and_depth",
     ):  # fmt: skip
         block, schedule = cases[name]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import replace
 
 import pytest
 from mugraph.codegen.aot import compile_for
@@ -40,9 +42,22 @@ def test_kernel_compiles(name: str, target: str) -> None:
     assert compiled.spilled in (None, 0)
 
 
-def test_a_kernel_that_triton_refuses_is_rejected() -> None:
-    from dataclasses import replace
+def test_a_sum_of_products_compiles_to_one_accumulator() -> None:
+    """Concat-matmul outside of a loop over its sum: Triton adds the second product to the first one's accumulator."""
+    source = lower(*CASES["halved_attention"])
+    chained = source.jit.replace("tl.dot(q1, k1) + tl.dot(q2, k2)", "tl.dot(q2, k2, acc=tl.dot(q1, k1))")
+    assert chained != source.jit
+    written = replace(source, jit=chained)
+    assert _instructions(compile_for(source, 90).ptx) == _instructions(compile_for(written, 90).ptx)
 
+
+def _instructions(ptx: str) -> list[str]:
+    """Without what says which lines and columns of the source they come from."""
+    code, _, _ = ptx.partition(".section")
+    return [line for line in re.sub(r"//.*", "", code).splitlines() if not line.strip().startswith((".loc", ".file"))]
+
+
+def test_a_kernel_that_triton_refuses_is_rejected() -> None:
     source = lower(*CASES["tile_sum"])
     broken = replace(source, jit=source.jit.replace("tl.sigmoid(x)", "tl.no_such_function(x)"))
     with pytest.raises(Rejected, match="does not compile tile_sum for sm_90"):
