@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
@@ -11,6 +11,7 @@ import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 
 from mugraph.trace.constants import Constants
+from mugraph.trace.conversions import conversions_in_place
 from mugraph.trace.entries import Entry
 from mugraph.trace.shapes import Expression, Spec, TensorSpec
 from mugraph.trace.values import DTYPE_NAMES
@@ -42,8 +43,14 @@ class Builder:
     mode: FakeTensorMode | None
     constants: Constants
 
-    def within(self) -> AbstractContextManager[object]:
-        return self.mode if self.mode is not None else nullcontext()
+    @contextmanager
+    def within(self) -> Generator[None]:
+        """Where the user's code runs on the kind of tensors that the builder makes."""
+        if self.mode is None:
+            yield
+            return
+        with self.mode, conversions_in_place():
+            yield
 
     def ready(self, entry: Entry) -> Ready:
         """Builds what an entry needs. Raises CannotBuild, or whatever the user's code raises."""
@@ -166,8 +173,15 @@ def _replace_tensors(module: torch.nn.Module, change: Callable[[torch.Tensor], t
 
 
 def cast_module(module: torch.nn.Module, dtype: torch.dtype) -> None:
-    """What `module.to(dtype)` does: floating-point parameters and buffers in another dtype."""
-    _replace_tensors(module, lambda tensor: tensor.detach().to(dtype) if tensor.is_floating_point() else tensor)
+    """What `module.to(dtype)` does: floating-point parameters and buffers in another dtype. A narrower one than
+    PyTorch's default was chosen by the constructor, for a reason of its own: it stays."""
+    usual = torch.get_default_dtype().itemsize
+
+    def changed(tensor: torch.Tensor) -> torch.Tensor:
+        chosen = not tensor.is_floating_point() or tensor.dtype.itemsize < usual
+        return tensor if chosen else tensor.detach().to(dtype)
+
+    _replace_tensors(module, changed)
 
 
 def forget_numbers(module: torch.nn.Module, mode: FakeTensorMode, constants: Constants) -> None:
