@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mugraph.ir.ops import LEAVES, Kind, Op
+from mugraph.ir.lax import why_not_lax
+from mugraph.ir.ops import LEAVES, Op
 from mugraph.ir.tensors import Tensor
 
 
@@ -46,13 +47,5 @@ class TensorProgram:
 
     @property
     def is_lax(self) -> bool:
-        """In the Lax fragment of Mirage §5: no maximum, no unary function but silu, at most one exp on any path."""
-        exps: dict[str, int] = {}
-        for op in self.ops:
-            if op.kind in (Kind.MAX, Kind.AMAX) or (op.kind is Kind.UNARY and op.fn != "silu"):
-                return False
-            below = max((exps[i] for i in op.inputs), default=0)
-            exps[op.name] = below + (op.kind is Kind.EXP)
-            if exps[op.name] > 1:
-                return False
-        return True
+        """In the Lax fragment of Mirage §5 (lax.py)."""
+        return why_not_lax(self.ops) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log
 
@@ -50,16 +50,19 @@ def theorem_2(degree: int, terms: int) -> float:
 
 
 def earned_bound(
-    program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]], rng: np.random.Generator
+    program: TensorProgram,
+    kernels: Sequence[tuple[BlockGraph, Schedule]],
+    rng: np.random.Generator,
+    by_form: Collection[str] = frozenset(),
 ) -> Bound:
     """The bound for testing these block graphs, one after the other, against this program at the sizes they have.
 
     Opaque functions (silu) count as random functions: a new variable for each argument, and a further chance of error
-    where two different arguments collide. Raises Unbounded.
+    where two different arguments collide; those in `by_form` count as what they are made of. Raises Unbounded.
     """
     terms, degree, atoms, atom_degree, exponent_degree = 1, 1, 0, 0, 0
     for _ in range(_COUNTINGS):
-        forms = FormArithmetic(rng)
+        forms = FormArithmetic(rng, by_form)
         inputs = _variables(program, forms, rng)
         reference = evaluate_program(program, inputs, forms)
         candidate = execute_kernels(kernels, inputs, forms)

@@ -7,7 +7,7 @@ seed: position 0 of every array runs over the seeds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import ceil
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.ops.through_exp import SIGMOID, form
 from mugraph.verify import modular, order
 from mugraph.verify.arithmetic import Index, Rearrange, assemble_arrays
 from mugraph.verify.mixing import mix
@@ -24,7 +25,7 @@ from mugraph.verify.modular import Residues
 P = 2_147_481_143
 Q = 1_073_740_571
 _Q_BITS = 30
-_EXACT = 1024  # integers of at most this magnitude stand for themselves
+_EXACT = 1024  # odd parts of constants up to this stand for themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +41,21 @@ class FieldArithmetic:
 
     repetitions: independent seeds
     with_q:      give constants (and oracles) a Z_q component; without exp nothing reads it
+    by_form:     functions that are computed by their forms (ops/through_exp.py); of all others nothing is known
     valid:       [repetitions] False for the seeds that met a zero denominator: their results mean nothing
     second_exp:  an exp was taken of a value that already passed one: outside the Lax fragment
     """
 
-    def __init__(self, rng: np.random.Generator, repetitions: int, with_q: bool = True) -> None:
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        repetitions: int,
+        with_q: bool = True,
+        by_form: Collection[str] = frozenset(),
+    ) -> None:
         self.repetitions = repetitions
         self.with_q = with_q
+        self.by_form = by_form
         self.valid: NDArray[np.bool_] = np.ones(repetitions, np.bool_)
         self.second_exp = False
         # The squares are the q-th roots of unity, because p - 1 = 2q.
@@ -64,19 +73,19 @@ class FieldArithmetic:
         return FieldValue(rng.integers(0, P, whole, dtype=np.int64), q)
 
     def constant(self, value: float, rank: int) -> FieldValue:
-        """A small integer is itself. Any other value is a random square of its own in each seed (the same value the
-        same element, and the negative of -value), so an identity is shown for every constant; a square, so that
-        sqrt(c)^2 = c holds."""
+        """By its odd part m, where |value| = m 2^k: a small m is itself, so that whole numbers, halves and quarters are
+        what they are. Any other is a random square of its own in each seed, so an identity is shown for every such
+        constant; a square, so that sqrt(m)^2 = m holds. Twice a constant is twice its element."""
         shape = (self.repetitions,) + (1,) * rank
-        if float(value).is_integer() and abs(value) <= _EXACT:
-            p, q = (np.full(shape, int(value) % prime, np.int64) for prime in (P, Q))
+        odd, power = _odd_part(abs(value))
+        if odd <= _EXACT:
+            p, q = (np.full(shape, odd, np.int64) for _ in (P, Q))
         else:
-            bits = np.array([abs(value)], np.float64).view(np.uint64)
-            seeds = np.broadcast_to(bits, (self.repetitions,)).reshape(shape)
+            seeds = np.broadcast_to(np.array([odd], np.uint64), (self.repetitions,)).reshape(shape)
             p, q = self._oracle("constant", seeds)
             p, q = p * p % P, q * q % Q
-            if value < 0:
-                p, q = -p % P, -q % Q
+        sign = -1 if value < 0 else 1
+        p, q = (x * (sign * pow(2, power, prime) % prime) % prime for x, prime in ((p, P), (q, Q)))
         return FieldValue(p, q if self.with_q else None)
 
     def indicator(self, where: NDArray[np.bool_]) -> FieldValue:
@@ -109,7 +118,10 @@ class FieldArithmetic:
         return FieldValue(self._omega_to(exponent), None)
 
     def unary(self, fn: str, a: FieldValue) -> FieldValue:
-        """A random function of the value: equal arguments agree, and nothing else is known of it."""
+        """A random function of the value: equal arguments agree, and nothing else is known of it. Or its form, for a
+        sigmoid where the value has not passed an exp."""
+        if fn in self.by_form and (fn != SIGMOID or a.q is not None):
+            return form(fn, a, self, lambda value: self.constant(value, a.p.ndim - 1))
         argument = a.p.astype(np.uint64)
         if a.q is not None:
             argument = argument | (a.q.astype(np.uint64) << np.uint64(31))
@@ -179,6 +191,13 @@ class FieldArithmetic:
         mixed = mix(mix(argument ^ keys) ^ tag[0])
         p = (mix(mixed) % np.uint64(P)).astype(np.int64)
         return p, (mix(mixed ^ tag[1]) % np.uint64(Q)).astype(np.int64)
+
+
+def _odd_part(value: float) -> tuple[int, int]:
+    """(m, k) with value = m 2^k, m odd (0 of 0); value >= 0."""
+    numerator, denominator = value.as_integer_ratio()
+    zeros = (numerator & -numerator).bit_length() - 1 if numerator else 0
+    return numerator >> zeros, zeros - (denominator.bit_length() - 1)
 
 
 def _power_tables(omega: Residues, window: int) -> Residues:

@@ -8,7 +8,7 @@ inputs; bound.py accounts for the chance that two different ones agree.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.ops.through_exp import form
 from mugraph.verify.arithmetic import Index, Rearrange, assemble_arrays
 from mugraph.verify.field import Q
 
@@ -54,10 +55,12 @@ Elements = NDArray[Any]  # of Form
 
 class FormArithmetic:
     """argument_degree: the largest degree of a numerator or denominator of an exponent.
-    atoms: arguments of opaque functions, (function, value); atom_degree: the largest degree of one, as one fraction."""
+    atoms: arguments of opaque functions, (function, value); atom_degree: the largest degree of one, as one fraction.
+    by_form: functions counted by their forms (ops/through_exp.py)."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
+    def __init__(self, rng: np.random.Generator, by_form: Collection[str] = frozenset()) -> None:
         self._key = rng.bytes(16)
+        self._by_form = by_form
         self._numbers = count()
         self._factors: dict[int, Factor] = {}
         self._kept: list[Form] = []  # divided-by forms stay alive, so that their ids stay theirs
@@ -80,10 +83,10 @@ class FormArithmetic:
         return np.full((1,) * (rank + 1), Form(frozenset({0}), 1, (), residue % Q), object)
 
     def indicator(self, where: NDArray[np.bool_]) -> Elements:
-        def form(one: bool) -> Form:
+        def element(one: bool) -> Form:
             return self._one if one else Form(frozenset(), 0, (), 0)
 
-        return _each(form, 1)(where)
+        return _each(element, 1)(where)
 
     def add(self, a: Elements, b: Elements) -> Elements:
         return _each(self._add, 2)(a, b)
@@ -101,8 +104,11 @@ class FormArithmetic:
         return _each(self._exp, 1)(a)
 
     def unary(self, fn: str, a: Elements) -> Elements:
-        def opaque(form: Form) -> Form:
-            return self._opaque(fn, form)
+        if fn in self._by_form:
+            return form(fn, a, self, lambda value: self.constant(value, a.ndim - 1))
+
+        def opaque(element: Form) -> Form:
+            return self._opaque(fn, element)
 
         return _each(opaque, 1)(a)
 
@@ -128,11 +134,11 @@ class FormArithmetic:
         return a.shape
 
     def rearrange(self, a: Elements, how: Rearrange) -> Elements:
-        def form(element: Form | int) -> Form:
+        def filled(element: Form | int) -> Form:
             # Padding writes the number 0 into arrays of objects.
             return element if isinstance(element, Form) else Form(frozenset(), 0, (), 0)
 
-        return _each(form, 1)(how(a))
+        return _each(filled, 1)(how(a))
 
     def assemble(self, shape: tuple[int, ...], pieces: Sequence[tuple[Index, Elements]]) -> Elements:
         return assemble_arrays(shape, pieces, np.dtype(object))

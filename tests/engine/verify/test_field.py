@@ -115,6 +115,10 @@ def test_constants_keep_their_identities() -> None:
     assert (tenth.p == again.p).all()
     assert len(set(tenth.p.reshape(-1).tolist())) == 3
     assert (field.add(tenth, field.constant(-0.1, 1)).p == 0).all()
+    two = field.constant(2.0, 1)
+    assert (field.mul(two, field.constant(-0.5, 1)).p == P - 1).all()
+    assert (field.mul(two, tenth).p == field.constant(0.2, 1).p).all()
+    assert (field.constant(0.0, 1).p == 0).all()
     root = field.sqrt(tenth)
     assert (field.mul(root, root).p == tenth.p).all()
 

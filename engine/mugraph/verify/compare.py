@@ -1,0 +1,87 @@
+"""One random test of a computation against a program, over finite fields (Mirage §5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.ops.through_exp import SIGMOID
+from mugraph.verify.evaluate import evaluate_program
+from mugraph.verify.execute import execute_kernels
+from mugraph.verify.field import FieldArithmetic, FieldValue
+from mugraph.verify.inputs import draw_inputs
+
+_DRAWS = 8
+
+Functions = frozenset[str]
+"""Of ops/through_exp.py: those that a test computes by their forms."""
+Candidate = Callable[[Mapping[str, FieldValue], FieldArithmetic], Mapping[str, FieldValue]]
+"""Input tensors -> (at least) output tensors."""
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """Why the graph is not the program."""
+
+    reason: str
+
+
+def compare(
+    program: TensorProgram,
+    kernels: Sequence[tuple[BlockGraph, Schedule]],
+    rng: np.random.Generator,
+    repetitions: int,
+    by_form: Functions = frozenset(),
+) -> Rejected | None:
+    """Test with this many random seeds. by_form: functions to be computed by their forms. Raises Malformed."""
+    with_q = SIGMOID in by_form or any(
+        op.kind is Kind.EXP for ops in (program.ops, *(block.ops for block, _ in kernels)) for op in ops
+    )
+
+    def candidate(inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> Mapping[str, FieldValue]:
+        return execute_kernels(kernels, inputs, field)
+
+    return compare_with(program, candidate, with_q, rng, repetitions, by_form)
+
+
+def compare_with(
+    program: TensorProgram,
+    candidate: Candidate,
+    with_q: bool,
+    rng: np.random.Generator,
+    repetitions: int,
+    by_form: Functions = frozenset(),
+) -> Rejected | None:
+    """Test any computation of output tensors from input tensors; seeds that divide by zero are replaced by others.
+    Raises Malformed."""
+    left = repetitions
+    for _ in range(_DRAWS):
+        field = FieldArithmetic(rng, left, with_q, by_form)
+        inputs = draw_inputs(program, field, rng)
+        reference = evaluate_program(program, inputs, field)
+        # A zero denominator rejects the seed, whichever side met it: the number of draws bounds how often.
+        rejected = _differences(reference, candidate(inputs, field), field)
+        if rejected is not None:
+            return rejected
+        left -= int(field.valid.sum())
+        if left <= 0:
+            return None
+    return Rejected("it divides by zero at random inputs, again and again")
+
+
+def _differences(
+    reference: Mapping[str, FieldValue], candidate: Mapping[str, FieldValue], field: FieldArithmetic
+) -> Rejected | None:
+    for name, value in reference.items():
+        if name not in candidate:
+            return Rejected(f"{name} is never written")
+        wrong = field.differs(value, candidate[name]) & field.valid
+        if wrong.any():
+            count = f"{int(wrong.sum())} of {int(field.valid.sum())}"
+            return Rejected(f"{name} differs from the program's in {count} random tests")
+    return None

@@ -1,0 +1,199 @@
+"""sigmoid, tanh, silu and GELU by tanh are what they are made of: the same function, however it is written.
+
+What the fields do not see: constants are random elements but for small whole numbers, and for powers of two before
+any: 0.2 * 5 is not 1. Past another exponential nothing is known of a sigmoid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.verify.verdict import Verdict
+from mugraph.verify.verifier import verify_schedule, verify_topology
+
+from tests.engine.verify.graphs import Builder, tensor
+
+SIZES = {"row": 8, "column": 16}
+X, Y, Z = (tensor(name, "row column", SIZES) for name in "xyz")
+Write = Callable[["Writer"], str]
+
+
+class Writer(Builder):
+    """Expressions of x and y, operator by operator."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.x, self.y = self.load("x", X), self.load("y", Y)
+
+    def do(self, kind: Kind, *operands: str | float, fn: str = "") -> str:
+        named = [o if isinstance(o, str) else self.const(f"c{len(self.ops)}_{i}", o) for i, o in enumerate(operands)]
+        return self.ew(f"v{len(self.ops)}", kind, *named, fn=fn)
+
+    def add(self, a: str | float, b: str | float) -> str:
+        return self.do(Kind.ADD, a, b)
+
+    def mul(self, a: str | float, b: str | float) -> str:
+        return self.do(Kind.MUL, a, b)
+
+    def div(self, a: str | float, b: str | float) -> str:
+        return self.do(Kind.DIV, a, b)
+
+    def exp(self, a: str) -> str:
+        return self.do(Kind.EXP, a)
+
+    def fn(self, name: str, a: str) -> str:
+        return self.do(Kind.UNARY, a, fn=name)
+
+    def sigmoid(self, a: str) -> str:
+        return self.fn("sigmoid", a)
+
+    def softmax(self, a: str) -> str:
+        power = self.exp(a)
+        return self.div(power, self.reduce(f"s{len(self.ops)}", Kind.SUM, power, over="column"))
+
+
+def cubic(w: Writer, slope: float = 1.5957691216057308, cube: float = 0.044715) -> str:
+    """The argument of GELU's sigmoid."""
+    return w.mul(slope, w.add(w.x, w.mul(w.mul(cube, w.x), w.mul(w.x, w.x))))
+
+
+def logistic(w: Writer, a: str, sign: float = -1.0, one: float = 1.0) -> str:
+    return w.div(1.0, w.add(one, w.exp(w.mul(sign, a))))
+
+
+def hyperbolic(w: Writer, sign: float = -1.0) -> str:
+    """(exp(2x) - 1) / (exp(2x) + 1)"""
+    power = w.exp(w.mul(2.0, w.x))
+    return w.div(w.add(power, sign), w.add(power, 1.0))
+
+
+def verdict(one: Write, other: Write) -> Verdict:
+    """Is the graph of `other` the program of `one`?"""
+    p, b = Writer(), Writer()
+    value = one(p)
+    program = TensorProgram("one", SIZES, (X, Y), tuple(p.ops), {value: Z})
+    b.store(other(b), Z)
+    return verify_topology(program, BlockGraph("other", SIZES, (X, Y, Z), tuple(b.ops), ()))
+
+
+EQUAL: dict[str, tuple[Write, Write]] = {
+    "sigmoid through exp": (lambda w: w.sigmoid(w.x), lambda w: logistic(w, w.x)),
+    "of a difference": (
+        lambda w: w.sigmoid(w.add(w.x, w.mul(-1.0, w.y))),
+        lambda w: w.div(w.exp(w.x), w.add(w.exp(w.x), w.exp(w.y))),
+    ),
+    "of the negative": (lambda w: w.add(1.0, w.mul(-1.0, w.sigmoid(w.x))), lambda w: w.sigmoid(w.mul(-1.0, w.x))),
+    "tanh by sigmoid": (lambda w: w.fn("tanh", w.x), lambda w: w.add(w.mul(2.0, w.sigmoid(w.mul(2.0, w.x))), -1.0)),
+    "tanh through exp": (lambda w: w.fn("tanh", w.x), hyperbolic),
+    "tanh is odd": (lambda w: w.fn("tanh", w.mul(-1.0, w.x)), lambda w: w.mul(-1.0, w.fn("tanh", w.x))),
+    "silu by sigmoid": (lambda w: w.fn("silu", w.x), lambda w: w.mul(w.x, w.sigmoid(w.x))),
+    "silu through exp": (
+        lambda w: w.fn("silu", w.x),
+        lambda w: w.div(w.x, w.add(1.0, w.exp(w.mul(-1.0, w.x)))),
+    ),
+    "GELU by sigmoid": (lambda w: w.fn("gelu_tanh", w.x), lambda w: w.mul(w.x, w.sigmoid(cubic(w)))),
+    "GELU by tanh": (
+        lambda w: w.fn("gelu_tanh", w.x),
+        lambda w: w.mul(w.mul(0.5, w.x), w.add(1.0, w.fn("tanh", cubic(w, slope=0.7978845608028654)))),
+    ),
+    "GELU through exp": (lambda w: w.fn("gelu_tanh", w.x), lambda w: w.mul(w.x, logistic(w, cubic(w)))),
+}
+TANH_OF_A_SUM: tuple[Write, Write] = (
+    lambda w: w.fn("tanh", w.add(w.x, w.y)),
+    lambda w: w.div(
+        w.add(w.fn("tanh", w.x), w.fn("tanh", w.y)), w.add(1.0, w.mul(w.fn("tanh", w.x), w.fn("tanh", w.y)))
+    ),
+)
+BEYOND: dict[str, tuple[Write, Write]] = {
+    "in another function": (lambda w: w.fn("relu", w.sigmoid(w.x)), lambda w: w.fn("relu", logistic(w, w.x))),
+    "softmax of tanh": (
+        lambda w: w.softmax(w.fn("tanh", w.x)),
+        lambda w: w.softmax(w.add(w.mul(2.0, w.sigmoid(w.mul(2.0, w.x))), -1.0)),
+    ),
+    "tanh of a softmax": (
+        lambda w: w.fn("tanh", w.softmax(w.x)),
+        lambda w: w.add(w.mul(2.0, w.sigmoid(w.mul(2.0, w.softmax(w.x)))), -1.0),
+    ),
+}
+"""Outside of the Lax fragment."""
+UNEQUAL: dict[str, tuple[Write, Write]] = {
+    "another sign": (lambda w: w.sigmoid(w.x), lambda w: logistic(w, w.x, sign=1.0)),
+    "another one": (lambda w: w.sigmoid(w.x), lambda w: logistic(w, w.x, one=-1.0)),
+    "a sum for a difference": (
+        lambda w: w.sigmoid(w.add(w.x, w.y)),
+        lambda w: w.div(w.exp(w.x), w.add(w.exp(w.x), w.exp(w.y))),
+    ),
+    "tanh with 1.7": (lambda w: w.fn("tanh", w.x), lambda w: w.add(w.mul(2.0, w.sigmoid(w.mul(1.7, w.x))), -1.0)),
+    "tanh + 2": (lambda w: w.fn("tanh", w.x), lambda w: w.add(w.mul(2.0, w.sigmoid(w.mul(2.0, w.x))), 1.0)),
+    "tanh's quotient": (lambda w: w.fn("tanh", w.x), lambda w: hyperbolic(w, sign=1.0)),
+    "GELU's slope": (lambda w: w.fn("gelu_tanh", w.x), lambda w: w.mul(w.x, w.sigmoid(cubic(w, slope=1.702)))),
+    "GELU's cube": (lambda w: w.fn("gelu_tanh", w.x), lambda w: w.mul(w.x, logistic(w, cubic(w, cube=0.044)))),
+    "GELU's half": (
+        lambda w: w.fn("gelu_tanh", w.x),
+        lambda w: w.mul(w.mul(0.25, w.x), w.add(1.0, w.fn("tanh", cubic(w, slope=0.7978845608028654)))),
+    ),
+    "GELU with erf": (lambda w: w.fn("gelu", w.x), lambda w: w.mul(w.x, w.sigmoid(cubic(w)))),
+    "of a softmax": (lambda w: w.sigmoid(w.softmax(w.x)), lambda w: w.sigmoid(w.softmax(w.mul(2.0, w.x)))),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_a_function_is_what_it_is_made_of(name: str) -> None:
+    one, other = EQUAL[name]
+    for found in (verdict(one, other), verdict(other, one)):
+        assert found.passed, found.reason
+        assert found.lax
+        assert found.bound is not None
+        assert found.bound <= 1e-9
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_outside_of_the_fragment_too(name: str) -> None:
+    one, other = BEYOND[name]
+    for found in (verdict(one, other), verdict(other, one)):
+        assert found.passed, found.reason
+        assert not found.lax
+        assert found.bound is None
+
+
+@pytest.mark.parametrize("name", UNEQUAL)
+def test_another_function_is_rejected(name: str) -> None:
+    one, other = UNEQUAL[name]
+    for found in (verdict(one, other), verdict(other, one)):
+        assert not found.passed
+        assert "differs" in (found.reason or "")
+
+
+def test_the_sum_of_two_arguments_of_tanh() -> None:
+    """Equal, with more exponential terms than the theorem says anything about."""
+    found = verdict(*TANH_OF_A_SUM)
+    assert found.passed, found.reason
+    assert found.lax
+    assert "exponential terms" in (found.bound_note or "")
+
+
+def test_the_evidence_says_how_the_function_was_taken() -> None:
+    """Equal graphs are equal whatever the function is; the form is for those that are not."""
+    same: Write = lambda w: w.mul(w.sigmoid(w.x), w.y)  # noqa: E731
+    assert "sigmoid taken as a random function" in (verdict(same, same).bound_note or "")
+    assert "tanh by what it is made of" in (verdict(*EQUAL["tanh by sigmoid"]).bound_note or "")
+
+
+def test_a_schedule_is_tested_by_the_forms_as_well() -> None:
+    p, b = Writer(), Writer()
+    value = p.sigmoid(p.x)
+    program = TensorProgram("one", SIZES, (X, Y), tuple(p.ops), {value: Z})
+    b.store(logistic(b, b.x), Z)
+    block = BlockGraph("other", SIZES, (X, Y, Z), tuple(b.ops), ())
+    found = verify_schedule(program, block, Schedule((("row", 3), ("column", 4))))
+    assert found.passed, found.reason
+    wrong = Writer()
+    wrong.store(logistic(wrong, wrong.x, sign=1.0), Z)
+    found = verify_schedule(
+        program, BlockGraph("wrong", SIZES, (X, Y, Z), tuple(wrong.ops), ()), Schedule((("row", 3), ("column", 4)))
+    )
+    assert not found.passed
