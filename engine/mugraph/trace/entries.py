@@ -7,15 +7,25 @@ The first description that applies counts: a `# mugraph:` comment above, jaxtypi
 from __future__ import annotations
 
 import ast
-import io
-import re
-import tokenize
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from mugraph.ir.ranges import SizeRange
-from mugraph.trace.instrument import Function, own_nodes
+from mugraph.trace.definitions import (
+    called_on_self,
+    definitions,
+    is_module_class,
+    is_static,
+    is_tensor_code,
+    may_be_tensor,
+    method_of,
+    name_range,
+    parameters_of,
+    said_above,
+    whole_line_comments,
+)
+from mugraph.trace.instrument import Function
 from mugraph.trace.region import Range
 from mugraph.trace.shapes import (
     BadShapes,
@@ -23,7 +33,6 @@ from mugraph.trace.shapes import (
     Spec,
     TensorSpec,
     annotated,
-    comment_text,
     names_in_annotation,
     parse_description,
     parse_spec,
@@ -31,7 +40,6 @@ from mugraph.trace.shapes import (
 from mugraph.trace.size_ranges import largest_of
 from mugraph.trace.source import Source
 
-_HEAD = re.compile(r"(?:async\s+)?(?:def|class)\s+\w+")
 RecordedShapes = Mapping[str, Mapping[str, str]]
 """Qualified name -> argument's name -> what was seen, as in a comment: "f16[16, 4096]". A module's constructor's
 arguments are those of "Block.__init__"."""
@@ -78,121 +86,13 @@ class Definitions:
     names: frozenset[str]
 
 
-def _whole_line_comments(source: Source) -> Mapping[int, str]:
-    """By line (1-based)."""
-    comments: dict[int, str] = {}
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
-            if token.type == tokenize.COMMENT and not token.line[: token.start[1]].strip():
-                comments[token.start[0]] = token.string
-    except (tokenize.TokenError, SyntaxError):
-        pass  # the tree was parsed, so what was read up to here is what there is
-    return comments
-
-
-def _above(node: Function | ast.ClassDef, comments: Mapping[int, str]) -> list[str]:
-    """What the `# mugraph:` comments directly above a definition (and above its decorators) say."""
-    line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
-    texts: list[str] = []
-    while line in comments:
-        text = comment_text(comments[line])
-        if text is not None:
-            texts.append(text)
-        line -= 1
-    return texts[::-1]
-
-
-def _definitions(
-    body: list[ast.stmt], prefix: str, owner: ast.ClassDef | None
-) -> Iterator[tuple[str, Function | ast.ClassDef, ast.ClassDef | None]]:
-    """Functions and classes at module and class level, under `if` and `try` too, with their qualified names."""
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield prefix + node.name, node, owner
-        elif isinstance(node, ast.ClassDef):
-            yield prefix + node.name, node, owner
-            yield from _definitions(node.body, f"{prefix}{node.name}.", node)
-        else:
-            for name in ("body", "orelse", "finalbody"):
-                yield from _definitions(getattr(node, name, []), prefix, owner)
-            for handler in getattr(node, "handlers", []):
-                yield from _definitions(handler.body, prefix, owner)
-
-
-def _method(node: ast.ClassDef, name: str) -> Function | None:
-    found = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == name]
-    return found[-1] if found else None
-
-
-def _called_on_self(node: ast.AST) -> set[str]:
-    """Names of methods that a class calls on itself, in any of its methods but the one that is called."""
-    found: set[str] = set()
-    for function in ast.iter_child_nodes(node):
-        if isinstance(function, ast.FunctionDef):
-            attributes = (inner for inner in ast.walk(function) if isinstance(inner, ast.Attribute))
-            names = {a.attr for a in attributes if isinstance(a.value, ast.Name) and a.value.id == "self"}
-            found |= names - {function.name}
-    return found
-
-
-def _parameters(function: Function) -> list[ast.arg]:
-    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-
-
-def _is_static(function: Function) -> bool:
-    names = {node.id for node in function.decorator_list if isinstance(node, ast.Name)}
-    return bool(names & {"staticmethod", "classmethod", "property"})
-
-
 def _annotated_arguments(function: Function, sizes: Mapping[str, int]) -> dict[str, Spec]:
     found: dict[str, Spec] = {}
-    for parameter in _parameters(function):
+    for parameter in parameters_of(function):
         spec = annotated(parameter.annotation, sizes) if parameter.annotation is not None else None
         if spec is not None:
             found[parameter.arg] = spec
     return found
-
-
-def _is_module_class(node: ast.ClassDef) -> bool:
-    bases = {base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases}
-    return any(base.endswith("Module") for base in bases) and _method(node, "forward") is not None
-
-
-def _is_tensor_code(function: Function) -> bool:
-    """Whether a function without shapes looks like something to search: it multiplies matrices or calls torch."""
-    aliases = {"torch", "F", "functional"}
-    for node in own_nodes(function):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-            return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            base: ast.expr = node.func.value
-            while isinstance(base, ast.Attribute):
-                base = base.value
-            if isinstance(base, ast.Name) and base.id in aliases and _takes_tensors(function):
-                return True
-    return False
-
-
-def _takes_tensors(function: Function) -> bool:
-    """Constructors of inputs and scripts call torch too, but take no tensor themselves."""
-    return any(_may_be_tensor(p) for p in _parameters(function) if p.arg not in ("self", "cls"))
-
-
-def _may_be_tensor(parameter: ast.arg) -> bool:
-    return parameter.annotation is None or ast.unparse(parameter.annotation) not in (
-        "int", "float", "str", "bool", "None", "Path", "torch.device", "torch.dtype"
-    )  # fmt: skip
-
-
-def name_range(source: Source, node: Function | ast.ClassDef) -> tuple[Range, str]:
-    """From `def` or `class` to the end of the name."""
-    line = source.lines[node.lineno - 1]
-    column = node.col_offset
-    text = line.encode("utf-8")[column:].decode("utf-8", errors="ignore")
-    found = _HEAD.match(text)
-    head = found[0] if found else text.rstrip()
-    start = source.position(node.lineno, column)
-    return Range(start, source.position(node.lineno, column + len(head.encode("utf-8")))), head
 
 
 class _Finder:
@@ -200,10 +100,10 @@ class _Finder:
         self.source = source
         self.pick = pick
         self.recorded = recorded
-        self.comments = _whole_line_comments(source)
+        self.comments = whole_line_comments(source)
         self.entries: dict[str, Entry] = {}
         self.missing: dict[str, Missing] = {}
-        self.nodes = {name: (node, owner) for name, node, owner in _definitions(source.tree.body, "", None)}
+        self.nodes = {name: (node, owner) for name, node, owner in definitions(source.tree.body, "", None)}
         self.is_kernelbench = "Model" in self.nodes and "get_inputs" in self.nodes
 
     def find(self) -> Definitions:
@@ -216,17 +116,17 @@ class _Finder:
         return Definitions(tuple(self.entries.values()), tuple(missing), frozenset(self.nodes))
 
     def one(self, name: str, node: Function | ast.ClassDef, owner: ast.ClassDef | None) -> None:
-        texts = _above(node, self.comments)
+        texts = said_above(node, self.comments)
         said = parse_description(texts, self.pick) if texts else Description({}, None, {})
         if isinstance(node, ast.ClassDef):
             self.of_class(name, node, said)
         elif owner is None:
             self.of_function(name, node, said)
-        elif not _is_static(node) and node.name != "__init__":
+        elif not is_static(node) and node.name != "__init__":
             self.of_method(name, node, said)
 
     def of_class(self, name: str, node: ast.ClassDef, said: Description) -> None:
-        forward = _method(node, "forward")
+        forward = method_of(node, "forward")
         full = f"{name}.forward"
         if said.init is None and (seen := self.recorded.get(f"{name}.__init__")) is not None:
             said = replace(said, init={key: parse_spec(text) for key, text in seen.items()})
@@ -242,7 +142,7 @@ class _Finder:
             )
         elif self.is_kernelbench and name == "Model":
             self.add(Entry("kernelbench", full, name, "__call__", {}, None, self.place(node)))
-        elif _is_module_class(node) and not _above(forward, self.comments):
+        elif is_module_class(node) and not said_above(forward, self.comments):
             self.lacks(full, node, _hint(forward))
 
     def of_function(self, name: str, node: Function, said: Description) -> None:
@@ -250,7 +150,7 @@ class _Finder:
         if arguments is not None:
             size = self.range_of(name, node, said)
             self.add(Entry("function", name, None, name, arguments, None, self.place(node), size=size), node)
-        elif _is_tensor_code(node) and not (self.is_kernelbench and name.startswith("get_")):
+        elif is_tensor_code(node) and not (self.is_kernelbench and name.startswith("get_")):
             self.lacks(name, node, _hint(node))
 
     def of_method(self, name: str, node: Function, said: Description) -> None:
@@ -258,7 +158,7 @@ class _Finder:
             return  # described with its class
         class_name = name.rpartition(".")[0]
         owner_node = self.nodes[class_name][0]
-        above_class = _above(owner_node, self.comments)
+        above_class = said_above(owner_node, self.comments)
         if above_class:
             of_class = parse_description(above_class, self.pick)
             ranges = {name: size for name, size in of_class.ranges.items() if name not in said.sizes}
@@ -268,7 +168,7 @@ class _Finder:
         if said.init is None and (made := self.recorded.get(f"{class_name}.__init__")) is not None:
             said = replace(said, init={key: parse_spec(text) for key, text in made.items()})
         # What other methods of the class call is traced where they call it.
-        alone = name in self.recorded and node.name not in _called_on_self(owner_node)
+        alone = name in self.recorded and node.name not in called_on_self(owner_node)
         if said.arguments or alone:
             arguments = self.described(name, name, node, said)
             if arguments is not None and any(map(_has_tensor, arguments.values())):
@@ -280,14 +180,14 @@ class _Finder:
     def range_of(self, full: str, function: Function, said: Description) -> SizeRange | None:
         """The range of a size that the arguments have. Raises BadShapes where nothing has the size."""
         size = next(iter(said.ranges.values()), None)
-        words = [names_in_annotation(p.annotation) for p in _parameters(function) if p.annotation is not None]
+        words = [names_in_annotation(p.annotation) for p in parameters_of(function) if p.annotation is not None]
         if size is not None and size.name not in said.named.union(*words):
             raise BadShapes(f"no argument of {full} has the size “{size.name}”; use it in a shape, or take it out")
         return size
 
     def described(self, full: str, name: str, function: Function, said: Description) -> dict[str, Spec] | None:
         """The arguments by the first description that says anything about a tensor."""
-        parameters = {parameter.arg for parameter in _parameters(function)}
+        parameters = {parameter.arg for parameter in parameters_of(function)}
         unknown = [key for key in said.arguments if key not in parameters and key not in said.sizes]
         if unknown and function.args.kwarg is None:
             names = ", ".join(sorted(parameters - {"self"})) or "no arguments"
@@ -314,9 +214,9 @@ class _Finder:
 
     def lacks(self, name: str, node: Function | ast.ClassDef, reason: str) -> None:
         where, text = name_range(self.source, node)
-        forward = _method(node, "forward") if isinstance(node, ast.ClassDef) else node
+        forward = method_of(node, "forward") if isinstance(node, ast.ClassDef) else node
         full = f"{name}.forward" if isinstance(node, ast.ClassDef) and not name.endswith(".forward") else name
-        args = tuple(parameter.arg for parameter in _parameters(forward)) if forward is not None else ()
+        args = tuple(parameter.arg for parameter in parameters_of(forward)) if forward is not None else ()
         self.missing[full] = Missing(full, where, text, reason, args)
 
 
@@ -325,7 +225,7 @@ def _has_tensor(spec: Spec) -> bool:
 
 
 def _hint(function: Function) -> str:
-    tensors = [p.arg for p in _parameters(function) if p.arg not in ("self", "cls") and _may_be_tensor(p)]
+    tensors = [p.arg for p in parameters_of(function) if p.arg not in ("self", "cls") and may_be_tensor(p)]
     example = ", ".join(f"{name}=f16[...]" for name in tensors[:2]) or "x=f16[...]"
     return f"no shapes are known; describe the arguments in a comment above, like “# mugraph: {example}”"
 

@@ -28,7 +28,8 @@ from mugraph.recording.memory import recorded_shapes
 from mugraph.store import Store
 from mugraph.store.place import cache_folder
 from mugraph.store.results import FILE
-from mugraph.trace.entries import RecordedShapes, name_range
+from mugraph.trace.definitions import name_range
+from mugraph.trace.entries import RecordedShapes
 from mugraph.trace.region import Range, Trace
 from mugraph.trace.source import Source
 from mugraph.trace.tracer import trace_file

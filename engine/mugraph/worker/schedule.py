@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from mugraph import events
 from mugraph.options import Options
 from mugraph.protocol import messages as m
 from mugraph.protocol.values import Priority, Settings
@@ -34,7 +33,8 @@ from mugraph.worker.frames import (
 )
 from mugraph.worker.jobs import Ending, Job, JobQueue
 from mugraph.worker.runner_process import RunnerProcess
-from mugraph.worker.states import all_states, region_state, to_candidate
+from mugraph.worker.states import all_states
+from mugraph.worker.telling import told
 
 Outcome = Literal["done", "cancelled", "superseded", "failed"]
 STOP_S = 0.08
@@ -177,10 +177,8 @@ class Schedule:
         job, self._job = self._job, None
         self.kill_at = None
         self._runner.halt()
-        if (
-            job is not None and job.ending is not None
-        ):  # from now on nothing works for it: it need not wait for the rest
-            self._conclude(job, job.ending)
+        if job is not None and job.ending is not None:
+            self._conclude(job, job.ending)  # nothing works for it from now on: it need not wait for the rest
         self._runner.kill()
         self._is_ready = False
         self.restarts += 1
@@ -251,35 +249,9 @@ class Schedule:
         self._order(job, SearchTrace(job.run or 0, trace, options, known.taken(numbers), again))
 
     def _happened(self, job: Job, word: Happened) -> None:
-        known, numbers, event = job.known, job.numbers, word.event
-        if known is None or numbers is None:
-            return
-        if isinstance(event, events.Done):
-            job.message = "; ".join(event.result.errors)
-            return
-        if isinstance(event, events.Traced):
-            return
-        number, of, key = event.region, len(numbers), known.keys[numbers[event.region]]
-        about = (job.request.id, job.uri, job.version)
-        match event:
-            case events.Searching():
-                if job.searching != key:
-                    job.searching = key
-                    state = region_state(known, numbers[number], "searching")
-                    self._send(m.RegionChanged(*about, state, number, of))
-                what = f"searching {event.function}"
-                self._send(m.Progress(*about, key, what, number, of, event.topologies, event.seconds))
-            case events.Working():
-                self._send(m.Progress(*about, key, event.what, number, of, done=event.done, total=event.of))
-            case events.FirstHit():
-                self._send(m.FirstHit(*about, key, event.seconds, len(event.block.block_ops)))
-            case events.Better():
-                self._send(m.BetterHit(*about, key, to_candidate(event.kernel, event.candidate)))
-            case events.Another():
-                self._send(m.AnotherHit(*about, key, to_candidate(event.kernel, event.candidate)))
-            case events.RegionDone():
-                known.results[key] = event.result
-                self._send(m.RegionChanged(*about, region_state(known, numbers[number]), number, of))
+        if job.known is not None and job.numbers is not None:
+            for message in told(job, job.known, job.numbers, word.event):
+                self._send(message)
 
     # ------------------------------------------------------------------ ends
 
