@@ -9,6 +9,7 @@ from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.events import FileResult, RegionResult, SearchReport, Timing
 from mugraph.ir.json import mugraph_to_json
 from mugraph.ir.mugraph import GraphKernel
+from mugraph.size_timing import spans_of
 from mugraph.trace.region import Position, Region
 from mugraph.tune.device import Device
 from mugraph.verify.verdict import Verdict
@@ -38,7 +39,7 @@ def region_document(result: RegionResult) -> Json:
         "status": result.status,
         "reason": result.reason,
         "inputs": inputs_document(region),
-        **dynamic_document(region),
+        **_dynamic(result),
         "kernels": len(kernels),
         "block_ops": sum(len(k.block.block_ops) for k in kernels if isinstance(k, GraphKernel)),
         "mugraph": mugraph_to_json(plan.mugraph) if plan else {},
@@ -55,6 +56,15 @@ def dynamic_document(region: Region) -> Json:
         return {}
     size = region.dynamic.range
     return {"dynamic": {"name": size.name, "least": size.least, "largest": size.largest}}
+
+
+def _dynamic(result: RegionResult) -> Json:
+    """With the spans of the size, both ends included, in which a kernel is faster and would run."""
+    document = dynamic_document(result.region)
+    for of_size in document.values():
+        assert isinstance(of_size, dict)
+        of_size["faster_for"] = [list(span) for span in spans_of(result.timing.sizes)]
+    return document
 
 
 def inputs_document(region: Region) -> list[Json]:
@@ -104,7 +114,25 @@ def _timing(timing: Timing) -> Json:
         "speedup": finite(timing.speedup),
         "peers_us": dict(timing.peers_us),
         "source": timing.source,
+        **_sizes(timing),
     }
+
+
+def _sizes(timing: Timing) -> Json:
+    """Of a region with a size in a range: the size that its figures are of, and those of all sizes that were timed."""
+    if not timing.sizes:
+        return {}
+    rows = [
+        {
+            "size": row.size,
+            "baseline_us": finite(row.baseline_us),
+            "optimized_us": finite(row.optimized_us),
+            "speedup": finite(row.speedup),
+            "peers_us": dict(row.peers_us),
+        }
+        for row in timing.sizes
+    ]
+    return {"size": timing.at, "sizes": rows}
 
 
 def _search(report: SearchReport) -> Json:

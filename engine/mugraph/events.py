@@ -63,6 +63,7 @@ class Solution:
     measured_us:  of the kernel alone, on the device; None without one
     plain_us:     of the piece as plain PyTorch calls, in the same way; None where the region has nothing else, and its
                   own time will tell
+    pays_smaller: of a size in a range, where it does not pay at the largest: it does at a smaller one
     """
 
     kernel: GraphKernel | LibraryKernel
@@ -73,6 +74,7 @@ class Solution:
     measured_us: float | None = None
     plain_us: float | None = None
     then: tuple[GraphKernel | LibraryKernel, ...] = ()
+    pays_smaller: bool = False
 
     @property
     def kernels(self) -> tuple[GraphKernel | LibraryKernel, ...]:
@@ -82,6 +84,8 @@ class Solution:
     @property
     def pays(self) -> bool:
         """Worth a place in the region's plan, as far as can be told from this search unit alone."""
+        if self.pays_smaller:
+            return True
         if self.measured_us is None:
             return self.estimate_us < self.library_us
         return self.plain_us is None or self.measured_us < self.plain_us
@@ -129,11 +133,29 @@ class PieceResult:
 
 
 @dataclass(frozen=True)
+class SizeTiming:
+    """A region's times at one size of a range; the figures are what Timing's are, and come from where they do."""
+
+    size: int
+    baseline_us: float | None = None
+    optimized_us: float | None = None
+    speedup: float | None = None
+    peers_us: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def gains(self) -> bool:
+        """Faster than what was there, by more than the noise where it was measured."""
+        return (self.speedup or 0) > 1
+
+
+@dataclass(frozen=True)
 class Timing:
     """Microseconds of the region before and after. source says where they come from.
 
     baseline_us: measured: the best peer; estimated: operator by operator, by the cost model
     method:      how it was measured; with an estimate, for which device the model is
+    sizes:       of a region with a size in a range: at some of them, the smallest first
+    at:          then: which of them the figures above are of: the largest at which something is gained, if any is
     """
 
     baseline_us: float | None = None
@@ -143,6 +165,8 @@ class Timing:
     source: Literal["measured", "estimated"] = "estimated"
     device: str = ""
     method: str = ""
+    sizes: tuple[SizeTiming, ...] = ()
+    at: int | None = None
 
 
 @dataclass(frozen=True)

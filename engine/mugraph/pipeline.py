@@ -22,6 +22,7 @@ from mugraph.ir.target import Target
 from mugraph.memory.traces import recall_trace, remember_trace, trace_key
 from mugraph.options import Options
 from mugraph.region_job import RegionJob
+from mugraph.size_timing import ratios
 from mugraph.solve import Tools
 from mugraph.store import Store
 from mugraph.trace.entries import RecordedShapes
@@ -144,7 +145,8 @@ def improved(results: Sequence[RegionResult]) -> tuple[list[RegionPlan], dict[st
             sources.update(result.sources)
             if result.timing.speedup is not None:
                 place = f"{result.timing.device}, {result.timing.method}".strip(", ")
-                speeds[result.plan.name] = Speed(result.timing.speedup, result.timing.source, place)
+                at = ratios(result.region, result.timing)
+                speeds[result.plan.name] = Speed(result.timing.speedup, result.timing.source, place, at)
     return plans, sources, speeds
 
 

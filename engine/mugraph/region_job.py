@@ -6,22 +6,19 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mugraph.codegen.entry import on_tensors
-from mugraph.codegen.index_limits import INTEGERS, index_limit
 from mugraph.codegen.kernel import KernelSource, Rejected
-from mugraph.codegen.module import module_text
 from mugraph.codegen.names import Scope
 from mugraph.codegen.plan import KernelStep, RegionPlan
-from mugraph.codegen.scales import input_scales
-from mugraph.events import Event, PieceResult, RegionResult, SearchReport, Timing, Working
+from mugraph.events import Event, PieceResult, RegionResult, SearchReport, Timing
 from mugraph.kernel_graph import kernel_graph, with_own_names
 from mugraph.log import note
 from mugraph.memory.pieces import recall, remember
-from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.options import Options
 from mugraph.plan_names import kernel_name, plan_name
 from mugraph.ranking import Place
+from mugraph.region_timing import RegionTimer, with_sizes
 from mugraph.search.renaming import canonical
+from mugraph.size_timing import first_sizes, spans_of
 from mugraph.solve import Tools, solve
 from mugraph.store import Store
 from mugraph.store.keys import region_key
@@ -30,11 +27,7 @@ from mugraph.trace.pieces import is_divisible
 from mugraph.trace.ranged import ranged_units
 from mugraph.trace.region import LaxPiece, Piece, PlainPiece, Region
 from mugraph.tune.device import Device
-from mugraph.tune.messages import InputSpec, Subject
-from mugraph.tune.tuner import Measurement, against_peers
-
-DRAWN = frozenset({"f16", "bf16", "f32", "bool", *INTEGERS})
-"""Types of inputs that measuring can make up."""
+from mugraph.unit_at_size import piece_at
 
 CUTS = 4
 """Ways to cut a region that are tried, where units have no kernel."""
@@ -53,6 +46,11 @@ class RegionJob:
     store: Store | None
     cancelled: Callable[[], bool]
     path: Path
+
+    @property
+    def _timer(self) -> RegionTimer:
+        budget_s = self.options.budget_s
+        return RegionTimer(self.number, self.device, self.tools, self.store, self.path, budget_s, self.cancelled)
 
     def result(self) -> Generator[Event, None, RegionResult]:
         region = self.region
@@ -88,10 +86,13 @@ class RegionJob:
         if not any(isinstance(step, KernelStep) for step in merged):
             return self._without_gain(name, solved, results, sources, report)
         plan = RegionPlan(name, region, merged, kernel_graph(name, region, merged))
-        timing, reason = yield from self._timed(plan, sources, results)
+        timing, reason = yield from self._timer.timed(plan, sources, results)
         status = "improved" if (timing.speedup or 0) > 1 and reason is None else "no-gain"
+        if status == "improved" and timing.sizes:
+            plan = with_sizes(plan, spans_of(timing.sizes))
         if status == "no-gain" and reason is None:
-            reason = "the kernel is not faster than PyTorch here, beyond what measuring can tell"
+            at = f" at {region.dynamic.range.name} = {_listed(timing)}" if region.dynamic is not None else ""
+            reason = f"the kernel is not faster than PyTorch here{at}, beyond what measuring can tell"
         return RegionResult(region, status, reason, plan, sources, tuple(results), timing, report)
 
     def _cut_and_solved(self) -> Generator[Event, None, tuple[list[Piece], list[PieceResult], SearchReport]]:
@@ -138,13 +139,15 @@ class RegionJob:
     def _solved(self, unit: LaxPiece, place: Place) -> Generator[Event, None, PieceResult]:
         """As a unit like it was in this run, from the store, or solved and stored."""
         measuring = self.tools.measurer is not None
+        size = self.region.dynamic.range if self.region.dynamic is not None else None
+        smaller = [piece_at(unit, self.region, at) for at in first_sizes(size)[1:]] if size is not None else []
         program, names = canonical(unit.program)
         key = region_key(
             program,
             self.tools.target,
             device=self.device.name if measuring else "",
             driver=(self.device.driver or "") if measuring else "",
-            space=f"{self.options.budget_s:g} s, {self.options.max_kernels} kernels",
+            space=f"{self.options.budget_s:g} s, {self.options.max_kernels} kernels, {size}",
         )
         if key in self.tools.solved:
             known = recall(self.tools.solved[key], unit, place.name, self.tools.target, names)
@@ -156,7 +159,13 @@ class RegionJob:
             if known is not None:
                 return known
         found = yield from solve(
-            unit, place, self.tools, self.options.budget_s, self.cancelled, max_kernels=self.options.max_kernels
+            unit,
+            place,
+            self.tools,
+            self.options.budget_s,
+            self.cancelled,
+            max_kernels=self.options.max_kernels,
+            smaller=smaller,
         )
         if not self.cancelled():
             self.tools.solved[key] = remember(found, names)
@@ -188,52 +197,15 @@ class RegionJob:
                 steps.append(PlainPiece(unit.calls))
         merged = _merged(steps)
         plan = RegionPlan(name, region, merged, kernel_graph(name, region, merged))
-        timing = self._estimate(results, use_all=True)
+        timing = self._timer.estimated(region, results, use_all=True)
         reason = "the kernel found is not expected to be faster than PyTorch's own"
         return RegionResult(region, "no-gain", reason, plan, sources, tuple(results), timing, report)
 
-    def _estimate(self, results: Sequence[PieceResult], use_all: bool = False) -> Timing:
-        """Both sides by the cost model, over the search units; plain calls cost both the same and are left out."""
-        before = after = 0.0
-        for result in results:
-            if result.solution is None:
-                continue
-            before += result.solution.library_us
-            used = use_all or result.solution.pays
-            after += result.solution.estimate_us if used else result.solution.library_us
-        ratio = before / after if after else None
-        device = self.tools.target.name if self.tools.target.capability else "h100"
-        return Timing(before, after, ratio, {}, "estimated", device, f"cost model for {device}, operator by operator")
 
-    def _timed(
-        self, plan: RegionPlan, sources: dict[str, KernelSource], results: Sequence[PieceResult]
-    ) -> Generator[Event, None, tuple[Timing, str | None]]:
-        """Measured where there is a GPU, else estimated; and why it cannot be offered, if so."""
-        estimate = self._estimate(results)
-        measurer = self.tools.measurer
-        specs = _specs(plan)
-        if measurer is None or specs is None:
-            return estimate, None
-        text = module_text([plan], sources, original_path=self.path, target=self.tools.target)
-        ours = Subject("mugraph", text, on_tensors(plan))
-        key = timing_key(text, ours.function, specs, self.device)
-        document = self.store.get(key) if self.store is not None else None
-        known = recall_timing(document) if document is not None else None
-        if known is not None:
-            return known
-        yield Working(self.number, f"measuring {plan.name} against eager, torch.compile and max-autotune")
-        eager = Subject("eager", text, f"_{plan.name}_reference")
-        measured = against_peers(ours, eager, specs, measurer)
-        timing = _timing(measured)
-        if self.store is not None and timing.speedup is not None:
-            self.store.put(key, remember_timing(timing, measured.reason))
-        return timing, measured.reason
-
-
-def _timing(measured: Measurement) -> Timing:
-    best = measured.peers[measured.best_peer] if measured.best_peer else None
-    speedup = measured.speedup if measured.us is not None and best is not None else None
-    return Timing(best, measured.us, speedup, measured.peers, "measured", measured.device, measured.method)
+def _listed(timing: Timing) -> str:
+    """The sizes it was taken at: "1, 8 or 64"."""
+    *others, last = [str(row.size) for row in timing.sizes]
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _is_used(found: PieceResult) -> bool:
@@ -250,17 +222,3 @@ def _merged(steps: Sequence[KernelStep | PlainPiece]) -> tuple[KernelStep | Plai
         else:
             merged.append(step)
     return tuple(merged)
-
-
-def _specs(plan: RegionPlan) -> tuple[InputSpec, ...] | None:
-    """The region's arguments for measuring, scaled as its search units need; None for a type that cannot be drawn."""
-    scales = input_scales(plan)
-    specs: list[InputSpec] = []
-    for live in plan.region.live_ins:
-        info = plan.region.values[live.value]
-        high = index_limit(plan.region, live.value) if info.dtype in INTEGERS else 2
-        if (high is None and info.triangle is None) or info.dtype not in DRAWN:
-            return None
-        scale = scales.get(live.value, 1.0)
-        specs.append(InputSpec(info.shape, info.strides, info.dtype, scale, high or 2, info.triangle))
-    return tuple(specs)

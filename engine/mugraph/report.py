@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rich.console import Console, RenderableType
@@ -16,6 +16,7 @@ from rich.tree import Tree
 from mugraph.document import verdicts_of
 from mugraph.events import FileResult, PieceResult, RegionResult, Timing
 from mugraph.ir.draw import draw_tree
+from mugraph.size_timing import gain_words
 from mugraph.verify.verdict import Verdict
 
 _MARGIN = "  "
@@ -63,13 +64,14 @@ def _region(result: RegionResult, verbose: bool, kernels: bool, width: int) -> I
     if result.reason:
         yield _said("", result.reason)
     if region.dynamic is not None:
-        yield _said("sizes", f"{region.dynamic.range}; what follows is for the largest")
+        yield _said("sizes", f"{region.dynamic.range}; tiles and blocks below are for the largest")
     if result.plan is not None:
         yield _Verbatim(Text(draw_tree(result.plan.mugraph, width).rstrip()))
         for verdict in verdicts_of(result.plan):
             for sentence in evidence(verdict):
                 yield _said("verified", sentence)
-        yield _said("time", time_text(result.timing))
+        for number, sentence in enumerate(times_text(result)):
+            yield _said("time" if number == 0 else " ", sentence)
         if kernels:
             yield from _sources(result)
     if result.pieces:
@@ -92,9 +94,8 @@ def _said(what: str, sentence: str) -> RenderableType:
 
 
 def _gain(result: RegionResult) -> str:
-    if result.status != "improved" or result.timing.speedup is None:
-        return ""
-    return f"  {result.timing.speedup:.2f}x faster ({result.timing.source})"
+    gain = gain_words(result.region, result.timing) if result.status == "improved" else ""
+    return f"  {gain} ({result.timing.source})" if gain else ""
 
 
 def evidence(verdict: Verdict) -> list[str]:
@@ -122,10 +123,36 @@ def evidence(verdict: Verdict) -> list[str]:
     return found
 
 
+def times_text(result: RegionResult) -> list[str]:
+    """One sentence; of a size in a range one for each size that was timed, and how that was done."""
+    region, timing = result.region, result.timing
+    if region.dynamic is None or not timing.sizes:
+        return [time_text(timing)]
+    rows: list[str] = []
+    for row in timing.sizes:
+        times = _both(row.baseline_us, row.optimized_us)
+        gain = f", {row.speedup:.2f}x" if row.speedup is not None else ""
+        own = "" if row.gains else "; the original code runs"
+        rows.append(f"{region.dynamic.range.name} = {row.size}: {times}{gain}{own}{_peers(row.peers_us)}")
+    how = f"ESTIMATED ({timing.method}); not measured"
+    return [*rows, how if timing.source == "estimated" else f"measured on {timing.device} ({timing.method})"]
+
+
+def _both(before_us: float | None, after_us: float | None) -> str:
+    if before_us is None or after_us is None:
+        return "not known"
+    return f"{before_us:.1f} µs -> {after_us:.1f} µs"
+
+
+def _peers(peers_us: Mapping[str, float]) -> str:
+    named = ", ".join(f"{name} {us:.1f}" for name, us in peers_us.items())
+    return f" ({named})" if named else ""
+
+
 def time_text(timing: Timing) -> str:
     if timing.baseline_us is None or timing.optimized_us is None:
         return "not known"
-    both = f"{timing.baseline_us:.1f} µs -> {timing.optimized_us:.1f} µs"
+    both = _both(timing.baseline_us, timing.optimized_us)
     if timing.source == "estimated":
         return f"{both}, ESTIMATED ({timing.method}); not measured"
     peers = ", ".join(f"{name} {us:.1f}" for name, us in timing.peers_us.items())

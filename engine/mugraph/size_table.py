@@ -6,7 +6,7 @@ and stages. Part of the pipeline: it asks the cost model for schedules and code 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd, inf, log2
 
@@ -55,9 +55,15 @@ def at_step(
     program: TensorProgram, kernels: Kernels, step: int
 ) -> tuple[TensorProgram, list[tuple[BlockGraph, Schedule]]]:
     """The program and its kernels with the dynamic axes at a step; the schedules stay."""
+    return at_sizes(program, kernels, sizes_at(program, step))
+
+
+def at_sizes(
+    program: TensorProgram, kernels: Kernels, sizes: Mapping[str, int]
+) -> tuple[TensorProgram, list[tuple[BlockGraph, Schedule]]]:
+    """The program and its kernels with its dynamic axes at other sizes; the schedules stay."""
     if not program.least:
         return program, list(kernels)
-    sizes = sizes_at(program, step)
     small = replace(resize(program, sizes), least={})
     made = [(resize_block(b, {a: sizes.get(a, n) for a, n in b.sizes.items()}), s) for b, s in kernels]
     return small, made
@@ -92,6 +98,24 @@ class SizeTable:
             rows = [self.choices(kernels, whole, number, step) for step in self.steps] if part.launches else []
             launches = merged([row[0][1] for row in rows if row])
             parts.append(replace(part, launches=launches) if launches else part)
+        return self.with_parts(whole, parts)
+
+    def with_schedules(self, kernels: Kernels, rows: Sequence[Sequence[tuple[int, Schedule]]]) -> KernelSource:
+        """The kernels as one source, its launcher with given schedules: for each kernel, up to which size each is for,
+        the smallest first; none for a kernel without a dynamic axis. Raises Rejected where its text does not stay."""
+        whole = self.lowered(kernels)
+        parts = list(whole.kernels)
+        for number, chosen in enumerate(rows):
+            launches: list[Launch] = []
+            for largest, schedule in chosen:
+                changed = list(kernels)
+                changed[number] = (kernels[number][0], schedule)
+                other = self.lowered(changed).kernels[number]
+                if other.jit != parts[number].jit:
+                    raise Rejected(f"{other.name} has another text up to size {largest}.")
+                launches.append(replace(other.launches[0], largest=largest))
+            if launches:
+                parts[number] = replace(parts[number], launches=tuple(launches))
         return self.with_parts(whole, parts)
 
     def ranked(self, candidates: Sequence[tuple[Candidate, Verdict]]) -> list[tuple[Candidate, Verdict]]:

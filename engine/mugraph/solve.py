@@ -23,7 +23,7 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
-from mugraph.optimizer.nodes import node_of
+from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.optimizer.order import by_depth
 from mugraph.ranking import Place, ranked_candidates
 from mugraph.search.cost import estimate_library_us
@@ -43,7 +43,8 @@ from mugraph.tune.measure import Measurer
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.process import Unavailable
 from mugraph.tune.statistics import Summary
-from mugraph.tune.tuner import MEASURED, Variant, input_specs, tune
+from mugraph.tune.tuner import MEASURED, Variant, input_specs, subject_of, tune
+from mugraph.unit_at_size import estimates_at
 from mugraph.verify.float_test import FloatResult, FloatTester
 from mugraph.verify.sizes import resize
 from mugraph.verify.verdict import Verdict
@@ -110,8 +111,12 @@ def solve(
     cancelled: Callable[[], bool] = lambda: False,
     *,
     max_kernels: int = MAX_KERNELS,
+    smaller: Sequence[LaxPiece] = (),
 ) -> Generator[Event, None, PieceResult]:
-    """Events, then the result. Never raises for a program that has no good kernel: the result says why."""
+    """Events, then the result. Never raises for a program that has no good kernel: the result says why.
+
+    smaller: of a size in a range, the piece at others than the largest, at which its kernel may pay as well
+    """
     tools.begin()
     trail = Trail(tools.target)
     ranked = yield from ranked_candidates(
@@ -135,6 +140,8 @@ def solve(
         )
     else:
         solution = yield from _tested(piece, place, tools, variants, library_us, trail, rejected)
+    if solution is not None and not solution.pays:
+        solution = replace(solution, pays_smaller=any(_pays_at(small, solution, tools) for small in smaller))
     reason = None if solution else f"no kernel passed the float test: {_most_common(rejected)}"
     return PieceResult(piece, solution, ranked.report, reason, rejected, kernel=place.name, considered=trail.considered)
 
@@ -235,6 +242,18 @@ def _plain_us(piece: LaxPiece, measurer: Measurer) -> float | None:
         return None
     found = measurer.measure_kernel(Subject("plain", text, FUNCTION), plain_specs(piece, values), rounds=12)
     return found.median_us if isinstance(found, Summary) else None
+
+
+def _pays_at(small: LaxPiece, solution: Solution, tools: Tools) -> bool:
+    """Whether a kernel with a size in a range pays at one of its sizes. small: the piece there"""
+    if tools.measurer is None:
+        kernels = [scheduled(kernel) for kernel in solution.kernels]
+        ours_us, library_us = estimates_at(small.program, kernels, solution.source, tools.target)
+        return ours_us < library_us
+    specs = input_specs(small.program, [tensor.name for tensor in solution.source.inputs])
+    ours = tools.measurer.measure_kernel(subject_of(solution.source), specs, rounds=12)
+    plain_us = _plain_us(small, tools.measurer)
+    return isinstance(ours, Summary) and plain_us is not None and ours.median_us < plain_us
 
 
 def plain_specs(piece: LaxPiece, values: Sequence[int]) -> tuple[InputSpec, ...]:

@@ -73,6 +73,8 @@ export interface SearchView {
     readonly device: string;
     readonly baseline_us: number | null;
     readonly optimized_us: number | null;
+    /** Of a size in a range, the smallest first; candidates are at the largest. */
+    readonly sizes?: readonly { readonly size: number; readonly baseline_us: number | null }[];
   } | null;
   readonly search: { readonly candidates: number; readonly complete: boolean; readonly from_store: boolean } | null;
   /** Of the statements that the drawing's boxes name by number. */

@@ -44,7 +44,7 @@ export function origin(view: SearchView): string {
 
 /** Times of PyTorch itself that belong into the plot: where one kernel is the whole region. */
 export function baseline(view: SearchView): { us: number; words: string } | undefined {
-  const us = view.timing?.baseline_us ?? null;
+  const us = (view.timing?.sizes?.at(-1) ?? view.timing)?.baseline_us ?? null;
   if (us === null || view.timing === null || units(view.candidates).length !== 1) return undefined;
   return { us, words: `PyTorch, ${view.timing.source === "measured" ? "measured" : "estimate"}` };
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mugraph.ir.block import Schedule
 from mugraph.ir.library import LibraryCall
 from mugraph.ir.library_convolution import ConvolutionCall
 from mugraph.ir.tensors import Tensor
@@ -35,6 +36,7 @@ class Launch:
     largest:    the largest size of the kernel's first dynamic axis that it is for
     grid:       blocks along x, y, z at that size
     terms:      the same as products of numbers and `triton.cdiv({size}, tile)`, `{size}` being an axis's name in braces
+    schedule:   that it was made of
     """
 
     largest: int
@@ -43,6 +45,7 @@ class Launch:
     constexprs: Mapping[str, int | float]
     num_warps: int
     num_stages: int
+    schedule: Schedule = field(compare=False)
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,7 @@ def lower(
         terms = grid_terms(grid, plan)
         first = next(axis for axis in block.sizes if axis in least)
         source = replace(
-            source, launches=(Launch(block.sizes[first], grid.launch, terms, constexprs, *_launch(schedule)),)
+            source, launches=(Launch(block.sizes[first], grid.launch, terms, constexprs, *_launch(schedule), schedule),)
         )
     return replace(source, launcher=launcher_text(block.name, [source]))
 

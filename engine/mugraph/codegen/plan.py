@@ -27,9 +27,14 @@ class KernelStep:
 
 @dataclass(frozen=True)
 class RegionPlan:
-    """name: of the function that replaces the region, unique in the file ("rms_norm_linear_forward")."""
+    """name: of the function that replaces the region, unique in the file ("rms_norm_linear_forward").
+
+    faster_for: of a size in a range: the spans of it, both ends included, in which the plan is faster than the user's
+                code, which runs in the others; None where it has none, or all of it is
+    """
 
     name: str
     region: Region
     steps: tuple[KernelStep | PlainPiece, ...]
     mugraph: MuGraph
+    faster_for: tuple[tuple[int, int], ...] | None = None

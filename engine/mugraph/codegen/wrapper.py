@@ -122,6 +122,7 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
     checks = call("", "_runs_here", parameters, width=90) if dynamic is None else []
     if dynamic is not None:
         checks.append(f"{dynamic.range.least} <= {sizes.name} <= {dynamic.range.largest}")
+        checks += sizes.faster(plan.faster_for)
     for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True):
         info = plan.region.values[live_in.value]
         of_one = [

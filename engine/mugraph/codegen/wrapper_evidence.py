@@ -20,11 +20,13 @@ class Speed:
 
     ratio:  time of the original over time of the replacement
     device: the GPU's name; what is being compared with, if it was measured ("NVIDIA H200, CUDA graphs, cold L2")
+    at:     of a size in a range: the ratios at some sizes, "b = 1: 2.30x, b = 64: 0.98x"
     """
 
     ratio: float
     source: Literal["measured", "estimated"]
     device: str = ""
+    at: str = ""
 
 
 def evidence(plan: RegionPlan, kernels: Mapping[str, KernelSource], speed: Speed | None) -> str:
@@ -35,7 +37,9 @@ def evidence(plan: RegionPlan, kernels: Mapping[str, KernelSource], speed: Speed
         f"  replaces  {region.function}, line{'' if start == end else 's'} {start}{'' if start == end else f'-{end}'}",
     ]
     if region.dynamic is not None:
-        lines.append(f"  sizes     {region.dynamic.range}; figures are for the largest")
+        size = region.dynamic.range
+        where = "" if plan.faster_for is None else f"; runs for {size.words(plan.faster_for)}"
+        lines.append(f"  sizes     {size}{where}; blocks are those of the largest")
     for step in plan.steps:
         if isinstance(step, KernelStep):
             for part in kernels[step.kernel.name].kernels:
@@ -90,7 +94,7 @@ def _verdict_lines(verdict: Verdict) -> list[str]:
 def _speed(speed: Speed | None) -> str:
     if speed is None:
         return "not measured"
-    return f"{speed.ratio:.2f}x, {speed.source}" + (f" ({speed.device})" if speed.device else "")
+    return f"{speed.at or f'{speed.ratio:.2f}x'}, {speed.source}" + (f" ({speed.device})" if speed.device else "")
 
 
 def _wrapped(line: str) -> list[str]:

@@ -10,7 +10,7 @@ from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.names import Scope
 from mugraph.codegen.wrapper_operator import tuple_text
 from mugraph.ir.calls import Call
-from mugraph.ir.ranges import times
+from mugraph.ir.ranges import SizeRange, times
 from mugraph.trace.dynamic import Varies, size_text
 from mugraph.trace.ranged import calls_at
 from mugraph.trace.region import Region
@@ -64,6 +64,19 @@ class RunSizes:
         used = self.name and any(re.search(rf"\b{self.name}\b", line) for line in lines)
         return [f"{self.name} = {self.given}", *lines] if used else list(lines)
 
+    def faster(self, spans: Sequence[tuple[int, int]] | None) -> list[str]:
+        """Lines of a condition: the size is in one of the spans, for the original code is as fast in others.
+
+        torch.export wants one way for all sizes that it is told of; the kernel is right at each of them.
+        """
+        if spans is None:
+            return []
+        made = self.region.dynamic
+        assert made is not None
+        said = "the original code runs at other sizes, where it is as fast or faster"
+        inside = [_within(self.name, span, made.range) for span in spans]
+        return [f"# {said}", f"and ({' or '.join(['torch.compiler.is_exporting()', *inside])})"]
+
     def owner(self) -> tuple[str, int]:
         """The parameter the size is read from, and how many dimensions it has."""
         made = self.region.dynamic
@@ -76,3 +89,13 @@ class RunSizes:
             return [str(number) for number in numbers]
         pairs = zip(numbers, factors, strict=True)
         return [times(factor, self.name) if factor else str(number) for number, factor in pairs]
+
+
+def _within(name: str, span: tuple[int, int], size: SizeRange) -> str:
+    """That a size which is in the range is in the span."""
+    first, last = span
+    if first == last:
+        return f"{name} == {first}"
+    if first == size.least:
+        return f"{name} <= {last}"
+    return f"{name} >= {first}" if last == size.largest else f"{first} <= {name} <= {last}"

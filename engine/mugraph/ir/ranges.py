@@ -7,7 +7,7 @@ largest size of the range, so a `size` elsewhere in the engine is the most there
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mugraph.ir.calls import Argument, Call, Symbol
@@ -36,6 +36,19 @@ class SizeRange:
     def samples(self) -> tuple[int, ...]:
         """Sizes below the largest at which a claim about all of them is checked: a ragged one, and the least."""
         return tuple(dict.fromkeys((self.middle, self.least)))
+
+    def words(self, spans: Sequence[tuple[int, int]]) -> str:
+        """Some of its sizes, each span with both its ends: "b = 1..64", "b up to 16", "b from 8", "b = 4..8"."""
+        return " and ".join(self._span(*span) for span in spans)
+
+    def _span(self, first: int, last: int) -> str:
+        if first == last:
+            return f"{self.name} = {first}"
+        if first == self.least and last < self.largest:
+            return f"{self.name} up to {last}"
+        if last == self.largest and first > self.least:
+            return f"{self.name} from {first}"
+        return f"{self.name} = {first}..{last}"
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from dataclasses import replace
 
 import msgspec
 
-from mugraph.codegen.kernel import Rejected
+from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.events import Considered, PieceResult, SearchReport, Solution
 from mugraph.ir.block import BlockGraph, Candidate
-from mugraph.ir.json import candidate_from_json, candidate_to_json
+from mugraph.ir.json import candidate_from_json, candidate_to_json, schedule_from_json, schedule_to_json
 from mugraph.ir.target import Target
 from mugraph.memory.said import renamed_reason, renamed_verdict, renamed_words
 from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.search.renaming import Renaming
-from mugraph.size_table import SizeTable
+from mugraph.size_table import Kernels, SizeTable
 from mugraph.trace.region import LaxPiece
 from mugraph.verify.verdict import Verdict
 
@@ -44,6 +44,8 @@ def remember(result: PieceResult, names: Renaming) -> Mapping[str, object]:
         document["library_us"] = solution.library_us
         document["measured_us"] = solution.measured_us
         document["plain_us"] = solution.plain_us
+        document["pays_smaller"] = solution.pays_smaller
+        document["launches"] = _launches(solution, names)
     return document
 
 
@@ -72,15 +74,32 @@ def recall(
         library_us = msgspec.convert(document["library_us"], float)
         measured_us = msgspec.convert(document["measured_us"], float | None)
         plain_us = msgspec.convert(document["plain_us"], float | None)
+        pays_smaller = msgspec.convert(document["pays_smaller"], bool)
         blocks = [_named(kernel.block, candidate.block.name, name) for kernel in candidate.kernels]
         schedules = [kernel.schedule for kernel in candidate.kernels]
         outputs = [tensor.name for tensor in piece.program.outputs.values()]
-        source = SizeTable(piece.program, target, outputs).source(list(zip(blocks, schedules, strict=True)))
+        kernels = list(zip(blocks, schedules, strict=True))
+        source = _source(SizeTable(piece.program, target, outputs), kernels, document["launches"], own)
         kernel, *then = (node_of(block, schedule) for block, schedule in zip(blocks, schedules, strict=True))
     except (KeyError, ValueError, msgspec.ValidationError, Rejected):
         return None
-    solution = Solution(kernel, source, verdict, candidate.estimate_us, library_us, measured_us, plain_us, tuple(then))
+    solution = Solution(
+        kernel, source, verdict, candidate.estimate_us, library_us, measured_us, plain_us, tuple(then), pays_smaller
+    )
     return PieceResult(piece, solution, search, reason, rejected, True, name, considered)
+
+
+def _launches(solution: Solution, names: Renaming) -> list[list[tuple[int, object]]]:
+    """For each kernel, up to which size each schedule of its launcher is for: a device may have chosen them."""
+    rows = [kernel.launches for kernel in solution.source.kernels]
+    return [[(row.largest, schedule_to_json(names.schedule(row.schedule))) for row in own] for own in rows]
+
+
+def _source(table: SizeTable, kernels: Kernels, launches: object, own: Renaming) -> KernelSource:
+    """Raises Rejected, ValueError and ValidationError for what cannot be read."""
+    said = msgspec.convert(launches, list[list[tuple[int, object]]])
+    rows = [[(largest, own.schedule(schedule_from_json(one))) for largest, one in chosen] for chosen in said]
+    return table.with_schedules(kernels, rows)
 
 
 def _said(one: Considered, names: Renaming) -> Considered:

@@ -68,10 +68,23 @@ class Input(msgspec.Struct, frozen=True):
     dtype: str
 
 
+class SizeTiming(msgspec.Struct, frozen=True):
+    """At one size of a range; what the figures are, Timing says. speedup: above 1 where the kernel would run."""
+
+    size: int
+    baseline_us: float | None = None
+    optimized_us: float | None = None
+    speedup: float | None = None
+    peers_us: dict[str, float] = {}
+
+
 class Timing(msgspec.Struct, frozen=True):
     """Microseconds. source: where they come from; "measured" is on `device`, "estimated" is by a cost model for it.
 
-    peers_us: measured only: what else was timed ("eager", "torch.compile", ...); baseline_us is the best of them
+    peers_us:   measured only: what else was timed ("eager", "torch.compile", ...); baseline_us is the best of them
+    at:         of a size in a range: the one that the figures are of, "b = 16"
+    faster_for: then: for which sizes the kernel is faster and would run, "b up to 16"; "" for none
+    sizes:      then: the figures at each size that was timed, the smallest first
     """
 
     source: Literal["measured", "estimated"]
@@ -81,6 +94,9 @@ class Timing(msgspec.Struct, frozen=True):
     optimized_us: float | None = None
     speedup: float | None = None
     peers_us: dict[str, float] = {}
+    at: str = ""
+    faster_for: str = ""
+    sizes: list[SizeTiming] = []
 
 
 class SearchSummary(msgspec.Struct, frozen=True):
@@ -136,7 +152,8 @@ class Region(msgspec.Struct, frozen=True):
     id:         ten digits that name code, guards and μGraph together; "" without a μGraph
     candidates: that its search has met, unit by unit: each that was expected to be the fastest so far, the best of each
                 further topology, and all that were timed
-    sizes:      a size that its kernels take anywhere in a range ("b = 1..64"; times are at the largest); "" for none
+    sizes:      a size that its kernels take anywhere in a range ("b = 1..64"); "" for none. Shapes and candidates
+                are at the largest
     """
 
     key: str

@@ -134,7 +134,7 @@ class Renaming:
     def candidate(self, candidate: Candidate) -> Candidate:
         """Its kernels, whose own names stay. Candidates of one block graph, or of one topology, stay so."""
         then = self.candidate(candidate.then) if candidate.then is not None else None
-        return replace(candidate, block=self.block(candidate.block), schedule=self._schedule(candidate.schedule),
+        return replace(candidate, block=self.block(candidate.block), schedule=self.schedule(candidate.schedule),
                        then=then)  # fmt: skip
 
     def block(self, block: BlockGraph) -> BlockGraph:
@@ -175,7 +175,7 @@ class Renaming:
     def _loops(self, loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
         return tuple(Loop(self._axis(loop.axis), self._loops(loop.body)) for loop in loops)
 
-    def _schedule(self, schedule: Schedule) -> Schedule:
+    def schedule(self, schedule: Schedule) -> Schedule:
         return replace(
             schedule,
             grid=tuple((self._axis(axis), tile) for axis, tile in schedule.grid),

@@ -64,6 +64,14 @@ def calls_at(calls: Sequence[Call], made: DynamicSize, size: int | str) -> tuple
     return tuple(found)
 
 
+def region_at(region: Region, size: int) -> Region:
+    """The region as if the size were no range but this one; itself where it has none."""
+    made = region.dynamic
+    if made is None:
+        return region
+    return replace(region, values=values_at(region, made, size), calls=calls_at(region.calls, made, size), dynamic=None)
+
+
 def _at(numbers: tuple[int, ...], factors: tuple[int, ...] | None, size: int) -> tuple[int, ...]:
     if factors is None:
         return numbers

@@ -33,6 +33,10 @@ PEERS: Mapping[str, Compiler] = {
 }
 
 
+def subject_of(kernel: KernelSource) -> Subject:
+    return Subject(kernel.name, kernel.standalone(), f"launch_{kernel.name}")
+
+
 @dataclass(frozen=True)
 class Variant:
     """A candidate with its source."""
@@ -42,7 +46,7 @@ class Variant:
 
     @property
     def subject(self) -> Subject:
-        return Subject(self.kernel.name, self.kernel.standalone(), f"launch_{self.kernel.name}")
+        return subject_of(self.kernel)
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import msgspec
 
 from mugraph.codegen.names import mugraph_id
 from mugraph.document import finite, verdicts_of
-from mugraph.events import Considered, RegionResult, SearchReport, Timing
+from mugraph.events import Considered, RegionResult, SearchReport
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.protocol import values
 from mugraph.report import evidence
+from mugraph.size_timing import faster_for
 from mugraph.trace.region import Range, Region
 from mugraph.worker.documents import Known
 
@@ -80,7 +81,7 @@ def _found(result: RegionResult) -> dict[str, object]:
         "lax": bool(verdicts) and all(verdict.lax for verdict in verdicts),
         "applicable": result.status == "improved" and plan is not None,
         "evidence": [sentence for verdict in verdicts for sentence in evidence(verdict)],
-        "timing": _timing(result.timing),
+        "timing": _timing(result),
         "search": _search(result.search, all(piece.from_store for piece in result.pieces)) if result.pieces else None,
         "kernels": [kernel.name for kernel in kernels],
         "block_ops": sum(len(kernel.block.block_ops) for kernel in kernels),
@@ -95,13 +96,19 @@ def _message(result: RegionResult, verified: bool) -> str:
         return result.reason or f"{result.region.function}: nothing faster than PyTorch was found"
     checked = "verified" if verified else "NOT VERIFIED"
     device = timing.device.upper() if timing.source == "estimated" else timing.device
+    sizes = faster_for(result.region, timing)
+    gain, where = f"{timing.speedup:.1f}× faster", ""
+    if result.region.dynamic is not None and sizes:
+        where = f" at {result.region.dynamic.range.name} = {timing.at}"
+        gain = f"faster for {sizes}, {timing.speedup:.1f}×{where},"
     if timing.source == "measured" and timing.baseline_us is not None and timing.optimized_us is not None:
-        times = f"measured {timing.optimized_us:.1f} µs against {timing.baseline_us:.1f}"
-        return f"{timing.speedup:.1f}× faster on {device}, {checked}; {times}"
-    return f"{timing.speedup:.1f}× faster on {device} by estimate, {checked}; not measured"
+        times = f"measured{where} {timing.optimized_us:.1f} µs against {timing.baseline_us:.1f}"
+        return f"{gain} on {device}, {checked}; {times}"
+    return f"{gain} on {device} by estimate, {checked}; not measured"
 
 
-def _timing(timing: Timing) -> values.Timing | None:
+def _timing(result: RegionResult) -> values.Timing | None:
+    timing, dynamic = result.timing, result.region.dynamic
     if timing.baseline_us is None and timing.optimized_us is None:
         return None
     return values.Timing(
@@ -111,8 +118,24 @@ def _timing(timing: Timing) -> values.Timing | None:
         finite(timing.baseline_us),
         finite(timing.optimized_us),
         finite(timing.speedup),
-        {name: us for name, us in timing.peers_us.items() if finite(us) is not None},
+        _finite(timing.peers_us),
+        f"{dynamic.range.name} = {timing.at}" if dynamic is not None and timing.sizes else "",
+        faster_for(result.region, timing),
+        [
+            values.SizeTiming(
+                row.size,
+                finite(row.baseline_us),
+                finite(row.optimized_us),
+                finite(row.speedup),
+                _finite(row.peers_us),
+            )
+            for row in timing.sizes
+        ],
     )
+
+
+def _finite(peers_us: Mapping[str, float]) -> dict[str, float]:
+    return {name: us for name, us in peers_us.items() if finite(us) is not None}
 
 
 def _search(report: SearchReport, from_store: bool) -> values.SearchSummary:

@@ -14,7 +14,7 @@ from mugraph.protocol.values import Recording
 from mugraph_server.abilities import Abilities
 from mugraph_server.documents.source import Document, Source
 from mugraph_server.regions import FileState, Mark
-from mugraph_server.views.words import factor
+from mugraph_server.views.words import gain_of
 
 REWRITE = "refactor.rewrite.mugraph"
 KINDS = (REWRITE, "quickfix")
@@ -67,7 +67,7 @@ def _choices(
     uri = source.uri
     improved = [mark for mark in marks if file.state(mark) == "improved" and mark.region.applicable]
     for mark in improved:
-        gain = factor(mark.region)
+        gain = gain_of(mark.region)
         title = f"Replace with generated Triton kernel{f' ({gain})' if gain else ''}"
         if len(improved) > 1:
             title += f" in line {mark.range.start.line + 1}"

@@ -11,7 +11,7 @@ from lsprotocol import types
 from mugraph_server.documents.marks import key
 from mugraph_server.documents.source import Document, Source
 from mugraph_server.regions import FileState, Mark
-from mugraph_server.views.words import sentence
+from mugraph_server.views.words import sentence, size_table
 
 LONGEST_IMAGE = 90_000
 """Characters of a data URI. VS Code cuts a hover at 100,000, and shows what is left of an image as text."""
@@ -42,6 +42,9 @@ def content(
     links = _links(source, mark, commands) if images and state == "improved" else ""
     if links:
         parts.append(links)
+    table = size_table(region) if state in ("improved", "no-gain") else ""
+    if table:
+        parts.append(table)
     if not images and state in ("improved", "no-gain"):
         parts += [f"- {line}" for line in region.evidence]
     if state == "needs-shapes":

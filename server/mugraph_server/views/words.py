@@ -8,21 +8,59 @@ from mugraph_server.regions import FileState, Mark
 
 
 def factor(region: Region) -> str:
-    """ "1.8×"; "" where there is none to speak of."""
-    speedup = region.timing.speedup if region.timing is not None else None
+    """ "1.8×", at several sizes "1.4× to 2.3×"; "" where there is none to speak of."""
+    if region.timing is None:
+        return ""
+    gains = [row.speedup for row in region.timing.sizes if row.speedup is not None and row.speedup > 1]
+    if not gains:
+        return _times_as(region.timing.speedup)
+    low, high = _times_as(min(gains)), _times_as(max(gains))
+    return low if low == high else f"{low} to {high}"
+
+
+def gain_of(region: Region) -> str:
+    """The factor and for which sizes: "1.4× to 2.3× for b up to 16"."""
+    sizes = region.timing.faster_for if region.timing is not None else ""
+    return f"{factor(region)} for {sizes}" if sizes and factor(region) else factor(region)
+
+
+def _times_as(speedup: float | None) -> str:
     return f"{speedup:.2g}×" if speedup is not None and speedup < 10 else f"{speedup:.0f}×" if speedup else ""
 
 
 def headline(region: Region) -> str:
     """Of an improved region: "1.8× faster on NVIDIA H200, verified; measured 9.1 µs against 16.4"."""
     timing = region.timing
-    gain = factor(region)
-    if timing is None or not gain:
+    if timing is None or not factor(region):
         return f"a kernel was found{_verified(region)}"
+    gain = f"{factor(region)} faster" + (f" for {timing.faster_for}" if timing.faster_for else "")
     if timing.source == "measured":
-        return f"{gain} faster on {timing.device}{_verified(region)}; measured {_times(timing)}{_sizes(region)}"
+        return f"{gain} on {timing.device}{_verified(region)}; measured {_times(timing)}{_at(timing)}"
     where = f"estimated for {timing.device}, not measured: {_times(timing)}"
-    return f"about {gain} faster{_verified(region)}; {where}{_sizes(region)}"
+    return f"about {gain}{_verified(region)}; {where}{_at(timing)}"
+
+
+def size_table(region: Region) -> str:
+    """Of a size in a range, the times at each size that was looked at, in Markdown; "" for another region."""
+    timing = region.timing
+    if timing is None or not timing.sizes:
+        return ""
+    name = timing.at.partition(" = ")[0]
+    peers = list(dict.fromkeys(peer for row in timing.sizes for peer in row.peers_us)) or ["PyTorch"]
+    lines = [f"| {name} | {' | '.join(peers)} | kernel | runs |", "| --: |" + " --: |" * (len(peers) + 1) + " --- |"]
+    for row in timing.sizes:
+        before = (
+            [_us(row.peers_us.get(peer)) for peer in peers] if row.peers_us else [_us(row.baseline_us)] * len(peers)
+        )
+        gains = row.speedup is not None and row.speedup > 1
+        runs = f"the kernel, {_times_as(row.speedup)}" if gains else "your own code"
+        lines.append(f"| {row.size} | {' | '.join(before)} | {_us(row.optimized_us)} | {runs} |")
+    how = f"measured on {timing.device}" if timing.source == "measured" else f"estimated for {timing.device}"
+    return "\n".join([*lines, "", f"µs, {how}"])
+
+
+def _us(us: float | None) -> str:
+    return "" if us is None else f"{us:.1f}"
 
 
 def sentence(file: FileState, mark: Mark) -> str:
@@ -65,12 +103,12 @@ def pace(mark: Mark) -> str:
 def lens(file: FileState, mark: Mark) -> str:
     """Short, and never empty while a region is there, so that lines stay where they are."""
     state = file.state(mark)
-    before = f" (before: {factor(mark.result)})" if mark.result is not None and factor(mark.result) else ""
+    before = f" (before: {gain_of(mark.result)})" if mark.result is not None and factor(mark.result) else ""
     if state == "improved":
         timing = mark.region.timing
         how = "" if timing is None else " measured" if timing.source == "measured" else " estimated"
         verified = ", verified" if mark.region.verified else ""
-        return f"{factor(mark.region) or 'kernel found'}{how}{verified}: replace with the Triton kernel"
+        return f"{gain_of(mark.region) or 'kernel found'}{how}{verified}: replace with the Triton kernel"
     if state == "searching":
         count = f" {mark.pace.number + 1}/{mark.pace.of}" if mark.pace.of > 1 else ""
         return f"searching…{count}{before}"
@@ -88,17 +126,19 @@ def lens(file: FileState, mark: Mark) -> str:
 def _before(region: Region | None) -> str:
     if region is None:
         return ""
-    gain = factor(region)
-    return f"{gain} faster" if region.status == "improved" and gain else "no gain"
+    if region.status != "improved" or region.timing is None or not factor(region):
+        return "no gain"
+    sizes = region.timing.faster_for
+    return f"{factor(region)} faster" + (f" for {sizes}" if sizes else "")
 
 
 def _verified(region: Region) -> str:
     return ", verified" if region.verified else ""
 
 
-def _sizes(region: Region) -> str:
+def _at(timing: Timing) -> str:
     """One kernel may be for all sizes of a range; the times are at one."""
-    return f", at the largest of {region.sizes}" if region.sizes else ""
+    return f" at {timing.at}" if timing.at else ""
 
 
 def _times(timing: Timing) -> str:

@@ -1,0 +1,57 @@
+"""A search unit at one size of a range: its calls there, and what its kernels and PyTorch are expected to take.
+
+Part of the pipeline: it resizes what other rooms have made, and asks the cost model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mugraph.codegen.kernel import KernelSource
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.library import library_call
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.target import Target
+from mugraph.search.cost import estimate_call_us, estimate_library_us, estimate_us
+from mugraph.search.split_schedules import again_us
+from mugraph.size_table import at_sizes
+from mugraph.trace.ranged import calls_at
+from mugraph.trace.region import LaxPiece, Region
+from mugraph.verify.sizes import resize_block
+
+
+def piece_at(piece: LaxPiece, region: Region, size: int) -> LaxPiece:
+    """Of the region's units one, as if the size were no range but this one; itself where the region has none."""
+    if region.dynamic is None:
+        return piece
+    largest = region.dynamic.range.largest
+    full = piece.program
+    sizes = {axis: n // largest * size if axis in full.least else n for axis, n in full.sizes.items()}
+    program, _ = at_sizes(full, [], sizes)
+    return replace(piece, program=program, calls=calls_at(piece.calls, region.dynamic, size), apart=())
+
+
+def estimates_at(
+    program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]], source: KernelSource, target: Target
+) -> tuple[float, float]:
+    """Microseconds of the kernels, each with the schedule that its launcher takes for the size, and of PyTorch operator
+    by operator. program: at the size; kernels, source: at the largest"""
+    total = again_us(target) * (len(kernels) - 1)
+    for (full, own), made in zip(kernels, source.kernels, strict=True):
+        block = resize_block(full, {axis: program.sizes.get(axis, n) for axis, n in full.sizes.items()})
+        if own.library:
+            call = library_call(block)
+            total += estimate_call_us(call, target) if call is not None else float("inf")
+        else:
+            total += estimate_us(block, _scheduled(made, block, own), target)
+    return total, estimate_library_us(program, target)
+
+
+def _scheduled(made: KernelSource, block: BlockGraph, own: Schedule) -> Schedule:
+    """Of a kernel's launches the one for the size that the block has."""
+    for launch in made.launches:
+        first = next(axis for axis in made.sizes if axis in made.least)
+        if block.sizes[first] <= launch.largest:
+            return launch.schedule
+    return own
