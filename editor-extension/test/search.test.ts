@@ -44,6 +44,9 @@ test("an estimate is called one, and what was measured is said to be", () => {
   expect(origin(view([candidate(0, 1, 20, { measured_us: 21.5 })]))).toBe("Estimates by the cost model for h100, the others measured there.");
   expect(origin(view(FOUND, { search: { candidates: 1, complete: true, from_store: true } }))).toContain("an earlier search.");
   expect(baseline(view(FOUND))).toEqual({ us: 40.2, words: "PyTorch, estimate" });
+  const sizes = [{ size: 1, baseline_us: 31.2 }, { size: 64, baseline_us: 52.5 }];
+  const ranged = view(FOUND, { timing: { source: "measured", device: "h100", baseline_us: 31.2, optimized_us: 12, sizes } });
+  expect(baseline(ranged)).toEqual({ us: 52.5, words: "PyTorch, measured" });
   const two = [...FOUND, candidate(0, 1, 9, { kernel: "f_fused_2" })];
   expect(baseline(view(two))).toBeUndefined();
   expect(units(two).map((unit) => [unit.kernel, unit.candidates.length])).toEqual([["f_fused", 3], ["f_fused_2", 1]]);

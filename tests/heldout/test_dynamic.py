@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ CHILD = Path(__file__).parent / "run_dynamic_child.py"
 INSIDE, OUTSIDE = (1, 7, 64), 65
 TRACED = {"norm_linear", "gated_mlp"}
 """Run through torch.compile and torch.export as well."""
+FASTER_FOR = {"norm_linear": ((1, 8),)}
+"""As if the kernel were slower than the original at other sizes."""
 
 
 def optimized(path: Path) -> FileResult:
@@ -37,8 +40,9 @@ def test_one_search_serves_every_size(program: Path, tmp_path: Path) -> None:
     result = optimized(path)
     (region,) = result.regions
     (document,) = json.loads(json.dumps(file_document(result)))["regions"]
-    assert document["dynamic"] == {"name": "b", "least": 1, "largest": 64}
+    assert document["dynamic"].items() >= {"name": "b", "least": 1, "largest": 64}.items()
     assert region.plan is not None, region.reason
+    plan = replace(region.plan, faster_for=FASTER_FOR.get(program.stem))
     (solved,) = [piece.solution for piece in region.pieces if piece.solution is not None]
     assert len(solved.source.kernels) == 1
     for capability in (80, 90):
@@ -47,14 +51,16 @@ def test_one_search_serves_every_size(program: Path, tmp_path: Path) -> None:
     (tested,) = solved.verdict.dynamic_sizes.values()
     assert tested[0] == 1
     assert len(tested) >= 2
-    written = apply_files(path, [region.plan], region.sources)
+    written = apply_files(path, [plan], region.sources)
     sizes = [str(size) for size in (*INSIDE, OUTSIDE)]
     traced = "traced" if program.stem in TRACED else "eager"
     ran = run_interpreted(CHILD, str(original), str(path), str(written.module), traced, *sizes)
     found = json.loads(ran.splitlines()[-1])
     for size in INSIDE:
         one = found[str(size)]
-        assert one["launches"] == [f"launch_{solved.kernel.name}"], size
+        runs = plan.faster_for is None or any(first <= size <= last for first, last in plan.faster_for)
+        assert one["launches"] == ([f"launch_{solved.kernel.name}"] if runs else []), size
+        assert one["same"] or runs, size
         assert one["error"] <= max(3 * one["eager"], 2e-3), size
         assert one["strides"], size
     beyond = found[str(OUTSIDE)]

@@ -58,6 +58,29 @@ def test_from_open_to_applied_and_back(editor: MakeEditor, root: Path, tcp: bool
     client.wait_codes(uri, "improved")
 
 
+def test_a_region_that_is_faster_at_some_sizes_says_at_which(editor: MakeEditor, root: Path) -> None:
+    client = editor()
+    uri = client.open(root / "model.py", IMPROVED.replace("@ x", "@ ranged"))
+    (found,) = client.wait_codes(uri, "improved")
+    gain = "1.8× to 3×"
+    assert found["message"] == (
+        f"{gain} faster for b up to 16 on Fake H200, verified; measured 9.1 µs against 16.4 at b = 16"
+    )
+    assert client.lenses(uri) == [f"{gain} for b up to 16 measured, verified: replace with the Triton kernel"]
+    assert f"Replace with generated Triton kernel ({gain} for b up to 16)" in [
+        action["title"] for action in client.actions(uri, 5)
+    ]
+    text = client.hover(uri, 5, 14)
+    assert text is not None
+    for row in (
+        "| b | eager | torch.compile | kernel | runs |",
+        "| 1 | 18.0 | 15.0 | 5.0 | the kernel, 3× |",
+        "| 64 | 24.0 | 20.0 | 22.0 | your own code |",
+        "µs, measured on Fake H200",
+    ):
+        assert row in text
+
+
 def test_every_region_at_once(editor: MakeEditor, root: Path) -> None:
     client = editor()
     uri = client.open(root / "model.py", TWO)

@@ -21,6 +21,7 @@ from mugraph.ir.target import Target
 from mugraph.pipeline import Options, run
 from mugraph.report import model_name
 from mugraph.store.keys import versions
+from mugraph.trace.ranged import region_at
 from mugraph.tune.device import Device, detect, resolve
 from mugraph.tune.tuner import PEERS
 
@@ -79,14 +80,15 @@ def chosen(names: Sequence[str], folder: Path) -> list[Path]:
 
 
 def workload(file: str, result: RegionResult, target: Target, spent_s: float) -> Json:
-    """One region. spent_s: seconds of the file's whole run that are this region's share."""
+    """One region; with a size in a range, at the one that its figures are of. spent_s: seconds of the file's whole run
+    that are this region's share."""
     timing = result.timing
     measured = timing.source == "measured"
     best = min(timing.peers_us, key=lambda name: timing.peers_us[name], default=None) if measured else None
     status = result.status if measured else f"{result.status} ({_ESTIMATED})"
     search_s = result.search.total_s
     return {
-        "name": f"{file}:{result.region.function}",
+        "name": f"{file}:{result.region.function}" + (f" at {_size(result)}" if timing.at is not None else ""),
         "status": status,
         "floor_us": floor_us(result, target),
         "peers_us": dict(timing.peers_us),
@@ -99,9 +101,15 @@ def workload(file: str, result: RegionResult, target: Target, spent_s: float) ->
     }
 
 
+def _size(result: RegionResult) -> str:
+    name = result.region.dynamic.range.name if result.region.dynamic is not None else "size"
+    return f"{name} = {result.timing.at}"
+
+
 def floor_us(result: RegionResult, target: Target) -> float:
     """Microseconds the region's inputs and outputs take to cross the device's memory bus once."""
-    values = result.region.values
+    at = result.timing.at
+    values = (result.region if at is None else region_at(result.region, at)).values
     crossing = {live.value for live in (*result.region.live_ins, *result.region.live_outs)}
     moved = sum(prod(values[value].shape) * _ITEMSIZE.get(values[value].dtype, 4) for value in crossing)
     return moved / target.bandwidth

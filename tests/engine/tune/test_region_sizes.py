@@ -1,0 +1,174 @@
+"""A region whose size has a range, from the search to what is offered, on a device that is stood in for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from mugraph.codegen.module import module_text
+from mugraph.codegen.names import Scope
+from mugraph.document import region_document
+from mugraph.events import RegionResult, Working
+from mugraph.ir.target import TARGETS
+from mugraph.options import Options
+from mugraph.region_job import RegionJob
+from mugraph.report import times_text
+from mugraph.size_timing import gain_words
+from mugraph.solve import Tools
+from mugraph.store import Store
+from mugraph.trace.region import Region
+from mugraph.trace.tracer import trace_file
+from mugraph.tune.device import Device
+from mugraph.tune.messages import Agreed, Hello
+from mugraph.tune.statistics import Summary
+from mugraph.verify.float_test import FloatResult
+
+TARGET = TARGETS["h100"]
+HERE = Device("a GPU", "gpu", TARGET, TARGET.capability, "1")
+TEXT = """\
+import torch
+
+
+# mugraph: b=1..64, x=f16[b, 64], w=f16[64, 48]
+def product(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x @ w)
+
+
+# mugraph: b=1..64, rows=f16[b, 64], matrix=f16[64, 48]
+def the_same(rows: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
+    return torch.relu(rows @ matrix)
+"""
+
+
+@dataclass
+class Measuring:
+    """Stands for the measuring process. A kernel alone takes the longer the more stages it has; the region's takes 5 µs
+    up to `faster_to` rows, then 20, and PyTorch 10. wrong_at: rows at which it gives another result.
+
+    compared: rows at which the region was measured, and what against
+    """
+
+    faster_to: int = 64
+    wrong_at: int = 0
+    compared: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+
+    def begin(self) -> None: ...
+
+    def hello(self) -> Hello:
+        return Hello("a GPU", {}, 1 << 20)
+
+    def measure_kernels(self, subjects: Sequence[tuple[Any, Any]], rounds: int) -> Iterator[Summary]:
+        return (Summary(1.0 + subject.source.count("num_stages=4"), 0.01, rounds) for subject, _ in subjects)
+
+    def agree(self, ours: Any, reference: Any, inputs: Sequence[Any]) -> Agreed:
+        right = inputs[0].shape[0] != self.wrong_at
+        return Agreed(right, 0.0 if right else 1.0, 1e-3)
+
+    def compare(self, subjects: Sequence[Any], inputs: Sequence[Any], **_: object) -> dict[str, Summary]:
+        names = [subject.name for subject in subjects]
+        if "eager" in names:
+            self.compared[inputs[0].shape[0]] = names
+        ours = 5.0 if inputs[0].shape[0] <= self.faster_to else 20.0
+        times = {"eager": 12.0, "torch.compile": 10.0, "max-autotune": 11.0, "mugraph": ours}
+        return {name: Summary(times.get(name, 1.0), 0.01, 9) for name in names}
+
+
+class Right:
+    """Stands for the float test's process: all is right."""
+
+    def begin(self) -> None: ...
+
+    def test_kernel(self, *_: object) -> FloatResult:
+        return FloatResult(True, None, 1e-3, 1e-3, "a GPU")
+
+
+@pytest.fixture(scope="module")
+def regions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Region, ...]:
+    path = tmp_path_factory.mktemp("sizes") / "model.py"
+    path.write_text(TEXT)
+    return trace_file(path).regions
+
+
+@pytest.fixture
+def region(regions: tuple[Region, ...]) -> Region:
+    return regions[0]
+
+
+def solved(region: Region, device: Measuring, store: Store | None = None) -> tuple[RegionResult, list[str]]:
+    """And what was said on the way."""
+    tools = Tools(TARGET, cast(Any, Right()), compiled=True, measurer=cast(Any, device))
+    options = Options(budget_s=0.5, max_kernels=1)
+    job = RegionJob(0, region, Scope(()), HERE, tools, options, store, lambda: False, Path("model.py"))
+    steps, said = job.result(), list[str]()
+    while True:
+        try:
+            event = next(steps)
+        except StopIteration as end:
+            return end.value, said
+        said += [event.what] if isinstance(event, Working) else []
+
+
+def test_it_is_offered_for_the_sizes_at_which_it_is_faster(region: Region, tmp_path: Path) -> None:
+    device = Measuring(faster_to=16)
+    with Store.open(tmp_path / "store") as store:
+        result, said = solved(region, device, store)
+        again, _ = solved(region, Measuring(), store)
+    assert result.status == "improved"
+    assert sorted(device.compared) == [1, 8, 16, 32, 64]
+    assert all(names == ["eager", "torch.compile", "max-autotune", "mugraph"] for names in device.compared.values())
+    assert "measuring product at b = 16 against eager, torch.compile and max-autotune" in said
+    assert [row.gains for row in result.timing.sizes] == [True, True, True, False, False]
+    assert (result.timing.at, result.timing.speedup) == (16, 2.0)
+    assert result.plan is not None
+    assert result.plan.faster_for == ((1, 16),)
+    assert gain_words(region, result.timing) == "2.00x faster for b up to 16"
+    lines = times_text(result)
+    assert lines[0] == "b = 1: 10.0 µs -> 5.0 µs, 2.00x (eager 12.0, torch.compile 10.0, max-autotune 11.0)"
+    assert "; the original code runs" in lines[-2]
+    document = json.loads(json.dumps(region_document(result)))
+    assert document["dynamic"]["faster_for"] == [[1, 16]]
+    assert document["timing"]["size"] == 16
+    assert [row["speedup"] for row in document["timing"]["sizes"]] == [2.0, 2.0, 2.0, 1.0, 1.0]
+    text = module_text([result.plan], result.sources, original_path=Path("model.py"), target=TARGET)
+    assert "or b <= 16)" in text
+    assert "runs for b up to 16" in text
+    # What a device has chosen at each size is kept, and so is what was measured there.
+    assert again.sources == result.sources
+    assert again.timing == result.timing
+
+
+def test_where_all_sizes_gain_nothing_is_left_out(region: Region) -> None:
+    result, _ = solved(region, Measuring())
+    assert result.status == "improved"
+    assert result.plan is not None
+    assert result.plan.faster_for is None
+    assert gain_words(region, result.timing) == "2.00x faster for b = 1..64"
+
+
+def test_a_kernel_that_is_never_faster_is_not_offered(region: Region) -> None:
+    result, _ = solved(region, Measuring(faster_to=0))
+    assert result.status == "no-gain"
+    assert "not faster than PyTorch here at b = 1, 8 or 64" in str(result.reason)
+
+
+def test_a_kernel_that_is_wrong_at_one_size_is_not_offered_at_any(region: Region) -> None:
+    result, _ = solved(region, Measuring(wrong_at=8))
+    assert result.status == "no-gain"
+    assert str(result.reason).startswith("with b = 8: differs from the original")
+
+
+def test_what_a_device_has_chosen_is_kept(regions: tuple[Region, ...], tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store") as store:
+        (first,), (second,) = (solved(region, Measuring(), store)[0].pieces for region in regions)
+    assert first.solution is not None
+    assert second.solution is not None
+    assert (first.from_store, second.from_store) == (False, True)
+    assert first.piece.program.sizes.keys() == second.piece.program.sizes.keys()
+    rows, others = first.solution.source.launches, second.solution.source.launches
+    assert [row.largest for row in rows] == sorted({row.largest for row in rows})
+    assert rows == others
+    assert [row.schedule for row in rows] == [row.schedule for row in others]
