@@ -80,7 +80,10 @@ def bench(
         typer.Argument(help="Samples; all of them when none is named. Or: search, then programs of the papers."),
     ] = None,
     json: _Json = False,
-    budget: Annotated[float, typer.Option(min=0.1, help="Seconds for the search of one kernel.")] = 20.0,
+    budget: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="Seconds for the search of one kernel: 20, or 60 for the search itself."),
+    ] = None,
     samples: Annotated[Path, typer.Option(help="The folder of the samples.")] = Path("samples"),
     executor: _Executor = "inline",
 ) -> int:
@@ -89,10 +92,10 @@ def bench(
     if names and names[0] == "search":
         from mugraph.commands.bench_search import bench_search
 
-        return bench_search(names[1:], samples, budget, executor, as_json=json)
+        return bench_search(names[1:], samples, budget or 60.0, executor, as_json=json)
     from mugraph.commands.bench import bench as command
 
-    return command(names or [], samples, budget, executor, as_json=json)
+    return command(names or [], samples, budget or 20.0, executor, as_json=json)
 
 
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})

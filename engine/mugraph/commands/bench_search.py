@@ -222,7 +222,7 @@ def _print(name: str, result: Result, *, heading: bool) -> None:
         times = f"{'first verified':>15}{'total':>9}{'processor':>11}"
         console.print(f"{'program':<10}{times}{'topologies':>12}{'candidates':>12}  ended by")
     first = "-" if report.first_verified_s is None else f"{report.first_verified_s:.2f} s"
-    ending = report.ended_by if report.complete else f"{report.ended_by}, complete to {report.complete_to} operators"
+    ending = f"{report.ended_by}, {'' if report.complete else 'only '}complete to {report.complete_to} operators"
     times = f"{first:>15}{report.total_s:>7.1f} s{result.cpu_s:>9.1f} s"
     console.print(f"{name:<10}{times}{report.topologies:>12}{report.candidates:>12}  {ending}")
     for form in result.named:

@@ -11,10 +11,16 @@ _STEPS = 1000
 
 
 class Fitting:
-    """Answers for one state of a saturation. steps, gave_up: of the last question."""
+    """Answers for one state of a saturation.
 
-    def __init__(self, edges: Sequence[Sequence[Edge]], leaves: Container[int], known: Sequence[int]) -> None:
+    steps, gave_up: of the last question. count: of the edges of that state
+    """
+
+    def __init__(
+        self, edges: Sequence[Sequence[Edge]], leaves: Container[int], known: Sequence[int], count: int
+    ) -> None:
         """known: of each value, the operators of one small DAG, as bits."""
+        self.count = count
         self._edges, self._leaves = edges, leaves
         order = sorted(range(len(edges)), key=lambda i: (known[i].bit_count(), i))
         self._rank = {value: rank for rank, value in enumerate(order)}

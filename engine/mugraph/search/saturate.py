@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from mugraph.ir.ops import LARGEST, LEAVES, Kind
 from mugraph.search.abstract import NF
+from mugraph.search.doubts import Doubts, Operands
 from mugraph.search.edges import Edge
-from mugraph.search.fitting import Fitting
 from mugraph.search.frame import Frame, Reduction, Value
 from mugraph.search.remaining import Remaining
 from mugraph.search.sites import Marks, Sites
@@ -73,8 +73,7 @@ class Saturation:
         self._heap: list[tuple[bool, int, int, int]] = []
         self._reached: list[bool] = []
         self._groups: dict[NF, _Group] = {}
-        self._doubts: dict[tuple[int, int], int] = {}  # operands cut by size -> operators that would follow, at least
-        self._least_lost = max_ops + 1  # operators of the smallest topology that may be lost for good
+        self._doubts = Doubts(max_ops)
         self._landmarks = frame.landmarks()
         self._fns = sorted({op.fn for op in program.ops if op.kind is Kind.UNARY})
         self._has = {op.kind for op in program.ops}
@@ -113,9 +112,9 @@ class Saturation:
     def complete_to(self) -> int:
         """Every topology of at most this many operators has all its values and edges here."""
         remaining = self._remaining
-        least = self._least_lost
-        for (index, other), distance in self._doubts.items():
-            least = min(least, self._least((index,) if other < 0 else (index, other), distance))
+        least = self.max_ops + 1
+        for operands, after, asked in self._doubts.lost(self._edges):
+            least = min(least, max(asked, self._least(operands, after)))
         for index, value in enumerate(self.values):
             if not self._reached[index] and index not in self.targets:
                 least = min(least, max(self.least_possible, remaining.within(value.nf) + remaining.after(value.nf)))
@@ -145,29 +144,23 @@ class Saturation:
                     self._unaries(index, self._dags[index])
                     self._binaries(index)
             yield len(self.targets) > before
-        self.done = self._least_lost > self.max_ops
+        self.done = self.complete_to >= self.max_ops
         self.over = True
 
     def _resume(self) -> bool:
-        """What the size bound cut off is looked at again when nothing else is left: of the smallest DAGs of two values
-        only one each is known, and others may share more. Is there anything new?"""
-        self.work += len(self.edges) if self._doubts else 0
-        fitting = Fitting(self.edges, self.leaves, self._dags) if self._doubts else None
-        edges = self._edges
-        while self._doubts and fitting and self._edges == edges:
-            (index, other), distance = next(iter(self._doubts.items()))
-            del self._doubts[index, other]
-            operands = (index,) if other < 0 else (index, other)
-            dag = fitting.dag(operands, self.max_ops - 1 - distance)
-            self.work += fitting.steps * CHOICE
-            if fitting.gave_up:
-                self._least_lost = min(self._least_lost, self._least(operands, distance))
-            if dag and other < 0:
-                self._unaries(index, dag)
-            elif dag:
-                nfs = self._pair(self.values[index].nf, self.values[other].nf)
-                self._with(index, other, nfs, dag)
-        return self._edges > edges
+        """What the size bound cut off is looked at again when nothing else is left, an operator at a time. Was there
+        one?"""
+        asked = self._doubts.ask(self.edges, self.leaves, self._dags, self._edges)
+        self.work += self._doubts.work * CHOICE
+        if asked is None:
+            return False
+        operands, dag = asked
+        if dag and len(operands) == 1:
+            self._unaries(operands[0], dag)
+        elif dag:
+            index, other = operands
+            self._with(index, other, self._pair(self.values[index].nf, self.values[other].nf), dag)
+        return True
 
     def _enter(self, index: int) -> None:
         nf, size = self.values[index].nf, self.size(index)
@@ -386,13 +379,12 @@ class Saturation:
             if not self._reached[index]:
                 self._wait(index)
 
-    def _doubt(self, inputs: tuple[int, ...], distance: int) -> None:
+    def _doubt(self, inputs: Operands, distance: int) -> None:
         """Cut by the size of the DAGs known: to be looked at again, unless every DAG is too large."""
         if self._least(inputs, distance) <= self.max_ops:
-            key = (inputs[0], inputs[1] if len(inputs) > 1 else -1)
-            self._doubts[key] = min(distance, self._doubts.get(key, distance))
+            self._doubts.add(inputs, distance)
 
-    def _least(self, inputs: tuple[int, ...], distance: int) -> int:
+    def _least(self, inputs: Operands, distance: int) -> int:
         """Operators of any topology in which `distance` follow an operator on these values, at least."""
         return 1 + distance + max(self._remaining.within(self.values[i].nf) for i in inputs)
 

@@ -10,11 +10,13 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.search import Limits, Search
 from mugraph.search.abstract import NF, Algebra
+from mugraph.search.doubts import Doubts
 from mugraph.search.edges import Edge, needs
 from mugraph.search.fitting import Fitting
 from mugraph.search.frame import Frame
 from mugraph.search.nest import Nest
 from mugraph.search.remaining import Remaining
+from mugraph.search.saturate import Saturation
 from mugraph.search.sites import Marks, Sites
 from test_random_programs import programs
 from workloads import Builder, attention, gated_mlp, lora, norm_transformer, rmsnorm_gated_mlp, rmsnorm_linear
@@ -105,7 +107,33 @@ def test_fitting_finds_the_dags_that_share() -> None:
     edges = [[], [unary(0)], [unary(0), unary(1)], [unary(1)], [unary(0)]]
     leaves = {0: "x"}
     assert needs(edges, leaves) == [0, 0b10, 0b100, 0b1010, 0b10000]
-    fitting = Fitting(edges, leaves, [0, 0b10, 0b100, 0b1010, 0b10000])
+    fitting = Fitting(edges, leaves, [0, 0b10, 0b100, 0b1010, 0b10000], 5)
     assert fitting.dag((2, 3), 3) == 0b1110
     assert fitting.dag((2, 3), 2) == 0
     assert not fitting.gave_up
+
+
+def test_what_was_cut_is_asked_again_when_a_new_way_turns_up() -> None:
+    """2 and 3 need four operators until 3 can be made of what 2 is made of."""
+    unary = lambda i: Edge(Kind.SQRT, (i,))  # noqa: E731
+    edges = [[], [unary(0)], [unary(1)], [unary(4)], [unary(0)]]
+    known = [0, 0b10, 0b110, 0b11000, 0b10000]
+    doubts = Doubts(max_ops=5)
+    doubts.add((2, 3), 1)
+    assert doubts.ask(edges, {0: "x"}, known, 4) == ((2, 3), 0)
+    assert doubts.ask(edges, {0: "x"}, known, 4) is None
+    assert list(doubts.lost(4)) == [((2, 3), 1, 6)]
+    edges[3].append(unary(1))
+    assert list(doubts.lost(5)) == [((2, 3), 1, 0)]
+    assert doubts.ask(edges, {0: "x"}, known, 5) == ((2, 3), 0b1110)
+    assert doubts.ask(edges, {0: "x"}, known, 5) is None
+    assert not list(doubts.lost(5))
+
+
+def test_what_is_too_hard_to_decide_says_how_large_it_is() -> None:
+    """QKNorm and attention, 18 operators: not all pairs of values are settled, and none that matters to 17."""
+    saturation = Saturation(Frame(attention(norm=True), (), Algebra()), 20, 20_000)
+    for _ in saturation.steps():
+        pass
+    assert saturation.over
+    assert 17 <= saturation.complete_to < 20
