@@ -32,7 +32,7 @@ class Row:
     text: on x and y, [32, 48], the result as well
     kind: what it is in a block graph; None for what is a view there, and no operator
     fn:   the unary function
-    threads: an element-wise operator, which a thread graph may hold
+    threads: an operator that a thread graph holds
     """
 
     text: str
@@ -59,10 +59,10 @@ TABLE = {
     "maximum": Row("torch.maximum(x, y)", Kind.MAX),
     "minimum": Row("torch.min(x, y * 0.5)", Kind.MAX),
     "clamp": Row("x.clamp(-0.75, 1.25)", Kind.MAX),
-    "amax": Row("x - y.amax(-1, keepdim=True)", Kind.AMAX, threads=False),
-    "sum": Row("x + y.sum(-1, keepdim=True)", Kind.SUM, threads=False),
-    "mean": Row("x - y.mean(-1, keepdim=True)", Kind.SUM, threads=False),
-    "matmul": Row("(x @ y.T) @ y * 0.1", Kind.DOT, threads=False),
+    "amax": Row("x - y.amax(-1, keepdim=True)", Kind.AMAX),
+    "sum": Row("x + y.sum(-1, keepdim=True)", Kind.SUM),
+    "mean": Row("x - y.mean(-1, keepdim=True)", Kind.SUM),
+    "matmul": Row("(x @ y.T) @ y * 0.1", Kind.DOT),
     "transpose": Row("x.T.contiguous().T", None, threads=False),
     "reshape": Row("x.reshape(4, 8, 48).reshape(32, 48)", None, threads=False),
     "repeat": Row("y[:8].repeat_interleave(4, dim=0) * x", Kind.MUL),

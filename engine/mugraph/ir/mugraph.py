@@ -12,10 +12,11 @@ from mugraph.ir.tensors import Tensor
 
 @dataclass(frozen=True)
 class ThreadGraph:
-    """Element-wise operators of a block graph that run in registers as one (Mirage §4.4, rule-based fusion).
+    """Operators of a block graph that run as one, the values between them in registers (Mirage §4.2, Table 1: Matmul,
+    Sum and what is element-wise; registers.py says what stays there).
 
     name:   of the value it leaves in the block graph (its last operator's)
-    inputs: values of the block graph it reads
+    inputs: values of the block graph it reads, a product's operands among them
     ops:    in dependency order
     """
 

@@ -35,6 +35,15 @@ def varying(block: BlockGraph) -> dict[str, frozenset[str]]:
     return vary
 
 
+def left_behind(block: BlockGraph) -> dict[str, frozenset[str]]:
+    """Value -> loops over by the time it is computed: those of the accumulators among its ancestors."""
+    done: dict[str, frozenset[str]] = {}
+    for op in block.ops:
+        before = frozenset[str]().union(*(done.get(name, frozenset()) for name in op.inputs))
+        done[op.name] = before.union(op.over) if op.kind is Kind.ACCUM else before
+    return done
+
+
 def placement(block: BlockGraph) -> dict[str, tuple[str, ...]]:
     """Value -> the loops around its operator, outermost first: the outermost body that binds all it varies in.
 

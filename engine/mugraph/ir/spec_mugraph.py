@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.library import library_call
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph, ThreadGraph
-from mugraph.ir.ops import ELEMENTWISE, Kind
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.registers import THREAD_LEVEL, leaving
 from mugraph.ir.spec_ops import tensor_violations
 
 
@@ -40,8 +41,10 @@ def mugraph_violations(mugraph: MuGraph) -> Iterator[str]:
         if is_graph:
             if kernel.schedule.library:
                 yield f"kernel {kernel.name} is scheduled as a library kernel"
+            leaves = leaving(kernel.block)
             for thread in kernel.threads:
-                yield from _thread_violations(kernel, thread)
+                yield from _thread_violations(kernel, thread, leaves)
+            yield from _shared_violations(kernel)
         elif kernel.block is not None:
             yield from _library_violations(kernel, kernel.block)
     for name in mugraph.outputs:
@@ -88,7 +91,8 @@ def _shown(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> str:
     return f"{dtype}{list(shape)} with strides {list(strides)}"
 
 
-def _thread_violations(kernel: GraphKernel, thread: ThreadGraph) -> Iterator[str]:
+def _thread_violations(kernel: GraphKernel, thread: ThreadGraph, leaves: Callable[[Op, Op], str]) -> Iterator[str]:
+    """leaves: why a value does not stay in registers on its way to an operator that uses it (registers.py)"""
     where = f"kernel {kernel.name}: thread graph {thread.name}"
     ops = kernel.block.ops
     if not thread.ops:
@@ -99,15 +103,33 @@ def _thread_violations(kernel: GraphKernel, thread: ThreadGraph) -> Iterator[str
     for op in thread.ops:
         if op not in ops:
             yield f"{where}: {op.name} is no operator of the block graph"
-        if op.kind not in ELEMENTWISE and op.kind is not Kind.CONST:
-            yield f"{where}: {op.name} is {op.kind}, which is not element-wise"
+        if op.kind not in THREAD_LEVEL and op.kind is not Kind.CONST:
+            yield f"{where}: {op.name} is {op.kind}, which is no operator of thread graphs"
     inside = {op.name for op in thread.ops}
     constants = {op.name for op in ops if op.kind is Kind.CONST}
+    members = [op.name for op in thread.ops if op.name not in constants]
+    if members != [op.name for op in ops if op.name in members]:
+        yield f"{where}: its operators are not in the order of the block graph"
     reads = {name for op in thread.ops for name in op.inputs} - inside
     if reads - constants != set(thread.inputs) - constants:
         yield f"{where} reads {sorted(reads - constants)}, not {sorted(set(thread.inputs) - constants)}"
     for op in ops:
-        if op.name in inside:
+        if op.name not in members or op.name == thread.name:
             continue
-        for name in (name for name in op.inputs if name in inside and name != thread.name):
-            yield f"{where}: {op.name} outside it uses {name}, which stays in registers"
+        users = [user for user in ops if op.name in user.inputs]
+        for user in users:
+            if user.name not in inside:
+                yield f"{where}: {user.name} outside it uses {op.name}, which stays in registers"
+            elif {op.kind, user.kind} <= THREAD_LEVEL and (reason := leaves(op, user)):
+                yield f"{where}: {reason}"
+        if not users:
+            yield f"{where}: nothing uses {op.name}"
+
+
+def _shared_violations(kernel: GraphKernel) -> Iterator[str]:
+    """Constants alone may be in several thread graphs."""
+    seen: dict[str, str] = {}
+    for thread in kernel.threads:
+        for op in thread.ops:
+            if op.kind is not Kind.CONST and seen.setdefault(op.name, thread.name) != thread.name:
+                yield f"kernel {kernel.name}: {op.name} is in the thread graphs {seen[op.name]} and {thread.name}"

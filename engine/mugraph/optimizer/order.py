@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.ops import LEAVES, Kind
+from mugraph.ir.ops import LEAVES
 
 
 def depths(block: BlockGraph) -> dict[str, int]:
@@ -14,15 +14,6 @@ def depths(block: BlockGraph) -> dict[str, int]:
     for op in block.ops:
         depth[op.name] = 1 + max((depth[name] for name in op.inputs), default=-1)
     return depth
-
-
-def phases(block: BlockGraph) -> dict[str, frozenset[str]]:
-    """Value -> the loops it has left behind: those of the accumulators among its ancestors."""
-    done: dict[str, frozenset[str]] = {}
-    for op in block.ops:
-        before = frozenset[str]().union(*(done[name] for name in op.inputs))
-        done[op.name] = before.union(op.over) if op.kind is Kind.ACCUM else before
-    return done
 
 
 def by_depth(block: BlockGraph) -> BlockGraph:

@@ -1,35 +1,39 @@
-"""Thread graphs: element-wise operators of a block graph that run in registers as one (Mirage §4.4).
+"""Thread graphs: operators of a block graph that run as one, the values between them in registers (Mirage §4.2).
 
-Greedy and maximal: every element-wise operator joins the thread graph of the operator that uses it, as long as all its
-uses lie in that one thread graph and in the same phase, so that its value never leaves the registers.
+Greedy and maximal: every operator joins the thread graph of those that use it, as long as all its uses lie in that one
+thread graph and its value stays in registers on the way to each (ir/registers.py): products and reductions too, where
+the paper's implementation has what is element-wise (its Table 1 names Matmul and Sum as well).
+
+A thread graph is computed at once: every path from one of its operators ends in its result, and none leaves it before,
+so no operator outside lies between two inside.
 """
 
 from __future__ import annotations
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.mugraph import ThreadGraph
-from mugraph.ir.ops import ELEMENTWISE, Kind, Op
-from mugraph.optimizer.order import phases
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.registers import THREAD_LEVEL, leaving
 
 
 def fuse_threads(block: BlockGraph) -> tuple[ThreadGraph, ...]:
     """Thread graphs of two operators or more, in the order in which their results are computed.
 
-    A thread graph has one result. Constants move into the thread graphs that use them and count as no operator. Two
-    operators are of one phase when they vary with the same loops and have left the same loops behind.
+    A thread graph has one result, and its name. Constants move into the thread graphs that use them and count as no
+    operator.
     """
     users: dict[str, list[Op]] = {op.name: [] for op in block.ops}
     for op in block.ops:
         for name in op.inputs:
             users[name].append(op)
-    phase = _phases(block)
-    root: dict[str, str] = {}  # element-wise value -> result of its thread graph
+    leaves = leaving(block)
+    root: dict[str, str] = {}  # value -> result of its thread graph
     for op in reversed(block.ops):
-        if op.kind not in ELEMENTWISE:
+        if op.kind not in THREAD_LEVEL:
             continue
-        roots = {root.get(user.name) for user in users[op.name]}
-        only = roots.pop() if len(roots) == 1 else None
-        root[op.name] = only if only is not None and phase[only] == phase[op.name] else op.name
+        roots = {root.get(user.name, "") for user in users[op.name]}
+        stays = len(roots) == 1 and not any(leaves(op, user) for user in users[op.name])
+        root[op.name] = roots.pop() if stays else op.name
     constants = {op.name: op for op in block.ops if op.kind is Kind.CONST}
     graphs: list[ThreadGraph] = []
     for op in block.ops:
@@ -44,17 +48,3 @@ def _thread_graph(name: str, members: list[Op], constants: dict[str, Op]) -> Thr
     read = list(dict.fromkeys(value for member in members for value in member.inputs if value not in inside))
     own = tuple(constants[value] for value in read if value in constants)
     return ThreadGraph(name, tuple(value for value in read if value not in constants), (*own, *members))
-
-
-def _phases(block: BlockGraph) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
-    """Value -> (loops it varies with, loops left behind)."""
-    left = phases(block)
-    loops = frozenset(block.loop_axes)
-    varies: dict[str, frozenset[str]] = {}
-    for op in block.ops:
-        if op.kind in (Kind.LOAD, Kind.MASK):
-            varies[op.name] = loops.intersection(op.axes)
-            continue
-        here = frozenset[str]().union(*(varies[name] for name in op.inputs))
-        varies[op.name] = here.difference(op.over) if op.kind is Kind.ACCUM else here
-    return {name: (varies[name], left[name]) for name in varies}

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
-from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph, ThreadGraph
+from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, DType, Sizes, Tensor, contiguous_strides
+from mugraph.optimizer.thread_fusion import fuse_threads
 
 
 class Ops:
@@ -58,7 +59,12 @@ def transposed(name: str, row: str, column: str, sizes: Sizes, source: str = "")
     return Tensor(name, ((row,), (column,)), (1, sizes[row]), "f16", source)
 
 
-def single(block: BlockGraph, schedule: Schedule, threads: tuple[ThreadGraph, ...] = ()) -> MuGraph:
+def kernel(block: BlockGraph, schedule: Schedule) -> GraphKernel:
+    """With its thread graphs."""
+    return GraphKernel(block.name, block, schedule, fuse_threads(block))
+
+
+def single(block: BlockGraph, schedule: Schedule) -> MuGraph:
     """A kernel graph of one graph-defined kernel."""
     return MuGraph(
         block.name,
@@ -66,7 +72,7 @@ def single(block: BlockGraph, schedule: Schedule, threads: tuple[ThreadGraph, ..
         block.tensors,
         tuple(tensor.name for tensor in block.inputs),
         tuple(tensor.name for tensor in block.outputs),
-        (GraphKernel(block.name, block, schedule, threads),),
+        (kernel(block, schedule),),
     )
 
 
@@ -96,11 +102,7 @@ def rmsnorm_matmul() -> MuGraph:
     ops.op("z", Kind.DIV, "product", "rms")
     ops.store("out", "z", "y")
     block = BlockGraph("rmsnorm_matmul", sizes, tensors, tuple(ops.ops), (Loop("h"),))
-    threads = tuple(
-        ThreadGraph(members[-1], inputs, tuple(op for op in ops.ops if op.name in members))
-        for members, inputs in ((("mean", "rms", "z"), ("product", "squares")),)
-    )
-    return single(block, Schedule((("n", 64), ("b", 16)), {"h": 256}), threads)
+    return single(block, Schedule((("n", 64), ("b", 16)), {"h": 256}))
 
 
 def rmsnorm_matmul_program() -> TensorProgram:
@@ -139,9 +141,8 @@ def gated_mlp() -> MuGraph:
     ops.op("z", Kind.MUL, "activated", "raised")
     ops.store("out", "z", "y")
     block = BlockGraph("gated_mlp", sizes, tensors, tuple(ops.ops), (Loop("h"),))
-    silu_mul = ThreadGraph("z", ("gated", "raised"), tuple(op for op in ops.ops if op.name in ("activated", "z")))
     schedule = Schedule((("n", 64), ("b", 8)), {"h": 128}, swap=True, num_stages=4)
-    return single(block, schedule, (silu_mul,))
+    return single(block, schedule)
 
 
 def gated_mlp_program() -> TensorProgram:
@@ -219,8 +220,7 @@ def attention() -> MuGraph:
     ops.op("z", Kind.DIV, "numerator", "denominator")
     ops.store("out", "z", "y")
     block = BlockGraph("attention", sizes, tensors, tuple(ops.ops), (Loop("k"),))
-    scaled = ThreadGraph("p", ("qk",), tuple(op for op in ops.ops if op.name in ("scores", "p")))
-    return single(block, Schedule((("q", 64), ("h", 1)), {"k": 64}), (scaled,))
+    return single(block, Schedule((("q", 64), ("h", 1)), {"k": 64}))
 
 
 def attention_program() -> TensorProgram:
@@ -275,8 +275,8 @@ def split_attention() -> MuGraph:
         ("q", "k", "v"),
         ("y",),
         (
-            GraphKernel("partial_attention", partial, Schedule((("s", 1), ("h", 1)), {"k": 64})),
-            GraphKernel("combine", combine, Schedule((("q", 1), ("h", 1)), num_warps=2, num_stages=1)),
+            kernel(partial, Schedule((("s", 1), ("h", 1)), {"k": 64})),
+            kernel(combine, Schedule((("q", 1), ("h", 1)), num_warps=2, num_stages=1)),
         ),
     )
 
@@ -349,7 +349,7 @@ def norm_and_cat() -> MuGraph:
         ("ordered",),
         (
             LibraryKernel("cat", "torch.cat((left, right), dim=-1)", ("left", "right"), ("joined",)),
-            GraphKernel("scale", block, Schedule((("c", 128), ("b", 4)))),
+            kernel(block, Schedule((("c", 128), ("b", 4)))),
             LibraryKernel("sort", "torch.sort(scaled).values", ("scaled",), ("ordered",)),
         ),
     )
@@ -382,7 +382,7 @@ def norm_and_matmul() -> MuGraph:
         ("x", "w"),
         ("y",),
         (
-            GraphKernel("norm", norm, Schedule((("b", 1),))),
+            kernel(norm, Schedule((("b", 1),))),
             LibraryKernel("mm", "torch.mm(normed, w)", ("normed", "w"), ("y",), block),
         ),
     )

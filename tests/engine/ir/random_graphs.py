@@ -57,6 +57,16 @@ def pointwise(draw: st.DrawFn, ops: Ops, values: list[str], prefix: str) -> None
         values.append(name)
 
 
+def reduced_inside(draw: st.DrawFn, ops: Ops, values: list[str]) -> None:
+    """Perhaps adds a product or a largest value to the graph, and operators on its result."""
+    one, other = draw(st.sampled_from(values)), draw(st.sampled_from(values))
+    shared = sorted(ops.axes(one) & ops.axes(other))
+    if shared and draw(st.booleans()):
+        operands = (Kind.DOT, one, other) if draw(st.booleans()) else (Kind.AMAX, one)
+        values.append(ops.reduce("inside", *operands, over=draw(st.sampled_from(shared))))
+        pointwise(draw, ops, values, "u")
+
+
 @st.composite
 def block_graphs(draw: st.DrawFn, name: str = "kernel") -> tuple[BlockGraph, Schedule]:
     axes = tuple(draw(st.lists(st.sampled_from(AXES), min_size=1, max_size=4, unique=True)))
@@ -71,6 +81,7 @@ def block_graphs(draw: st.DrawFn, name: str = "kernel") -> tuple[BlockGraph, Sch
     ops = Ops(tuple(inputs))
     values = [ops.load(f"L{tensor.name}", tensor.name) for tensor in inputs]
     pointwise(draw, ops, values, "v")
+    reduced_inside(draw, ops, values)
     finished = [
         _finish(ops, value, loops, draw(st.booleans()), draw(st.sampled_from(("", LARGEST))))
         for value in draw(st.lists(st.sampled_from(values), min_size=1, max_size=2, unique=True))

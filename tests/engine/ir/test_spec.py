@@ -1,12 +1,11 @@
 """Each rule of the spec checker, with a graph that violates it and nothing else."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
 import pytest
 from mugraph.ir.block import BlockGraph, Loop, Schedule
-from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph, ThreadGraph
+from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import (
@@ -348,50 +347,6 @@ def test_one_memory_under_two_names() -> None:
     assert check_mugraph(replace(graph, tensors=apart, kernels=kernels)) == [
         "kernel scale reads view before anything has written it"
     ]
-
-
-def _thread(change: Callable[[ThreadGraph], ThreadGraph]) -> MuGraph:
-    graph = gated_mlp()
-    kernel = kernel_of(graph)
-    return replace(graph, kernels=(replace(kernel, threads=(change(kernel.threads[0]),)),))
-
-
-@pytest.mark.parametrize(
-    ("graph", "violation"),
-    [
-        (_thread(lambda thread: replace(thread, ops=())), "thread graph z is empty"),
-        (_thread(lambda thread: replace(thread, name="y")), "thread graph y is not named after its last operator, z"),
-        (_thread(lambda thread: replace(thread, inputs=("gated",))), "thread graph z reads ['gated', 'raised'], not"),
-        (
-            _thread(lambda thread: replace(thread, ops=(replace(thread.ops[0], fn="tanh"), thread.ops[1]))),
-            "thread graph z: activated is no operator of the block graph",
-        ),
-        (
-            _thread(lambda thread: replace(thread, name="activated", inputs=("gated",), ops=thread.ops[:1])),
-            "",
-        ),
-    ],
-)
-def test_thread_graphs(graph: MuGraph, violation: str) -> None:
-    found = check_mugraph(graph)
-    if violation:
-        assert any(f"kernel gated_mlp: {violation}" in each for each in found), found
-    else:
-        assert found == []
-
-
-def test_thread_graphs_are_element_wise_and_keep_their_values() -> None:
-    graph = rmsnorm_matmul()
-    kernel = kernel_of(graph)
-    ops = {op.name: op for op in kernel.block.ops}
-    summed = ThreadGraph("ss", ("X",), (ops["xx"], ops["ss"]))
-    assert check_mugraph(replace(graph, kernels=(replace(kernel, threads=(summed,)),))) == [
-        "kernel rmsnorm_matmul: thread graph ss: ss is sum, which is not element-wise"
-    ]
-    leaking = ThreadGraph("z", ("squares", "product"), (ops["mean"], ops["rms"], ops["z"]))
-    store = with_op(with_op(kernel.block, "out", inputs=("rms",), axes=("b",)), "out", tensor="y")
-    found = check_mugraph(replace(graph, kernels=(replace(kernel, block=store, threads=(leaking,)),)))
-    assert "kernel rmsnorm_matmul: thread graph z: out outside it uses rms, which stays in registers" in found
 
 
 def test_programs_load_each_input_once_and_write_contiguously() -> None:

@@ -74,9 +74,13 @@ def test_programs_parse_back(program: TensorProgram) -> None:
         ("dot(xg, W, over=h)", "dot(xg, W)", "line 17: dot needs `over=` as its last argument"),
         ("const(1024.0)", "const(many)", "line 22: 'many' is no number"),
         ("    mean[b]", "      mean[b]", "line 23: mean runs outside all loops, not inside `for h`"),
-        ("= mean, rms, z", "= mean, rms, zz", "line 27: thread graph z holds zz, which the block graph does not"),
+        ("mean, rms, z", "mean, rms, zz", "line 28: thread graph z holds zz, which the block graph does not"),
         ("load(w)", "load(v)", "line 15: there is no tensor v in kernel rmsnorm_matmul"),
-        ("    thread z", "    strand z", "line 27: 'strand z(product, squares) = mean, rms, z' is not understood here"),
+        (
+            "    thread z",
+            "    strand z",
+            "line 28: 'strand z(squares, product) = count, mean, rms, z' is not understood here",
+        ),
     ],
 )
 def test_errors_name_the_line(old: str, new: str, message: str) -> None:
