@@ -1,0 +1,70 @@
+"""What is not lowered, and the reason that is given."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+sys.path.insert(0, str(Path(__file__).parent))
+from harness import lower_region, randn, record
+from mugraph.ops.registry import NotLowerable
+
+X, Y, V = randn(4, 6), randn(4, 6, seed=1), randn(6)
+POSITIVE = randn(4, 6).abs() + 0.5
+
+REFUSED: dict[str, tuple[Callable[..., Any], dict[str, torch.Tensor], str]] = {
+    "sizes that do not nest": (lambda x: x.view(2, 3).transpose(0, 1).reshape(2, 3) * 2, {"x": V}, "nest"),
+    "logarithm": (lambda x: x - x.logsumexp(-1, keepdim=True), {"x": X}, "logarithm"),
+    "a slice across rows": (lambda x: (x * 2).view(24)[3:17] + 1, {"x": X}, "whole pieces"),
+    "unknown call": (lambda x: torch.cumsum(x, 0), {"x": X}, "no rule"),
+    "integers": (lambda x, i: x * i, {"x": X, "i": torch.arange(6)}, "i64"),
+    "comparison": (lambda x, y: x * (x > y), {"x": X, "y": Y}, "no rule|bool"),
+    "training": (lambda x: F.dropout(x, 0.5, True), {"x": X}, "random"),
+    "output that is an input": (lambda x: x.view(24), {"x": X}, "as it is"),
+    "broadcast output": (lambda x: (x * 2).expand(3, 4, 6), {"x": X}, "repeats"),
+    "diagonal": (lambda x: torch.einsum("ii->i", x), {"x": randn(4, 4)}, "diagonal"),
+    "rounded division": (lambda x: torch.div(x, 2.0, rounding_mode="floor"), {"x": X}, "rounded"),
+    "a slice up to a tensor": (lambda x, n: x[:n] * 2, {"x": X, "n": torch.tensor(4)}, "run time"),
+    "spectral norm": (lambda x: x / torch.linalg.norm(x, 2), {"x": X}, "Euclidean"),
+    "another norm": (lambda x: F.normalize(x, p=1.0, dim=-1), {"x": X}, "Euclidean"),
+    "division by zero": (lambda x: x / 0.0, {"x": X}, "zero"),
+    "an infinite number": (lambda x: x * math.inf, {"x": X}, "infinite"),
+    "double precision": (lambda x: x.double() * 2, {"x": X}, "f64"),
+    "integers in between": (lambda x: x.to(torch.int64).float() * 2, {"x": X}, "i64"),
+    "sum of integers": (lambda x, i: x * i.sum(), {"x": X, "i": torch.arange(6)}, "i64"),
+    "a mask": (lambda q, m: F.scaled_dot_product_attention(q, q, q, attn_mask=m),
+               {"q": randn(2, 4, 6), "m": randn(4, 4)}, "mask"),
+    "attention with dropout": (lambda q: F.scaled_dot_product_attention(q, q, q, dropout_p=0.5),
+                               {"q": randn(2, 4, 6)}, "random"),
+    "a window in three dimensions": (lambda x, w: F.conv3d(x, w),
+                                     {"x": randn(2, 3, 5, 5, 5), "w": randn(4, 3, 2, 1, 1)}, "three dimensions"),
+    "a window of a value": (lambda x, w: F.conv1d(x * x, w), {"x": randn(2, 3, 5), "w": randn(4, 3, 2)},
+                            "computed here"),
+    "a transposed convolution": (lambda x, w: F.conv_transpose1d(x, w),
+                                 {"x": randn(2, 3, 5), "w": randn(3, 4, 2)}, "conv_transpose1d has no rule"),
+    "statistics": (lambda x, m, v: F.batch_norm(x, m, v, training=True),
+                   {"x": randn(4, 3), "m": torch.zeros(3), "v": torch.ones(3)}, "training"),
+    "odd power": (lambda x: x.pow(0.3), {"x": POSITIVE}, "power"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_with_a_reason(name: str) -> None:
+    fn, inputs, reason = REFUSED[name]
+    with pytest.raises(NotLowerable, match=reason):
+        lower_region(record(fn, inputs))
+
+
+def test_write_to_an_input_is_refused() -> None:
+    def scale(x: torch.Tensor) -> torch.Tensor:
+        return x.mul_(2.0) + 1.0
+
+    with pytest.raises(NotLowerable):
+        lower_region(record(scale, {"x": X.clone()}))
