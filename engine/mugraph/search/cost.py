@@ -156,7 +156,7 @@ def _processor_us(found: Work, schedule: Schedule, target: Target) -> tuple[floa
 def _memory_us(found: Work, schedule: Schedule, target: Target, blocks: int, waves: int, *, looped: bool) -> float:
     """Of the grid's traffic: in each iteration its bytes, or the latency its stages in flight leave uncovered."""
     drawn = min(1.0, blocks / target.processors * PROCESSOR_SHARE) * target.bandwidth
-    traffic = found.unique / drawn + (found.moved - found.unique) / (drawn * CACHE_SPEEDUP)
+    traffic = found.unique / drawn + (found.drawn - found.unique) / (drawn * CACHE_SPEEDUP)
     step = traffic / (found.steps * waves)
     if not looped:
         return waves * (LATENCY_US + step)

@@ -11,6 +11,7 @@ from mugraph.ir.ops import REDUCING, Kind, Op
 from mugraph.ir.packing import Packs, held, pack_violations, packs
 from mugraph.ir.tensors import ITEMSIZE, Sizes, Tensor
 from mugraph.search.ends import ends
+from mugraph.search.sectors import innermost
 
 MIN_DOT = 16
 """The least side of a tensor-core product; smaller tiles are padded and masked."""
@@ -85,6 +86,7 @@ class Shape:
         self._held: dict[tuple[tuple[str, ...], Packs], tuple[str, ...]] = {}
         self._tiles: dict[tuple[object, ...], Tiles] = {}
         self._whole: dict[str, int] = {}
+        self.innermost = {tensor.name: innermost(tensor, self.sizes) for tensor in block.tensors}
         reduced = {axis for op in block.ops for axis in op.over}
         # An axis that is reduced and returned (a norm over the output's own rows) stays whole in a block.
         stored = dict.fromkeys(axis for store in self.stores for axis in store.axes)

@@ -10,6 +10,7 @@ from math import ceil, prod
 
 from mugraph.ir.block import Loop, Schedule
 from mugraph.ir.ops import REDUCING, Kind, Op
+from mugraph.search.sectors import in_sectors
 from mugraph.search.tiles import Product, Shape, Tiles
 
 WIDE_LEFT = 64
@@ -24,11 +25,12 @@ _WEIGHTS = {Kind.EXP: 6, Kind.UNARY: 4, Kind.SQRT: 4, Kind.DIV: 2}
 
 @dataclass(slots=True)
 class Work:
-    """Of one block over its whole run, but for `unique` and `moved`, which are the grid's.
+    """Of one block over its whole run, but for `unique`, `moved` and `drawn`, which are the grid's.
 
     steps, fills:   iterations of innermost loops, and how often such a loop starts with an empty pipeline
     waits:          loads that cannot be asynchronous
     unique, moved:  bytes of all tensors once, and of all blocks' tiles together
+    drawn:          bytes of all blocks' tiles, in whole sectors of memory
     wide:           products on the wide path
     wide_flops, narrow_flops: of products, warps' repetitions counted
     shared_bytes:   products' operands read from shared memory, again by each warp that needs them
@@ -43,6 +45,7 @@ class Work:
     waits: float = 0
     unique: float = 0.0
     moved: float = 0.0
+    drawn: float = 0.0
     wide: float = 0
     wide_flops: float = 0.0
     narrow_flops: float = 0.0
@@ -89,7 +92,9 @@ def _memory(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: Tiles,
     tile = width * shape.moved(schedule, tiles, op)
     found.unique += whole
     # Each element is stored once, also where several blocks have it.
-    found.moved += whole if op.kind is Kind.STORE else max(whole, tile * trips * blocks)
+    moved = whole if op.kind is Kind.STORE else max(whole, tile * trips * blocks)
+    found.moved += moved
+    found.drawn += moved * in_sectors(shape.innermost[op.tensor], width, schedule, shape.sizes)
     at_once = width * (1 if op.name in shape.scattered else shape.elements(tiles, op) / threads)
     if op.kind is Kind.LOAD and shape.varies[op.name] and at_once < _ASYNC_BYTES:
         found.waits += trips

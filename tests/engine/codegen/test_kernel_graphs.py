@@ -14,6 +14,8 @@ from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor, contiguous_strides
+from mugraph.search.kernel_graphs.parts import as_block
+from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram
 from mugraph.search.splits import cuts
 from mugraph.verify.float_test import FloatTester
 from mugraph.verify.sizes import resize
@@ -110,6 +112,39 @@ def test_at_reduced_sizes(name: str, tester: FloatTester) -> None:
     assert all(size <= 128 for size in program.sizes.values())
     assert verify_schedules(program, small, seed=4).passed
     tested = tester.test_kernel(lower_kernels(small), program)
+    assert tested.passed, tested.reason
+
+
+def test_values_that_one_kernel_writes_and_another_reads(tester: FloatTester) -> None:
+    """Rotated keys, in halves of which each is in a tensor of its own between the kernels."""
+    sizes = {"m": 32, "n": 64, "r": 16}
+    loaded = dict.fromkeys(("k1", "k2", "cos", "sin"), "nr") | {"q1": "mr", "q2": "mr"}
+    tensors = {name: _tensor(name, *axes, sizes=sizes) for name, axes in loaded.items()}
+    loads = [_op(name, Kind.LOAD, axes=axes, tensor=name) for name, axes in loaded.items()]
+    ops = (
+        *loads,
+        _op("minus", Kind.CONST, value=-1.0),
+        _op("k2_minus", Kind.MUL, "minus k2", "nr"),
+        _op("k1_cos", Kind.MUL, "k1 cos", "nr"),
+        _op("k2_sin", Kind.MUL, "k2_minus sin", "nr"),
+        _op("first", Kind.ADD, "k1_cos k2_sin", "nr"),
+        _op("k2_cos", Kind.MUL, "k2 cos", "nr"),
+        _op("k1_sin", Kind.MUL, "k1 sin", "nr"),
+        _op("second", Kind.ADD, "k2_cos k1_sin", "nr"),
+        _op("left", Kind.DOT, "q1 first", "mn", over=("r",)),
+        _op("right", Kind.DOT, "q2 second", "mn", over=("r",)),
+        _op("scores", Kind.ADD, "left right", "mn"),
+    )
+    out = _tensor("out", "m", "n", sizes=sizes)
+    program = TensorProgram("rotated", sizes, tuple(tensors.values()), ops, {"scores": out})
+    stored, halves = in_memory(program), ["first", "second"]
+    parts: list[tuple[list[str], list[str]]] = [(halves, []), (["scores"], halves)]
+    turned, product = (as_block(subprogram(program, *part, stored)) for part in parts)
+    kernels = [(turned, Schedule((("n", 16),))), (product, Schedule((("n", 32), ("m", 16))))]
+    assert verify_schedules(program, kernels, seed=4).passed
+    source = lower_kernels(kernels)
+    assert [tensor.name for tensor in source.outputs] == ["out"]
+    tested = tester.test_kernel(source, program)
     assert tested.passed, tested.reason
 
 

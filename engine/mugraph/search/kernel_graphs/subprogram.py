@@ -33,20 +33,22 @@ def worth_storing(program: TensorProgram) -> frozenset[str]:
     """Values that kernels may hand to one another.
 
     Not those that have one user, which is element-wise, of the same axes, and needs nothing besides but what every
-    kernel can load: its result is as large and further along. A product is kept apart all the same: a pre-defined
-    kernel may compute it.
+    kernel can load, or make of that element by element: its result is as large and further along. A product is kept
+    apart all the same: a pre-defined kernel may compute it.
     """
-    ops = {op.name: op for op in program.ops}
+    at_hand: set[str] = set()
+    for op in program.ops:
+        if op.kind in LEAVES or (op.kind in ELEMENTWISE and at_hand.issuperset(op.inputs)):
+            at_hand.add(op.name)
     found: set[str] = set()
     for op in program.compute_ops:
         users = [user for user in program.ops if op.name in user.inputs]
         if not users or op.name in program.outputs or not op.axes:
             continue
-        if op.kind is not Kind.DOT and len(users) == 1 and users[0].kind in ELEMENTWISE and users[0].axes == op.axes:
-            others = [ops[name] for name in users[0].inputs if name != op.name]
-            if all(other.kind in LEAVES for other in others):
-                continue
-        found.add(op.name)
+        steps = [user for user in users if user.kind in ELEMENTWISE and user.axes == op.axes]
+        further = op.kind is not Kind.DOT and len(users) == len(steps) == 1
+        if not further or not at_hand.issuperset(name for name in steps[0].inputs if name != op.name):
+            found.add(op.name)
     return frozenset(found)
 
 

@@ -1,0 +1,131 @@
+"""One form of a program whose values are cut: its parts, what is known of each, and the kernel graphs they make."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+
+from mugraph.ir.block import Candidate
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.target import Target
+from mugraph.search.kernel_graphs.chain import Apart, chained
+from mugraph.search.kernel_graphs.limits import GraphLimits
+from mugraph.search.kernel_graphs.partitions import Options, Part, Partition, Partitions
+from mugraph.search.kernel_graphs.parts import Solved, by_estimate
+from mugraph.search.kernel_graphs.solver import Solver
+from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
+from mugraph.search.renaming import key_of
+from mugraph.search.softmax import is_shift_invariant
+from mugraph.search.split_schedules import again_us
+
+_SCHEDULES = 6
+"""Schedules of each kernel of a kernel graph, the others' being the best."""
+
+
+class Form:
+    """The program, or an equal one with other values, and what is known of its parts.
+
+    expected:   how many times what its traffic takes a part is expected to take that has not been searched
+    candidates: of the whole program, if it has been searched
+    """
+
+    def __init__(
+        self,
+        program: TensorProgram,
+        target: Target,
+        limits: GraphLimits,
+        solver: Solver,
+        expected: float,
+        candidates: Sequence[Candidate],
+    ) -> None:
+        self.program, self._target, self._limits, self._solver = program, target, limits, solver
+        self._factor = expected
+        self._stored = in_memory(program)
+        self._is_softmax = any(op.kind is Kind.EXP for op in program.ops) and is_shift_invariant(program.ops)
+        self._partitions = Partitions(program, worth_storing(program), limits.max_reads)
+        self.is_cut = False  # there may be more partitions than are kept
+        self._programs: dict[Part, TensorProgram] = {}
+        self._expected: dict[Part, float] = {}
+        self.solved: dict[Part, Solved] = {}
+        if candidates:
+            self.solved[self._partitions.whole] = Solved(by_estimate(candidates))
+
+    def best(self, within: float) -> list[Partition]:
+        limits = self._limits
+        found = self._partitions.best(self._options, limits.max_kernels, limits.partitions, within)
+        self.is_cut = len(found) == limits.partitions
+        return found
+
+    def apart(self) -> Partition | None:
+        """Of a program with several outputs: each of them computed for itself, where one kernel can."""
+        parts = self._partitions.apart
+        if not 1 < len(parts) <= self._limits.max_kernels:
+            return None
+        self.expect(parts)
+        for part in parts:
+            self.solve(part)
+        options = [min(self._options(part), key=lambda option: option[1], default=None) for part in parts]
+        chosen = [option for option in options if option is not None]
+        if len(chosen) < len(parts) or sum(count for count, _ in chosen) > self._limits.max_kernels:
+            return None
+        counts = [(part, count) for part, (count, _) in zip(parts, chosen, strict=True)]
+        return Partition(sum(us for _, us in chosen), tuple(counts))
+
+    def known_us(self, partition: Partition) -> float | None:
+        """Of a partition whose parts are all solved, and with so many kernels each."""
+        if not all(part in self.solved for part, _ in partition.parts):
+            return None
+        found = [dict(self._options(part)).get(count) for part, count in partition.parts]
+        us = [one for one in found if one is not None]
+        return sum(us) if len(us) == len(found) else None
+
+    def is_known(self, part: Part) -> bool:
+        return self._solver.knows(self._program(part))
+
+    def expect(self, parts: Iterable[Part]) -> None:
+        self._solver.expect(self._program(part) for part in parts if part not in self.solved)
+
+    def solve(self, part: Part) -> None:
+        self.solved[part] = self._solver.solve(self._program(part))
+
+    def key_of(self, partition: Partition) -> Hashable:
+        """Equal for partitions that differ in names, or in the order of kernels that do not need one another."""
+        return frozenset(Counter((key_of(self._program(part))[0], count) for part, count in partition.parts).items())
+
+    def candidates(self, partition: Partition) -> tuple[Candidate, ...]:
+        """Best first: the best of each part, and for each part a few other schedules."""
+        if sum(count for _, count in partition.parts) < 2 or len(partition.parts) < 2:
+            return ()
+        choices = [_choice(self.solved[part].of(count)) for part, count in partition.parts]
+        names = {tensor.name for tensor in (*self.program.tensors, *self._stored.values())}
+        apart = Apart(names, set(self.program.sizes))
+        renamed = [apart.part(choice) for choice in choices]
+        best = [choice[0] for choice in renamed]
+        chains = [best]
+        for at, choice in enumerate(renamed):
+            chains += [[*best[:at], other, *best[at + 1 :]] for other in choice[1:]]
+        # Library kernels alone are what the user has.
+        kept = [chain for chain in chains if not all(one.schedule.library for one in chain)]
+        return by_estimate(chained(chain, self._target) for chain in kept)
+
+    def _options(self, part: Part) -> Options:
+        again = again_us(self._target)
+        if part in self.solved:
+            return [(count, us + again) for count, us in self.solved[part].options]
+        if part not in self._expected:
+            program = self._program(part)
+            safe = not self._is_softmax or is_shift_invariant(program.ops)
+            least = self._solver.least_us(program)
+            self._expected[part] = least * self._factor + again if safe else float("inf")
+        return [(1, self._expected[part])]
+
+    def _program(self, part: Part) -> TensorProgram:
+        if part not in self._programs:
+            self._programs[part] = subprogram(self.program, part.values, part.leaves, self._stored)
+        return self._programs[part]
+
+
+def _choice(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The best few, and the library's kernel where there is one: the model errs."""
+    return [*candidates[:_SCHEDULES], *(one for one in candidates[_SCHEDULES:] if one.schedule.library)]

@@ -1,0 +1,42 @@
+"""What memory is read and written in: sectors. Of runs of neighbours that are shorter the rest is moved for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mugraph.ir.block import Schedule
+from mugraph.ir.tensors import Sizes, Tensor
+
+SECTOR = 32
+"""Bytes."""
+
+
+def innermost(tensor: Tensor, sizes: Sizes) -> tuple[str, ...]:
+    """Axes, the innermost first, whose elements lie in memory without gaps; none where the innermost has some, or where
+    a window reads the tensor."""
+    if tensor.windows:
+        return ()
+    steps = tensor.axis_strides(sizes)
+    found: list[str] = []
+    elements = 1
+    for axis in sorted(tensor.axes, key=lambda axis: steps[axis]):
+        if sizes[axis] == 1 or not steps[axis]:
+            continue
+        if steps[axis] != elements:
+            break
+        found.append(axis)
+        elements *= sizes[axis]
+    return tuple(found)
+
+
+def in_sectors(axes: Sequence[str], width: int, schedule: Schedule, sizes: Sizes) -> float:
+    """How many times its own bytes a tile moves. axes: as `innermost` gives them. width: bytes of an element"""
+    if not axes:
+        return 1.0
+    run = width
+    for axis in axes:
+        tile = min(schedule.tile(axis, sizes[axis]), sizes[axis])
+        run *= tile
+        if tile < sizes[axis]:
+            break
+    return max(1.0, SECTOR / run)

@@ -1,0 +1,46 @@
+"""What a tile moves beyond its own bytes: memory comes in sectors."""
+
+from __future__ import annotations
+
+import pytest
+from mugraph.ir.block import Schedule
+from mugraph.ir.target import TARGETS
+from mugraph.ir.tensors import Tensor
+from mugraph.search.cost import estimate_us
+from mugraph.search.kernel_graphs.parts import as_block
+from mugraph.search.sectors import in_sectors, innermost
+from workloads import Builder
+
+SIZES = {"h": 4, "s": 64, "d": 32, "one": 1}
+
+
+@pytest.mark.parametrize(
+    ("dims", "strides", "axes"),
+    [
+        ((("h",), ("s",), ("d",)), (2048, 32, 1), ("d", "s", "h")),
+        ((("h",), ("s",), ("d",)), (4096, 64, 1), ("d",)),  # half of each row
+        ((("s",), ("h", "d")), (128, 1), ("d", "h", "s")),
+        ((("s",), ("d",)), (64, 2), ()),  # every second element
+        ((("s",), ("d",), ("one",)), (32, 1, 1), ("d", "s")),
+        ((("h",), ("d",)), (0, 1), ("d",)),  # expanded
+    ],
+)  # fmt: skip
+def test_axes_without_gaps(dims: tuple[tuple[str, ...], ...], strides: tuple[int, ...], axes: tuple[str, ...]) -> None:
+    assert innermost(Tensor("x", dims, strides, "f16"), SIZES) == axes
+
+
+@pytest.mark.parametrize(
+    ("grid", "times"),
+    [({"d": 1}, 16.0), ({"d": 8}, 2.0), ({"d": 16}, 1.0), ({"s": 1}, 1.0), ({}, 1.0), ({"d": 32, "s": 1}, 1.0)],
+)
+def test_short_runs_are_paid_for_in_whole_sectors(grid: dict[str, int], times: float) -> None:
+    assert in_sectors(("d", "s"), 2, Schedule(tuple(grid.items())), SIZES) == times
+    assert in_sectors((), 2, Schedule(tuple(grid.items())), SIZES) == 1.0
+
+
+def test_rows_are_not_cut_into_columns() -> None:
+    """An element-wise kernel whose blocks each take a column of every row takes longer by estimate."""
+    b = Builder("scaled", s=4096, d=512)
+    block = as_block(b.program(b.mul("y", b.input("x", "s", "d"), b.input("w", "d")), "s", "d"))
+    rows, columns = (Schedule(grid) for grid in ((("s", 8),), (("d", 1),)))
+    assert estimate_us(block, rows, TARGETS["h200"]) < estimate_us(block, columns, TARGETS["h200"])
