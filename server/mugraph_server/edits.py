@@ -11,7 +11,7 @@ from pygls.uris import from_fs_path
 
 from mugraph_server.documents.marks import key
 from mugraph_server.documents.source import Document, Source
-from mugraph_server.regions import to_range
+from mugraph_server.region_marks import to_range
 
 TextChange = types.TextEdit | types.AnnotatedTextEdit | types.SnippetTextEdit
 Change = types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile

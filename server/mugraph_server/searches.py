@@ -17,7 +17,8 @@ from mugraph_server.engine.client import EVENTS, ids
 from mugraph_server.engine.engines import Engines
 from mugraph_server.engine.keeper import Keeper
 from mugraph_server.engine.state import EngineGone, EngineRefused
-from mugraph_server.regions import Pace, Regions
+from mugraph_server.region_marks import Pace
+from mugraph_server.regions import Regions
 
 _EDITS_KEPT = 2_000
 _TRIES = 2

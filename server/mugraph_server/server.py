@@ -129,7 +129,7 @@ class MugraphServer(LanguageServer):
         self.session.begun()
 
     def _configuration(self, params: types.DidChangeConfigurationParams) -> None:
-        self.session.spawn(self.session.push_configuration(params.settings))
+        self.session.spawn(self.session.given.push(params.settings))
 
     def _folders(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
         self.session.set_folders(params.event)
@@ -142,10 +142,10 @@ class MugraphServer(LanguageServer):
 
     def _theme(self, params: Any) -> None:
         theme = "dark" if _value(params, "theme") == "dark" else "light"
-        self.session.spawn(self.session.set_client_state(theme=theme))
+        self.session.spawn(self.session.given.set_state(theme=theme))
 
     def _trust(self, params: Any) -> None:
-        self.session.spawn(self.session.set_client_state(trusted=_value(params, "trusted") is True))
+        self.session.spawn(self.session.given.set_state(trusted=_value(params, "trusted") is True))
 
     def _visible(self, params: Any) -> None:
         """The editor shows this document now."""

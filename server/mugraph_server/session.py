@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from lsprotocol import types
 from mugraph.protocol import messages as m
 from mugraph.protocol.messages import FromEngine
-from pygls.uris import from_fs_path, to_fs_path
+from pygls.uris import to_fs_path
 
 from mugraph_server import log
 from mugraph_server.abilities import read as read_abilities
 from mugraph_server.analysis import Analysis
 from mugraph_server.client import Client
-from mugraph_server.configuration import Configuration, read_options
+from mugraph_server.client_settings import ClientSettings
+from mugraph_server.configuration import read_options
 from mugraph_server.documents.source import Source
 from mugraph_server.engine.engines import Engines
 from mugraph_server.engine.keeper import Keeper
@@ -31,17 +32,13 @@ from mugraph_server.settings import Settings
 from mugraph_server.views.status import EngineView, status
 from mugraph_server.watch import Watch
 
-CONFIGURED_S = 3.0
-"""How long a client may take to answer what its configuration is, before the defaults count."""
-
 
 class Session:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.roots = Roots()
-        self.configuration = Configuration()
-        self._options: object = None
-        self._configured = asyncio.Event()
+        self.given = ClientSettings(client, self.roots, self._wrong, self._settings_changed)
+        self.configuration = self.given.configuration
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: set[str] = set()
         self._troubles: set[str] = set()
@@ -51,7 +48,7 @@ class Session:
         self.regions = Regions(self._changed)
         self.engines = Engines(self.roots, self.configuration.of, self._event, self._engine_changed)
         self.searches = Searches(self.regions, self.engines, self._source, self.spawn)
-        self.analysis = Analysis(self.regions, self.searches, self.roots, self.settings, self._ready, self.spawn)
+        self.analysis = Analysis(self.regions, self.searches, self.roots, self.settings, self.given.known, self.spawn)
         self.documents = self.analysis.documents
         self.inquiries = Inquiries(
             self.regions, self.engines, self.searches, self._is_current, self._drawn_as, self.spawn
@@ -74,8 +71,7 @@ class Session:
     def begin(self, params: types.InitializeParams) -> None:
         options, given = read_options(params.initialization_options)
         self.client.can = read_abilities(params.capabilities, given)
-        self._options = options.settings
-        self._wrong(self.configuration.begin(options))
+        self.given.begin(options)
         folders = [folder.uri for folder in params.workspace_folders or ()]
         if not folders and params.root_uri:
             folders = [params.root_uri]
@@ -84,25 +80,12 @@ class Session:
 
     def begun(self) -> None:
         """The client is ready for questions."""
-        if self.client.can.configuration:
-            self.spawn(self._first_configuration())
-        else:
-            self._configured.set()
-        self.publisher.soon()
-
-    async def _first_configuration(self) -> None:
-        if self.client.can.registers_configuration:
+        can = self.client.can
+        if can.configuration and can.registers_configuration:
             options = types.DidChangeConfigurationRegistrationOptions(section="mugraph")
             self.spawn(self.client.register(types.WORKSPACE_DID_CHANGE_CONFIGURATION, options))
-        try:
-            await asyncio.wait_for(self.pull_configuration(), CONFIGURED_S)
-        except TimeoutError:
-            logger.warning("the client did not say its configuration; the defaults count")
-        finally:
-            self._configured.set()
-
-    async def _ready(self) -> None:
-        await self._configured.wait()
+        self.spawn(self.given.first())
+        self.publisher.soon()
 
     async def stop(self) -> None:
         self._stopping = True
@@ -127,45 +110,10 @@ class Session:
     async def _folders_changed(self, gone: set[Path]) -> None:
         await self.engines.retire([k.root for k in self.engines.keepers if k.root in gone])
         if self.client.can.configuration:
-            await self.pull_configuration()
+            await self.given.pull()
 
-    async def pull_configuration(self) -> None:
-        roots = self.roots.folders
-        answers = await self.client.configuration([None, *(from_fs_path(str(root)) for root in roots)])
-        default = answers[0] or self._options
-        by_root = {root: given or self._options for root, given in zip(roots, answers[1:], strict=True)}
-        await self._take(default, by_root)
-
-    async def push_configuration(self, given: object) -> None:
-        """From clients that cannot be asked: all settings, or the section `mugraph` alone."""
-        if self.client.can.configuration:
-            await self.pull_configuration()
-            return
-        settings = cast("dict[str, object]", given) if isinstance(given, dict) else {}
-        section = settings.get("mugraph", settings)
-        if section:
-            self._options = section
-            await self._take(section, {})
-
-    async def set_client_state(self, **changes: Any) -> None:
-        """trusted or theme."""
-        before = self._snapshot()
-        self.configuration.set(**changes)
-        await self._apply(before)
-
-    async def _take(self, default: object, by_root: dict[Path, object]) -> None:
-        before = self._snapshot()
-        self._wrong(self.configuration.take(default, by_root))
-        await self._apply(before)
-
-    def _snapshot(self) -> list[Settings]:
-        return [self.configuration.default, *(self.configuration.of(root) for root in self.roots.folders)]
-
-    async def _apply(self, before: list[Settings]) -> None:
+    async def _settings_changed(self, before: list[Settings], now: list[Settings]) -> None:
         """What has changed counts from now on, without a restart."""
-        now = self._snapshot()
-        if now == before:
-            return
         log.set_level(self.configuration.default.log_level)
         if not any(settings.enable and settings.trusted for settings in now):
             self.analysis.stop_all()
@@ -219,7 +167,7 @@ class Session:
 
     def status(self) -> dict[str, Any]:
         engines = [EngineView(str(keeper.root), keeper.status, keeper.target) for keeper in self.engines.keepers]
-        settings = self._snapshot()
+        settings = self.given.all()
         enabled = any(one.enable for one in settings)
         return status(self.regions.all(), engines, enabled, self.configuration.default.trusted)
 

@@ -14,7 +14,8 @@ from mugraph_server.abilities import Abilities, read
 from mugraph_server.documents.source import Document, Source
 from mugraph_server.documents.text import Text
 from mugraph_server.engine.state import EngineStatus
-from mugraph_server.regions import FileState, Mark, Pace, to_range
+from mugraph_server.region_marks import Mark, Pace, to_range
+from mugraph_server.regions import FileState
 from mugraph_server.views import code_actions, code_lens, diagnostics, hover, inlay_hints
 from mugraph_server.views.progress import progress
 from mugraph_server.views.status import EngineView, status

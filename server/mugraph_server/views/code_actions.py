@@ -13,7 +13,8 @@ from mugraph.protocol.values import Recording
 
 from mugraph_server.abilities import Abilities
 from mugraph_server.documents.source import Document, Source
-from mugraph_server.regions import FileState, Mark
+from mugraph_server.region_marks import Mark
+from mugraph_server.regions import FileState
 from mugraph_server.views.words import gain_of
 
 REWRITE = "refactor.rewrite.mugraph"

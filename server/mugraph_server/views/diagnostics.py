@@ -10,7 +10,8 @@ from mugraph.protocol.values import KernelCheck
 from pygls.uris import from_fs_path
 
 from mugraph_server.documents.source import Document, Source
-from mugraph_server.regions import FileState, Mark
+from mugraph_server.region_marks import Mark
+from mugraph_server.regions import FileState
 from mugraph_server.views.words import kept, sentence
 
 SOURCE = "mugraph"

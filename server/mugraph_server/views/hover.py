@@ -10,7 +10,8 @@ from lsprotocol import types
 
 from mugraph_server.documents.marks import key
 from mugraph_server.documents.source import Document, Source
-from mugraph_server.regions import FileState, Mark
+from mugraph_server.region_marks import Mark
+from mugraph_server.regions import FileState
 from mugraph_server.views.words import sentence, size_table
 
 LONGEST_IMAGE = 90_000

@@ -8,7 +8,8 @@ import msgspec
 from lsprotocol import types
 
 from mugraph_server.documents.source import Document, Source
-from mugraph_server.regions import FileState, Mark
+from mugraph_server.region_marks import Mark
+from mugraph_server.regions import FileState
 from mugraph_server.views.words import sentence
 
 

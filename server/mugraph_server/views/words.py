@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mugraph.protocol.values import Region, Timing
 
-from mugraph_server.regions import FileState, Mark
+from mugraph_server.region_marks import Mark
+from mugraph_server.regions import FileState
 
 
 def factor(region: Region) -> str:

@@ -1,0 +1,97 @@
+"""Settings as the client gives them: asked for, pushed, and of what it says beside them; at the start and later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from pygls.uris import from_fs_path
+
+from mugraph_server.client import Client
+from mugraph_server.configuration import Configuration, Options
+from mugraph_server.log import logger
+from mugraph_server.roots import Roots
+from mugraph_server.settings import Settings
+
+CONFIGURED_S = 3.0
+"""How long a client may take to answer what its configuration is, before the defaults count."""
+
+
+class ClientSettings:
+    """configuration: what they are now."""
+
+    def __init__(
+        self,
+        client: Client,
+        roots: Roots,
+        wrong: Callable[[Sequence[str]], None],
+        changed: Callable[[list[Settings], list[Settings]], Awaitable[None]],
+    ) -> None:
+        """wrong: called with sentences about values that cannot be. changed: called with all settings before and now
+        where they differ."""
+        self.configuration = Configuration()
+        self._client = client
+        self._roots = roots
+        self._wrong = wrong
+        self._changed = changed
+        self._options: object = None
+        self._configured = asyncio.Event()
+
+    def begin(self, options: Options) -> None:
+        """With what the client says before it can be asked."""
+        self._options = options.settings
+        self._wrong(self.configuration.begin(options))
+
+    async def first(self) -> None:
+        """Once the client is ready for questions."""
+        try:
+            if self._client.can.configuration:
+                await asyncio.wait_for(self.pull(), CONFIGURED_S)
+        except TimeoutError:
+            logger.warning("the client did not say its configuration; the defaults count")
+        finally:
+            self._configured.set()
+
+    async def known(self) -> None:
+        """Waits until they are."""
+        await self._configured.wait()
+
+    async def pull(self) -> None:
+        roots = self._roots.folders
+        answers = await self._client.configuration([None, *(from_fs_path(str(root)) for root in roots)])
+        default = answers[0] or self._options
+        by_root = {root: given or self._options for root, given in zip(roots, answers[1:], strict=True)}
+        await self._take(default, by_root)
+
+    async def push(self, given: object) -> None:
+        """From clients that cannot be asked: all settings, or the section `mugraph` alone."""
+        if self._client.can.configuration:
+            await self.pull()
+            return
+        settings = cast("dict[str, object]", given) if isinstance(given, dict) else {}
+        section = settings.get("mugraph", settings)
+        if section:
+            self._options = section
+            await self._take(section, {})
+
+    async def set_state(self, **changes: Any) -> None:
+        """trusted or theme."""
+        before = self.all()
+        self.configuration.set(**changes)
+        await self._compare(before)
+
+    def all(self) -> list[Settings]:
+        """The default ones, and each root's."""
+        return [self.configuration.default, *(self.configuration.of(root) for root in self._roots.folders)]
+
+    async def _take(self, default: object, by_root: Mapping[Path, object]) -> None:
+        before = self.all()
+        self._wrong(self.configuration.take(default, by_root))
+        await self._compare(before)
+
+    async def _compare(self, before: list[Settings]) -> None:
+        now = self.all()
+        if now != before:
+            await self._changed(before, now)
