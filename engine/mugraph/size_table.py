@@ -17,7 +17,7 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
-from mugraph.search.cost import estimate_call_us
+from mugraph.search.cost import estimate_call_us, estimate_library_us
 from mugraph.search.schedules import ScheduleLimits, fits, schedules
 from mugraph.search.split_schedules import again_us
 from mugraph.search.tiles import Shape
@@ -43,6 +43,12 @@ def sizes_at(program: TensorProgram, step: int) -> dict[str, int]:
     """The program's sizes with its dynamic axes at a step."""
     _, largest = steps_of(program)
     return {a: n // largest * step if a in program.least else n for a, n in program.sizes.items()}
+
+
+def step_of(program: TensorProgram, small: TensorProgram) -> int:
+    """The step at which the program has the sizes of another one."""
+    _, largest = steps_of(program)
+    return next((small.sizes[axis] * largest // program.sizes[axis] for axis in program.least), 1)
 
 
 def tested_steps(program: TensorProgram) -> tuple[int, ...]:
@@ -77,6 +83,7 @@ class SizeTable:
     target: Target
     outputs: Sequence[str]
     _found: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict[tuple[int, int], list[Candidate]])
+    _plain: dict[int, float] = field(default_factory=dict[int, float])
     _kept: list[BlockGraph] = field(default_factory=list[BlockGraph])
 
     @property
@@ -169,12 +176,19 @@ class SizeTable:
         return sorted(found, key=lambda one: one[0])
 
     def estimate_us(self, candidate: Candidate) -> float:
-        """Of a candidate over all steps, each with its best schedules: the geometric mean, an estimate."""
+        """Of a candidate over all steps, each with its best schedules: the geometric mean, an estimate. What is slower
+        than PyTorch would not run."""
         again = again_us(self.target) * (len(candidate.kernels) - 1)
         total = 0.0
         for step in self.steps:
-            total += log2(max(sum(self._best_us(kernel, step) for kernel in candidate.kernels) + again, 1e-3))
+            us = sum(self._best_us(kernel, step) for kernel in candidate.kernels) + again
+            total += log2(max(min(us, self._library_us(step)), 1e-3))
         return float(2.0 ** (total / len(self.steps)))
+
+    def _library_us(self, step: int) -> float:
+        if step not in self._plain:
+            self._plain[step] = estimate_library_us(at_step(self.program, [], step)[0], self.target)
+        return self._plain[step]
 
     def _best_us(self, kernel: Candidate, step: int) -> float:
         """Of one kernel alone."""

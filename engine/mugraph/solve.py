@@ -9,6 +9,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.lower import lower_kernels
@@ -33,7 +34,8 @@ from mugraph.search.limits import Limits, Searcher
 from mugraph.search.neighbours import neighbours
 from mugraph.search.run import Search
 from mugraph.search.splits import COMBINE
-from mugraph.size_table import SizeTable, at_step, sizes_at, tested_steps
+from mugraph.size_choice import Chosen, by_sizes
+from mugraph.size_table import SizeTable, at_step, sizes_at, step_of, tested_steps
 from mugraph.size_tuning import tested_at_sizes, tuned_sizes
 from mugraph.store.keys import versions
 from mugraph.trace.region import LaxPiece
@@ -136,7 +138,7 @@ def solve(
     library_us = estimate_library_us(piece.program, tools.target)
     if tools.measurer is not None:
         solution = yield from _measured(
-            piece, place, tools, tools.measurer, variants, library_us, trail, rejected, table
+            piece, place, tools, tools.measurer, variants, library_us, trail, rejected, table, smaller
         )
     else:
         solution = yield from _tested(piece, place, tools, variants, library_us, trail, rejected)
@@ -205,6 +207,7 @@ def _measured(
     trail: Trail,
     rejected: Counter[str],
     table: SizeTable,
+    smaller: Sequence[LaxPiece],
 ) -> Generator[Event, None, Solution | None]:
     yield Working(place.region, f"measuring {place.name}", 0, len(variants))
 
@@ -220,7 +223,11 @@ def _measured(
     rejected.update(reason for _, reason in tuned.refused)
     for one, us in [*tuned.measured_us, *((one, summary.median_us) for one, summary, _ in tuned.times)]:
         yield Another(place.region, place.piece, place.name, trail.timed(one.candidate, us))
-    for variant, summary, largest in tuned.times:
+    right: Sequence[Chosen] = tuned.times
+    if smaller:
+        plain = {step_of(table.program, one.program): _plain_us(one, measurer) or inf for one in smaller}
+        right = by_sizes(table, tuned, ranked, plain, measurer, tools.tester, tools.pool)
+    for variant, summary, largest in right:
         found, tested = tuned_sizes(table, variant, largest, measurer, tools.tester, tools.pool)
         if not tested.passed:
             rejected[tested.reason or "wrong on the device"] += 1

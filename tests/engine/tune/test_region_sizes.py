@@ -49,11 +49,13 @@ class Measuring:
     """Stands for the measuring process. A kernel alone takes the longer the more stages it has; the region's takes 5 µs
     up to `faster_to` rows, then 20, and PyTorch 10. wrong_at: rows at which it gives another result.
 
+    loops_at: rows from which kernels with a loop are the faster ones, below them those without
     compared: rows at which the region was measured, and what against
     """
 
     faster_to: int = 64
     wrong_at: int = 0
+    loops_at: int = 0
     compared: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
 
     def begin(self) -> None: ...
@@ -62,7 +64,13 @@ class Measuring:
         return Hello("a GPU", {}, 1 << 20)
 
     def measure_kernels(self, subjects: Sequence[tuple[Any, Any]], rounds: int) -> Iterator[Summary]:
-        return (Summary(1.0 + subject.source.count("num_stages=4"), 0.01, rounds) for subject, _ in subjects)
+        return (self.measure_kernel(subject, inputs, rounds) for subject, inputs in subjects)
+
+    def measure_kernel(self, subject: Any, inputs: Any, rounds: int) -> Summary:
+        if subject.name == "plain":
+            return Summary(10.0, 0.01, rounds)
+        favoured = ("for " in subject.source) == (inputs[0].shape[0] >= self.loops_at)
+        return Summary((2.0 if favoured else 9.0) + 0.1 * subject.source.count("num_stages=4"), 0.01, rounds)
 
     def agree(self, ours: Any, reference: Any, inputs: Sequence[Any]) -> Agreed:
         right = inputs[0].shape[0] != self.wrong_at
@@ -139,6 +147,15 @@ def test_it_is_offered_for_the_sizes_at_which_it_is_faster(region: Region, tmp_p
     # What a device has chosen at each size is kept, and so is what was measured there.
     assert again.sources == result.sources
     assert again.timing == result.timing
+
+
+@pytest.mark.parametrize(("loops_at", "loops"), [(1, True), (64, False)])
+def test_the_kernel_is_the_one_that_is_best_over_all_sizes(region: Region, loops_at: int, loops: bool) -> None:
+    """With 64 the fastest at the largest size is the slowest at the two others."""
+    result, _ = solved(region, Measuring(loops_at=loops_at))
+    assert result.plan is not None
+    (source,) = result.sources.values()
+    assert ("for " in source.jit) == loops
 
 
 def test_where_all_sizes_gain_nothing_is_left_out(region: Region) -> None:
