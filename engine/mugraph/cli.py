@@ -36,6 +36,7 @@ def optimize(
     target: _Target = "auto",
     budget: Annotated[float, typer.Option(min=0.1, help="Seconds for the search of one kernel.")] = 20.0,
     kernels: Annotated[int, typer.Option(min=1, help="Kernels that may take the place of one search unit.")] = 5,
+    operators: Annotated[int, typer.Option(min=1, help="Operators of a block graph, up to which all are found.")] = 11,
     trace_timeout: Annotated[float, typer.Option(min=1, help="Seconds the file's own code may run for.")] = 60.0,
     no_measure: Annotated[bool, typer.Option("--no-measure", help="Estimate only, even with a GPU.")] = False,
     no_store: Annotated[bool, typer.Option("--no-store", help="Neither use nor keep earlier results.")] = False,
@@ -47,7 +48,7 @@ def optimize(
     from mugraph.commands.optimize import optimize as command
     from mugraph.pipeline import Options
 
-    options = Options(target, budget, not no_measure, trace_timeout, executor, kernels)
+    options = Options(target, budget, not no_measure, trace_timeout, executor, kernels, operators)
     return command(place, options, as_json=json, apply=apply, verbose=verbose, use_store=not no_store)
 
 

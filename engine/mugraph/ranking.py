@@ -15,6 +15,7 @@ from mugraph.events import Another, Better, Event, FirstHit, Searching, SearchRe
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
+from mugraph.options import Bounds
 from mugraph.search.diverse import diverse
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.parts import Workers, by_estimate
@@ -61,8 +62,7 @@ def ranked_candidates(
     place: Place,
     begin: Begin,
     target: Target,
-    seconds: float,
-    max_kernels: int,
+    bounds: Bounds,
     trail: Trail,
     cancelled: Callable[[], bool],
     workers: Workers | None = None,
@@ -75,7 +75,7 @@ def ranked_candidates(
     program = piece.program
     yield Searching(place.region, place.piece, place.pieces, place.function)
     try:
-        search = begin(program, Limits(seconds=seconds), cancelled)
+        search = begin(program, Limits(bounds.max_ops, seconds=bounds.seconds), cancelled)
     except NotSearchable as error:
         return Ranked((), SearchReport(total_s=time.monotonic() - began, complete=False), str(error))
     blocks: list[BlockGraph] = []
@@ -117,11 +117,11 @@ def ranked_candidates(
     graphs = KernelGraphs(
         program,
         target,
-        GraphLimits(max_kernels=max_kernels),
+        GraphLimits.of(bounds.max_kernels, bounds.max_ops),
         cancelled,
         blocks=blocks,
         candidates=every,
-        seconds=began + seconds - time.monotonic(),
+        seconds=began + bounds.seconds - time.monotonic(),
         workers=workers,
     )
     several: list[Candidate] = []

@@ -147,7 +147,7 @@ class RegionJob:
             self.tools.target,
             device=self.device.name if measuring else "",
             driver=(self.device.driver or "") if measuring else "",
-            space=f"{self.options.budget_s:g} s, {self.options.max_kernels} kernels, {size}",
+            space=f"{self.options.bounds}, {size}",
         )
         if key in self.tools.solved:
             known = recall(self.tools.solved[key], unit, place.name, self.tools.target, names)
@@ -162,9 +162,8 @@ class RegionJob:
             unit,
             place,
             self.tools,
-            self.options.budget_s,
+            self.options.bounds,
             self.cancelled,
-            max_kernels=self.options.max_kernels,
             smaller=smaller,
         )
         if not self.cancelled():

@@ -26,9 +26,9 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
 from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.optimizer.order import by_depth
+from mugraph.options import Bounds
 from mugraph.ranking import Place, ranked_candidates
 from mugraph.search.cost import estimate_library_us
-from mugraph.search.kernel_graphs.limits import MAX_KERNELS
 from mugraph.search.kernel_graphs.several import SeveralSearch
 from mugraph.search.limits import Limits, Searcher
 from mugraph.search.neighbours import neighbours
@@ -109,10 +109,9 @@ def solve(
     piece: LaxPiece,
     place: Place,
     tools: Tools,
-    seconds: float,
+    bounds: Bounds,
     cancelled: Callable[[], bool] = lambda: False,
     *,
-    max_kernels: int = MAX_KERNELS,
     smaller: Sequence[LaxPiece] = (),
 ) -> Generator[Event, None, PieceResult]:
     """Events, then the result. Never raises for a program that has no good kernel: the result says why.
@@ -122,7 +121,7 @@ def solve(
     tools.begin()
     trail = Trail(tools.target)
     ranked = yield from ranked_candidates(
-        piece, place, tools.search, tools.target, seconds, max_kernels, trail, cancelled, tools.workers
+        piece, place, tools.search, tools.target, bounds, trail, cancelled, tools.workers
     )
     if not ranked.candidates:
         return PieceResult(piece, None, ranked.report, ranked.reason, kernel=place.name, considered=trail.considered)

@@ -21,6 +21,7 @@ class Settings:
     engine_command: () lets the server choose an interpreter; else any command that speaks the protocol on stdio
     interpreter:    the editor's selected Python; "" when it has none
     budget_s:       seconds of search for each region
+    max_kernels, max_ops: of a kernel graph, and of a block graph, of each part that is searched
     search_on:      "open" searches when a file opens and when it is saved, "save" only when it is saved
     trusted:        False until the workspace is trusted: the engine runs the user's code
     """
@@ -30,6 +31,8 @@ class Settings:
     interpreter: str = ""
     target: str = "auto"
     budget_s: float = 20.0
+    max_kernels: int = 5
+    max_ops: int = 11
     measure: bool = True
     search_on: SearchOn = "open"
     code_lens: bool = True
@@ -120,6 +123,12 @@ def _seconds(value: object) -> float:
     return float(value)
 
 
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 100:
+        raise ValueError("must be a whole number from 1 to 100")
+    return value
+
+
 def _one_of(*allowed: str) -> Callable[[object], str]:
     def check(value: object) -> str:
         if value not in allowed:
@@ -135,6 +144,8 @@ _KEYS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "interpreter": ("interpreter", _text),
     "target": ("target", _target),
     "search.budget": ("budget_s", _seconds),
+    "search.kernels": ("max_kernels", _count),
+    "search.operators": ("max_ops", _count),
     "search.when": ("search_on", _one_of("save", "open", "demand")),
     "search.measure": ("measure", _flag),
     "views.codeLens": ("code_lens", _flag),

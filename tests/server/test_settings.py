@@ -15,6 +15,7 @@ from mugraph_server.settings import KEYS, Settings, read
     [
         ({"search": {"budget": 5}}, Settings(budget_s=5.0)),
         ({"search.budget": 5}, Settings(budget_s=5.0)),
+        ({"search": {"kernels": 1, "operators": 9}}, Settings(max_kernels=1, max_ops=9)),
         ({"engine": {"command": "ssh box python -m mugraph.worker"}}, ["ssh", "box", "python", "-m", "mugraph.worker"]),
         ({"engine": {"command": ["a b", "c"]}}, ["a b", "c"]),
         ({"target": "H200"}, Settings(target="h200")),
@@ -44,6 +45,8 @@ def test_right_values(given: object, expected: Settings | list[str]) -> None:
         ),
         ({"search": {"budget": True}}, "must be a number of seconds"),
         ({"search": {"budget": float("nan")}}, "must be a number of seconds"),
+        ({"search": {"kernels": 0}}, "mugraph.search.kernels: must be a whole number from 1 to 100"),
+        ({"search": {"operators": 2.5}}, "mugraph.search.operators: must be a whole number from 1 to 100"),
         ({"search": {"when": "always"}}, "mugraph.search.when: must be save, open or demand; it is 'always'"),
         ({"engine": {"command": "'a"}}, "has a quotation mark without its partner"),
         ({"engine": {"command": [1]}}, "must be a command line or a list of strings"),

@@ -69,10 +69,11 @@ def test_the_engine_hears_of_its_settings(editor: MakeEditor, root: Path, contro
     client.wait_codes(uri, "improved")
     engine = client.report()["engines"][0]
     assert engine["report"]["settings"]["budget_s"] == 3
-    _set(client, search={"budget": 4, "measure": False}, target="h200")
+    _set(client, search={"budget": 4, "measure": False, "kernels": 2, "operators": 9}, target="h200")
     client.until(lambda: control.heard("Configure") == 1)
     settings = client.report()["engines"][0]["report"]["settings"]
     assert (settings["budget_s"], settings["measure"], settings["target"]) == (4, False, "h200")
+    assert (settings["max_kernels"], settings["max_ops"]) == (2, 9)
     client.until(lambda: control.heard("Search") == 2, what="a search for the other target")
 
 

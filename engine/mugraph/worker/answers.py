@@ -94,6 +94,8 @@ def wrong_setting(settings: Settings) -> str | None:
         return f"the budget is a number of seconds above 0, not {settings.budget_s:g}"
     if not settings.trace_timeout_s > 0:
         return f"the time-out of tracing is a number of seconds above 0, not {settings.trace_timeout_s:g}"
+    if settings.max_kernels < 1 or settings.max_ops < 1:
+        return f"a search is of 1 kernel and 1 operator at least, not {settings.max_kernels} and {settings.max_ops}"
     return None
 
 

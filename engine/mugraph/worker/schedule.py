@@ -244,7 +244,14 @@ class Schedule:
         self._runs_now(job)
         trace = replace(known.trace, regions=tuple(known.trace.regions[number] for number in numbers), errors=())
         settings = job.settings
-        options = Options(settings.target, settings.budget_s, settings.measure, settings.trace_timeout_s)
+        options = Options(
+            settings.target,
+            settings.budget_s,
+            settings.measure,
+            settings.trace_timeout_s,
+            max_kernels=settings.max_kernels,
+            max_ops=settings.max_ops,
+        )
         again = job.request.again
         self._order(job, SearchTrace(job.run or 0, trace, options, known.taken(numbers), again))
 

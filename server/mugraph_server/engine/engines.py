@@ -81,4 +81,10 @@ class Engines:
 
 
 def to_engine(settings: Settings) -> EngineSettings:
-    return EngineSettings(settings.target, settings.budget_s, settings.measure)
+    return EngineSettings(
+        settings.target,
+        settings.budget_s,
+        settings.measure,
+        max_kernels=settings.max_kernels,
+        max_ops=settings.max_ops,
+    )

@@ -37,7 +37,7 @@ def test_another_protocol_is_refused_in_one_sentence(start: Start):
 
 
 def test_wrong_settings_change_nothing(engine: Engine):
-    for wrong in (Settings(target="h9000"), Settings(budget_s=0), Settings(budget_s=float("nan"))):
+    for wrong in (Settings(target="h9000"), Settings(budget_s=0), Settings(budget_s=float("nan")), Settings(max_ops=0)):
         assert engine.refused(m.Configure(engine.id(), wrong))
     assert engine.ask(m.AskReport(engine.id()), m.Report).settings == quick()
     settings = quick(5.0)

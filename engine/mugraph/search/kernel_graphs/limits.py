@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mugraph.search.limits import Limits
 
@@ -30,6 +30,12 @@ class GraphLimits:
     slack: float = 1.3
     variants: int = 3
     each: Limits = field(default_factory=lambda: Limits(seconds=1.0, max_topologies=6))
+
+    @staticmethod
+    def of(max_kernels: int, max_block_ops: int) -> GraphLimits:
+        """The usual ones, with these."""
+        limits = GraphLimits(max_kernels=max_kernels)
+        return replace(limits, each=replace(limits.each, max_block_ops=max_block_ops))
 
 
 @dataclass(frozen=True, slots=True)
