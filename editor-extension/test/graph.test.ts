@@ -38,4 +38,7 @@ test("a node in words", () => {
     what: "accumulated through the loop over k: dot with axes m, n",
   });
   expect(said(tensor("w", "self.linear.weight")).what).toContain("self.linear.weight");
+  expect(said(readNode("ss[m] = sum(xx, over=k)", "reduce", "Σ k"), "z").what).toBe(
+    "sum over k: xx with axes m; in registers, in the thread graph that computes z",
+  );
 });

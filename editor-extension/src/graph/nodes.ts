@@ -44,6 +44,7 @@ const OPERATORS: Readonly<Record<string, string>> = {
   div: "quotient",
   sum: "sum",
   max: "maximum",
+  amax: "maximum",
   accum: "accumulated through the loop",
   exp: "exponential",
   sqrt: "square root",
@@ -52,8 +53,8 @@ const OPERATORS: Readonly<Record<string, string>> = {
   store: "written to device memory",
 };
 
-/** A line about a node, for the panel beside the graph. */
-export function describe(node: GraphNode): { name: string; what: string } {
+/** A line about a node, for the panel beside the graph. `thread` names the thread graph it is in, if any. */
+export function describe(node: GraphNode, thread: string | null = null): { name: string; what: string } {
   if (node.kind === "call") return { name: "PyTorch's own kernel", what: node.call };
   if (node.kind === "tensor") {
     const from = node.source === node.name ? "" : `, in your code ${node.source}`;
@@ -62,5 +63,6 @@ export function describe(node: GraphNode): { name: string; what: string } {
   const over = node.over === "" ? "" : ` over ${node.over}`;
   const operands = node.operands.length === 0 ? "" : `: ${node.operands.join(", ")}`;
   const axes = node.axes === "" ? "" : ` with axes ${node.axes}`;
-  return { name: node.name, what: `${OPERATORS[node.operator] ?? node.operator}${over}${operands}${axes}` };
+  const registers = thread === null ? "" : `; in registers, in the thread graph that computes ${thread}`;
+  return { name: node.name, what: `${OPERATORS[node.operator] ?? node.operator}${over}${operands}${axes}${registers}` };
 }

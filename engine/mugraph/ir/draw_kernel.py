@@ -179,7 +179,7 @@ def _nodes(kernel: GraphKernel) -> dict[str, Node]:
     block, schedule = kernel.block, kernel.schedule
     numbers = constants(block)
     found = packed(block, schedule)
-    fused = {op.name for thread in kernel.threads for op in thread.ops}
+    fused = {op.name: thread.name for thread in kernel.threads for op in thread.ops}
     nodes: dict[str, Node] = {}
     for tensor in block.inputs:
         nodes[INPUT + tensor.name] = tensor_node(tensor, block.sizes, schedule, "tensor", found)
@@ -189,7 +189,7 @@ def _nodes(kernel: GraphKernel) -> dict[str, Node]:
         if op.kind not in (Kind.LOAD, Kind.STORE, Kind.CONST):
             shape = product(list(tile_shape(op, block, schedule).values()))
             look = KIND_LOOK.get(op.kind, "op")
-            nodes[op.name] = Node((symbol(op, numbers), shape), look, format_op(op), op.name in fused)
+            nodes[op.name] = Node((symbol(op, numbers), shape), look, format_op(op), fused.get(op.name, ""))
     # Tensors of one side are equally wide: they read as a column.
     for side in (INPUT, OUTPUT):
         names = [name for name in nodes if name.startswith(side)]

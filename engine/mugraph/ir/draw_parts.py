@@ -54,7 +54,7 @@ class Node:
     lines: the name (13 px, bold), then smaller ones (11 px)
     look:  which colours (COLOURS)
     hint:  shown when pointed at
-    round: round ends
+    thread: the thread graph it is in, which gives it round ends; "" for none
     least: least width in px
     source: positions of the places in the user's code that it comes from, with spaces between them; "" for none
     """
@@ -62,7 +62,7 @@ class Node:
     lines: tuple[str, ...]
     look: str
     hint: str = ""
-    round: bool = False
+    thread: str = ""
     least: float = 44.0
     source: str = ""
 
@@ -105,10 +105,11 @@ def box(node: Node, x: float, y: float) -> str:
         f"{escape(line)}</text>"
         for index, line in enumerate(node.lines)
     )
-    radius = node.height / 2 if node.round else 6
+    radius = node.height / 2 if node.thread else 6
+    thread = f' data-thread="{escape(node.thread)}"' if node.thread else ""
     source = f' data-source="{node.source}"' if node.source else ""
     return (
-        f'<g{source}><title>{escape(node.hint)}</title><rect class="{node.look}" x="{n(x - node.width / 2)}" '
+        f'<g{source}{thread}><title>{escape(node.hint)}</title><rect class="{node.look}" x="{n(x - node.width / 2)}" '
         f'y="{n(y - node.height / 2)}" width="{n(node.width)}" height="{n(node.height)}" rx="{n(radius)}"/>'
         f"{text}</g>"
     )

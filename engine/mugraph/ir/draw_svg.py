@@ -1,7 +1,7 @@
 """A μGraph as SVG: kernels as boxes, loops as boxes in them, operators with the shapes of their tiles.
 
 Tensors in device memory stand outside the kernels, with their shape and the tile a block takes of them. Operators that
-run in registers as one thread graph have round ends.
+run in registers as one thread graph have round ends, and its name in `data-thread`.
 """
 
 from __future__ import annotations

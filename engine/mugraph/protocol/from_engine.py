@@ -133,7 +133,8 @@ class Edit(msgspec.Struct, frozen=True, tag="edit", tag_field="type"):
 
 class Drawing(msgspec.Struct, frozen=True, tag="drawing", tag_field="type"):
     """text: the tree, or a complete SVG document. In that of the whole graph a box has an attribute `data-source`: the
-    places of the code it comes from, as positions in the region's `statements`, with spaces between them."""
+    places of the code it comes from, as positions in the region's `statements`, with spaces between them. An operator
+    of a thread graph has one more, `data-thread`: the value that the thread graph computes."""
 
     id: int
     uri: str

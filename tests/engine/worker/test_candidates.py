@@ -13,7 +13,7 @@ from mugraph.protocol.values import Document, Region
 from .conftest import Engine, document
 
 SAMPLES = Path(__file__).parents[3] / "samples"
-_BOX = re.compile(r'<g( data-source="[\d ]+")?><title>([^<]*)</title><rect class="(\w+)"')
+_BOX = re.compile(r'<g( data-source="[\d ]+")?(?: data-thread="\w+")?><title>([^<]*)</title><rect class="(\w+)"')
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ interface Box {
   readonly node: GraphNode;
   /** Of the user's code, by number. */
   readonly places: readonly number[];
+  /** The thread graph it is in. */
+  readonly thread: string | null;
 }
 
 const editor = acquireVsCodeApi();
@@ -110,11 +112,16 @@ function box(group: SVGGElement): Box | undefined {
   const look = group.querySelector(":scope > rect")?.getAttribute("class");
   if (!heading || !look) return undefined;
   const name = group.querySelector(":scope > text")?.textContent ?? "";
-  return { element: group, node: readNode(heading, look, name), places: placesIn(group.getAttribute("data-source")) };
+  return {
+    element: group,
+    node: readNode(heading, look, name),
+    places: placesIn(group.getAttribute("data-source")),
+    thread: group.getAttribute("data-thread"),
+  };
 }
 
 function prepare(one: Box): void {
-  const { name, what } = describe(one.node);
+  const { name, what } = describe(one.node, one.thread);
   one.element.setAttribute("tabindex", "0");
   one.element.setAttribute("role", "button");
   one.element.setAttribute("aria-label", `${name}: ${what}`);
@@ -144,7 +151,7 @@ function mark(selected: readonly Box[]): void {
     about.textContent = boxes.length === 0 ? "" : "Select an operator to see the code it comes from, or put the cursor into the code.";
     return;
   }
-  const { name, what } = describe(first.node);
+  const { name, what } = describe(first.node, first.thread);
   const strong = document.createElement("strong");
   strong.textContent = name;
   const more = selected.length > 1 ? `  and ${String(selected.length - 1)} more` : "";
