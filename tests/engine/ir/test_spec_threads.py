@@ -115,6 +115,20 @@ def test_two_passes_are_two_thread_graphs() -> None:
     )
 
 
+def test_what_is_computed_before_a_loop_is_no_part_of_its_thread_graphs() -> None:
+    sizes = {"b": 16, "h": 1024}
+    x, g, y = tensor("x", (("b",), ("h",)), sizes), tensor("g", (("b",),), sizes), tensor("y", (("b",),), sizes)
+    ops = Ops((x, g, y))
+    ops.load("X", "x"), ops.load("G", "g"), ops.op("grown", Kind.EXP, "G"), ops.op("scaled", Kind.MUL, "X", "grown")
+    ops.reduce("ss", Kind.SUM, "scaled", over="h"), ops.accum("squares", "ss", "h"), ops.store("out", "squares", "y")
+    block = BlockGraph("hoisted", sizes, (x, g, y), tuple(ops.ops), loops=kernel_of(rmsnorm_matmul()).block.loops)
+    graph = single(block, Schedule((("b", 16),), {"h": 256}))
+    assert [[op.name for op in thread.ops] for thread in kernel_of(graph).threads] == [["scaled", "ss"]]
+    assert "kernel hoisted: thread graph ss: scaled runs in another phase than grown" in check_mugraph(
+        with_threads(graph, (["G", "X"], ["grown", "scaled", "ss"]))
+    )
+
+
 def test_a_value_that_nothing_uses() -> None:
     ops = Ops((x := tensor("x", (("b",),), {"b": 16}), y := tensor("y", (("b",),), {"b": 16})))
     ops.load("X", "x"), ops.op("lost", Kind.EXP, "X"), ops.op("kept", Kind.SQRT, "X"), ops.store("out", "kept", "y")
