@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mugraph.codegen.kernel import KernelSource, Rejected
@@ -35,7 +35,8 @@ CUTS = 4
 
 @dataclass
 class RegionJob:
-    """names: taken in the kernel module so far. path: of the user's file."""
+    """names: taken in the kernel module so far. path: of the user's file. lost: why units had no kernel, without which
+    the region was cut again"""
 
     number: int
     region: Region
@@ -46,6 +47,7 @@ class RegionJob:
     store: Store | None
     cancelled: Callable[[], bool]
     path: Path
+    lost: list[str] = field(default_factory=list[str])
 
     @property
     def _timer(self) -> RegionTimer:
@@ -70,7 +72,8 @@ class RegionJob:
         if not results:
             reason = "nothing in it is worth a kernel of its own"
             _, reasons = ranged_units(region)
-            return RegionResult(region, "unsupported", "; ".join(dict.fromkeys(reasons)) or reason)
+            said = "; ".join(dict.fromkeys([*reasons, *self.lost]))
+            return RegionResult(region, "unsupported", said or reason, search=report)
         name = self.names.unique(plan_name(region.function))
         steps: list[KernelStep | PlainPiece] = []
         waiting = iter(results)
@@ -106,6 +109,7 @@ class RegionJob:
             self.region = with_views(self.region, cut)
             solved, results = yield from self._all_solved(cut, named, reports)
             failed = [found.piece for found in results if found.solution is None and is_divisible(found.piece)]
+            self.lost += [found.reason for found in results if found.solution is None and found.reason is not None]
             refused += [frozenset(value for call in unit.calls for value in call.outputs) for unit in failed]
             if not failed or self.cancelled() or len(refused) >= CUTS:
                 return solved, results, sum(reports[1:], reports[0]) if reports else SearchReport()

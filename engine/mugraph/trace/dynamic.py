@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from mugraph.ir.ranges import DynamicSize, SizeRange, multiple, times
 from mugraph.trace.region import Argument, Call, Region, TensorInfo
+from mugraph.trace.size_words import listed, other_calls, other_values, said, same_kind
 
 _EQUALS = re.compile(r"(?P<what>.*) == (?P<value>\d+)", re.DOTALL)
 
@@ -32,7 +33,7 @@ def with_ranges(
     ranges:  those of the functions that were run
     decisions: functions that were run with a range -> why they do not do the same at all sizes; None where they do
     """
-    found = [_of_samples(region, [_same_place(region, sample) for sample in samples], ranges) for region in largest]
+    found = [_of_samples(region, samples, ranges) for region in largest]
     return [_undecided(region, decisions) for region in found]
 
 
@@ -57,14 +58,15 @@ def _same_place(region: Region, sample: Sequence[Region]) -> Region | None:
     return found[0] if found else None
 
 
-def _of_samples(region: Region, others: Sequence[Region | None], ranges: Mapping[str, SizeRange]) -> Region:
+def _of_samples(region: Region, samples: Sequence[Sequence[Region]], ranges: Mapping[str, SizeRange]) -> Region:
+    others = [_same_place(region, sample) for sample in samples]
     if region.status is not None or all(_alike(region, other) for other in others):
         return region
     reasons: list[str] = []
     own = ranges.get(region.function)
     for size in dict.fromkeys(ranges.values()) if own is None else [own]:
         try:
-            return _dynamic(region, others, size)
+            return _dynamic(region, others, samples, size)
         except Varies as error:
             reasons.append(f"{size.name} cannot have a range: {error}")
     return replace(region, status="unsupported", reason=reasons[0])
@@ -74,27 +76,32 @@ def _alike(region: Region, other: Region | None) -> bool:
     return other is not None and replace(other, names=region.names) == region
 
 
-def _dynamic(region: Region, others: Sequence[Region | None], size: SizeRange) -> Region:
-    """Raises Varies."""
+def _dynamic(
+    region: Region, others: Sequence[Region | None], every: Sequence[Sequence[Region]], size: SizeRange
+) -> Region:
+    """Raises Varies. others: the region at other sizes; every: all the regions there"""
     samples = [size.samples[min(at, len(size.samples) - 1)] for at in range(len(others))]
     sizes = [size.largest, *samples]
     seen = [region]
-    for at, other in zip(samples, others, strict=True):
+    for at, other, there in zip(samples, others, every, strict=True):
         if other is not None and other.status is not None:
             raise Varies(f"with {size.name} = {at}: {other.reason}")
         if other is None or len(other.calls) != len(region.calls):
-            raise Varies(f"with {size.name} = {at} this code makes other calls than with {size.largest}")
+            made = [call for one in there if one.function == region.function for call in one.calls]
+            raise Varies(other_calls(region.calls, made, size, at))
         seen.append(other)
     for at, other in zip(samples, seen[1:], strict=True):
         if not _same_values(region, other):
-            raise Varies(f"with {size.name} = {at} this code computes other values than with {size.largest}")
+            raise Varies(other_values(region, other, size, at))
     shapes: dict[int, tuple[int, ...]] = {}
     strides: dict[int, tuple[int, ...]] = {}
+    makers = {value: said(call) for call in region.calls for value in call.outputs}
+    makers |= {live_in.value: live_in.expression for live_in in region.live_ins}
     for value in region.values:
-        infos = [one.values[value] for one in seen]
-        shapes[value] = tuple(_factor(dims, sizes) for dims in zip(*(info.shape for info in infos), strict=True))
-        strides[value] = _strides(infos, sizes)
-    calls = tuple(_call(made, sizes) for made in zip(*(one.calls for one in seen), strict=True))
+        infos, what = [one.values[value] for one in seen], f"{makers.get(value, 'a tensor')} has"
+        shapes[value] = tuple(_factor(dims, sizes, what) for dims in zip(*(info.shape for info in infos), strict=True))
+        strides[value] = _strides(infos, sizes, what)
+    calls = tuple(_call(made, sizes, size) for made in zip(*(one.calls for one in seen), strict=True))
     shapes = {value: factors for value, factors in shapes.items() if any(factors)}
     strides = {value: factors for value, factors in strides.items() if any(factors)}
     made = DynamicSize(size, shapes, strides, calls)
@@ -105,14 +112,10 @@ def _same_values(region: Region, other: Region) -> bool:
     same = (region.live_ins, region.live_outs) == (other.live_ins, other.live_outs)
     if not same or region.values.keys() != other.values.keys():
         return False
-    for value, info in region.values.items():
-        seen = other.values[value]
-        if len(info.shape) != len(seen.shape) or (info.dtype, info.triangle) != (seen.dtype, seen.triangle):
-            return False
-    return True
+    return all(same_kind(info, other.values[value]) for value, info in region.values.items())
 
 
-def _strides(infos: Sequence[TensorInfo], sizes: Sequence[int]) -> tuple[int, ...]:
+def _strides(infos: Sequence[TensorInfo], sizes: Sequence[int], what: str) -> tuple[int, ...]:
     """Of a dimension of size 1 the stride says nothing."""
     found: list[int] = []
     for position, stride in enumerate(infos[0].strides):
@@ -120,31 +123,31 @@ def _strides(infos: Sequence[TensorInfo], sizes: Sequence[int]) -> tuple[int, ..
         if stride == 0 or len(telling) < 2:
             found.append(0)
         else:
-            found.append(_factor([infos[at].strides[position] for at in telling], [sizes[at] for at in telling]))
+            strides = [infos[at].strides[position] for at in telling]
+            found.append(_factor(strides, [sizes[at] for at in telling], f"{what} strides with"))
     return tuple(found)
 
 
-def _factor(numbers: Sequence[int], sizes: Sequence[int]) -> int:
-    """How many times the size the number is; 0 where it is the same at all. Raises Varies for anything else."""
+def _factor(numbers: Sequence[int], sizes: Sequence[int], what: str) -> int:
+    """How many times the size the number is; 0 where it is the same at all. Raises Varies for anything else.
+
+    what: begins the sentence that says so, "slicing in line 6 has"
+    """
     if len(set(numbers)) == 1:
         return 0
     factor = numbers[0] // sizes[0]
     if factor < 1 or any(number != factor * size for number, size in zip(numbers, sizes, strict=True)):
-        raise Varies(f"a size of {_listed(numbers)} goes with {_listed(sizes)}, and is no whole multiple of it")
+        raise Varies(f"{what} {listed(numbers)} where it is {listed(sizes)}, which is no whole multiple of it")
     return factor
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers))
-
-
-def _call(made: Sequence[Call], sizes: Sequence[int]) -> Call:
+def _call(made: Sequence[Call], sizes: Sequence[int], size: SizeRange) -> Call:
     first = made[0]
-    for other in made[1:]:
+    for other, at in zip(made[1:], sizes[1:], strict=True):
         if (other.target, other.outputs, tuple(other.kwargs)) != (first.target, first.outputs, tuple(first.kwargs)):
-            raise Varies(f"{first.target} is called at one size, {other.target} at another")
+            raise Varies(f"{said(first)} is {said(other)} with {size.name} = {at}")
         if len(other.args) != len(first.args):
-            raise Varies(f"{first.target} has other arguments at another size")
+            raise Varies(f"{said(first)} has other arguments with {size.name} = {at}")
     args = tuple(_argument(first, [one.args[at] for one in made], sizes) for at in range(len(first.args)))
     kwargs = {key: _argument(first, [one.kwargs[key] for one in made], sizes) for key in first.kwargs}
     return replace(first, args=args, kwargs=kwargs)
@@ -155,15 +158,15 @@ def _argument(call: Call, seen: Sequence[Argument], sizes: Sequence[int]) -> Arg
     if all(type(other) is type(first) and other == first for other in seen):
         return first
     if all(type(one) is int for one in seen):
-        factor = _factor([one for one in seen if isinstance(one, int)], sizes)
-        return multiple(factor)
+        numbers = [one for one in seen if isinstance(one, int)]
+        return multiple(_factor(numbers, sizes, f"{said(call)} is given"))
     tuples = [one for one in seen if isinstance(one, tuple)]
     if len(tuples) == len(seen) and len({len(one) for one in tuples}) == 1:
         return tuple(_argument(call, items, sizes) for items in zip(*tuples, strict=True))
     slices = [(one.start, one.stop, one.step) for one in seen if isinstance(one, slice)]
     if len(slices) == len(seen):
         return slice(*(_argument(call, parts, sizes) for parts in zip(*slices, strict=True)))
-    raise Varies(f"{call.target} is given a number that is computed from it")
+    raise Varies(f"{said(call)} is given a number that is computed from it")
 
 
 def _guards(region: Region, seen: Sequence[Region], made: DynamicSize, sizes: Sequence[int]) -> Iterator[str]:
@@ -178,7 +181,7 @@ def _guards(region: Region, seen: Sequence[Region], made: DynamicSize, sizes: Se
         found = [part for part in parts if part is not None]
         if len(found) < len(parts) or len({part["what"] for part in found}) > 1:
             raise Varies(f"the condition {guards[0]} depends on it")
-        factor = _factor([int(part["value"]) for part in found], sizes)
+        factor = _factor([int(part["value"]) for part in found], sizes, f"{found[0]['what']} is")
         yield f"{found[0]['what']} == {times(factor, size_text(region, made))}"
 
 

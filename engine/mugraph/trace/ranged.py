@@ -15,32 +15,44 @@ from mugraph.ir.ranges import DynamicSize, with_size
 from mugraph.ir.tensors import Tensor
 from mugraph.trace.joining import units
 from mugraph.trace.lower import NotLowerable, lower
-from mugraph.trace.pieces import pieces
+from mugraph.trace.pieces import is_divisible, pieces
 from mugraph.trace.region import LaxPiece, Piece, PlainPiece, Region
 from mugraph.trace.search_unit import identifier_of
+from mugraph.trace.size_words import masked_along, other_program
 from mugraph.trace.value_names import value_names
+
+CUTS = 3
+"""How often a region is cut again without units that cannot have a range."""
 
 
 def ranged_units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
-    """The region's units, their programs with the least size of each dynamic axis. A unit whose program is another one
-    at another size is left to PyTorch; the reasons, one sentence each. Units are not joined where a size varies: what
-    a join saves depends on it. refused: as `units` takes it"""
+    """The region's units, their programs with the least size of each dynamic axis. Where a unit's program is another
+    one at another size, the region is cut without it; what cannot be divided is left to PyTorch; the reasons, one
+    sentence each. Units are not joined where a size varies: what a join saves depends on it.
+
+    refused: as `units` takes it
+    """
     if region.dynamic is None:
         return units(region, refused), ()
-    cut = pieces(region, refused=refused)
-    found: list[Piece] = []
-    reasons: list[str] = []
-    for piece in cut:
-        if isinstance(piece, LaxPiece):
+    without, reasons = list(refused), list[str]()
+    while True:
+        cut = pieces(region, refused=without)
+        found: list[Piece] = []
+        divisible: list[LaxPiece] = []
+        for piece in cut:
+            if not isinstance(piece, LaxPiece):
+                found.append(piece)
+                continue
             program = _with_least(region, piece, region.dynamic) if not piece.views else "parts of tensors are read"
             if isinstance(program, str):
                 reasons.append(f"{region.dynamic.range.name} cannot have a range: {program}")
                 found.append(PlainPiece(piece.calls))
+                divisible += [piece] if is_divisible(piece) else []
             else:
                 found.append(replace(piece, program=program))
-        else:
-            found.append(piece)
-    return tuple(found), tuple(reasons)
+        if not divisible or len(without) >= len(refused) + CUTS:
+            return tuple(found), tuple(dict.fromkeys(reasons))
+        without += [frozenset(value for call in piece.calls for value in call.outputs) for piece in divisible]
 
 
 def values_at(region: Region, made: DynamicSize, size: int) -> dict[int, TensorInfo]:
@@ -95,7 +107,7 @@ def _with_least(region: Region, piece: LaxPiece, made: DynamicSize) -> TensorPro
         return str(error)
     full, other = piece.program, lowered.program
     if full.sizes.keys() != other.sizes.keys() or (full.ops, _layouts(full)) != (other.ops, _layouts(other)):
-        return f"the program at {made.range.largest} is another one at {size}"
+        return other_program(piece, other, made.range, size)
     if any(not _same_layout(a, b, full, other) for a, b in zip(full.tensors, other.tensors, strict=True)):
         return f"the strides at {made.range.largest} say nothing of those at {size}"
     least: dict[str, int] = {}
@@ -105,7 +117,7 @@ def _with_least(region: Region, piece: LaxPiece, made: DynamicSize) -> TensorPro
             if factor < 1 or (extent, other.sizes[axis]) != (factor * made.range.largest, factor * size):
                 return f"axis {axis} has the extent {extent} at {made.range.largest} and {other.sizes[axis]} at {size}"
             least[axis] = factor * made.range.least
-    return replace(full, least=least)
+    return masked_along(piece, least) or replace(full, least=least)
 
 
 def _layouts(program: TensorProgram) -> tuple[object, ...]:

@@ -165,7 +165,7 @@ def _decisions(session: Session, chosen: Mapping[str, Entry]) -> dict[str, str |
     others = find_definitions(session.source, session.request.recorded, lambda size: size.middle).entries
     pairs = ((chosen[other.function], other) for other in others if other.function in chosen)
     return {
-        entry.function: decided_at(entry, other, session.namespace, entry.size)
+        entry.function: decided_at(entry, other, session.namespace, entry.size, session.source.path)
         for entry, other in pairs
         if entry.size is not None
     }

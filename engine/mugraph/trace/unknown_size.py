@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from traceback import FrameSummary, extract_tb
 from typing import Any, cast
 
 import sympy
@@ -40,11 +41,11 @@ class _SymbolicBuilder(Builder):
         return made if made is not None else super().value(spec)
 
 
-def decided_at(entry: Entry, other: Entry, namespace: dict[str, object], size: SizeRange) -> str | None:
+def decided_at(entry: Entry, other: Entry, namespace: dict[str, object], size: SizeRange, path: str) -> str | None:
     """Why the code does not do the same at all sizes, as the end of a sentence; None where it does, but for size 1,
     which PyTorch never takes for another one.
 
-    entry, other: the same with the largest size and with another one
+    entry, other: the same with the largest size and with another one. path: of the user's file, whose lines are named
     """
     shapes = ShapeEnv()
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=shapes)
@@ -59,13 +60,23 @@ def decided_at(entry: Entry, other: Entry, namespace: dict[str, object], size: S
                 ready.function(*ready.args, **ready.kwargs)
     except Exception as error:
         line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        return f"PyTorch cannot follow the code without knowing the size ({line[:120]})"
+        frames = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == path]
+        where = f", line {frames[-1]}" if frames else ""
+        return f"PyTorch cannot follow the code without knowing the size ({line[:120]}{where})"
     guards = cast("Sequence[Any]", shapes.guards)
     for at in _sizes(size):
         values = {symbol: factor * at for symbol, factor in factors.items()}
-        if at > 1 and any(guard.expr.xreplace(values) is sympy.false for guard in guards):
-            return f"the code does something else with {size.name} = {at} than with {size.largest}"
+        broken = next((guard for guard in guards if guard.expr.xreplace(values) is sympy.false), None)
+        if at > 1 and broken is not None:
+            where = _line(broken, path)
+            return f"the code does something else with {size.name} = {at} than with {size.largest}{where}"
     return None
+
+
+def _line(guard: Any, path: str) -> str:
+    """ " (line 6)", where PyTorch has kept what asked about the size, and it stands in the user's file."""
+    place = getattr(getattr(guard, "sloc", None), "framework_loc", None)
+    return f" (line {place.lineno})" if isinstance(place, FrameSummary) and place.filename == path else ""
 
 
 def _sizes(size: SizeRange) -> Iterator[int]:

@@ -77,6 +77,28 @@ def fixed(x, y):
 # mugraph: b=1..64, x=f16[8, 96], w=f16[96, 80]
 def unused(x, w):
     return x @ w
+
+# mugraph: b=1..64, x=f16[b, 96], w=f16[96, 80]
+def half(x, w):
+    return x[: x.shape[0] // 2] @ w
+
+# mugraph: b=1..64, x=f16[b, 96], w=f16[96, 80]
+def scaled(x, w):
+    return (x @ w) / x.shape[0] ** 0.5
+
+# mugraph: b=1..64, q=f16[b, 96], k=f16[b, 96], v=f16[b, 96]
+def triangle(q, k, v):
+    mask = torch.ones(q.shape[0], q.shape[0], dtype=torch.bool).tril()
+    return torch.softmax((q @ k.T).masked_fill(~mask, float("-inf")), -1) @ v
+
+# mugraph: b=1..64, q=f16[b, 96], k=f16[b, 96], v=f16[b, 96]
+def causal(q, k, v):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+# mugraph: b=1..64, q=f16[2, b, 96], k=f16[2, b, 96], v=f16[2, b, 96], w=f16[96, 96]
+def after(q, k, v, w):
+    found = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return torch.relu(torch.relu(found @ w) @ w)
 """
 
 
@@ -109,8 +131,11 @@ def test_what_varies_is_found(regions: dict[str, Region]) -> None:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        ("branch", "b cannot have a range: with b = 31 this code makes other calls than with 64"),
-        ("one_size", "b cannot have a range: the code does something else with b = 17"),
+        ("branch", "b cannot have a range: relu in line 12 is called with b = 64 and not with 31"),
+        ("one_size", "b cannot have a range: the code does something else with b = 17 than with 64 (line 17)"),
+        ("half", "b cannot have a range: slicing in line 35 has 32, 15, 0 where it is 64, 31, 1, which is no whole"),
+        ("scaled", "b cannot have a range: div in line 39 is given a number that is computed from it"),
+        ("triangle", "b cannot have a range: tril in line 43 makes a mask along it, and a kernel's mask has one size"),
         ("fixed", "b cannot have a range: with b = 31: fixed raises RuntimeError"),
         ("unused", "no argument of unused has the size “b”"),
     ],
@@ -126,7 +151,17 @@ def test_a_constant_of_the_size_is_left_to_pytorch(regions: dict[str, Region]) -
     region = regions["averaged"]
     pieces, reasons = ranged_units(region)
     assert not any(isinstance(piece, LaxPiece) for piece in pieces)
-    assert reasons == ("b cannot have a range: the program at 64 is another one at 31",)
+    number = "a number that depends on it (0.0156 with b = 64, 0.0323 with 31)"
+    assert reasons == (f"b cannot have a range: mean in line 23 computes with {number}",)
+
+
+def test_a_mask_along_the_size_is_left_to_pytorch(regions: dict[str, Region]) -> None:
+    pieces, reasons = ranged_units(regions["causal"])
+    assert not any(isinstance(piece, LaxPiece) for piece in pieces)
+    masks = "masks along it, and a kernel's mask has one size"
+    assert reasons == (f"b cannot have a range: scaled_dot_product_attention in line 48 {masks}",)
+    pieces, reasons = ranged_units(regions["after"])
+    assert any(isinstance(piece, LaxPiece) for piece in pieces), "what follows it has a kernel nevertheless"
 
 
 def test_the_text_of_a_program_has_the_range(regions: dict[str, Region], tmp_path: Path) -> None:
