@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from rule_draws import Drawn, Rng, T, drawn, shape, some
-from rule_families import unary
+from rule_pointwise_families import unary
 
 
 def view(rng: Rng) -> Drawn:

@@ -21,13 +21,15 @@ from mugraph.trace.region import Argument, Call, Named, Ref, Symbol, TensorInfo
 from mugraph.trace.replay import NotReplayable, function_of, replay
 from mugraph.trace.triangles import triangle_of
 from rule_draws import Drawn, Lower, Rng, T
-from rule_families import COMPUTING, COMPUTING_BY_TARGET
+from rule_pointwise_families import POINTWISE, POINTWISE_BY_TARGET
+from rule_product_families import PRODUCTS
+from rule_reduction_families import REDUCTIONS, REDUCTIONS_BY_TARGET
 from rule_view_families import VIEWS, VIEWS_BY_TARGET
 
 DRAWS = 12
 
-FAMILIES = COMPUTING | VIEWS
-BY_TARGET = COMPUTING_BY_TARGET | VIEWS_BY_TARGET
+FAMILIES = POINTWISE | PRODUCTS | REDUCTIONS | VIEWS
+BY_TARGET = POINTWISE_BY_TARGET | REDUCTIONS_BY_TARGET | VIEWS_BY_TARGET
 UNTESTABLE = {"Tensor.double", "Tensor.cuda", "torch.logsumexp", "torch.special.logsumexp", "Tensor.logsumexp"}
 """They give a type outside the fragment, need a GPU, and have a meaning under an exponential alone."""
 REFUSALS = (

@@ -1,0 +1,109 @@
+"""Arguments of the calls that multiply and sum, by families of calls that take the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rule_draws import Drawn, Rng, T, broadcast, drawn, number, shape, some
+
+
+def product(rng: Rng) -> Drawn:
+    m, k, n = (rng.choice((1, 2, 3, 5)) for _ in range(3))
+    batch = shape(rng, 0, 2)
+    left = (*broadcast(rng, batch), m, k) if rng.random() < 0.7 else (k,)
+    right = (*batch, k, n) if rng.random() < 0.7 else (k,)
+    return drawn(T(left), T(right))
+
+
+def reflected_product(rng: Rng) -> Drawn:
+    return drawn(*reversed(product(rng).args))
+
+
+def matrices(rng: Rng) -> Drawn:
+    m, k, n = (rng.choice((1, 2, 3, 5)) for _ in range(3))
+    return drawn(T((m, k)), T((k, n)))
+
+
+def batches(rng: Rng) -> Drawn:
+    b, m, k, n = (rng.choice((1, 2, 3, 5)) for _ in range(4))
+    return drawn(T((b, m, k)), T((b, k, n)))
+
+
+def matrix_vector(rng: Rng) -> Drawn:
+    m, k = rng.choice((1, 2, 5)), rng.choice((1, 3))
+    return drawn(T((m, k)), T((k,)))
+
+
+def vectors(rng: Rng) -> Drawn:
+    k = rng.choice((1, 3, 4))
+    return drawn(T((k,)), T((k,)))
+
+
+def outer(rng: Rng) -> Drawn:
+    return drawn(T((rng.choice((1, 3)),)), T((rng.choice((1, 4)),)))
+
+
+def linear(rng: Rng) -> Drawn:
+    k, n = rng.choice((1, 3, 4)), rng.choice((1, 2, 5))
+    if rng.random() < 0.2:
+        return drawn(T((*shape(rng, 0, 2), k)), T((k,)))
+    return drawn(T((*shape(rng, 0, 2), k)), T((n, k)), *([T((n,))] if rng.random() < 0.5 else []))
+
+
+def added_product(kind: Callable[[Rng], Drawn]) -> Callable[[Rng], Drawn]:
+    def draw(rng: Rng) -> Drawn:
+        a, b = kind(rng).args
+        of = (*a.shape[:-1], *b.shape[-1:]) if len(b.shape) > 1 else a.shape[:-1]
+        return drawn(T(broadcast(rng, of)), a, b, **some(rng, alpha=number(rng), beta=number(rng)))
+
+    return draw
+
+
+EQUATIONS: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...] = (
+    ("ij,jk->ik", ((2, 3), (3, 4))), ("ij,jk", ((2, 3), (3, 4))), ("kj,ji", ((2, 3), (3, 4))),
+    ("ij->ji", ((2, 3),)), ("ba", ((2, 3),)), ("ij->", ((2, 3),)), ("i,j->ij", ((2,), (3,))),
+    ("...ij,...jk->...ik", ((5, 2, 3), (3, 4))), ("...ij,...jk", ((5, 2, 3), (6, 5, 3, 4))),
+    ("...i->...", ((4, 2, 3),)), ("...i,i", ((4, 2, 3), (3,))), ("...i->i", ((4, 2, 3),)),
+    ("ij,ij->i", ((2, 1), (2, 3))), ("ij,jk->ik", ((2, 1), (3, 4))), ("ij,j->", ((2, 3), (1,))),
+    ("bi,bj,bk->ijk", ((2, 3), (2, 4), (2, 5))), ("Aa,aB->AB", ((2, 3), (3, 4))), ("aB,BC", ((2, 3), (3, 4))),
+    (" i j , j k -> i k ", ((2, 3), (3, 4))), ("ij,kl->il", ((2, 3), (4, 5))), ("a,ab,b", ((2,), (2, 3), (3,))),
+    ("ab,bc,cd,da->", ((2, 3), (3, 4), (4, 5), (5, 2))), ("...,...->...", ((2, 3), (3,))),
+)  # fmt: skip
+
+
+def einsum(rng: Rng) -> Drawn:
+    equation, shapes = rng.choice(EQUATIONS)
+    operands = tuple(T(of) for of in shapes)
+    return drawn(equation, operands) if rng.random() < 0.3 else drawn(equation, *operands)
+
+
+def convolution(rank: int) -> Callable[[Rng], Drawn]:
+    def draw(rng: Rng) -> Drawn:
+        c, o = rng.choice((1, 3)), rng.choice((1, 2, 4))
+        space = tuple(rng.choice((1, 2, 4)) for _ in range(rank))
+        x = T((*((2,) if rng.random() < 0.7 else ()), c, *space))
+        weight = T((o, c, *([1] * rank)))
+        bias = rng.choice((None, T((o,))))
+        return drawn(x, weight, bias, **some(rng, stride=1, padding=0, dilation=2, groups=1))
+
+    return draw
+
+
+def attention(rng: Rng) -> Drawn:
+    b, s, t, d, e = (rng.choice((1, 2, 3)) for _ in range(5))
+    heads, kv = rng.choice(((1, 1), (4, 2), (6, 1), (3, 3)))
+    options = some(rng, scale=0.3, dropout_p=0.0, is_causal=rng.random() < 0.5, attn_mask=None)
+    if heads == kv and rng.random() < 0.5:
+        batch = shape(rng, 0, 2)
+        return drawn(T((*batch, s, d)), T((*broadcast(rng, batch), t, d)), T((*batch, t, e)), **options)
+    q, k, v = T((b, heads, s, d)), T((b, kv, t, d)), T((b, kv, t, e))
+    return drawn(q, k, v, enable_gqa=True, **options)
+
+
+PRODUCTS: dict[str, Callable[[Rng], Drawn]] = {
+    "matmul": product, "rmatmul": reflected_product, "mm": matrices, "bmm": batches, "mv": matrix_vector,
+    "dot": vectors, "outer": outer, "ger": outer, "linear": linear, "addmm": added_product(matrices),
+    "baddbmm": added_product(batches), "addmv": added_product(matrix_vector), "einsum": einsum,
+    "conv1d": convolution(1), "conv2d": convolution(2), "conv3d": convolution(3),
+    "scaled_dot_product_attention": attention,
+}  # fmt: skip

@@ -1,0 +1,119 @@
+"""Arguments of the calls that reduce, norms and softmaxes among them, by families of calls that take the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from rule_draws import Drawn, Rng, T, drawn, shape, some
+
+
+def largest(rng: Rng) -> Drawn:
+    of = shape(rng)
+    dims = sorted({rng.randrange(len(of)) for _ in range(2)})
+    return drawn(T(of), rng.choice((dims, dims[0], dims[-1] - len(of))), **some(rng, keepdim=rng.random() < 0.5))
+
+
+def reduction(rng: Rng) -> Drawn:
+    of = shape(rng)
+    kind = rng.randrange(4)
+    keep = some(rng, keepdim=rng.random() < 0.5)
+    if kind == 0:
+        return drawn(T(of), **some(rng, dtype=torch.float32))
+    one = rng.randrange(-len(of), len(of))
+    if kind == 1:
+        return drawn(T(of), one, **keep)
+    if kind == 2:
+        return drawn(T(of), **{rng.choice(("dim", "axis")): one}, **keep)
+    several = tuple(rng.sample(range(len(of)), rng.randint(0, len(of))))
+    return drawn(T(of), dim=tuple(i - len(of) if rng.random() < 0.5 else i for i in several), **keep)
+
+
+def variance(rng: Rng) -> Drawn:
+    of = tuple(rng.choice((2, 3, 5)) for _ in range(rng.randint(1, 3)))
+    dim = rng.randrange(-len(of), len(of))
+    return rng.choice((
+        drawn(T(of)), drawn(T(of), False), drawn(T(of), True), drawn(T(of), unbiased=False), drawn(T(of), dim),
+        drawn(T(of), dim, False), drawn(T(of), (dim,), True, True), drawn(T(of), dim=dim, correction=0),
+        drawn(T(of), dim=None, correction=0.5, keepdim=True), drawn(T(of), correction=None),
+    ))  # fmt: skip
+
+
+def vector_norm(rng: Rng) -> Drawn:
+    of = shape(rng)
+    return drawn(T(of), **some(rng, ord=2, dim=rng.randrange(-len(of), len(of)), keepdim=True))
+
+
+def old_norm(rng: Rng) -> Drawn:
+    of = shape(rng)
+    dim = rng.choice((rng.randrange(-len(of), len(of)), tuple(range(len(of)))[:2]))
+    return drawn(T(of), **some(rng, p=rng.choice((2, "fro", 2.0)), dim=dim))
+
+
+def matrix_norm(rng: Rng) -> Drawn:
+    of = shape(rng, 1, 3)
+    return rng.choice((
+        drawn(T(of)), drawn(T(of), None, rng.randrange(len(of))), drawn(T(of), 2, rng.randrange(len(of))),
+        drawn(T((3, 4)), "fro"), drawn(T((2, 3, 4)), "fro", (0, 2)), drawn(T((2, 3, 4)), dim=(-1, 0), keepdim=True),
+        drawn(T((3, 4)), 2), drawn(T((2, 3, 4)), 2, (0, 1)),
+    ))  # fmt: skip
+
+
+def tail(rng: Rng) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    of = tuple(rng.choice((2, 3, 5)) for _ in range(rng.randint(1, 4)))
+    return of, of[rng.randrange(len(of)) :]
+
+
+def rms_norm(rng: Rng) -> Drawn:
+    of, inner = tail(rng)
+    return drawn(T(of), inner, rng.choice((None, T(inner))), **some(rng, eps=rng.choice((1e-3, None))))
+
+
+def layer_norm(rng: Rng) -> Drawn:
+    of, inner = tail(rng)
+    return drawn(T(of), inner, rng.choice((None, T(inner))), rng.choice((None, T(inner))), **some(rng, eps=0.1))
+
+
+def batch_norm(rng: Rng) -> Drawn:
+    of = (2, 3, *shape(rng, 0, 2))
+    affine = [rng.choice((None, T((3,)))) for _ in range(2)]
+    return drawn(T(of), T((3,)), T((3,), positive=True), *affine, False, **some(rng, momentum=0.5, eps=1e-2))
+
+
+def group_norm(rng: Rng) -> Drawn:
+    of = (2, 6, *shape(rng, 0, 2))
+    affine = [rng.choice((None, T((6,)))) for _ in range(2)]
+    return drawn(T(of), rng.choice((1, 2, 3)), *affine, **some(rng, eps=1e-2))
+
+
+def instance_norm(rng: Rng) -> Drawn:
+    of = (2, 3, 4, *shape(rng, 0, 1))
+    if rng.random() < 0.5:
+        return drawn(T(of), **some(rng, eps=1e-2))
+    return drawn(T(of), T((3,)), T((3,), positive=True), T((3,)), T((3,)), False)
+
+
+def normalize(rng: Rng) -> Drawn:
+    of = shape(rng, 2)
+    return drawn(T(of), **some(rng, p=2.0, dim=rng.randrange(-len(of), len(of)), eps=rng.choice((1.5, 1e-6, 0.0))))
+
+
+def softmax(rng: Rng) -> Drawn:
+    of = shape(rng)
+    return drawn(T(of), rng.randrange(-len(of), len(of)), **some(rng, dtype=torch.float32))
+
+
+def old_softmax(rng: Rng) -> Drawn:
+    of = shape(rng)
+    return drawn(T(of), **some(rng, dim=rng.randrange(-len(of), len(of)), _stacklevel=5))
+
+
+REDUCTIONS: dict[str, Callable[[Rng], Drawn]] = {
+    "sum": reduction, "mean": reduction, "var": variance, "vector_norm": vector_norm, "norm": old_norm,
+    "amax": largest, "amin": largest, "rms_norm": rms_norm, "layer_norm": layer_norm, "batch_norm": batch_norm,
+    "group_norm": group_norm, "instance_norm": instance_norm, "normalize": normalize, "softmax": softmax,
+}  # fmt: skip
+REDUCTIONS_BY_TARGET: dict[str, Callable[[Rng], Drawn]] = {
+    "torch.nn.functional.softmax": old_softmax,
+    "torch.linalg.norm": matrix_norm,
+}
