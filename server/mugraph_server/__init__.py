@@ -1,1 +1,1 @@
-"""The language server (issue: after first light)."""
+"""The language server: what the engine finds, in the editor, while people type."""

@@ -81,7 +81,7 @@ class Schedule:
     grid:  (axis, tile) for every grid axis, the fastest-varying program id first. Any number: more than three are
            flattened by codegen. Axes of an output that are neither grid nor loop are whole.
     loops: loop axis -> tile
-    swap:  compute dots transposed (operand swap for few rows, lowering.md)
+    swap:  compute dots transposed (operand swap, for few rows)
     library: computed by a pre-defined kernel, one PyTorch call (ir/library.py), in place of a generated one: nothing
              else here is of any meaning then
     """

@@ -1,6 +1,6 @@
 """Whether one kernel may hold a program, and whether it would be a good one.
 
-Estimates, for cutting only: the cost model of `tune` decides what is offered.
+Estimates, for cutting only: what is offered is decided by the search's cost model and by measuring.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""A region's calls, cut into search units and plain PyTorch (tracing.md, "two units").
+"""A region's calls, cut into search units and plain PyTorch.
 
-A search unit (LaxPiece) has one output, at most one exp on any path, a reduction or product to be worth searching, and
-about `max_ops` operators at most. It grows from its output backwards: a producer joins when nobody else needs what it
-computes, when the calls together still have a tensor program, and when one kernel would not pay for the join by
-computing a product again for every tile of a later one. A norm that feeds several units is computed in each of them
-where that moves fewer bytes than storing it.
+A search unit (LaxPiece) has one output here (joining.py makes one of several), at most one exp on any path, a reduction
+or product to be worth searching, and about `max_ops` operators at most. It grows from its output backwards: a producer
+joins when nobody else needs what it computes, when the calls together still have a tensor program, and when one kernel
+would not pay for the join by computing a product again for every tile of a later one. A norm that feeds several units
+is computed in each of them where that moves fewer bytes than storing it.
 """
 
 from __future__ import annotations
