@@ -12,7 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.server.support.editor import FULL, Editor, wait_gone
+from tests.server.support.editor import FULL, Editor
+from tests.server.support.processes import wait_gone
 
 FAKE = Path(__file__).parent / "support" / "fake_engine.py"
 

@@ -18,7 +18,7 @@ from mugraph_server.engine.keeper import Keeper, Patience
 from mugraph_server.engine.state import EngineGone, EngineRefused
 
 from tests.server.conftest import Control
-from tests.server.support.editor import wait_gone
+from tests.server.support.processes import wait_gone
 from tests.server.support.texts import IMPROVED
 
 _SHORT = Patience(start=3.0, ping_every=0.2, answer=0.3, back_off=(0.05, 0.05), crashes=3, within=60)

@@ -12,7 +12,8 @@ from typing import Any, cast
 import psutil
 
 from tests.server.conftest import MakeEditor
-from tests.server.support.editor import Editor, applied
+from tests.server.support.editor import Editor
+from tests.server.support.edits import applied
 from tests.server.support.texts import IMPROVED
 
 _METHODS = [

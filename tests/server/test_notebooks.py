@@ -13,7 +13,8 @@ from mugraph_server.edits import workspace_edit
 from pygls.protocol import default_converter
 
 from tests.server.conftest import Control, MakeEditor
-from tests.server.support.editor import Editor, applied
+from tests.server.support.editor import Editor
+from tests.server.support.edits import applied
 
 _IMPORTS = "%matplotlib inline\nimport torch"
 _FIRST = "# mugraph: x=f16[16, 4096]\ndef f(x):\n    return torch.relu(x) @ x"

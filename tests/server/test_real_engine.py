@@ -8,7 +8,8 @@ from pathlib import Path
 
 import psutil
 
-from tests.server.support.editor import Editor, slack, wait_gone
+from tests.server.support.editor import Editor
+from tests.server.support.processes import slack, wait_gone
 
 REPOSITORY = Path(__file__).parents[2]
 _SECONDS = 180

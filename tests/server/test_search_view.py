@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.server.conftest import Control, MakeEditor
-from tests.server.support.editor import Editor, Refused
+from tests.server.support.connection import Refused
+from tests.server.support.editor import Editor
 from tests.server.support.texts import IMPROVED, TWO, UNSHAPED
 
 VIEW = {"commands": ["mugraph.showGraph"]}

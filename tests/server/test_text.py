@@ -12,7 +12,7 @@ from mugraph_server.documents.marks import difference, moved, stretched
 from mugraph_server.documents.text import Text, from_utf16, split_lines, utf16_length
 from pygls.workspace import TextDocument
 
-from tests.server.support.editor import applied
+from tests.server.support.edits import applied
 
 _ALPHABET = ["a", "b", " ", "\n", "\r\n", "\r", "é", "μ", "𝄞", "👩‍🔬", "\x0c", "\u2028", "\t", "x = 1\n"]
 _TEXTS = st.lists(st.sampled_from(_ALPHABET), max_size=30).map("".join)

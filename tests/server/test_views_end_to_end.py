@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.server.conftest import Control, MakeEditor
-from tests.server.support.editor import FULL, MARKDOWN_WITH_IMAGES, Refused
+from tests.server.support.connection import Refused
+from tests.server.support.editor import FULL, MARKDOWN_WITH_IMAGES
 from tests.server.support.texts import IMPROVED, TWO, UNSHAPED
 
 

@@ -1,27 +1,15 @@
-"""An editor for tests: speaks the protocol over standard input and output or TCP, keeps texts, and applies edits.
-
-It reads strictly: a byte of the server's output that is no framed message is kept in `garbage`, and is an error.
-"""
+"""An editor for tests: keeps texts as an editor does, applies edits, and knows what it would show."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import re
-import socket
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import unquote, urlparse
 
-import psutil
-
-Json = Any
+from tests.server.support.connection import Connection, Json
+from tests.server.support.edits import applied, apply_edit
 
 MARKDOWN_WITH_IMAGES = {"parser": "marked", "allowedTags": ["img", "a"]}
 
@@ -42,16 +30,8 @@ FULL: Mapping[str, Any] = {
 }
 
 
-class Refused(Exception):
-    """An error response."""
-
-    def __init__(self, error: Json) -> None:
-        super().__init__(error.get("message"))
-        self.code: int = error["code"]
-
-
-class Editor:
-    """settings: of the section `mugraph`. asked: requests of the server that have come; they are answered by itself."""
+class Editor(Connection):
+    """settings: of the section `mugraph`."""
 
     def __init__(
         self,
@@ -71,35 +51,10 @@ class Editor:
         self.options = dict(options or {})
         self.texts: dict[str, str] = {}
         self.versions: dict[str, int] = {}
-        self.notifications: list[Json] = []
-        self.asked: list[Json] = []
-        self.garbage = b""
         self.refuse_edits = False
-        self._answers: dict[int, Json] = {}
-        self._next = 0
-        self._news = threading.Condition()
-        self._writing = threading.Lock()
         self._process_id = os.getpid() if process_id is None else process_id
-        self._stderr: list[bytes] = []
-        way = ["--tcp", "0"] if tcp else ["--stdio"]
         began = time.monotonic()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "mugraph_server", *way],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=os.environ | dict(env or {}),
-            bufsize=0,
-        )
-        self._socket: socket.socket | None = None
-        if tcp:
-            assert self.process.stderr is not None
-            line = self.process.stderr.readline().decode()
-            found = re.search(r"listening on ([\d.]+):(\d+)", line)
-            assert found is not None, line
-            self._socket = socket.create_connection((found[1], int(found[2])))
-        threading.Thread(target=self._read, daemon=True).start()
-        threading.Thread(target=self._drain, daemon=True).start()
+        super().__init__(env, tcp)
         self.ready_s = 0.0
         if start:
             self.capabilities_of_server = self.request("initialize", self.initialize_params())["capabilities"]
@@ -116,62 +71,17 @@ class Editor:
             "initializationOptions": {"settings": self.settings, **self.options},
         }
 
-    # --- messages -------------------------------------------------------------------------------------------------
+    def respond(self, method: str, params: Json) -> Json:
+        if method == "workspace/configuration":
+            return self.answer_configuration(params["items"])
+        if method == "workspace/applyEdit":
+            if not self.refuse_edits:
+                self.apply(params["edit"])
+            return {"applied": not self.refuse_edits}
+        return {"success": True} if method == "window/showDocument" else None
 
-    def send_bytes(self, data: bytes) -> None:
-        with self._writing:
-            if self._socket is not None:
-                self._socket.sendall(data)
-                return
-            assert self.process.stdin is not None
-            view = memoryview(data)
-            while view:
-                view = view[self.process.stdin.write(view) :]
-
-    def send(self, *messages: Json) -> None:
-        """In one write."""
-        bodies = [json.dumps(message).encode() for message in messages]
-        self.send_bytes(b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(body), body) for body in bodies))
-
-    def notify(self, method: str, params: Json) -> None:
-        self.send({"jsonrpc": "2.0", "method": method, "params": params})
-
-    def begin(self, method: str, params: Json) -> int:
-        """A request whose answer is waited for with `answer`."""
-        self._next += 1
-        self.send({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
-        return self._next
-
-    def answer(self, identity: int, timeout: float = 20) -> Json:
-        message = self._until(lambda: self._answers.pop(identity, None), timeout, f"the answer to {identity}")
-        if "error" in message:
-            raise Refused(message["error"])
-        return message["result"]
-
-    def request(self, method: str, params: Json, timeout: float = 20) -> Json:
-        return self.answer(self.begin(method, params), timeout)
-
-    def answered(self) -> set[Any]:
-        """Ids of answers that nobody has taken yet."""
-        with self._news:
-            return set(self._answers)
-
-    def raw(self, identity: int) -> Json:
-        return self._answers[identity]
-
-    def _until(self, found: Callable[[], Json], timeout: float, what: str) -> Json:
-        deadline = time.monotonic() + timeout
-        with self._news:
-            while not (value := found()):
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise TimeoutError(f"{what}; stderr: {self.stderr[-2000:]}")
-                self._news.wait(min(left, 0.05))
-            return value
-
-    def until(self, found: Callable[[], Json], timeout: float = 20, what: str = "a state") -> Json:
-        """The first thing it gives that counts as true; looked at when a message has come, and now and then."""
-        return self._until(found, timeout, what)
+    def answer_configuration(self, items: list[Json]) -> list[Json]:
+        return [self.settings for _ in items]
 
     # --- documents ------------------------------------------------------------------------------------------------
 
@@ -279,176 +189,3 @@ class Editor:
 
     def report(self) -> Json:
         return self.request("mugraph/report", None)
-
-    @property
-    def stderr(self) -> str:
-        return b"".join(self._stderr).decode(errors="replace")
-
-    # --- the end --------------------------------------------------------------------------------------------------
-
-    def family(self) -> list[psutil.Process]:
-        """The server and all it has started."""
-        with contextlib.suppress(psutil.Error):
-            server = psutil.Process(self.process.pid)
-            return [server, *server.children(recursive=True)]
-        return []
-
-    def quit(self, timeout: float = 5) -> int:
-        """As an editor does. Exit status."""
-        self.request("shutdown", None, timeout)
-        self.notify("exit", None)
-        return self.process.wait(timeout)
-
-    def kill(self) -> None:
-        """Whatever is left; for the end of a test that failed."""
-        for process in self.family():
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdin, self._socket):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-
-    # --- threads --------------------------------------------------------------------------------------------------
-
-    def _receive(self) -> bytes:
-        if self._socket is not None:
-            try:
-                return self._socket.recv(1 << 16)
-            except OSError:
-                return b""
-        assert self.process.stdout is not None
-        return self.process.stdout.read(1 << 16)
-
-    def _read(self) -> None:
-        buffer = b""
-        while data := self._receive():
-            buffer += data
-            while (end := buffer.find(b"\r\n\r\n")) >= 0:
-                header = re.fullmatch(rb"Content-Length: (\d+)\r\nContent-Type: [^\r\n]+", buffer[:end])
-                if header is None:
-                    self.garbage += buffer
-                    buffer = b""
-                    break
-                size = end + 4 + int(header[1])
-                if len(buffer) < size:
-                    break
-                body, buffer = buffer[end + 4 : size], buffer[size:]
-                self._take(json.loads(body))
-        self.garbage += buffer
-
-    def _take(self, message: Json) -> None:
-        with self._news:
-            if "method" not in message:
-                self._answers[message["id"]] = message
-            elif "id" in message:
-                self.asked.append(message)
-                threading.Thread(target=self._respond, args=(message,), daemon=True).start()
-            else:
-                self.notifications.append(message)
-            self._news.notify_all()
-
-    def _respond(self, message: Json) -> None:
-        result: Json = None
-        if message["method"] == "workspace/configuration":
-            result = self.answer_configuration(message["params"]["items"])
-        elif message["method"] == "workspace/applyEdit":
-            if not self.refuse_edits:
-                self.apply(message["params"]["edit"])
-            result = {"applied": not self.refuse_edits}
-        elif message["method"] == "window/showDocument":
-            result = {"success": True}
-        with contextlib.suppress(OSError, ValueError):
-            self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
-
-    def answer_configuration(self, items: list[Json]) -> list[Json]:
-        return [self.settings for _ in items]
-
-    def _drain(self) -> None:
-        assert self.process.stderr is not None
-        while data := self.process.stderr.read(1 << 16):
-            self._stderr.append(data)
-
-
-def path_of(uri: str) -> Path:
-    return Path(unquote(urlparse(uri).path))
-
-
-def apply_edit(
-    edit: Json, texts: Mapping[str, str], versions: Mapping[str, int | None], rewrite: Callable[[str, str], None]
-) -> None:
-    """As an editor applies it: files first as they come, versions compared, nothing done that was not asked.
-
-    texts, versions: of what is open, by URI. rewrite: gives one of those another text."""
-
-    def change_text(uri: str, version: int | None, edits: Sequence[Json]) -> None:
-        if uri in texts:
-            assert version in (None, versions[uri]), "an edit for another version"
-            rewrite(uri, applied(texts[uri], edits))
-            return
-        path = path_of(uri)
-        before = path.read_bytes().decode() if path.exists() else ""
-        path.write_bytes(applied(before, edits).encode())
-
-    changes: list[Json] = edit.get("documentChanges") or []
-    for change in changes:
-        kind = change.get("kind")
-        if kind == "create":
-            path = path_of(change["uri"])
-            if path.exists():
-                assert change["options"].get("overwrite"), f"{path} exists already"
-            path.write_text("")
-        elif kind == "delete":
-            path_of(change["uri"]).unlink()
-        else:
-            change_text(change["textDocument"]["uri"], change["textDocument"].get("version"), change["edits"])
-    others: dict[str, Json] = edit.get("changes") or {}
-    for uri, edits in others.items():
-        change_text(uri, None, edits)
-
-
-def applied(text: str, edits: Sequence[Json]) -> str:
-    """By the protocol's letter: UTF-16 columns, all ranges of the text as it was."""
-    data = text.encode("utf-16-le")
-    starts = [0]
-    for match in re.finditer(r"\r\n|\r|\n", text):
-        starts.append(len(text[: match.end()].encode("utf-16-le")))
-
-    def offset(position: Json) -> int:
-        line = min(int(position["line"]), len(starts) - 1)
-        return min(starts[line] + 2 * int(position["character"]), len(data))
-
-    spans: list[tuple[int, int, str]] = [
-        (offset(e["range"]["start"]), offset(e["range"]["end"]), e["newText"]) for e in edits
-    ]
-    for start, end, new in sorted(spans, key=_start, reverse=True):
-        data = data[:start] + new.encode("utf-16-le") + data[end:]
-    return data.decode("utf-16-le")
-
-
-def _start(span: tuple[int, int, str]) -> int:
-    return span[0]
-
-
-def wait_gone(processes: Sequence[psutil.Process], seconds: float) -> list[psutil.Process]:
-    """Those that are left after that time. A zombie is gone: only its parent has not looked yet."""
-    deadline = time.monotonic() + seconds
-    left = list(processes)
-    while left and time.monotonic() < deadline:
-        left = [process for process in left if _lives(process)]
-        time.sleep(0.02)
-    return left
-
-
-def slack() -> float:
-    """How much longer things take because others use the machine as well; 1 on one that is ours alone."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-
-
-def _lives(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False

@@ -23,7 +23,8 @@ from pygls.protocol import default_converter
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 from pytest_lsp.client import register_lsp_features
 
-from tests.server.support.editor import apply_edit, wait_gone
+from tests.server.support.edits import apply_edit
+from tests.server.support.processes import wait_gone
 
 _SERVER = [sys.executable, "-m", "mugraph", "server"]
 _SECONDS = 400
