@@ -1,0 +1,122 @@
+"""What ends a region, or keeps code out of it."""
+
+from __future__ import annotations
+
+from tests.engine.trace.partition import Regions, ins, only, outs
+
+
+def test_a_print_ends_a_region(regions: Regions) -> None:
+    first, second = regions("""
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def f(x, w):
+            y = x @ w
+            print("between")
+            z = y @ w
+            return z + y
+        """)
+    assert (first.text, outs(first)) == ("y = x @ w", ["y"])
+    assert (second.text, ins(second)) == ("z = y @ w\n    return z + y", ["y", "w"])
+
+
+def test_a_number_that_is_read_later_splits_the_run(regions: Regions) -> None:
+    first, second = regions("""
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def f(x, w):
+            y = x @ w
+            n = y.shape[0]
+            z = y @ w
+            print(n)
+            return z.sum() * n
+        """)[:2]
+    assert (first.text, second.text) == ("y = x @ w", "z = y @ w")
+
+
+def test_a_write_through_a_view_or_to_an_argument_ends_a_region(regions: Regions) -> None:
+    found = regions("""
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def through_view(x, w):
+            y = x @ w
+            y[0].mul_(2)
+            return y @ w
+
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def argument(x, w):
+            x.add_(1)
+            return x @ w
+        """)
+    assert [region.text for region in found] == ["y = x @ w", "y @ w", "x @ w"]
+
+
+def test_random_numbers_and_custom_gradients_end_a_region(regions: Regions) -> None:
+    found = regions("""
+        class Twice(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def f(x, w):
+            a = x @ w
+            b = torch.rand_like(a)
+            c = a @ w
+            d = Twice.apply(c)
+            return d @ w
+        """)
+    assert [region.text for region in found] == ["a = x @ w", "c = a @ w", "d @ w"]
+
+
+def test_modules_with_hooks_are_no_part_of_a_region(regions: Regions) -> None:
+    found = regions("""
+        # mugraph: x=f32[4, 8]
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = nn.Linear(8, 8)
+                self.second = nn.Linear(8, 8)
+                self.first.register_forward_hook(lambda module, args, out: out * 2)
+
+            def forward(self, x):
+                y = self.first(x)
+                return self.second(y)
+        """)
+    assert [region.text for region in found] == ["self.second(y)"]
+
+
+def test_a_live_out_of_numbers_that_nobody_names_is_refused(regions: Regions) -> None:
+    """A tensor from a place that the function cannot name is no live-in."""
+    found = regions("""
+        def maker():
+            hidden = torch.ones(8, 8)
+            def get():
+                return hidden
+            return get
+
+        get = maker()
+
+        # mugraph: x=f32[4, 8]
+        def f(x):
+            y = x @ get()
+            return y @ y.T
+        """)
+    assert [region.text for region in found] == ["y @ y.T"]
+
+
+def test_the_wrapper_of_a_decorator_is_not_edited(regions: Regions) -> None:
+    region = only(
+        regions("""
+        def scaled(function):
+            def wrapper(*args, **kwargs):
+                return function(*args, **kwargs) * 2
+            return wrapper
+
+        @scaled
+        def f(x, w):
+            return x @ w
+
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def g(x, w):
+            print("not clean")
+            return [f(x, w)]
+        """)
+    )
+    assert (region.function, region.text) in {("f", "x @ w"), ("g", "f(x, w)")}
