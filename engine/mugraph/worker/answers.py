@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from mugraph.codegen.edit import Prepared, prepare
 from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.revert import reverted
 from mugraph.codegen.sourcefile import EditError
-from mugraph.events import RegionResult
 from mugraph.ir.target import TARGETS
 from mugraph.log import log_path
-from mugraph.pipeline import improved
 from mugraph.protocol import messages as m
 from mugraph.protocol import values
 from mugraph.protocol.values import Document, Settings
 from mugraph.recording.memory import recorded
 from mugraph.store.keys import versions
-from mugraph.trace.region import Position, Range
 from mugraph.tune.device import Device, UnknownTarget, resolve
-from mugraph.worker.documents import Known, moved
+from mugraph.worker.documents import Known
 from mugraph.worker.drawn_sources import drawn_sources
-from mugraph.worker.edits import common_end, common_start, lines_of, text_edits
+from mugraph.worker.edits import text_edits
 from mugraph.worker.kernel_checks import check_kernels
+from mugraph.worker.prepared import NoKernels, prepared
 from mugraph.worker.shape_comment import NoPlace, with_shapes
 from mugraph.worker.texts import Unreadable, as_bytes, as_text, read
 
@@ -78,7 +74,7 @@ def answer(question: Question, known: Known | None, engine: Engine) -> m.FromEng
                 return _recordings(question)
             case m.AskReport():
                 return _report(question, engine)
-    except (EditError, Rejected, Unreadable, NoPlace, UnknownTarget) as error:
+    except (EditError, NoKernels, NoPlace, Rejected, Unreadable, UnknownTarget) as error:
         raise NoAnswer(str(error)) from None
     except OSError as error:
         raise NoAnswer(f"the system refuses: {error.strerror or error}") from None
@@ -116,7 +112,7 @@ def _path(document: Document) -> Path:
 
 def _edit(question: m.PrepareEdit, known: Known | None) -> m.Edit:
     document = question.document
-    before, ready = _prepared(document, known, question.keys)
+    before, ready = prepared(document, known, question.keys)
     edits = text_edits(before, as_text(ready.source))
     create = {str(ready.module): ready.module_text}
     return m.Edit(question.id, document.uri, document.version, edits, "Replace with generated Triton kernel", create)
@@ -124,7 +120,7 @@ def _edit(question: m.PrepareEdit, known: Known | None) -> m.Edit:
 
 def _preview(question: m.Preview, known: Known | None) -> m.KernelPreview:
     document = question.document
-    before, ready = _prepared(document, known, question.keys)
+    before, ready = prepared(document, known, question.keys)
     return m.KernelPreview(
         question.id,
         document.uri,
@@ -134,55 +130,6 @@ def _preview(question: m.Preview, known: Known | None) -> m.KernelPreview:
         before,
         as_text(ready.source),
     )
-
-
-def _prepared(document: Document, known: Known | None, keys: Sequence[str] | None) -> tuple[str, Prepared]:
-    """The document's text, and both files of the edit, as `mugraph optimize --apply` would write them."""
-    if known is None:
-        raise NoAnswer("nothing has been searched in this document yet")
-    before = read(document)
-    results = _placed(_chosen(known, keys), known.text.text, before)
-    plans, sources, speeds = improved(results)
-    target = resolve(known.settings.target, known.device)
-    path = _path(document).resolve()
-    return before, prepare(as_bytes(before), path, plans, sources, target=target, speeds=speeds)
-
-
-def _chosen(known: Known, keys: Sequence[str] | None) -> list[RegionResult]:
-    """Improved regions, in the document's order."""
-    chosen: list[RegionResult] = []
-    for key in known.keys:
-        result = known.results.get(key)
-        if result is not None and result.status == "improved" and (keys is None or key in keys):
-            chosen.append(result)
-    missing = set(keys or ()) - {key for key in known.keys if known.results.get(key) in chosen}
-    if missing or not chosen:
-        raise NoAnswer("there is no verified kernel for this code; search again")
-    return chosen
-
-
-def _placed(results: Sequence[RegionResult], old: str, new: str) -> list[RegionResult]:
-    """The results where their code stands in the new text. Raises NoAnswer where it may have changed."""
-    if old == new:
-        return list(results)
-    was, now = lines_of(old), lines_of(new)
-    start = common_start(was, now)
-    end = min(common_end(was, now), len(was) - start, len(now) - start)
-    placed: list[RegionResult] = []
-    for result in results:
-        place = result.region.range
-        if place.end.line < start:
-            placed.append(result)
-        elif place.start.line >= len(was) - end:
-            shift = len(now) - len(was)
-            there = Range(
-                Position(place.start.line + shift, place.start.character),
-                Position(place.end.line + shift, place.end.character),
-            )
-            placed.append(moved(result, replace(result.region, range=there)))
-        else:
-            raise NoAnswer(f"the code of {result.region.function} has changed since it was searched; search again")
-    return placed
 
 
 def _revert(question: m.PrepareRevert) -> m.Edit:
