@@ -7,7 +7,7 @@ holds nothing that is not in it. Accumulators stand in the last column of the lo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
@@ -94,20 +94,27 @@ def _columns(
         if source in ops and target in ops:
             after[target][source] = 1
     ancestors = _ancestors(ops, edges)
-    earlier: set[str] = set()  # what stands before the loop at hand because it is in, or feeds, a loop before it
-    for axis, body in bodies.items():
-        feeding = {name for member in body for name in ancestors[member]} - body
-        nested_in = {other for other in bodies if other != axis and body < bodies[other]}
-        for name in ops:
-            if name in body:
-                after[name][f"start {axis}"] = 0
-                after[f"end {axis}"][name] = 0
-            elif name in feeding or name in earlier:
-                after[f"start {axis}"][name] = 1
-            else:
-                after[name][f"end {axis}"] = 1
-        if not nested_in and not _holds(block.loops, axis):
-            earlier |= feeding | body
+
+    def apart(loops: Sequence[Loop], around: Collection[str]) -> None:
+        """The loops of one body: of the operators around them, those that feed a loop stand before it, and so does a
+        loop before it with all that feeds that one; the others stand behind it."""
+        earlier: set[str] = set()
+        for loop in _by_data(loops, bodies, ancestors):
+            body = bodies[loop.axis]
+            earlier |= {name for member in body for name in ancestors[member]} - body
+            start, end = f"start {loop.axis}", f"end {loop.axis}"
+            for name in around:
+                if name in body:
+                    after[name][start] = 0
+                    after[end][name] = 0
+                elif name in earlier:
+                    after[start][name] = 1
+                else:
+                    after[name][end] = 1
+            earlier |= body
+            apart(loop.body, body)
+
+    apart(block.loops, ops)
     columns: dict[str, int] = {}
 
     def column(node: str) -> int:
@@ -124,9 +131,21 @@ def _columns(
     return {name: columns[name] for name in ops}
 
 
-def _holds(loops: Sequence[Loop], axis: str) -> bool:
-    """Whether the loop has loops inside it."""
-    return any(bool(loop.body) if loop.axis == axis else _holds(loop.body, axis) for loop in loops)
+def _by_data(
+    loops: Sequence[Loop], bodies: Mapping[str, set[str]], ancestors: Mapping[str, set[str]]
+) -> Iterator[Loop]:
+    """Of one body, without those that hold no operator: what a loop reads is computed in loops before it."""
+    waiting = [loop for loop in loops if bodies[loop.axis]]
+    while waiting:
+        reads = {loop.axis: {name for member in bodies[loop.axis] for name in ancestors[member]} for loop in waiting}
+        ready = (
+            loop
+            for loop in waiting
+            if not any(reads[loop.axis] & bodies[other.axis] for other in waiting if other is not loop)
+        )
+        loop = next(ready, waiting[0])
+        waiting.remove(loop)
+        yield loop
 
 
 def _ancestors(ops: list[str], edges: list[tuple[str, str]]) -> dict[str, set[str]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.draw import draw_overview, draw_svg, draw_tree
 from mugraph.ir.draw_layout import INPUT, OUTPUT, graph_edges, layout
 from mugraph.ir.mugraph import GraphKernel, MuGraph
@@ -18,7 +19,16 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.placement import placement
 
 from tests.engine.ir.goldens import check_golden
-from tests.engine.ir.graphs import GRAPHS, attention, gemm_chain, norm_and_cat, rmsnorm_matmul
+from tests.engine.ir.graphs import (
+    GRAPHS,
+    Ops,
+    attention,
+    gemm_chain,
+    norm_and_cat,
+    rmsnorm_matmul,
+    single,
+    tensor,
+)
 from tests.engine.ir.random_graphs import mugraphs
 
 GOLDENS = Path(__file__).parent / "golden"
@@ -171,6 +181,29 @@ def test_columns_of_the_papers_graphs(name: str) -> None:
     for kernel in GRAPHS[name]().kernels:
         if isinstance(kernel, GraphKernel):
             check_columns(kernel)
+
+
+@pytest.mark.parametrize("loops", [(Loop("b", (Loop("c"),)), Loop("a")), (Loop("a"), Loop("b", (Loop("c"),)))])
+def test_columns_of_nests_beside_other_loops(loops: tuple[Loop, ...]) -> None:
+    """A nest of loops with a value that feeds its outer loop alone, and a loop that reads what the nest leaves."""
+    sizes = {"a": 16, "b": 16, "c": 16}
+    one = tensor("one", (("a",),), sizes)
+    outer, inner = tensor("outer", (("b",),), sizes), tensor("inner", (("b",), ("c",)), sizes)
+    scale, out = tensor("scale", (), sizes), tensor("out", (), sizes)
+    ops = Ops((one, outer, inner, scale, out))
+    ops.load("One", "one"), ops.load("Outer", "outer"), ops.load("Inner", "inner"), ops.load("Scale", "scale")
+    ops.op("feeds", Kind.EXP, "Scale")
+    ops.reduce("columns", Kind.SUM, "Inner", over="c"), ops.accum("rows", "columns", "c")
+    ops.op("shifted", Kind.ADD, "Outer", "feeds"), ops.op("both", Kind.MUL, "rows", "shifted")
+    ops.reduce("part", Kind.SUM, "both", over="b"), ops.accum("nest", "part", "b")
+    ops.op("root", Kind.SQRT, "nest"), ops.op("scaled", Kind.MUL, "One", "root")
+    ops.reduce("last", Kind.SUM, "scaled", over="a"), ops.accum("z", "last", "a"), ops.store("stored", "z", "out")
+    block = BlockGraph("nests", sizes, (one, outer, inner, scale, out), tuple(ops.ops), loops)
+    graph = single(block, Schedule((), {"a": 4, "b": 4, "c": 4}))
+    (kernel,) = graph.kernels
+    assert isinstance(kernel, GraphKernel)
+    check_columns(kernel)
+    check_drawing(graph)
 
 
 def check_columns(kernel: GraphKernel) -> None:
