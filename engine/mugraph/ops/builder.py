@@ -278,6 +278,13 @@ class Builder:
             a, b = b, a
         if b.kind is Kind.CONST and b.value == 0.0:
             return a
+        if b.kind is Kind.CONST and not a.cases:
+            for sign in (1.0, -1.0):
+                tanh = a.inputs[-1] if a.kind is Kind.MUL else a
+                if tanh.fn == "tanh" and _is_scaled(a, sign * b.value, tanh):
+                    # c (1 + tanh(x)): as a sum no digits would be left where tanh is nearly -1
+                    slope = self.mul(self.const(2.0 * sign), tanh.inputs[0])
+                    return self.mul(self.const(2.0 * b.value), self.unary("sigmoid", slope))
         return self._add(Node(Kind.ADD, (a, b)))
 
     def mul(self, a: Node, b: Node) -> Node:
@@ -292,6 +299,8 @@ class Builder:
                 return self.div(self.mul(other.inputs[0], one), other.inputs[1])
             if other.kind is Kind.UNARY and other.fn == "sigmoid" and other.inputs[0] is one:
                 return self.unary("silu", one)
+        if all(i.kind is Kind.MUL and i.inputs[0].kind is Kind.CONST and not i.cases for i in (a, b)):
+            return self._scale(a.inputs[0].value * b.inputs[0].value, self.mul(a.inputs[1], b.inputs[1]))
         return self._add(Node(Kind.MUL, (a, b)))
 
     def _scale(self, factor: float, x: Node) -> Node:
@@ -389,6 +398,8 @@ class Builder:
 
 def _is_scaled(node: Node, factor: float, of: Node) -> bool:
     """Is the node `of` times the factor?"""
+    if node is of:
+        return factor == 1.0
     if node.kind is not Kind.MUL or node.inputs[0].kind is not Kind.CONST:
         return False
     if node.inputs[1] is of:

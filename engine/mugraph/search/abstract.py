@@ -19,8 +19,10 @@ A *quotient* term may have no numerator (no atoms, no F, no S); such terms occur
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
+
+from mugraph.ops.through_exp import SIGMOID, form
 
 NF = int
 """A hash-consed normal form."""
@@ -46,9 +48,14 @@ class Parts:
 
 
 class Algebra:
-    """One universe of hash-consed normal forms. Numbers of one instance mean nothing to another."""
+    """One universe of hash-consed normal forms. Numbers of one instance mean nothing to another.
 
-    def __init__(self) -> None:
+    by_form: functions that stand for what they are made of (ops/through_exp.py); of all others nothing is known."""
+
+    def __init__(self, by_form: Collection[str] = ()) -> None:
+        self.by_form = frozenset(by_form)
+        self._forms: dict[tuple[str, NF], NF] = {}
+        self._exps: dict[NF, bool] = {}
         self._atoms: dict[tuple[str, Hashable], int] = {}
         self._arguments: dict[int, tuple[NF, ...]] = {}  # atom of a function -> its arguments
         self._maxima: dict[int, Members] = {}  # atom of a maximum -> its members
@@ -69,7 +76,13 @@ class Algebra:
         return self._one((1, (self._atom(("leaf", name)),), ABSENT, ABSENT, ABSENT))
 
     def unary(self, fn: str, argument: NF) -> NF:
-        """A function nothing is known of but that equal arguments give equal results (silu, relu, ...)."""
+        """A function nothing is known of but that equal arguments give equal results (silu, relu, ...), or what it is
+        made of: a sigmoid so long as the argument has no exp."""
+        if fn in self.by_form and (fn != SIGMOID or not self.has_exp(argument)):
+            found = self._forms.get((fn, argument))
+            if found is None:
+                found = self._forms[fn, argument] = form(fn, argument, self, self.atom)
+            return found
         atom = self._atom((fn, argument))
         self._arguments[atom] = (argument,)
         return self._one((1, (atom,), ABSENT, ABSENT, ABSENT))
@@ -151,6 +164,14 @@ class Algebra:
         if found is None:
             found = self._into(x, e) or self._is_part(x, e) or any(self.sub(x, inner) for inner in self._inner(e))
             self._subs[key] = found
+        return found
+
+    def has_exp(self, a: NF) -> bool:
+        """Is there an exponential in it, at any depth?"""
+        found = self._exps.get(a)
+        if found is None:
+            under = any(self._terms[t][2] for t, _ in self._nfs[a])
+            found = self._exps[a] = under or any(self.has_exp(inner) for inner in self._inner(a))
         return found
 
     def within(self, e: NF) -> list[NF]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from mugraph.ir.ops import ELEMENTWISE, LARGEST, LEAVES, REDUCING, Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.ops.through_exp import CONSTANTS, SIGMOID, Applied, form
 from mugraph.search.abstract import NF, Algebra
 from mugraph.search.field import P, Q, Residues, inverse, last, later, oracle, power_of_omega, square_root
 from mugraph.search.limits import NotSearchable
@@ -34,6 +35,7 @@ class Value:
     after:  loops it has passed an accumulator of (their iteration slots)
     nf:     its abstract expression
     p, q:   its residues, one array axis per slot (size 1 where it does not vary); q only where an exp asks for it
+    has_exp: an EXP is on the way to it (a function with an exponential in its form is none)
     real:   real numbers for the same arrays, only where a root asks for them
     is_leaf: a load, a constant or a mask, counted as no operator
     """
@@ -129,8 +131,11 @@ class Frame:
         if kind is Kind.SQRT and self._roots_are_checked and has_negative(self._real(a)):
             return None
         if kind is Kind.EXP:
-            exponent = oracle(a.p, -1, Q) if a.has_exp else self._component_q(a)
+            exponent = oracle(a.p, -1, Q) if self.algebra.has_exp(a.nf) else self._component_q(a)
             return None if exponent is None else power_of_omega(exponent)
+        if kind is Kind.UNARY and self._has_form(fn, a):
+            value = self._by_form(fn, a)
+            return None if value is None else value.p
         return _apply(kind, fn, slots, a.p, inputs[1].p if len(inputs) > 1 else None, P)
 
     def _component_q(self, value: Value) -> Residues | None:
@@ -142,7 +147,10 @@ class Frame:
             first = parts[0]
             assert first is not None  # a leaf has its q from the start
             second = parts[1] if len(parts) > 1 else None
-            if value.kind is Kind.UNARY:  # a function of the value, not of one of its components
+            if value.kind is Kind.UNARY and self._has_form(value.fn, value.inputs[0]):
+                whole = self._by_form(value.fn, value.inputs[0])
+                value.q = None if whole is None else self._component_q(whole)
+            elif value.kind is Kind.UNARY:  # a function of the value, not of one of its components
                 value.q = oracle(value.inputs[0].p, _salt(value.fn) + 1, Q)
             elif value.kind is Kind.MAX:  # one of the two values, as a whole
                 assert second is not None
@@ -152,6 +160,25 @@ class Frame:
             else:
                 value.q = _apply(value.kind, value.fn, value.slots, first, second, Q)
         return value.q
+
+    def _has_form(self, fn: str, argument: Value) -> bool:
+        """As the algebra has it."""
+        return fn in self.algebra.by_form and (fn != SIGMOID or not self.algebra.has_exp(argument.nf))
+
+    def _by_form(self, fn: str, argument: Value) -> Value | None:
+        """The function as what it is made of; None where that divides by zero."""
+
+        def apply(kind: Kind, inputs: tuple[Value, ...], name: str) -> Value:
+            p = self.evaluate(kind, name, (), inputs)
+            if p is None:
+                raise ZeroDivisionError
+            nf = abstract(self.algebra, kind, name, 1, *(i.nf for i in inputs))
+            return Value(kind, name, (), inputs, 0, 0, nf, p)
+
+        try:
+            return form(fn, argument, Applied(apply), self._constants.__getitem__)
+        except ZeroDivisionError:
+            return None
 
     def _draw_reals(self) -> bool:
         """Real numbers for the program's loads and constants; False where none suit its roots."""
@@ -172,6 +199,11 @@ class Frame:
         random = np.random.default_rng(seed)
         values: dict[str, Value] = {}
         constants: dict[float, tuple[int, int]] = {}
+        self._constants: dict[float, Value] = {}
+        for number in sorted(set[float]().union(*(CONSTANTS[fn] for fn in self.algebra.by_form))):
+            pair = constants[number] = int(random.integers(2, P)), int(random.integers(2, Q))
+            p, q = (np.full((1,) * self.rank, residue) for residue in pair)
+            self._constants[number] = Value(Kind.CONST, "", (), (), 0, 0, self.algebra.atom(number), p, q)
         for op in self.program.ops:
             if op.kind in LEAVES:
                 mask = self.mask(op.axes)

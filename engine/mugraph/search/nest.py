@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.program import TensorProgram
+from mugraph.ops.through_exp import searchable
 from mugraph.search.abstract import Algebra
 from mugraph.search.edges import Dag
 from mugraph.search.extract import Extraction, smallest
@@ -56,7 +57,7 @@ class Nest:
         self.hit = self.over = False
         self.saturating = True
         self._is_softmax = is_shift_invariant(program.ops)
-        frame = Frame(program, loops, Algebra())
+        frame = Frame(program, loops, Algebra(searchable(program.ops)))
         self._saturation: Saturation | None = Saturation(frame, self.max_ops, limits.max_values)
         self._extraction: Extraction | None = None
         self._pruned: Counter[str] = Counter()

@@ -13,6 +13,12 @@ and so do sums over a tile that cannot be the same one.
 
 All of it follows from abstract expressions alone, which never lose a part. Nothing is assumed of C: the bound holds for
 every graph of v.
+
+A function that the algebra takes by its form (ops/through_exp.py) is one operator and brings an exponential, constants
+and quotients, and its argument several times. One operator brings no more than one exponential or one function that has
+no form, and no leaf but constants of forms. So where there are any, such constants and further uses are not counted,
+nor quotients, where a sigmoid brings them: G is then a smaller graph than the one with the forms written out, of which
+all else that is said here holds.
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from mugraph.ops.through_exp import CONSTANTS, SIGMOID
 from mugraph.search.abstract import NF, Algebra, Parts
 
 
@@ -72,6 +79,8 @@ class Remaining:
         self._distances: dict[NF, int] = {}
         self._sizes: dict[NF, int] = {}
         self.goal = goal
+        numbers = {number for fn in algebra.by_form for number in CONSTANTS[fn]}
+        self._brought = frozenset(leaf for number in numbers for leaf in self._leaves(algebra.atom(number)))
         self._whole = self.content(goal)
         self._sums = self._distinct_sums(tiles)
 
@@ -87,13 +96,16 @@ class Remaining:
         found = self._sizes.get(nf)
         if found is None:
             content = self.content(nf)
-            leaves = content.leaves
-            most = max(leaves.values(), default=1)
-            joins = len(leaves) - 1 + (most - 1).bit_length()
+            leaves = content.leaves.keys() - self._brought
+            most = max(content.leaves.values(), default=1) if not self._algebra.by_form else 1
+            joins = max(0, len(leaves) - 1) + (most - 1).bit_length()
             alone = len(content.functions) + content.roots + content.accumulated.bit_count()
             sums = len(self._sums) if nf == self.goal else int(content.reduced)
             found = self._sizes[nf] = alone + self._joined(joins, content.quotients, sums)
         return found
+
+    def _leaves(self, nf: NF) -> Collection[int]:
+        return self.content(nf).leaves
 
     def content(self, nf: NF) -> Content:
         found = self._contents.get(nf)
@@ -106,8 +118,9 @@ class Remaining:
         excess = lacking = 0
         for leaf, times in whole.leaves.items():
             have = own.leaves.get(leaf, 0)
-            lacking += not have
-            excess = max(excess, (-(-times // max(have, 1)) - 1).bit_length())
+            lacking += not have and leaf not in self._brought
+            if not self._algebra.by_form:
+                excess = max(excess, (-(-times // max(have, 1)) - 1).bit_length())
         alone = len(whole.functions - own.functions) + max(0, whole.roots - own.roots)
         alone += (whole.accumulated & ~own.accumulated).bit_count()
         quotients = max(0, whole.quotients - own.quotients)
@@ -116,7 +129,7 @@ class Remaining:
         return alone + self._joined(lacking + excess, quotients, sums)
 
     def _joined(self, joins: int, quotients: int, sums: int) -> int:
-        joins = max(joins, quotients)
+        joins = max(joins, 0 if SIGMOID in self._algebra.by_form else quotients)
         return max(joins, sums) if self._dots else joins + sums
 
     def _distinct_sums(self, tiles: Mapping[int, Collection[NF]]) -> list[frozenset[int]]:

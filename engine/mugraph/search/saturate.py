@@ -75,7 +75,7 @@ class Saturation:
         self._groups: dict[NF, _Group] = {}
         self._doubts = Doubts(max_ops)
         self._landmarks = frame.landmarks()
-        self._fns = sorted({op.fn for op in program.ops if op.kind is Kind.UNARY})
+        self._fns = sorted({op.fn for op in program.ops if op.kind is Kind.UNARY} | algebra.by_form)
         self._has = {op.kind for op in program.ops}
         # An outer product makes a tile larger than both operands: only where the program has a value of those axes.
         self._axis_sets = {value.mask & frame.tile_bits for value in frame.values.values()}

@@ -19,6 +19,7 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import TARGETS
+from mugraph.ops.through_exp import searchable
 from mugraph.search.abstract import Algebra
 from mugraph.search.frame import Frame
 from mugraph.search.reference.finished import Finished, Node
@@ -76,7 +77,7 @@ class LiteralSearch:
     def run(self) -> Iterator[tuple[Sizes, BlockGraph]]:
         """Ends when the space does, or the caller's `cancelled` says so."""
         for loops, choices in self._choices:
-            frame = Frame(self._program, loops, Algebra())
+            frame = Frame(self._program, loops, Algebra(searchable(self._program.ops)))
             for sizes in choices:
                 kernel = _Kernel(frame, sizes, self)
                 for graph in kernel.graphs():

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.program import TensorProgram
+from mugraph.ops.through_exp import searchable
 from mugraph.search.abstract import NF, Algebra
 from mugraph.search.extract import Extraction
 from mugraph.search.frame import Frame
@@ -125,7 +126,7 @@ def _with_loops(
     memory: int,
     cancelled: Callable[[], bool],
 ) -> Exhausted:
-    frame = Frame(program, loops, Algebra())
+    frame = Frame(program, loops, Algebra(searchable(program.ops)))
     saturation = (Saturation if pruned else Unpruned)(frame, max_ops, _UNBOUNDED)
     for _ in saturation.steps():
         if cancelled():

@@ -45,7 +45,8 @@ class Operators:
         kinds = {op.kind for op in program.ops}
         reductions = [(r.axes, r.slots, r.prime) for r in frame.reductions]
         self.unary = [OperatorType(kind) for kind in (Kind.SQRT, Kind.EXP) if kind in kinds]
-        self.unary += [OperatorType(Kind.UNARY, fn) for fn in sorted({op.fn for op in program.ops if op.fn})]
+        functions = {op.fn for op in program.ops if op.fn} | frame.algebra.by_form
+        self.unary += [OperatorType(Kind.UNARY, fn) for fn in sorted(functions)]
         self.unary += [OperatorType(Kind.SUM, "", *reduction) for reduction in reductions]
         for axis, slot in frame.loop_slot.items():
             self.unary.append(OperatorType(Kind.ACCUM, "", (axis,), (slot,), frame.primes[slot]))
