@@ -19,7 +19,7 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import TARGETS
-from mugraph.ops.through_exp import searchable
+from mugraph.ops.through_exp import CONSTANTS, searchable
 from mugraph.search.abstract import Algebra
 from mugraph.search.frame import Frame
 from mugraph.search.reference.finished import Finished, Node
@@ -113,6 +113,11 @@ class _Kernel:
         # so a kernel that lacks one cannot compute the output.
         leaves = {value.nf: op for op in frame.program.ops if (value := frame.values[op.name]).is_leaf}
         self._leaves = [op for nf, op in leaves.items() if frame.algebra.sub(nf, self._goal.nf)]
+        # Constants of forms (ops/through_exp.py) are brought by the functions as well.
+        brought = {number for fn in frame.algebra.by_form for number in CONSTANTS[fn]}
+        self._optional = sum(
+            1 << i for i, op in enumerate(self._leaves) if op.kind is Kind.CONST and op.value in brought
+        )
         self._finished = Finished(frame, self._leaves, self._goal)
 
     def graphs(self) -> Iterator[BlockGraph]:
@@ -129,7 +134,7 @@ class _Kernel:
         if not self._search.formed():
             return
         last = len(prefix.tensors) - 1
-        if prefix.nodes and prefix.unused == 1 << last and prefix.tensors[last].nf == self._goal.nf:
+        if prefix.nodes and prefix.unused & ~self._optional == 1 << last and prefix.tensors[last].nf == self._goal.nf:
             yield from self._finish(prefix)
         if len(prefix.nodes) == self._search.max_ops:
             return

@@ -62,7 +62,8 @@ class Finished:
         stem = "step_"
         while any(name.startswith(stem) for name in names):
             stem += "_"
-        ops = list(self._leaves)
+        used = {i for node in nodes for i in node.inputs}
+        ops = [op for i, op in enumerate(self._leaves) if i in used]
         for node, tensor in zip(nodes, tensors[len(names) :], strict=True):
             inputs = tuple(names[i] for i in node.inputs)
             names.append(f"{stem}{len(names)}")
