@@ -19,6 +19,7 @@ from mugraph.ops.axes import AtomDim, AtomDims, Atoms
 from mugraph.ops.concat import Pieces
 from mugraph.ops.masks import Masks
 from mugraph.ops.registry import NotLowerable, entry_for
+from mugraph.ops.sigmoids import above_tanh, share
 
 FLOATS = ("f16", "bf16", "f32")
 HIDDEN = "hidden"
@@ -278,14 +279,8 @@ class Builder:
             a, b = b, a
         if b.kind is Kind.CONST and b.value == 0.0:
             return a
-        if b.kind is Kind.CONST and not a.cases:
-            for sign in (1.0, -1.0):
-                tanh = a.inputs[-1] if a.kind is Kind.MUL else a
-                if tanh.fn == "tanh" and _is_scaled(a, sign * b.value, tanh):
-                    # c (1 + tanh(x)): as a sum no digits would be left where tanh is nearly -1
-                    slope = self.mul(self.const(2.0 * sign), tanh.inputs[0])
-                    return self.mul(self.const(2.0 * b.value), self.unary("sigmoid", slope))
-        return self._add(Node(Kind.ADD, (a, b)))
+        sigmoid = above_tanh(self, a, b.value) if b.kind is Kind.CONST else None
+        return sigmoid or self._add(Node(Kind.ADD, (a, b)))
 
     def mul(self, a: Node, b: Node) -> Node:
         if a.kind is Kind.CONST and b.kind is Kind.CONST:
@@ -324,18 +319,7 @@ class Builder:
             return self.mul(self.const(1.0 / b.value), a)
         if b.kind is Kind.DIV and b.inputs[0].kind is Kind.CONST:
             return self.div(self.mul(a, b.inputs[1]), b.inputs[0])
-        logistic = self._logistic(b)
-        if logistic is not None:
-            return self.mul(a, logistic)
-        return self._add(Node(Kind.DIV, (a, b)))
-
-    def _logistic(self, b: Node) -> Node | None:
-        """The sigmoid that is 1 / b, where b is 1 + exp(-x): no softmax, and written so that nothing overflows."""
-        if b.kind is Kind.ADD and b.keep is None and not b.cases:
-            for one, power in (b.inputs, b.inputs[::-1]):
-                if one.kind is Kind.CONST and one.value == 1.0 and power.kind is Kind.EXP:
-                    return self.unary("sigmoid", self.mul(self.const(-1.0), power.inputs[0]))
-        return None
+        return share(self, a, b) or self._add(Node(Kind.DIV, (a, b)))
 
     def sqrt(self, a: Node) -> Node:
         if a.kind is Kind.CONST and a.value >= 0.0:
@@ -398,8 +382,6 @@ class Builder:
 
 def _is_scaled(node: Node, factor: float, of: Node) -> bool:
     """Is the node `of` times the factor?"""
-    if node is of:
-        return factor == 1.0
     if node.kind is not Kind.MUL or node.inputs[0].kind is not Kind.CONST:
         return False
     if node.inputs[1] is of:

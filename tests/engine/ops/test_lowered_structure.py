@@ -132,3 +132,20 @@ def test_functions_written_by_hand_are_what_they_are() -> None:
     program = check(both, {"x": X}).program
     assert sorted(op.fn for op in program.ops if op.fn) == ["abs", "relu", "silu"]
     assert not any(op.kind in (Kind.EXP, Kind.MAX) for op in program.ops)
+
+
+def test_a_sigmoid_is_one_however_it_is_written() -> None:
+    """A quotient of exponentials, or 1 + tanh: one function that nothing overflows in, and no exponential."""
+    ways = {
+        "quotient": (lambda x, y: x.exp() / (x.exp() + y.exp()), 3),  # also of the difference: two operators
+        "one": (lambda x, y: x.exp() / (1 + x.exp()) * y, 2),
+        "tanh": (lambda x, y: (1 + torch.tanh(x / 2)) * (0.5 * y), 2),
+    }
+    for name, (way, count) in ways.items():
+        program = check(way, {"x": X, "y": Y}).program
+        assert [op.fn for op in program.ops if op.fn] == ["sigmoid"], name
+        assert len(program.compute_ops) == count, name
+        assert not any(op.kind is Kind.EXP for op in program.ops), name
+    # of another multiple it is none
+    program = check(lambda x, y: (1 + 2 * torch.tanh(x)) * y, {"x": X, "y": Y}).program
+    assert [op.fn for op in program.ops if op.fn] == ["tanh"]
