@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import torch
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
+from mugraph.verify.float_inputs import make_inputs, scenarios
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import verify_schedule, verify_topology
 
@@ -197,3 +199,15 @@ def test_a_schedule_is_tested_by_the_forms_as_well() -> None:
         program, BlockGraph("wrong", SIZES, (X, Y, Z), tuple(wrong.ops), ()), Schedule((("row", 3), ("column", 4)))
     )
     assert not found.passed
+
+
+@pytest.mark.parametrize("fn", ["sigmoid", "tanh", "gelu_tanh"])
+def test_kernels_are_tested_with_large_arguments(fn: str) -> None:
+    """Beyond 89, where an exponential in float32 overflows, on either side of zero."""
+    p = Writer()
+    value = p.fn(fn, p.x)
+    program = TensorProgram("one", SIZES, (X, Y), tuple(p.ops), {value: Z})
+    drawn = [make_inputs(program, scenario, torch.Generator().manual_seed(0)) for scenario in scenarios(program)]
+    arguments = [inputs["x"].double() for inputs in drawn if inputs is not None]
+    assert max(float(x.max()) for x in arguments) > 89
+    assert min(float(x.min()) for x in arguments) < -89
