@@ -21,7 +21,8 @@ class Fitting:
     ) -> None:
         """known: of each value, the operators of one small DAG, as bits."""
         self.count = count
-        self._edges, self._leaves = edges, leaves
+        self._edges = [tuple(own) for own in edges]  # as they are now: others come while questions are asked
+        self._leaves = leaves
         order = sorted(range(len(edges)), key=lambda i: (known[i].bit_count(), i))
         self._rank = {value: rank for rank, value in enumerate(order)}
         self._needs = needs(edges, leaves)

@@ -113,6 +113,15 @@ def test_fitting_finds_the_dags_that_share() -> None:
     assert not fitting.gave_up
 
 
+def test_fitting_answers_for_the_state_it_was_made_for() -> None:
+    """What is found between two questions has values of which it knows nothing."""
+    edges = [[], [Edge(Kind.SQRT, (0,))], [Edge(Kind.SQRT, (1,))]]
+    fitting = Fitting(edges, {0: "x"}, [0, 0b10, 0b110], 2)
+    edges.append([Edge(Kind.SQRT, (0,))])
+    edges[2].insert(0, Edge(Kind.MUL, (3, 3)))
+    assert fitting.dag((2,), 2) == 0b110
+
+
 def test_what_was_cut_is_asked_again_when_a_new_way_turns_up() -> None:
     """2 and 3 need four operators until 3 can be made of what 2 is made of."""
     unary = lambda i: Edge(Kind.SQRT, (i,))  # noqa: E731
