@@ -16,7 +16,7 @@ from mugraph.ir.target import Target
 from mugraph.search.cost import estimate_call_us, estimate_library_us, estimate_us
 from mugraph.search.split_schedules import again_us
 from mugraph.size_table import at_sizes
-from mugraph.trace.ranged import calls_at
+from mugraph.trace.ranged import calls_at, values_at
 from mugraph.trace.region import LaxPiece, Region
 from mugraph.verify.sizes import resize_block
 
@@ -29,7 +29,9 @@ def piece_at(piece: LaxPiece, region: Region, size: int) -> LaxPiece:
     full = piece.program
     sizes = {axis: n // largest * size if axis in full.least else n for axis, n in full.sizes.items()}
     program, _ = at_sizes(full, [], sizes)
-    return replace(piece, program=program, calls=calls_at(piece.calls, region.dynamic, size), apart=())
+    calls, values = calls_at(piece.calls, region.dynamic, size), values_at(region, region.dynamic, size)
+    viewed = {value: values[value] for value in piece.viewed}
+    return replace(piece, program=program, calls=calls, viewed=viewed, apart=())
 
 
 def estimates_at(

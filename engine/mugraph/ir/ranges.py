@@ -65,6 +65,13 @@ class DynamicSize:
     strides: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
     calls: tuple[Call, ...] = ()
 
+    def joined(self, other: DynamicSize) -> DynamicSize:
+        """With what varies of further values, and the calls that make them."""
+        made = {call.outputs for call in other.calls}
+        kept = (call for call in self.calls if call.outputs not in made)
+        shapes, strides = {**self.shapes, **other.shapes}, {**self.strides, **other.strides}
+        return DynamicSize(self.range, shapes, strides, (*kept, *other.calls))
+
 
 def multiple(factor: int) -> Symbol:
     """An argument that is `factor` times the size."""

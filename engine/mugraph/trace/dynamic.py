@@ -99,9 +99,8 @@ def _dynamic(
     makers |= {live_in.value: live_in.expression for live_in in region.live_ins}
     for value in region.values:
         infos, what = [one.values[value] for one in seen], f"{makers.get(value, 'a tensor')} has"
-        shapes[value] = tuple(_factor(dims, sizes, what) for dims in zip(*(info.shape for info in infos), strict=True))
-        strides[value] = _strides(infos, sizes, what)
-    calls = tuple(_call(made, sizes, size) for made in zip(*(one.calls for one in seen), strict=True))
+        shapes[value], strides[value] = general_info(infos, sizes, what)
+    calls = tuple(general_call(made, sizes, size) for made in zip(*(one.calls for one in seen), strict=True))
     shapes = {value: factors for value, factors in shapes.items() if any(factors)}
     strides = {value: factors for value, factors in strides.items() if any(factors)}
     made = DynamicSize(size, shapes, strides, calls)
@@ -113,6 +112,17 @@ def _same_values(region: Region, other: Region) -> bool:
     if not same or region.values.keys() != other.values.keys():
         return False
     return all(same_kind(info, other.values[value]) for value, info in region.values.items())
+
+
+def general_info(
+    infos: Sequence[TensorInfo], sizes: Sequence[int], what: str
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """How many times the size each dimension and each stride of a value is, seen at several sizes. Raises Varies.
+
+    what: the value, to begin a sentence with: "slicing in line 6 has"
+    """
+    dims = zip(*(info.shape for info in infos), strict=True)
+    return tuple(_factor(of_one, sizes, what) for of_one in dims), _strides(infos, sizes, what)
 
 
 def _strides(infos: Sequence[TensorInfo], sizes: Sequence[int], what: str) -> tuple[int, ...]:
@@ -141,7 +151,8 @@ def _factor(numbers: Sequence[int], sizes: Sequence[int], what: str) -> int:
     return factor
 
 
-def _call(made: Sequence[Call], sizes: Sequence[int], size: SizeRange) -> Call:
+def general_call(made: Sequence[Call], sizes: Sequence[int], size: SizeRange) -> Call:
+    """One call, as it was made with several sizes, with multiples of the size. Raises Varies."""
     first = made[0]
     for other, at in zip(made[1:], sizes[1:], strict=True):
         if (other.target, other.outputs, tuple(other.kwargs)) != (first.target, first.outputs, tuple(first.kwargs)):

@@ -48,10 +48,13 @@ def read_by(unit: LaxPiece) -> frozenset[int]:
 def with_views(region: Region, units: Sequence[Piece]) -> Region:
     """The region with what is known of the views its search units read."""
     found: dict[int, TensorInfo] = {}
+    dynamic = region.dynamic
     waiting = list(units)
     while waiting:
         unit = waiting.pop()
         if isinstance(unit, LaxPiece):
             found.update(unit.view_values)
             waiting += unit.apart
-    return replace(region, values={**region.values, **found}) if found else region
+            if dynamic is not None and unit.general_views is not None:
+                dynamic = dynamic.joined(unit.general_views)
+    return replace(region, values={**region.values, **found}, dynamic=dynamic) if found else region

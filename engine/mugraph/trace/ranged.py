@@ -13,9 +13,11 @@ from mugraph.ir.calls import Call, TensorInfo
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.ranges import DynamicSize, with_size
 from mugraph.ir.tensors import Tensor
+from mugraph.trace.dynamic import Varies
 from mugraph.trace.joining import units
 from mugraph.trace.lower import NotLowerable, lower
 from mugraph.trace.pieces import is_divisible, pieces
+from mugraph.trace.ranged_views import general_views
 from mugraph.trace.region import LaxPiece, Piece, PlainPiece, Region
 from mugraph.trace.search_unit import identifier_of
 from mugraph.trace.size_words import masked_along, other_program
@@ -43,13 +45,12 @@ def ranged_units(region: Region, refused: Collection[frozenset[int]] = ()) -> tu
             if not isinstance(piece, LaxPiece):
                 found.append(piece)
                 continue
-            program = _with_least(region, piece, region.dynamic) if not piece.views else "parts of tensors are read"
-            if isinstance(program, str):
-                reasons.append(f"{region.dynamic.range.name} cannot have a range: {program}")
+            try:
+                found.append(_with_least(region, piece, region.dynamic))
+            except Varies as error:
+                reasons.append(f"{region.dynamic.range.name} cannot have a range: {error}")
                 found.append(PlainPiece(piece.calls))
                 divisible += [piece] if is_divisible(piece) else []
-            else:
-                found.append(replace(piece, program=program))
         if not divisible or len(without) >= len(refused) + CUTS:
             return tuple(found), tuple(dict.fromkeys(reasons))
         without += [frozenset(value for call in piece.calls for value in call.outputs) for piece in divisible]
@@ -90,13 +91,14 @@ def _at(numbers: tuple[int, ...], factors: tuple[int, ...] | None, size: int) ->
     return tuple(factor * size if factor else number for number, factor in zip(numbers, factors, strict=True))
 
 
-def _with_least(region: Region, piece: LaxPiece, made: DynamicSize) -> TensorProgram | str:
-    """The unit's program with its dynamic axes, or why it has none."""
+def _with_least(region: Region, piece: LaxPiece, made: DynamicSize) -> LaxPiece:
+    """The unit, its program with its dynamic axes. Raises Varies where it has none."""
     size = made.range.middle
+    small = region_at(region, size)
     try:
         lowered = lower(
             calls_at(piece.calls, made, size),
-            values_at(region, made, size),
+            small.values,
             region.live_ins,
             list(piece.outputs.values()),
             identifier_of(region),
@@ -104,20 +106,23 @@ def _with_least(region: Region, piece: LaxPiece, made: DynamicSize) -> TensorPro
             region.names.keys(),
         )
     except NotLowerable as error:
-        return str(error)
+        raise Varies(str(error)) from None
     full, other = piece.program, lowered.program
     if full.sizes.keys() != other.sizes.keys() or (full.ops, _layouts(full)) != (other.ops, _layouts(other)):
-        return other_program(piece, other, made.range, size)
+        raise Varies(other_program(piece, other, made, size))
     if any(not _same_layout(a, b, full, other) for a, b in zip(full.tensors, other.tensors, strict=True)):
-        return f"the strides at {made.range.largest} say nothing of those at {size}"
+        raise Varies(f"the strides at {made.range.largest} say nothing of those at {size}")
     least: dict[str, int] = {}
     for axis, extent in full.sizes.items():
         if other.sizes[axis] != extent:
             factor = extent // made.range.largest
             if factor < 1 or (extent, other.sizes[axis]) != (factor * made.range.largest, factor * size):
-                return f"axis {axis} has the extent {extent} at {made.range.largest} and {other.sizes[axis]} at {size}"
+                raise Varies(f"axis {axis} has {extent} at {made.range.largest} and {other.sizes[axis]} at {size}")
             least[axis] = factor * made.range.least
-    return masked_along(piece, least) or replace(full, least=least)
+    if masked := masked_along(piece, least):
+        raise Varies(masked)
+    views = general_views(region, piece, small, lowered.views, size) if piece.views else None
+    return replace(piece, program=replace(full, least=least), general_views=views)
 
 
 def _layouts(program: TensorProgram) -> tuple[object, ...]:
@@ -131,8 +136,8 @@ def _same_layout(tensor: Tensor, other: Tensor, full: TensorProgram, small: Tens
     strides, others = tensor.axis_strides(full.sizes), other.axis_strides(small.sizes)
     dense = other_dense = 1
     for axis in sorted((a for a in tensor.axes if full.sizes[a] > 1), key=lambda axis: abs(strides[axis])):
-        packed = strides[axis] == dense and others[axis] == other_dense
-        if not packed and strides[axis] != others[axis]:
+        packed, other_packed = strides[axis] == dense, others[axis] == other_dense
+        if packed != other_packed or (not packed and strides[axis] != others[axis]):
             return False
         if strides[axis]:
             dense, other_dense = strides[axis] * full.sizes[axis], others[axis] * small.sizes[axis]

@@ -98,6 +98,7 @@ class LaxPiece:
     views:   calls that make those of its inputs that are parts of values: they run before its kernel, and are not
              needed where its calls run instead; view_values: what is known of their results; viewed: of the values
              that they are parts of
+    general_views: of a region with a range: what of the views varies with its size
     """
 
     program: TensorProgram
@@ -109,6 +110,7 @@ class LaxPiece:
     views: tuple[Call, ...] = ()
     view_values: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
     viewed: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
+    general_views: DynamicSize | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.ranges import SizeRange
+from mugraph.ir.ranges import DynamicSize, SizeRange
+from mugraph.ops.builder import operands
 from mugraph.trace.region import Call, LaxPiece, Region, TensorInfo
 
 ONE_SIZE = "and a kernel's mask has one size"
@@ -54,9 +55,9 @@ def same_kind(info: TensorInfo, other: TensorInfo) -> bool:
     return len(info.shape) == len(other.shape) and info.dtype == other.dtype and (uniform or one == two)
 
 
-def other_program(piece: LaxPiece, other: TensorProgram, size: SizeRange, at: int) -> str:
+def other_program(piece: LaxPiece, other: TensorProgram, made: DynamicSize, at: int) -> str:
     """Of a search unit whose tensor program is not the same. other: at another size"""
-    full = piece.program
+    full, size = piece.program, made.range
     pairs = list(zip(full.ops, other.ops, strict=False))
     for op, seen in pairs:
         if op == seen:
@@ -67,7 +68,16 @@ def other_program(piece: LaxPiece, other: TensorProgram, size: SizeRange, at: in
             numbers = f"{op.value:.3g} with {size.name} = {size.largest}, {seen.value:.3g} with {at}"
             return f"{where} computes with a number that depends on it ({numbers})"
         return f"{where} is computed in another way with {size.name} = {at} than with {size.largest}"
+    for call in piece.calls:
+        if any(_cut_along(made, read, made_of) for read in operands(call) for made_of in call.outputs):
+            return f"{said(call)} takes or joins parts along it"
     return f"with {size.name} = {at} this code is computed in another way than with {size.largest}"
+
+
+def _cut_along(made: DynamicSize, value: int, other: int) -> bool:
+    """Whether some dimension of two values is one multiple of the size and another one."""
+    pair = made.shapes.get(value, ()), made.shapes.get(other, ())
+    return len(pair[0]) == len(pair[1]) and any(0 != one != two != 0 for one, two in zip(*pair, strict=True))
 
 
 def _positions(op: Op, piece: LaxPiece) -> tuple[int, ...]:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from mugraph.ir.text import format_program, parse_program
 from mugraph.trace.codec import trace_from_json, trace_to_json
-from mugraph.trace.ranged import ranged_units
+from mugraph.trace.part_views import with_views
+from mugraph.trace.ranged import ranged_units, values_at
 from mugraph.trace.region import LaxPiece, Region, Symbol
 from mugraph.trace.shapes import BadShapes, TensorSpec, parse_description
 from mugraph.trace.tracer import trace_file
@@ -99,6 +100,20 @@ def causal(q, k, v):
 def after(q, k, v, w):
     found = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     return torch.relu(torch.relu(found @ w) @ w)
+
+# mugraph: b=1..64, x=f16[4, b, 192], y=f16[4, b, 32], w=f16[128, 80]
+def parts(x, y, w):
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat((torch.relu(first) * second, y), dim=-1) @ w
+
+# mugraph: b=1..64, x=f16[2 * b, 96], w=f16[96, 80]
+def rows_in_two(x, w):
+    first, second = x.chunk(2)
+    return (torch.relu(first) * second) @ w
+
+# mugraph: b=1..64, y=f16[b, 80], x=f16[b, 3, 64], w=f16[32, 80]
+def seen_otherwise(y, x, w):
+    return torch.relu(x.view(-1, 192)[:, 32:64] @ w) * y
 """
 
 
@@ -168,3 +183,33 @@ def test_the_text_of_a_program_has_the_range(regions: dict[str, Region], tmp_pat
     pieces, _ = ranged_units(regions["rows"])
     texts = [format_program(piece.program) for piece in pieces if isinstance(piece, LaxPiece)]
     assert any("1..32" in text or "64..2048" in text for text in texts)
+
+
+def test_parts_along_other_axes_are_read_as_views(regions: dict[str, Region]) -> None:
+    (piece,), reasons = ranged_units(regions["parts"])
+    assert reasons == ()
+    assert isinstance(piece, LaxPiece)
+    assert len(piece.views) > 1
+    assert piece.general_views is not None
+    assert [call.args for call in piece.general_views.calls] == [call.args for call in piece.views]
+    region = with_views(regions["parts"], [piece])
+    assert region.dynamic is not None
+    at = values_at(region, region.dynamic, 31)
+    parts = [at[call.outputs[0]] for call in piece.views]
+    assert {(info.shape[:2], info.strides) for info in parts if len(info.shape) == 3} == {((4, 31), (31 * 192, 192, 1))}
+    assert all(info.shape[1] == 80 for info in parts if len(info.shape) == 2)
+    assert {call.outputs for call in region.dynamic.calls} >= {call.outputs for call in piece.views}
+
+
+def test_a_part_of_another_shape_has_the_size_in_it(regions: dict[str, Region]) -> None:
+    (piece,), reasons = ranged_units(regions["seen_otherwise"])
+    assert reasons == ()
+    assert isinstance(piece, LaxPiece)
+    (axis,) = piece.program.least
+    assert (piece.program.least[axis], piece.program.sizes[axis]) == (1, 64)
+
+
+def test_a_part_along_the_size_is_left_to_pytorch(regions: dict[str, Region]) -> None:
+    _, reasons = ranged_units(regions["rows_in_two"])
+    (line,) = [number for number, text in enumerate(CODE.split("\n"), 1) if "x.chunk(2)" in text]
+    assert reasons == (f"b cannot have a range: chunk in line {line} takes or joins parts along it",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -135,7 +135,8 @@ class Indices:
     def pointer(self, tensor: Tensor, dims: Sequence[Dim]) -> str:
         """Address of every element of the tile: base + index * stride, in memory order."""
         strides = tensor.axis_strides(self.sizes)
-        symbols = stride_symbols(tensor, self.sizes, self.names.size)
+        varying = frozenset(axis for axis in tensor.axes if axis in self.plan and self.plan[axis].dynamic)
+        symbols = stride_symbols(tensor, self.sizes, self.names.size, varying)
         self._check_strides(tensor, strides, symbols)
         far = sum(abs(stride) * (self.sizes[axis] - 1) for axis, stride in strides.items()) >= 2**31
         terms = [self.names.pointer[tensor.name]]
@@ -171,17 +172,26 @@ def subscript(have: Sequence[Dim], want: Sequence[Dim]) -> str:
     return "[" + ", ".join(":" if dim in have else "None" for dim in want) + "]"
 
 
-def stride_symbols(tensor: Tensor, sizes: Mapping[str, int], names: Mapping[str, str]) -> dict[str, str]:
-    """Each axis's stride as a product of sizes where the tensor is densely packed up to it, else as a number."""
+def stride_symbols(
+    tensor: Tensor, sizes: Mapping[str, int], names: Mapping[str, str], varying: Collection[str] = ()
+) -> dict[str, str]:
+    """Each axis's stride as a product of sizes where the tensor is densely packed up to it, else as a number.
+
+    varying: axes whose sizes do; what lies around them, behind a gap inside of them, is a product as well: every row of
+    a part of a tensor's columns
+    """
     strides = tensor.axis_strides(sizes)
     symbols: dict[str, str] = {}
-    inner, packed = list[str](), 1
+    inner, packed, gap = list[str](), 1, False
     for axis in sorted((a for a in tensor.axes if sizes[a] > 1), key=lambda a: abs(strides[a])):
         symbols[axis] = str(strides[axis])
         if strides[axis] == packed:
-            symbols[axis] = " * ".join(reversed(inner)) or "1"
+            if not gap or any(names[a] in inner for a in varying):
+                symbols[axis] = " * ".join(reversed(inner)) or "1"
             inner.append(names[axis])
             packed *= sizes[axis]
+        elif varying and strides[axis] > packed and not any(names[a] in inner for a in varying):
+            inner, packed, gap = [symbols[axis], names[axis]], strides[axis] * sizes[axis], True
     return symbols
 
 
