@@ -19,7 +19,7 @@ from mugraph.ops.axes import AtomDim, AtomDims, Atoms
 from mugraph.ops.concat import Pieces
 from mugraph.ops.masks import Masks
 from mugraph.ops.registry import NotLowerable, entry_for
-from mugraph.ops.sigmoids import above_tanh, share
+from mugraph.ops.sigmoids import share, shifted
 
 FLOATS = ("f16", "bf16", "f32")
 HIDDEN = "hidden"
@@ -279,8 +279,8 @@ class Builder:
             a, b = b, a
         if b.kind is Kind.CONST and b.value == 0.0:
             return a
-        sigmoid = above_tanh(self, a, b.value) if b.kind is Kind.CONST else None
-        return sigmoid or self._add(Node(Kind.ADD, (a, b)))
+        function = shifted(self, a, b.value) if b.kind is Kind.CONST else None
+        return function or self._add(Node(Kind.ADD, (a, b)))
 
     def mul(self, a: Node, b: Node) -> Node:
         if a.kind is Kind.CONST and b.kind is Kind.CONST:

@@ -134,8 +134,8 @@ def test_functions_written_by_hand_are_what_they_are() -> None:
     assert not any(op.kind in (Kind.EXP, Kind.MAX) for op in program.ops)
 
 
-def test_a_sigmoid_is_one_however_it_is_written() -> None:
-    """A quotient of exponentials, or 1 + tanh: one function that nothing overflows in, and no exponential."""
+def test_a_sigmoid_or_tanh_is_one_however_it_is_written() -> None:
+    """Quotients of exponentials, 1 + tanh and such: one function that nothing overflows in, and no exponential."""
     ways = {
         "quotient": (lambda x, y: x.exp() / (x.exp() + y.exp()), 3),  # also of the difference: two operators
         "one": (lambda x, y: x.exp() / (1 + x.exp()) * y, 2),
@@ -144,6 +144,17 @@ def test_a_sigmoid_is_one_however_it_is_written() -> None:
     for name, (way, count) in ways.items():
         program = check(way, {"x": X, "y": Y}).program
         assert [op.fn for op in program.ops if op.fn] == ["sigmoid"], name
+        assert len(program.compute_ops) == count, name
+        assert not any(op.kind is Kind.EXP for op in program.ops), name
+    tanh = {
+        "quotient": (lambda x, y: (x.exp() - (-x).exp()) / (x.exp() + (-x).exp()) * y, 2),
+        "one": (lambda x, y: (torch.exp(2 * x) - 1) / (torch.exp(2 * x) + 1) * y, 2),
+        "sigmoid": (lambda x, y: (2 * torch.sigmoid(2 * x) - 1) * y, 2),
+        "rest": (lambda x, y: (1 - 2 / (1 + torch.exp(2 * x))) * y, 2),
+    }
+    for name, (way, count) in tanh.items():
+        program = check(way, {"x": X, "y": Y}).program
+        assert [op.fn for op in program.ops if op.fn] == ["tanh"], name
         assert len(program.compute_ops) == count, name
         assert not any(op.kind is Kind.EXP for op in program.ops), name
     # of another multiple it is none
