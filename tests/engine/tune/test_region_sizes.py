@@ -11,6 +11,8 @@ from typing import Any, cast
 import pytest
 from mugraph.codegen.module import module_text
 from mugraph.codegen.names import Scope
+from mugraph.codegen.plan import KernelStep
+from mugraph.commands.bench import floor_us, workload
 from mugraph.document import region_document
 from mugraph.events import RegionResult, Working
 from mugraph.ir.target import TARGETS
@@ -41,6 +43,12 @@ def product(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
 # mugraph: b=1..64, rows=f16[b, 64], matrix=f16[64, 48]
 def the_same(rows: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
     return torch.relu(rows @ matrix)
+
+
+# mugraph: b=1..64, x=f16[b, 64], w=f16[64, 48], v=f16[48, 32]
+def two_kernels(x: torch.Tensor, w: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    summed = torch.cumsum(torch.relu(x @ w), dim=-1)
+    return torch.relu(summed @ v)
 """
 
 
@@ -49,12 +57,14 @@ class Measuring:
     """Stands for the measuring process. A kernel alone takes the longer the more stages it has; the region's takes 5 µs
     up to `faster_to` rows, then 20, and PyTorch 10. wrong_at: rows at which it gives another result.
 
+    slow_at: rows from which a kernel alone takes 30
     loops_at: rows from which kernels with a loop are the faster ones, below them those without
     compared: rows at which the region was measured, and what against
     """
 
     faster_to: int = 64
     wrong_at: int = 0
+    slow_at: int = 1 << 30
     loops_at: int = 0
     compared: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
 
@@ -69,6 +79,8 @@ class Measuring:
     def measure_kernel(self, subject: Any, inputs: Any, rounds: int) -> Summary:
         if subject.name == "plain":
             return Summary(10.0, 0.01, rounds)
+        if inputs[0].shape[0] >= self.slow_at:
+            return Summary(30.0, 0.01, rounds)
         favoured = ("for " in subject.source) == (inputs[0].shape[0] >= self.loops_at)
         return Summary((2.0 if favoured else 9.0) + 0.1 * subject.source.count("num_stages=4"), 0.01, rounds)
 
@@ -78,11 +90,12 @@ class Measuring:
 
     def compare(self, subjects: Sequence[Any], inputs: Sequence[Any], **_: object) -> dict[str, Summary]:
         names = [subject.name for subject in subjects]
-        if "eager" in names:
-            self.compared[inputs[0].shape[0]] = names
+        if "eager" not in names:
+            return {subject.name: self.measure_kernel(subject, inputs, 9) for subject in subjects}
+        self.compared[inputs[0].shape[0]] = names
         ours = 5.0 if inputs[0].shape[0] <= self.faster_to else 20.0
         times = {"eager": 12.0, "torch.compile": 10.0, "max-autotune": 11.0, "mugraph": ours}
-        return {name: Summary(times.get(name, 1.0), 0.01, 9) for name in names}
+        return {name: Summary(times[name], 0.01, 9) for name in names}
 
 
 class Right:
@@ -180,7 +193,7 @@ def test_a_kernel_that_is_wrong_at_one_size_is_not_offered_at_any(region: Region
 
 def test_what_a_device_has_chosen_is_kept(regions: tuple[Region, ...], tmp_path: Path) -> None:
     with Store.open(tmp_path / "store") as store:
-        (first,), (second,) = (solved(region, Measuring(), store)[0].pieces for region in regions)
+        (first,), (second,) = (solved(region, Measuring(), store)[0].pieces for region in regions[:2])
     assert first.solution is not None
     assert second.solution is not None
     assert (first.from_store, second.from_store) == (False, True)
@@ -189,3 +202,26 @@ def test_what_a_device_has_chosen_is_kept(regions: tuple[Region, ...], tmp_path:
     assert [row.largest for row in rows] == sorted({row.largest for row in rows})
     assert rows == others
     assert [row.schedule for row in rows] == [row.schedule for row in others]
+
+
+@pytest.mark.parametrize(("slow_at", "kernels"), [(64, 2), (1, 0)])
+def test_of_several_kernels_one_stays_that_pays_at_a_smaller_size(
+    regions: tuple[Region, ...], slow_at: int, kernels: int
+) -> None:
+    """PyTorch takes 10 µs for what each of them computes."""
+    result, _ = solved(regions[2], Measuring(faster_to=16, slow_at=slow_at))
+    solutions = [piece.solution for piece in result.pieces if piece.solution is not None]
+    assert [solution.measured_us for solution in solutions] == [30.0, 30.0]
+    assert [solution.pays for solution in solutions] == [bool(kernels)] * 2
+    used = [step for step in result.plan.steps if isinstance(step, KernelStep)] if result.plan is not None else []
+    assert result.status == ("improved" if kernels else "no-gain")
+    assert len(used) == kernels or not kernels
+
+
+def test_a_benchmark_names_the_size_of_its_figures(region: Region) -> None:
+    few, _ = solved(region, Measuring(faster_to=16))
+    every, _ = solved(region, Measuring())
+    one, other = (workload("model", result, TARGET, 1.0) for result in (few, every))
+    assert (one["name"], other["name"]) == ("model:product at b = 16", "model:product at b = 64")
+    assert one["speedup"] == 2.0
+    assert floor_us(few, TARGET) < floor_us(every, TARGET)

@@ -15,6 +15,7 @@ from mugraph.ir.block import Candidate
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor
+from mugraph.search.cost import estimate_library_us, estimate_us
 from mugraph.search.limits import Limits
 from mugraph.search.run import Search
 from mugraph.search.schedules import schedules
@@ -25,6 +26,7 @@ from mugraph.trace.region import LaxPiece
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import Variant
+from mugraph.unit_at_size import estimates_at
 from mugraph.verify.float_test import FloatResult
 
 TARGET = TARGETS["h100"]
@@ -172,3 +174,30 @@ def test_the_program_at_a_step_is_an_ordinary_one(program: TensorProgram, best: 
     assert not small.least
     assert small.sizes[rows] == kernels[0][0].sizes[rows] == 7
     assert kernels[0][1] is best.schedule
+
+
+def test_each_size_is_estimated_with_its_own_schedule(
+    table: SizeTable, best: Candidate, program: TensorProgram
+) -> None:
+    kernels = [(best.block, best.schedule)]
+    source = table.source(kernels)
+    found: list[float] = []
+    for launch in source.launches:
+        small, _ = at_step(program, [], launch.largest)
+        ours_us, library_us = estimates_at(small, kernels, source, TARGET)
+        block = at_step(program, kernels, launch.largest)[1][0][0]
+        assert ours_us == estimate_us(block, launch.schedule, TARGET)
+        assert library_us == estimate_library_us(small, TARGET)
+        found.append(ours_us)
+    assert found == sorted(found)
+
+
+def test_given_schedules_make_the_same_launcher(table: SizeTable, best: Candidate) -> None:
+    kernels = [(best.block, best.schedule)]
+    source = table.source(kernels)
+    rows = [[(launch.largest, launch.schedule) for launch in source.launches]]
+    assert table.with_schedules(kernels, rows).launcher == source.launcher
+    (axis, _), *others = best.schedule.grid
+    other = replace(best.schedule, grid=((axis, 1), *others), swap=not best.schedule.swap)
+    with pytest.raises(Rejected):
+        table.with_schedules(kernels, [[(256, other)]])
