@@ -31,7 +31,8 @@ VERIFIED = 6
 """Distinct topologies, the best by estimate, that are verified and scheduled; the rest would not be chosen."""
 TRIED = 24
 """Topologies verified at most: a search whose best two dozen are wrong has something worse than bad luck."""
-
+GRAPHS = 0.25
+"""Of the seconds of a search, the least that kernel graphs get, however many one kernel took."""
 
 Begin = Callable[[TensorProgram, Limits, Callable[[], bool]], Searcher]
 """Program, limits and `cancelled` -> a search. Raises NotSearchable."""
@@ -121,7 +122,7 @@ def ranked_candidates(
         cancelled,
         blocks=blocks,
         candidates=every,
-        seconds=began + bounds.seconds - time.monotonic(),
+        seconds=max(began + bounds.seconds - time.monotonic(), GRAPHS * bounds.seconds),
         workers=workers,
     )
     several: list[Candidate] = []

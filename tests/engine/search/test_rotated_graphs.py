@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.spec import check_block
 from mugraph.ir.target import TARGETS
-from mugraph.search import Limits
+from mugraph.search import Limits, Search
 from mugraph.search.kernel_graphs.chain import chained
+from mugraph.search.kernel_graphs.expected import Remainders, with_loads
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
 from mugraph.verify.verifier import verify_topologies
-from workloads import Builder
+from workloads import Builder, gated_mlp
 
 H200 = TARGETS["h200"]
 FIRST = Limits(seconds=5.0, max_topologies=1)
@@ -52,7 +56,23 @@ def test_keys_are_turned_once_where_many_blocks_read_them() -> None:
     assert {tensor.name for tensor in turned.block.outputs} == {"first", "second"}
     assert {"first", "second"} <= {tensor.name for tensor in attention.block.inputs}
     assert found.candidates[0].estimate_us < alone[0].estimate_us
+    remainders = Remainders(alone, ["first", "second"], H200)
+    left = remainders.us(frozenset({"first", "second"}), in_memory(program))
+    assert left == pytest.approx(attention.estimate_us, rel=0.3)
+    assert remainders.us(frozenset({"scores"}), in_memory(program)) is None
     assert verify_topologies(program, [(turned.block, None), (attention.block, None)], seed=5).passed
+
+
+def test_what_is_left_of_a_kernel() -> None:
+    block = next(found.block for found in Search(gated_mlp(8, 256, 512), FIRST).run() if found.block.loops)
+    stored = in_memory(gated_mlp(8, 256, 512))
+    left = with_loads(block, {"gate"}, stored)
+    assert left is not None
+    assert {tensor.name for tensor in left.inputs} == {tensor.name for tensor in block.inputs} - {"w1"} | {"gate"}
+    assert check_block(left) == []
+    assert sum(op.kind is Kind.DOT for op in left.ops) == 1
+    assert with_loads(block, {"gate", "value"}, stored) is None  # nothing is left in the loop
+    assert with_loads(block, {"gate", "x_squared"}, stored | {"x_squared": stored["gate"]}) is None
 
 
 def test_one_kernel_turns_them_on_the_way_where_few_rows_read_them() -> None:

@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
 from mugraph.ir.block import Candidate
+from mugraph.ir.library import library_call
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
+from mugraph.search.cost import estimate_call_us
 from mugraph.search.kernel_graphs.chain import Apart, chained
+from mugraph.search.kernel_graphs.expected import Remainders
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.partitions import Options, Part, Partition, Partitions
-from mugraph.search.kernel_graphs.parts import Solved, by_estimate
+from mugraph.search.kernel_graphs.parts import Solved, as_block, by_estimate
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
 from mugraph.search.renaming import key_of
@@ -27,7 +30,7 @@ class Form:
     """The program, or an equal one with other values, and what is known of its parts.
 
     expected:   how many times what its traffic takes a part is expected to take that has not been searched
-    candidates: of the whole program, if it has been searched
+    candidates: of the whole program, if it has been searched; remainders: what is left of them
     """
 
     def __init__(
@@ -38,9 +41,10 @@ class Form:
         solver: Solver,
         expected: float,
         candidates: Sequence[Candidate],
+        remainders: Remainders,
     ) -> None:
         self.program, self._target, self._limits, self._solver = program, target, limits, solver
-        self._factor = expected
+        self._factor, self._remainders = expected, remainders
         self._stored = in_memory(program)
         self._is_softmax = any(op.kind is Kind.EXP for op in program.ops) and is_shift_invariant(program.ops)
         self._partitions = Partitions(program, worth_storing(program), limits.max_reads)
@@ -49,7 +53,7 @@ class Form:
         self._expected: dict[Part, float] = {}
         self.solved: dict[Part, Solved] = {}
         if candidates:
-            self.solved[self._partitions.whole] = Solved(by_estimate(candidates))
+            self.solved[self._partitions.whole] = Solved(tuple(candidates))
 
     def best(self, within: float) -> list[Partition]:
         limits = self._limits
@@ -117,8 +121,15 @@ class Form:
             program = self._program(part)
             safe = not self._is_softmax or is_shift_invariant(program.ops)
             least = self._solver.least_us(program)
-            self._expected[part] = least * self._factor + again if safe else float("inf")
+            expected = max(least * self._factor, self._remainder_us(part, program))
+            self._expected[part] = expected + again if safe else float("inf")
         return [(1, self._expected[part])]
+
+    def _remainder_us(self, part: Part, program: TensorProgram) -> float:
+        """Of a part that computes the program's output, where it can be told from the kernels for all of it."""
+        us = self._remainders.us(part.leaves, self._stored) if part.values == tuple(self.program.outputs) else None
+        call = library_call(as_block(program)) if us is not None else None
+        return min(us or 0.0, estimate_call_us(call, self._target) if call else float("inf"))
 
     def _program(self, part: Part) -> TensorProgram:
         if part not in self._programs:

@@ -25,7 +25,7 @@ class GraphLimits:
 
     max_kernels: int = MAX_KERNELS
     max_parts: int = 16
-    max_reads: int = 3
+    max_reads: int = 4
     partitions: int = 12
     slack: float = 1.3
     variants: int = 3

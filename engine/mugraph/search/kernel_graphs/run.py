@@ -1,8 +1,9 @@
 """The search for kernel graphs: partitions by what they can be expected to take, their parts solved as they are needed.
 
 A part that has not been searched counts with what its traffic takes, as far from the device's bandwidth as the whole
-program's best kernel is. The best partition then is one whose parts are all known, or it says which to search next.
-One is told of with the last of its parts, whatever is expected of others.
+program's best kernel is, or with what is left of that kernel (expected.py). The best partition then is one whose parts
+are all known, or it says which to search next. One is told of with the last of its parts, whatever is expected of
+others.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from itertools import islice
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
+from mugraph.search.kernel_graphs.expected import Remainders
 from mugraph.search.kernel_graphs.form import Form
 from mugraph.search.kernel_graphs.limits import GraphLimits, GraphStats
 from mugraph.search.kernel_graphs.partitions import Part, Partition
-from mugraph.search.kernel_graphs.parts import Workers
+from mugraph.search.kernel_graphs.parts import Workers, by_estimate
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import without_store
 
@@ -75,7 +77,9 @@ class KernelGraphs:
         loopless = (block for block in blocks if not block.loops and len(program.outputs) == 1)
         for block in islice(loopless, self._limits.variants):
             forms.append(without_store(program, block.ops))
-        self._forms = [Form(form, target, self._limits, self._solver, expected, candidates) for form in forms]
+        known = by_estimate(candidates)
+        remainders = Remainders(known, {op.name for op in program.compute_ops}, target)
+        self._forms = [Form(form, target, self._limits, self._solver, expected, known, remainders) for form in forms]
 
     @property
     def stats(self) -> GraphStats:
