@@ -16,11 +16,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mugraph.ir.ops import LARGEST, LEAVES, Kind
+from mugraph.ir.ops import LEAVES, Kind
 from mugraph.search.abstract import NF
+from mugraph.search.applying import Applied, Applying, Pair
 from mugraph.search.doubts import Doubts, Operands
 from mugraph.search.edges import Edge
-from mugraph.search.frame import Frame, Reduction, Value
+from mugraph.search.frame import Frame, Value
 from mugraph.search.remaining import Remaining
 from mugraph.search.sites import Marks, Sites
 
@@ -30,9 +31,6 @@ _EVALUATION = 20
 """Work of evaluating one operator over the field."""
 _ENTRY_BYTES, _VALUE_BYTES, _EDGE_BYTES = 900, 4000, 400
 """In memory, of a term or normal form with what is remembered of it, a value and an edge: measured, rounded up."""
-
-
-_Pair = tuple[NF, NF, NF, NF, NF]
 
 
 @dataclass(slots=True)
@@ -75,21 +73,15 @@ class Saturation:
         self._groups: dict[NF, _Group] = {}
         self._doubts = Doubts(max_ops)
         self._landmarks = frame.landmarks()
-        self._fns = sorted({op.fn for op in program.ops if op.kind is Kind.UNARY} | algebra.by_form)
-        self._has = {op.kind for op in program.ops}
-        # An outer product makes a tile larger than both operands: only where the program has a value of those axes.
-        self._axis_sets = {value.mask & frame.tile_bits for value in frame.values.values()}
-        # Matrix-vector products are MUL and SUM, unless the program writes them as products.
-        self._thin_dots = any(_is_thin(*(frame.mask(program.op(i).axes) for i in op.inputs))
-                              for op in program.ops if op.kind is Kind.DOT)  # fmt: skip
         self._algebra = algebra
         self._sites = Sites(algebra, self.goal.nf)
+        self._applying = Applying(frame, self._sites, self.goal.nf, self.pruned)
         self._remaining = Remaining(
             algebra,
             self.goal.nf,
             [frame.primes[slot] for slot in frame.loop_slot.values()],
             {frame.primes[slot]: self._leaves_along(slot) for slot in frame.tile_slot.values()},
-            self._may_dot(),
+            self._applying.may_dot(),
         )
         seen: set[tuple[Kind, NF]] = set()
         for op in program.ops:
@@ -159,7 +151,7 @@ class Saturation:
             self._unaries(operands[0], dag)
         elif dag:
             index, other = operands
-            self._with(index, other, self._pair(self.values[index].nf, self.values[other].nf), dag)
+            self._with(index, other, self._applying.pair(self.values[index].nf, self.values[other].nf), dag)
         return True
 
     def _enter(self, index: int) -> None:
@@ -176,50 +168,12 @@ class Saturation:
         values = (self.frame.values[op.name] for op in self.frame.program.ops if op.kind in leaves)
         return [value.nf for value in values if value.mask >> slot & 1]
 
-    def _may_dot(self) -> bool:
-        """May a DOT arise from this program's axes? Not where the axes of any two values lie one in the other."""
-        loads = [self.frame.values[op.name].mask & self.frame.tile_bits for op in self.frame.program.ops
-                 if op.kind is Kind.LOAD]  # fmt: skip
-        if self._thin_dots or len(self.frame.reductions) > 1:
-            return True
-        return any(not _is_thin(a, b) for a in loads for b in loads)
-
     # ------------------------------------------------------------------ applying operators
 
     def _unaries(self, index: int, dag: int) -> None:
-        value, algebra = self.values[index], self._algebra
-        mask, after, frame = value.mask, value.after, self.frame
-        here = (index,)
-        if Kind.SQRT in self._has:
-            self._try(Kind.SQRT, here, mask, after, algebra.sqrt(value.nf), dag)
-        if Kind.EXP in self._has:
-            self._try(Kind.EXP, here, mask, after, algebra.exp(value.nf), dag)
-        for fn in self._fns:
-            self._try(Kind.UNARY, here, mask, after, algebra.unary(fn, value.nf), dag, fn=fn)
-        if Kind.AMAX in self._has:
-            self._largest(index, dag)
-        for reduction in frame.reductions:
-            if mask & reduction.mask == reduction.mask:
-                nf = algebra.sum(reduction.prime, value.nf)
-                self._try(Kind.SUM, here, mask & ~reduction.mask, after, nf, dag, reduction.slots, reduction.axes)
-        for axis, slot in frame.loop_slot.items():
-            if mask >> slot & 1:
-                nf = algebra.sum(frame.primes[slot], value.nf)
-                self._try(Kind.ACCUM, here, mask & ~(1 << slot), after | 1 << slot, nf, dag, (slot,), (axis,))
-
-    def _largest(self, index: int, dag: int) -> None:
-        """The maxima of a value along a tile, and over a loop."""
-        value, algebra, frame, here = self.values[index], self._algebra, self.frame, (index,)
-        mask, after = value.mask, value.after
-        for reduction in frame.reductions:
-            if mask & reduction.mask == reduction.mask:
-                nf = algebra.amax(reduction.prime, value.nf)
-                self._try(Kind.AMAX, here, mask & ~reduction.mask, after, nf, dag, reduction.slots, reduction.axes)
-        for axis, slot in frame.loop_slot.items():
-            if mask >> slot & 1:
-                nf = algebra.amax(frame.primes[slot], value.nf)
-                rest, passed = mask & ~(1 << slot), after | 1 << slot
-                self._try(Kind.ACCUM, here, rest, passed, nf, dag, (slot,), (axis,), LARGEST)
+        """All operators on one value. dag: operators below it, as bits."""
+        for applied in self._applying.to_one(self.values[index]):
+            self._try(applied, (index,), dag)
 
     def _binaries(self, index: int) -> None:
         a, pruned = self.values[index], self.pruned
@@ -239,13 +193,13 @@ class Saturation:
 
     def _with_group(self, index: int, group: _Group) -> None:
         """All operators of two operands on a value and each of a group."""
-        nfs = self._pair(self.values[index].nf, group.nf)
+        nfs = self._applying.pair(self.values[index].nf, group.nf)
         self.work += 3
         if not any(nfs):
             self.pruned["expression"] += len(group.members)
             return
         a, own = self.values[index], self._dags[index]
-        distance = min(self._remaining.after(nf) for nf in self._results(nfs, a) if nf)
+        distance = min(self._remaining.after(nf) for nf in self._applying.results(nfs, a) if nf)
         if max(own.bit_count(), group.size) + 1 + distance > self.max_ops:
             self.pruned["size"] += len(group.members)
             for other in group.members:
@@ -254,99 +208,20 @@ class Saturation:
         for other in tuple(group.members):
             self._with(index, other, nfs, own | self._dags[other])
 
-    def _results(self, nfs: _Pair, a: Value) -> Iterator[NF]:
-        """Those of the operators, and of products that reduce at once."""
-        yield from nfs
-        if nfs[1]:
-            for reduction in self.frame.reductions:
-                if a.mask & reduction.mask == reduction.mask:
-                    nf = self._algebra.sum(reduction.prime, nfs[1])
-                    if self._leads_on(nf):
-                        yield nf
-
-    def _with(self, index: int, other: int, nfs: _Pair, dag: int) -> None:
-        """All operators on two values. dag: operators below them."""
-        a, b, frame = self.values[index], self.values[other], self.frame
-        mask, after = a.mask | b.mask, a.after | b.after
+    def _with(self, index: int, other: int, nfs: Pair, dag: int) -> None:
+        """All operators on two values. dag: operators below them, as bits."""
         self.work += 1
-        if mask & after & frame.loop_bits:  # a loop's result is not known inside of it
-            self.pruned["type"] += 1
-            return
-        total, product, quotient, reverse, larger = nfs
-        if Kind.MASK in (a.kind, b.kind):
-            self._masked(index, other, product, dag)
-            return
-        inputs = (index, other) if index <= other else (other, index)
-        tile, tile_a, tile_b = (m & frame.tile_bits for m in (mask, a.mask, b.mask))
-        dots = bool(product) and (self._thin_dots or not _is_thin(tile_a, tile_b))
-        if tile in (tile_a, tile_b) or tile in self._axis_sets:
-            if total:
-                self._try(Kind.ADD, inputs, mask, after, total, dag)
-            if larger:
-                self._try(Kind.MAX, inputs, mask, after, larger, dag)
-            if product:
-                self._try(Kind.MUL, inputs, mask, after, product, dag)
-            if quotient:
-                self._try(Kind.DIV, (index, other), mask, after, quotient, dag)
-            if reverse and index != other:
-                self._try(Kind.DIV, (other, index), mask, after, reverse, dag)
-        elif not dots:
-            self.pruned["type"] += 1
-        if dots:
-            products = [r for r in frame.reductions if a.mask & b.mask & r.mask == r.mask]
-            self._dots(products, inputs, mask, after, product, dag)
+        in_order = (index, other) if index <= other else (other, index)
+        for applied in self._applying.to_two(self.values[index], self.values[other], nfs):
+            operands = in_order
+            if applied.kind is Kind.DIV:
+                operands = (other, index) if applied.swapped else (index, other)
+            self._try(applied, operands, dag)
 
-    def _masked(self, index: int, other: int, nf: NF, dag: int) -> None:
-        """A mask as a factor: of a value with all of its axes and, where that has an exponential in it, of the
-        exponential itself. Only there is it minus infinity before the exponential, which the maximum must know."""
-        value, mask = self.values[index], self.values[other]
-        if value.kind is Kind.MASK:
-            value, mask = mask, value
-        if not nf or mask.mask & ~value.mask or (value.has_exp and value.kind is not Kind.EXP):
-            self.pruned["type"] += 1
-            return
-        inputs = (index, other) if index <= other else (other, index)
-        self._try(Kind.MUL, inputs, value.mask, value.after, nf, dag)
-
-    def _dots(
-        self, products: list[Reduction], inputs: tuple[int, int], mask: int, after: int, nf: NF, dag: int
-    ) -> None:
-        for reduction in products:
-            total = self._algebra.sum(reduction.prime, nf)
-            self._try(Kind.DOT, inputs, mask & ~reduction.mask, after, total, dag, reduction.slots, reduction.axes)
-
-    def _pair(self, x: NF, y: NF) -> _Pair:
-        """Abstract expressions of x + y, x * y, x / y, y / x and max(x, y); 0 for those that cannot lead to the goal
-        (and of the maximum of a value and itself)."""
-        a, b, algebra = self._sites.marks(x), self._sites.marks(y), self._algebra
-        return (
-            self._kept(algebra.add(x, y)) if a.cofactors & b.cofactors else 0,
-            self._kept(algebra.mul(x, y)) if a.factor & b.factor else 0,
-            self._kept(algebra.div(x, y)) if a.factor & b.divisor else 0,
-            self._kept(algebra.div(y, x)) if b.factor & a.divisor else 0,
-            self._kept(algebra.maximum(x, y)) if a.part & b.part and Kind.MAX in self._has and x != y else 0,
-        )
-
-    def _kept(self, nf: NF) -> NF:
-        return nf if self._leads_on(nf) else 0
-
-    def _leads_on(self, nf: NF) -> bool:
-        return self._algebra.sub(nf, self.goal.nf)
-
-    def _try(
-        self,
-        kind: Kind,
-        inputs: tuple[int, ...],
-        mask: int,
-        after: int,
-        nf: NF,
-        dag: int,
-        slots: tuple[int, ...] = (),
-        over: tuple[str, ...] = (),
-        fn: str = "",
-    ) -> None:
+    def _try(self, applied: Applied, inputs: Operands, dag: int) -> None:
         """Evaluate one operator, and record what it makes: a new value, or another way to a known one."""
-        if not self._leads_on(nf):
+        kind, mask, after, nf, slots, over, fn, _ = applied
+        if not self._applying.leads_on(nf):
             self.pruned["expression"] += 1
             return
         distance = self._remaining.after(nf)
@@ -406,8 +281,3 @@ class Saturation:
         """To be reached later, in its place."""
         nf, size = self.values[index].nf, self.size(index)
         heapq.heappush(self._heap, (nf not in self._landmarks, size + self._remaining.after(nf), size, index))
-
-
-def _is_thin(a: int, b: int) -> bool:
-    """Has one operand no axis of its own: no matrix product?"""
-    return not a & ~b or not b & ~a
