@@ -15,6 +15,7 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.through_exp import searchable
 from mugraph.search.abstract import NF, Algebra
+from mugraph.search.applying import Applying
 from mugraph.search.extract import Extraction
 from mugraph.search.frame import Frame
 from mugraph.search.reference.sizes import loop_sets
@@ -39,9 +40,7 @@ class Unpruned(Saturation):
         super().__init__(frame, max_ops, max_values)
         self._sites = _AnySite(self._algebra, self.goal.nf)
         self._remaining = _NoDistance(self._algebra, self.goal.nf, (), {}, dots=True)
-
-    def _leads_on(self, nf: NF) -> bool:
-        return True
+        self._applying = _Anything(frame, self._sites, self.goal.nf, self.pruned)
 
     def _doubt(self, inputs: tuple[int, ...], distance: int) -> None:
         pass
@@ -54,6 +53,11 @@ class Unpruned(Saturation):
                 self._with_group(index, group)
             else:
                 self.pruned["size"] += len(group.members)
+
+
+class _Anything(Applying):
+    def leads_on(self, nf: NF) -> bool:
+        return True
 
 
 class _AnySite(Sites):
