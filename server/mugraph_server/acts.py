@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from lsprotocol import types
 from mugraph.protocol import messages as m
@@ -14,16 +14,16 @@ from mugraph.protocol.values import Document as EngineDocument
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.uris import from_fs_path
 
-from mugraph_server.documents.source import Document, Source
-from mugraph_server.documents.text import Text
+from mugraph_server.command_arguments import is_text_mapping, string, strings
+from mugraph_server.documents.source import Source
 from mugraph_server.edits import CannotEdit, without_files, without_versions, workspace_edit, write_files
 from mugraph_server.engine.client import ids
 from mugraph_server.engine.state import EngineGone, EngineRefused
-from mugraph_server.log import log_path, logger
+from mugraph_server.log import log_path
 from mugraph_server.report import report
 from mugraph_server.session import Session
 from mugraph_server.views.code_actions import AGAIN, APPLY, REVERT, REVERT_AND_SEARCH, SHAPES
-from mugraph_server.workspace_files import candidates
+from mugraph_server.workspace_search import WorkspaceSearch
 
 A = TypeVar("A")
 
@@ -33,7 +33,7 @@ REQUEST_FAILED, CONTENT_MODIFIED = -32803, -32801
 class Acts:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._searching_workspace: asyncio.Task[None] | None = None
+        self._workspace = WorkspaceSearch(session)
         self._commands: Mapping[str, Callable[[list[object]], Awaitable[object]]] = {
             APPLY: self._apply,
             REVERT: self._revert,
@@ -61,8 +61,8 @@ class Acts:
     def cancel(self, source: Source) -> None:
         """Its search; with one of a file that is not open, the search of the whole workspace."""
         self._session.searches.cancel(source)
-        if self._searching_workspace is not None and self._session.documents.source(source.uri) is None:
-            self._searching_workspace.cancel()
+        if self._session.documents.source(source.uri) is None:
+            self._workspace.cancel()
 
     # --- edits ----------------------------------------------------------------------------------------------------
 
@@ -82,7 +82,7 @@ class Acts:
         return action
 
     async def _applying(self, arguments: list[object]) -> tuple[m.Edit, types.WorkspaceEdit]:
-        source, keys = self._source(arguments), _strings(arguments, 1)
+        source, keys = self._source(arguments), strings(arguments, 1)
         if source.kind == "untitled":
             raise _failed("save the file first: the kernel module stands beside it")
         await self._session.analysis.known(source, keys)
@@ -92,8 +92,8 @@ class Acts:
         return await self._edit(self._source(arguments), lambda document: m.PrepareRevert(next(ids), document))
 
     async def _inserting(self, arguments: list[object]) -> tuple[m.Edit, types.WorkspaceEdit]:
-        function, given = _string(arguments, 1), arguments[2] if len(arguments) > 2 else None
-        if given is not None and not _is_text_mapping(given):
+        function, given = string(arguments, 1), arguments[2] if len(arguments) > 2 else None
+        if given is not None and not is_text_mapping(given):
             raise JsonRpcInvalidParams("shapes are given as names and texts")
         shapes = cast("dict[str, str] | None", given)
         return await self._edit(
@@ -194,27 +194,8 @@ class Acts:
         return await report(self._session)
 
     async def _search_workspace(self, arguments: list[object]) -> object:
-        """How many files; their searches go on in the background, one after the other."""
-        session = self._session
-        if self._searching_workspace is not None:
-            self._searching_workspace.cancel()
-        found = await asyncio.to_thread(candidates, list(session.roots.folders))
-        waiting = [
-            (uri, path, text)
-            for path, text in found
-            if (uri := from_fs_path(str(path))) is not None and session.documents.source(uri) is None
-        ]
-        self._searching_workspace = session.spawn(self._search_files(waiting))
-        for source in session.documents.sources:
-            session.analysis.search(source, again=False)
-        return len(found)
-
-    async def _search_files(self, files: list[tuple[str, Path, str]]) -> None:
-        for uri, path, text in files:
-            if self._session.documents.source(uri) is None:
-                source = Source(uri, str(path), "file", [Document(uri, 0, Text(text))])
-                await self._session.analysis.search_other(source)
-        logger.info("the workspace's %d files have been searched", len(files))
+        """How many files; their searches go on in the background."""
+        return await self._workspace.begin()
 
     # --- what only some clients ask for ---------------------------------------------------------------------------
 
@@ -243,7 +224,7 @@ class Acts:
             raise _failed(str(error)) from None
 
     def _source(self, arguments: Sequence[object]) -> Source:
-        uri = _string(arguments, 0)
+        uri = string(arguments, 0)
         source = self._session.analysis.source(uri)
         if source is None:
             raise _failed("this file is not open")
@@ -252,29 +233,3 @@ class Acts:
 
 def _failed(sentence: str) -> JsonRpcException:
     return JsonRpcException(sentence, REQUEST_FAILED)
-
-
-def _string(arguments: Sequence[object], index: int) -> str:
-    value = arguments[index] if index < len(arguments) else None
-    if not isinstance(value, str):
-        raise JsonRpcInvalidParams(f"argument {index + 1} must be a string")
-    return value
-
-
-def _strings(arguments: Sequence[object], index: int) -> list[str] | None:
-    """None, and a missing one, mean all."""
-    value: Any = arguments[index] if index < len(arguments) else None
-    if value is None:
-        return None
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, list) and all(isinstance(one, str) for one in cast("list[object]", value)):
-        return cast("list[str]", value)
-    raise JsonRpcInvalidParams(f"argument {index + 1} must be a list of strings")
-
-
-def _is_text_mapping(given: object) -> bool:
-    if not isinstance(given, dict):
-        return False
-    items = cast("dict[object, object]", given).items()
-    return all(isinstance(name, str) and isinstance(value, str) for name, value in items)
