@@ -16,7 +16,7 @@ from mugraph_server.roots import Roots
 from mugraph_server.settings import Settings
 
 CONFIGURED_S = 3.0
-"""How long a client may take to answer what its configuration is, before the defaults count."""
+"""How long a client may take to answer what its configuration is, before the defaults count until it does."""
 
 
 class ClientSettings:
@@ -45,14 +45,16 @@ class ClientSettings:
         self._wrong(self.configuration.begin(options))
 
     async def first(self) -> None:
-        """Once the client is ready for questions."""
-        try:
-            if self._client.can.configuration:
-                await asyncio.wait_for(self.pull(), CONFIGURED_S)
-        except TimeoutError:
-            logger.warning("the client did not say its configuration; the defaults count")
-        finally:
+        """Once the client is ready for questions. One that answers late is listened to all the same."""
+        if not self._client.can.configuration:
             self._configured.set()
+            return
+        asked = asyncio.ensure_future(self.pull())
+        await asyncio.wait({asked}, timeout=CONFIGURED_S)
+        if not asked.done():
+            logger.warning("the client has not said its configuration yet; the defaults count until it does")
+        self._configured.set()
+        await asked
 
     async def known(self) -> None:
         """Waits until they are."""
