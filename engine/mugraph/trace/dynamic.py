@@ -147,7 +147,10 @@ def _factor(numbers: Sequence[int], sizes: Sequence[int], what: str) -> int:
         return 0
     factor = numbers[0] // sizes[0]
     if factor < 1 or any(number != factor * size for number, size in zip(numbers, sizes, strict=True)):
-        raise Varies(f"{what} {listed(numbers)} where it is {listed(sizes)}, which is no whole multiple of it")
+        square = numbers[0] // sizes[0] ** 2
+        grows = square > 0 and all(n == square * size**2 for n, size in zip(numbers, sizes, strict=True))
+        why = "which grows with its square" if grows else "which is no whole multiple of it"
+        raise Varies(f"{what} {listed(numbers)} where it is {listed(sizes)}, {why}")
     return factor
 
 

@@ -92,6 +92,10 @@ def triangle(q, k, v):
     mask = torch.ones(q.shape[0], q.shape[0], dtype=torch.bool).tril()
     return torch.softmax((q @ k.T).masked_fill(~mask, float("-inf")), -1) @ v
 
+# mugraph: b=1..64, q=f16[2, 2, b, 96], k=f16[2, 2, b, 96]
+def squared(q, k):
+    return torch.softmax(q @ k.transpose(-1, -2), -1)
+
 # mugraph: b=1..64, q=f16[b, 96], k=f16[b, 96], v=f16[b, 96]
 def causal(q, k, v):
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -151,6 +155,7 @@ def test_what_varies_is_found(regions: dict[str, Region]) -> None:
         ("half", "b cannot have a range: slicing in line 35 has 32, 15, 0 where it is 64, 31, 1, which is no whole"),
         ("scaled", "b cannot have a range: div in line 39 is given a number that is computed from it"),
         ("triangle", "b cannot have a range: tril in line 43 makes a mask along it, and a kernel's mask has one size"),
+        ("squared", "has strides with 8192, 1922, 2 where it is 64, 31, 1, which grows with its square"),
         ("fixed", "b cannot have a range: with b = 31: fixed raises RuntimeError"),
         ("unused", "no argument of unused has the size “b”"),
     ],
@@ -174,7 +179,7 @@ def test_a_mask_along_the_size_is_left_to_pytorch(regions: dict[str, Region]) ->
     pieces, reasons = ranged_units(regions["causal"])
     assert not any(isinstance(piece, LaxPiece) for piece in pieces)
     masks = "masks along it, and a kernel's mask has one size"
-    assert reasons == (f"b cannot have a range: scaled_dot_product_attention in line 48 {masks}",)
+    assert reasons == (f"b cannot have a range: scaled_dot_product_attention in line 52 {masks}",)
     pieces, reasons = ranged_units(regions["after"])
     assert any(isinstance(piece, LaxPiece) for piece in pieces), "what follows it has a kernel nevertheless"
 
