@@ -9,9 +9,9 @@ from typing import cast
 from mugraph.codegen.names import Scope
 from mugraph.codegen.plan import KernelStep
 from mugraph.ir.block import BlockGraph
+from mugraph.ir.calls import operands
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.tensors import DType, Tensor
-from mugraph.ops.builder import operands
 from mugraph.optimizer.nodes import LIBRARY, node_of, scheduled
 from mugraph.trace.emit_call import NotReplayable, call_text
 from mugraph.trace.region import Call, LaxPiece, Piece, PlainPiece, Region

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from mugraph.ops.builder import operands
+from mugraph.ir.calls import operands
 from mugraph.ops.registry import canonical, entry_for
 from mugraph.trace.region import Argument, Call, Ref, Region, Symbol
 

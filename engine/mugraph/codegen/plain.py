@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.statements import statement
-from mugraph.ops.builder import operands
+from mugraph.ir.calls import operands
 from mugraph.trace.region import LaxPiece
 
 FUNCTION = "plain"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mugraph.codegen.plan import KernelStep, RegionPlan
+from mugraph.ir.calls import operands
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.ops.builder import operands
 
 
 def input_scale(program: TensorProgram, name: str) -> float:

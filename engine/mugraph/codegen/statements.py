@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from mugraph.codegen.kernel import Rejected
-from mugraph.ops.builder import is_inplace
+from mugraph.ir.calls import is_inplace
 from mugraph.trace.emit_call import NotReplayable, call_text
 from mugraph.trace.region import Argument, Call, Ref
 

@@ -15,8 +15,8 @@ from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.codegen.statements import statements
 from mugraph.codegen.wrapper_operator import call, function, returns, torch_type
 from mugraph.codegen.wrapper_sizes import RunSizes
+from mugraph.ir.calls import operands
 from mugraph.ir.tensors import Tensor, contiguous_strides
-from mugraph.ops.builder import operands
 from mugraph.trace.region import Call, Region, TensorInfo
 from mugraph.trace.value_names import value_names
 

@@ -83,3 +83,28 @@ class TensorInfo:
     dtype: str
     device: str = "cpu"
     triangle: Triangle | None = None
+
+
+def operands(call: Call) -> tuple[int, ...]:
+    """Value numbers the call reads, in order, each once."""
+
+    def walk(argument: Argument) -> list[int]:
+        if isinstance(argument, Ref):
+            return [argument.value]
+        if isinstance(argument, tuple):
+            return [value for item in argument for value in walk(item)]
+        if isinstance(argument, slice):
+            bounds: tuple[Argument, ...] = (argument.start, argument.stop, argument.step)
+            return [value for item in bounds for value in walk(item)]
+        return []
+
+    found = [value for argument in (*call.args, *call.kwargs.values()) for value in walk(argument)]
+    return tuple(dict.fromkeys(found))
+
+
+def is_inplace(call: Call) -> bool:
+    """Does the call write to its first argument?"""
+    name = call.target.rsplit(".", 1)[-1]
+    if name.startswith("__") and name.endswith("__"):
+        return name.startswith("__i") and name != "__invert__"
+    return name.endswith("_") or call.kwargs.get("inplace") is True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mugraph.ir.calls import Argument, Call, Ref, Symbol
-from mugraph.ops.registry import NotLowerable
+from mugraph.ops.refusals import NotLowerable
 
 _SMALLEST = {"f16": 2.0**-25, "bf16": 2.0**-134, "f32": 2.0**-150}
 """Up to half of the smallest positive number of a type, everything rounds to zero."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from mugraph.ops.registry import NotLowerable
+from mugraph.ops.refusals import NotLowerable
 from mugraph.ops.sections import Section, cut
 
 AtomDim = tuple[int, ...]

@@ -16,11 +16,12 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from mugraph.ir.ops import Kind
-from mugraph.ops.registry import NotLowerable
+from mugraph.ops.refusals import NotLowerable
 
 if TYPE_CHECKING:
     from mugraph.ops.axes import AtomDim
-    from mugraph.ops.builder import Builder, Node
+    from mugraph.ops.builder import Builder
+    from mugraph.ops.nodes import Node
 
 MOST = 8
 """Pieces of a concatenation: each is computed by operators of its own."""

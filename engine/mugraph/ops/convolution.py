@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from mugraph.ir.windows import Window
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDim, AtomDims
-from mugraph.ops.builder import Builder, Node
-from mugraph.ops.registry import NotLowerable, lowers
+from mugraph.ops.builder import Builder
+from mugraph.ops.nodes import Node
+from mugraph.ops.refusals import NotLowerable
+from mugraph.ops.registry import lowers
 
 _TAPS = {1: "r", 2: "rs", 3: "trs"}
 

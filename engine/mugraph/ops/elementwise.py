@@ -6,8 +6,10 @@ from math import log
 
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDims
-from mugraph.ops.builder import Builder, Node
-from mugraph.ops.registry import NotLowerable, canonical, lowers
+from mugraph.ops.builder import Builder
+from mugraph.ops.nodes import Node
+from mugraph.ops.refusals import NotLowerable
+from mugraph.ops.registry import canonical, lowers
 from mugraph.ops.unary import UNARY
 
 

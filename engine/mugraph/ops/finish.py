@@ -10,10 +10,11 @@ from mugraph.ir.ops import LEAVES, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, DType, Tensor, contiguous_strides
 from mugraph.ops.axes import AtomDims
-from mugraph.ops.builder import HIDDEN, LOG, Builder, Node
+from mugraph.ops.builder import Builder
 from mugraph.ops.joined_axes import JoinedAxes
 from mugraph.ops.names import Names, identifier
-from mugraph.ops.registry import Duplicated, NotLowerable
+from mugraph.ops.nodes import HIDDEN, LOG, Node
+from mugraph.ops.refusals import Duplicated, NotLowerable
 from mugraph.ops.shared_operators import SharedGraph, SharedOperator
 from mugraph.ops.shifts import idle_shifts
 from mugraph.ops.titles import title_of

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mugraph.ops.axes import AtomDim, AtomDims
-from mugraph.ops.builder import Builder, Node
+from mugraph.ops.builder import Builder
+from mugraph.ops.nodes import Node
 from mugraph.ops.sections import Section
 
 

@@ -9,8 +9,10 @@ from math import prod
 from mugraph.ir.calls import Ref
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDim, AtomDims
-from mugraph.ops.builder import Builder, Node
-from mugraph.ops.registry import NotLowerable, lowers
+from mugraph.ops.builder import Builder
+from mugraph.ops.nodes import Node
+from mugraph.ops.refusals import NotLowerable
+from mugraph.ops.registry import lowers
 
 
 def product(b: Builder, x: Ref, y: Ref, dims: AtomDims) -> Node:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from mugraph.ir.calls import Ref
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDims
-from mugraph.ops.builder import Builder, Node
+from mugraph.ops.builder import Builder
 from mugraph.ops.masks import is_low
-from mugraph.ops.registry import NotLowerable, lowers
+from mugraph.ops.nodes import Node
+from mugraph.ops.refusals import NotLowerable
+from mugraph.ops.registry import lowers
 
 
 def filler(b: Builder, args: Arguments, name: str) -> float | None:

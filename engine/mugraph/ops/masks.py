@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from mugraph.ir.calls import Ref, Triangle
 from mugraph.ir.ops import Kind
-from mugraph.ops.registry import NotLowerable
+from mugraph.ops.refusals import NotLowerable
 
 if TYPE_CHECKING:
     from mugraph.ops.axes import AtomDim, AtomDims
-    from mugraph.ops.builder import Builder, Node
+    from mugraph.ops.builder import Builder
+    from mugraph.ops.nodes import Node
 
 LOW = -1e9
 """A number so low counts as minus infinity, as people who write it mean it: no other logit is near it."""

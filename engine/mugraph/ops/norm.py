@@ -7,9 +7,11 @@ from math import prod
 from mugraph.ir.calls import Ref
 from mugraph.ops.arguments import Arguments, rounded
 from mugraph.ops.axes import AtomDim, AtomDims
-from mugraph.ops.builder import Builder, Node
+from mugraph.ops.builder import Builder
+from mugraph.ops.nodes import Node
 from mugraph.ops.reduce import average
-from mugraph.ops.registry import NotLowerable, lowers
+from mugraph.ops.refusals import NotLowerable
+from mugraph.ops.registry import lowers
 
 _EPSILON = 2.0**-23
 """What rms_norm adds when it is told nothing: float32's epsilon for 16-bit inputs as well, for it works in float32."""

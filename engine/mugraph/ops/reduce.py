@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDim, AtomDims
-from mugraph.ops.builder import Builder, Node
-from mugraph.ops.registry import NotLowerable, canonical, lowers
+from mugraph.ops.builder import Builder
+from mugraph.ops.nodes import Node
+from mugraph.ops.refusals import NotLowerable
+from mugraph.ops.registry import canonical, lowers
 
 
 def reduced(b: Builder, args: Arguments, dims: AtomDims, over: Sequence[int] | None) -> tuple[Node, AtomDim, int]:

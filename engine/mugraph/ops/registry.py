@@ -17,21 +17,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mugraph.ops.arguments import Arguments
     from mugraph.ops.axes import AtomDims
-    from mugraph.ops.builder import Builder, Node
+    from mugraph.ops.builder import Builder
+    from mugraph.ops.nodes import Node
 
     Rule = Callable[[Builder, Arguments, AtomDims], Node]
-
-
-class NotLowerable(Exception):
-    """These calls have no tensor program; the message is one sentence saying why."""
-
-
-class Duplicated(NotLowerable):
-    """One program would have to compute `value` twice, under two sets of axes: it should be loaded instead."""
-
-    def __init__(self, value: int) -> None:
-        super().__init__(f"value {value} would be computed twice, once for each of its roles; it must be loaded")
-        self.value = value
 
 
 @dataclass(frozen=True, slots=True)

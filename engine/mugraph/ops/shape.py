@@ -5,8 +5,10 @@ from __future__ import annotations
 from mugraph.ir.calls import Symbol
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDims
-from mugraph.ops.builder import Builder, Node
-from mugraph.ops.registry import NotLowerable, lowers
+from mugraph.ops.builder import Builder
+from mugraph.ops.nodes import Node
+from mugraph.ops.refusals import NotLowerable
+from mugraph.ops.registry import lowers
 
 
 def row_major(b: Builder, args: Arguments, dims: AtomDims) -> Node:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from mugraph.ir.ops import Kind
 from mugraph.ir.windows import Window
 from mugraph.ops.axes import AtomDims
-from mugraph.ops.builder import Node
 from mugraph.ops.joined_axes import JoinedAxes
+from mugraph.ops.nodes import Node
 
 _COMMUTATIVE = (Kind.ADD, Kind.MUL, Kind.MAX, Kind.DOT)
 _Key = tuple[Kind, tuple[int, ...], tuple[int, ...], int, AtomDims, tuple[Window, ...], float, str]

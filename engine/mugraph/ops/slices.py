@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from mugraph.ir.calls import Argument, Ref, Symbol
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDim, AtomDims
-from mugraph.ops.builder import Builder, Node
-from mugraph.ops.registry import NotLowerable, lowers
+from mugraph.ops.builder import Builder
+from mugraph.ops.nodes import Node
+from mugraph.ops.refusals import NotLowerable
+from mugraph.ops.registry import lowers
 
 
 def _is_ellipsis(item: Argument) -> bool:

@@ -7,9 +7,11 @@ from math import sqrt
 from mugraph.ir.calls import Ref
 from mugraph.ops.arguments import Arguments
 from mugraph.ops.axes import AtomDims
-from mugraph.ops.builder import Builder, Node
+from mugraph.ops.builder import Builder
+from mugraph.ops.nodes import Node
 from mugraph.ops.reduce import reduced
-from mugraph.ops.registry import NotLowerable, lowers
+from mugraph.ops.refusals import NotLowerable
+from mugraph.ops.registry import lowers
 
 
 def normalized_exp(b: Builder, logits: Node, over: tuple[int, ...]) -> Node:

@@ -13,7 +13,8 @@ from itertools import combinations
 
 from mugraph.ir.ops import Kind
 from mugraph.ops.axes import AtomDim, AtomDims
-from mugraph.ops.builder import Builder, Node
+from mugraph.ops.builder import Builder
+from mugraph.ops.nodes import Node
 
 AxisSets = dict[Node, frozenset[int]]
 _STATES = 8

@@ -8,7 +8,7 @@ from math import prod
 
 from mugraph.ir.calls import Argument, Symbol, TensorInfo
 from mugraph.ops.axes import AtomDim, AtomDims
-from mugraph.ops.registry import NotLowerable
+from mugraph.ops.refusals import NotLowerable
 from mugraph.ops.sections import Section, spelled
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mugraph.ir.calls import operands
 from mugraph.ir.ops import Kind
-from mugraph.ops.builder import operands
 from mugraph.trace.fusion import BANDWIDTH, LAUNCH_US
 from mugraph.trace.region_graph import RegionGraph
 from mugraph.trace.search_unit import SearchUnit

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from mugraph.ir.calls import is_inplace, operands
 from mugraph.ir.program import TensorProgram
-from mugraph.ops.builder import is_inplace, operands
 from mugraph.ops.registry import entry_for
 from mugraph.trace.fusion import fits, joins_well, kernel_us
 from mugraph.trace.lower import Lowered, NotLowerable, lower

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.builder import Builder
 from mugraph.ops.finish import Output, finish
-from mugraph.ops.registry import Duplicated, NotLowerable
+from mugraph.ops.refusals import Duplicated, NotLowerable
 from mugraph.ops.views import View
 from mugraph.trace.region import Call, Named, Ref, TensorInfo
 

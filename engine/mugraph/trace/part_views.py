@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mugraph.ops.builder import operands
+from mugraph.ir.calls import operands
 from mugraph.ops.views import View
 from mugraph.trace.region import Argument, Call, LaxPiece, Piece, Ref, Region, TensorInfo
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mugraph.ops.builder import operands
+from mugraph.ir.calls import operands
 from mugraph.trace.part_views import PartViews
 from mugraph.trace.region import Call, LaxPiece, Piece, PlainPiece, Symbol
 from mugraph.trace.region_graph import RegionGraph, is_contiguous

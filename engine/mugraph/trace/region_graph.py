@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mugraph.ops.builder import is_inplace, operands
+from mugraph.ir.calls import is_inplace, operands
 from mugraph.ops.registry import entry_for
 from mugraph.trace.fusion import bytes_of
 from mugraph.trace.region import Call, Region, TensorInfo

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from mugraph.ir.calls import operands
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.ranges import DynamicSize, SizeRange
-from mugraph.ops.builder import operands
 from mugraph.trace.region import Call, LaxPiece, Region, TensorInfo
 
 ONE_SIZE = "and a kernel's mask has one size"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from mugraph.ops.builder import operands
+from mugraph.ir.calls import operands
 from mugraph.ops.registry import canonical, entry_for
 from mugraph.trace.region import Call, TensorInfo
 

@@ -10,7 +10,7 @@ import keyword
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from mugraph.ops.builder import operands
+from mugraph.ir.calls import operands
 from mugraph.ops.names import identifier
 from mugraph.trace.region import Region
 from mugraph.trace.stems import stem

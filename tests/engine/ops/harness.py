@@ -7,10 +7,10 @@ from math import prod
 from typing import Any
 
 import torch
+from mugraph.ir.calls import operands
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
-from mugraph.ops.builder import operands
 from mugraph.ops.unary import UNARY
 from mugraph.trace.lower import Lowered, lower
 from mugraph.trace.region import Argument, Call, Named, Position, Range, Ref, Region, Symbol, TensorInfo

@@ -15,7 +15,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 from harness import DTYPES, NOWHERE, evaluate, parts, well_formed
-from mugraph.ops.registry import NotLowerable, known_targets
+from mugraph.ops.refusals import NotLowerable
+from mugraph.ops.registry import known_targets
 from mugraph.trace.lower import lower
 from mugraph.trace.region import Argument, Call, Named, Ref, Symbol, TensorInfo
 from mugraph.trace.replay import NotReplayable, function_of, replay

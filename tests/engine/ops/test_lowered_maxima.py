@@ -12,7 +12,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 from harness import check, lower_region, randn, record
 from mugraph.ir.ops import Kind
-from mugraph.ops.registry import NotLowerable
+from mugraph.ops.refusals import NotLowerable
 
 X, Y = randn(4, 6), randn(4, 6, seed=1)
 

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 sys.path.insert(0, str(Path(__file__).parent))
 from harness import check, lower_region, randn, record
 from mugraph.ir.ops import Kind
-from mugraph.ops.registry import Duplicated
+from mugraph.ops.refusals import Duplicated
 
 X, Y, V = randn(4, 6), randn(4, 6, seed=1), randn(6)
 B3 = randn(2, 4, 6)

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 
 sys.path.insert(0, str(Path(__file__).parent))
 from harness import check, randn
-from mugraph.ops.registry import Duplicated, NotLowerable
+from mugraph.ops.refusals import Duplicated, NotLowerable
 
 SHAPES = [(4, 6), (6, 4), (4, 4), (6, 6), (6,), (4, 1), (2, 4, 6), (2, 6, 4), (1, 6), (2, 2, 2, 3)]
 

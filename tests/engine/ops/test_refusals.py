@@ -14,7 +14,7 @@ import torch.nn.functional as F
 
 sys.path.insert(0, str(Path(__file__).parent))
 from harness import lower_region, randn, record
-from mugraph.ops.registry import NotLowerable
+from mugraph.ops.refusals import NotLowerable
 
 X, Y, V = randn(4, 6), randn(4, 6, seed=1), randn(6)
 POSITIVE = randn(4, 6).abs() + 0.5

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from harness import check, lower_region, randn, record
 from mugraph.ir.ops import Kind
 from mugraph.ops.axes import Atoms
-from mugraph.ops.registry import Duplicated, NotLowerable
+from mugraph.ops.refusals import Duplicated, NotLowerable
 
 Q, K, V = randn(2, 5, 8), randn(2, 7, 8), randn(2, 7, 3)
 COS, SIN = randn(1, 8, seed=1), randn(1, 8, seed=2)
