@@ -9,7 +9,7 @@ from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.events import FileResult, RegionResult, SearchReport, Timing
 from mugraph.ir.json import mugraph_to_json
 from mugraph.ir.mugraph import GraphKernel
-from mugraph.size_timing import spans_of
+from mugraph.sizes.timing import spans_of
 from mugraph.trace.region import Position, Region
 from mugraph.tune.device import Device
 from mugraph.verify.verdict import Verdict

@@ -21,9 +21,9 @@ from mugraph.executors.choose import choose
 from mugraph.ir.target import Target
 from mugraph.memory.traces import recall_trace, remember_trace, trace_key
 from mugraph.options import Options
-from mugraph.region_job import RegionJob
-from mugraph.size_timing import ratios
-from mugraph.solve import Tools
+from mugraph.sizes.timing import ratios
+from mugraph.solve.job import RegionJob
+from mugraph.solve.unit import Tools
 from mugraph.store import Store
 from mugraph.trace.entries import RecordedShapes
 from mugraph.trace.region import Trace

@@ -16,7 +16,7 @@ from rich.tree import Tree
 from mugraph.document import verdicts_of
 from mugraph.events import FileResult, PieceResult, RegionResult, Timing
 from mugraph.ir.draw import draw_tree
-from mugraph.size_timing import gain_words
+from mugraph.sizes.timing import gain_words
 from mugraph.verify.verdict import Verdict
 
 _MARGIN = "  "

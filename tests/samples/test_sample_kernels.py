@@ -18,8 +18,9 @@ from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.ops import Kind
 from mugraph.ir.target import TARGETS, Target
 from mugraph.optimizer.nodes import scheduled
-from mugraph.ranking import Place
-from mugraph.solve import Tools, solve
+from mugraph.options import Bounds
+from mugraph.solve.ranking import Place
+from mugraph.solve.unit import Tools, solve
 from mugraph.trace.region import LaxPiece
 from mugraph.verify.float_test import FloatTester
 from mugraph.verify.sizes import resize
@@ -37,7 +38,7 @@ SPLIT = {"gqa_attention", "gqa_decode", "mha", "mqa"}
 
 
 def solved_for(target: Target, piece: LaxPiece, name: str, tester: FloatTester) -> Solution:
-    steps = solve(piece, Place(0, 0, 1, name, name), Tools(target, tester), BUDGET_S)
+    steps = solve(piece, Place(0, 0, 1, name, name), Tools(target, tester), Bounds(BUDGET_S))
     while True:
         try:
             next(steps)

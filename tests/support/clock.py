@@ -7,11 +7,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
-from mugraph import ranking
 from mugraph.executors import spread
 from mugraph.search import run
 from mugraph.search.kernel_graphs import run as kernel_graphs
 from mugraph.search.kernel_graphs import several
+from mugraph.solve import ranking
 
 SLOWER = 1000
 

@@ -19,7 +19,7 @@ from mugraph.ir.target import Target
 from mugraph.memory.said import renamed_reason, renamed_verdict, renamed_words
 from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.search.renaming import Renaming
-from mugraph.size_table import Kernels, SizeTable
+from mugraph.sizes.table import Kernels, SizeTable
 from mugraph.trace.region import LaxPiece
 from mugraph.verify.verdict import Verdict
 

@@ -12,7 +12,7 @@ from mugraph.events import Considered, RegionResult, SearchReport
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.protocol import values
 from mugraph.report import evidence
-from mugraph.size_timing import faster_for
+from mugraph.sizes.timing import faster_for
 from mugraph.trace.region import Range, Region
 from mugraph.worker.documents import Known
 

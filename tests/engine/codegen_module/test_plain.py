@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 from mugraph.codegen.plain import FUNCTION, plain_source
-from mugraph.solve import plain_specs
+from mugraph.solve.unit import plain_specs
 from mugraph.trace.pieces import pieces
 from mugraph.trace.region import LaxPiece
 from mugraph.trace.tracer import trace_file

@@ -15,7 +15,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
 from mugraph.search.cost import estimate_call_us, estimate_library_us, estimate_us
 from mugraph.search.split_schedules import again_us
-from mugraph.size_table import at_sizes
+from mugraph.sizes.table import at_sizes
 from mugraph.trace.ranged import calls_at, values_at
 from mugraph.trace.region import LaxPiece, Region
 from mugraph.verify.sizes import resize_block

@@ -21,15 +21,15 @@ from mugraph.events import Event, PieceResult, Timing, Working
 from mugraph.ir.ranges import SizeRange
 from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.optimizer.nodes import scheduled
-from mugraph.size_timing import next_size, of_sizes
-from mugraph.solve import Tools
+from mugraph.sizes.timing import next_size, of_sizes
+from mugraph.sizes.unit import estimates_at, piece_at
+from mugraph.solve.unit import Tools
 from mugraph.store import Store
 from mugraph.trace.ranged import region_at
 from mugraph.trace.region import Region
 from mugraph.tune.device import Device
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.tuner import Measurement, against_peers
-from mugraph.unit_at_size import estimates_at, piece_at
 
 DRAWN = frozenset({"f16", "bf16", "f32", "bool", *INTEGERS})
 """Types of inputs that measuring can make up."""

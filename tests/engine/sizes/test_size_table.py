@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pytest
-from mugraph import size_table, size_tuning
 from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import Candidate
@@ -20,13 +19,15 @@ from mugraph.search.limits import Limits
 from mugraph.search.run import Search
 from mugraph.search.schedules import schedules
 from mugraph.search.split_schedules import split_candidates
-from mugraph.size_table import SizeTable, at_step, sizes_at, steps_of
+from mugraph.sizes import table as tables
+from mugraph.sizes import tuning
+from mugraph.sizes.table import SizeTable, at_step, sizes_at, steps_of
+from mugraph.sizes.unit import estimates_at
 from mugraph.trace.pieces import pieces
 from mugraph.trace.region import LaxPiece
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import Variant
-from mugraph.unit_at_size import estimates_at
 from mugraph.verify.float_test import FloatResult
 
 TARGET = TARGETS["h100"]
@@ -68,7 +69,7 @@ def test_steps(program: TensorProgram, table: SizeTable) -> None:
     assert table.steps[0] == 1
     assert table.steps[-1] == 256
     assert sizes_at(program, 7) == {**program.sizes, rows: 7}
-    assert size_table.tested_steps(program) == (1, 129, 256)
+    assert tables.tested_steps(program) == (1, 129, 256)
     assert steps_of(replace(program, least={})) == (1, 1)
 
 
@@ -151,7 +152,7 @@ def test_a_device_decides_at_each_size(table: SizeTable, best: Candidate) -> Non
     variant = Variant(best, table.lowered([(best.block, best.schedule)]))
     device, tester = Device(), Judge()
     largest = FloatResult(True, None, 1e-3, 1e-3, "a GPU")
-    source, tested = size_tuning.tuned_sizes(table, variant, largest, cast(Any, device), cast(Any, tester), None)
+    source, tested = tuning.tuned_sizes(table, variant, largest, cast(Any, device), cast(Any, tester), None)
     assert tested.passed
     assert source.jit == variant.kernel.jit
     assert source.launches[-1].largest == 256
@@ -162,7 +163,7 @@ def test_a_device_decides_at_each_size(table: SizeTable, best: Candidate) -> Non
 
 def test_a_kernel_wrong_at_one_size_is_not_offered(table: SizeTable, best: Candidate, program: TensorProgram) -> None:
     kernel = table.lowered([(best.block, best.schedule)])
-    tested = size_tuning.tested_at_sizes(cast(Any, Judge(wrong_at=129)), kernel, program)
+    tested = tuning.tested_at_sizes(cast(Any, Judge(wrong_at=129)), kernel, program)
     assert not tested.passed
     assert tested.reason is not None
     assert "= 129: wrong" in tested.reason

@@ -17,10 +17,10 @@ from mugraph.document import region_document
 from mugraph.events import RegionResult, Working
 from mugraph.ir.target import TARGETS
 from mugraph.options import Options
-from mugraph.region_job import RegionJob
 from mugraph.report import times_text
-from mugraph.size_timing import gain_words
-from mugraph.solve import Tools
+from mugraph.sizes.timing import gain_words
+from mugraph.solve.job import RegionJob
+from mugraph.solve.unit import Tools
 from mugraph.store import Store
 from mugraph.trace.region import Region
 from mugraph.trace.tracer import trace_file

@@ -15,11 +15,12 @@ from mugraph.log import note
 from mugraph.memory.pieces import recall, remember
 from mugraph.options import Options
 from mugraph.plan_names import kernel_name, plan_name
-from mugraph.ranking import Place
-from mugraph.region_timing import RegionTimer, with_sizes
 from mugraph.search.renaming import canonical
-from mugraph.size_timing import first_sizes, spans_of
-from mugraph.solve import Tools, solve
+from mugraph.sizes.timing import first_sizes, spans_of
+from mugraph.sizes.unit import piece_at
+from mugraph.solve.ranking import Place
+from mugraph.solve.timing import RegionTimer, with_sizes
+from mugraph.solve.unit import Tools, solve
 from mugraph.store import Store
 from mugraph.store.keys import region_key
 from mugraph.trace.part_views import with_views
@@ -27,7 +28,6 @@ from mugraph.trace.pieces import is_divisible
 from mugraph.trace.ranged import ranged_units
 from mugraph.trace.region import LaxPiece, Piece, PlainPiece, Region
 from mugraph.tune.device import Device
-from mugraph.unit_at_size import piece_at
 
 CUTS = 4
 """Ways to cut a region that are tried, where units have no kernel."""

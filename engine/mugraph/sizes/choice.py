@@ -10,7 +10,7 @@ from dataclasses import replace
 from math import inf, log2
 
 from mugraph.ir.program import TensorProgram
-from mugraph.size_table import SizeTable, at_step
+from mugraph.sizes.table import SizeTable, at_step
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
 from mugraph.tune.statistics import Summary

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mugraph.codegen.kernel import KernelSource, Launch
 from mugraph.ir.program import TensorProgram
-from mugraph.size_table import SizeTable, at_step, merged, tested_steps
+from mugraph.sizes.table import SizeTable, at_step, merged, tested_steps
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
 from mugraph.tune.tuner import Variant, tune

@@ -27,26 +27,26 @@ from mugraph.ir.target import Target
 from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.optimizer.order import by_depth
 from mugraph.options import Bounds
-from mugraph.ranking import Place, ranked_candidates
 from mugraph.search.cost import estimate_library_us
 from mugraph.search.kernel_graphs.several import SeveralSearch
 from mugraph.search.limits import Limits, Searcher
 from mugraph.search.neighbours import neighbours
 from mugraph.search.run import Search
 from mugraph.search.splits import COMBINE
-from mugraph.size_choice import Chosen, by_sizes
-from mugraph.size_table import SizeTable, at_step, sizes_at, step_of, tested_steps
-from mugraph.size_tuning import tested_at_sizes, tuned_sizes
+from mugraph.sizes.choice import Chosen, by_sizes
+from mugraph.sizes.table import SizeTable, at_step, sizes_at, step_of, tested_steps
+from mugraph.sizes.tuning import tested_at_sizes, tuned_sizes
+from mugraph.sizes.unit import estimates_at
+from mugraph.solve.ranking import Place, ranked_candidates
+from mugraph.solve.trail import Trail
 from mugraph.store.keys import versions
 from mugraph.trace.region import LaxPiece
-from mugraph.trail import Trail
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.process import Unavailable
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import MEASURED, Variant, input_specs, subject_of, tune
-from mugraph.unit_at_size import estimates_at
 from mugraph.verify.float_test import FloatResult, FloatTester
 from mugraph.verify.sizes import resize
 from mugraph.verify.verdict import Verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mugraph.events import Timing
 from mugraph.ir.ranges import SizeRange
-from mugraph.size_timing import MOST, between, first_sizes, next_size, of_sizes, spans_of
+from mugraph.sizes.timing import MOST, between, first_sizes, next_size, of_sizes, spans_of
 
 SIZE = SizeRange("b", 1, 64)
 

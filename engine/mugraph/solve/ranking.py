@@ -22,8 +22,8 @@ from mugraph.search.kernel_graphs.parts import Workers, by_estimate
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.limits import Limits, NotSearchable, Searcher
 from mugraph.search.split_schedules import kernel_candidates
+from mugraph.solve.trail import Trail
 from mugraph.trace.region import LaxPiece
-from mugraph.trail import Trail
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import verify_topologies, verify_topology
 
