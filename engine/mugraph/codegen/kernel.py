@@ -12,7 +12,7 @@ from mugraph.ir.tensors import Tensor
 
 
 class Rejected(Exception):
-    """This candidate cannot be lowered; the message is one sentence saying why (a rule of lowering.md)."""
+    """This candidate cannot be lowered; the message is one sentence saying why."""
 
 
 @dataclass(frozen=True)

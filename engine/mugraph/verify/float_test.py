@@ -1,4 +1,4 @@
-"""Emitted kernels against float64, in a process of its own that can be killed (protocol, step 4)."""
+"""Emitted kernels against float64, in a process of its own that can be killed."""
 
 from __future__ import annotations
 

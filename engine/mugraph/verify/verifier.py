@@ -102,7 +102,7 @@ def _forms(program: TensorProgram, blocks: Sequence[BlockGraph]) -> Functions:
 
 
 def verify_schedule(program: TensorProgram, block: BlockGraph, schedule: Schedule, seed: int | None = None) -> Verdict:
-    """One random test at the sizes the program has, executing the schedule's own tiles (protocol, step 3). Its cost is
+    """One random test at the sizes the program has, executing the schedule's own tiles. Its cost is
     that of the program in int64; the caller chooses the sizes."""
     return verify_schedules(program, [(block, schedule)], seed)
 
