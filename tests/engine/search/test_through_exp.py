@@ -146,7 +146,9 @@ def operators_below(dag: Dag, index: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("make", "max_ops", "count"), [(logistic, 5, 4), (hyperbolic, 5, 4), (gelu, 3, 3)], ids=lambda v: str(v)
+    ("make", "max_ops", "count"),
+    [(logistic, 5, 4), (hyperbolic, 5, 4), (gelu, 3, 3)],
+    ids=("logistic", "hyperbolic", "gelu"),
 )
 def test_algorithm_1_finds_the_same(make: Callable[[], TensorProgram], max_ops: int, count: int) -> None:
     program = resized(make(), 2)
