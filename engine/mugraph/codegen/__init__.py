@@ -1,1 +1,1 @@
-"""From a verified μGraph to what stands in the user's files: Triton kernels, the module that launches them, the edit."""
+"""From a verified μGraph to what stands in the user's files: Triton kernels, the module that launches them, edits."""
