@@ -7,7 +7,7 @@ or too large, the saturation decides.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from mugraph.ir.ops import LARGEST, Kind
@@ -61,7 +61,7 @@ class Applying:
         return any(not _is_thin(a, b) for a in loads for b in loads)
 
     def to_one(self, value: Value) -> Iterator[Applied]:
-        algebra, frame, mask, after = self._algebra, self._frame, value.mask, value.after
+        algebra, mask, after = self._algebra, value.mask, value.after
         if Kind.SQRT in self._has:
             yield Applied(Kind.SQRT, mask, after, algebra.sqrt(value.nf))
         if Kind.EXP in self._has:
@@ -69,27 +69,22 @@ class Applying:
         for fn in self._fns:
             yield Applied(Kind.UNARY, mask, after, algebra.unary(fn, value.nf), fn=fn)
         if Kind.AMAX in self._has:
-            yield from self._largest(value)
-        for reduction in frame.reductions:
-            if mask & reduction.mask == reduction.mask:
-                nf = algebra.sum(reduction.prime, value.nf)
-                yield Applied(Kind.SUM, mask & ~reduction.mask, after, nf, reduction.slots, reduction.axes)
-        for axis, slot in frame.loop_slot.items():
-            if mask >> slot & 1:
-                nf = algebra.sum(frame.primes[slot], value.nf)
-                yield Applied(Kind.ACCUM, mask & ~(1 << slot), after | 1 << slot, nf, (slot,), (axis,))
+            yield from self._reduced(value, Kind.AMAX, algebra.amax, LARGEST)
+        yield from self._reduced(value, Kind.SUM, algebra.sum)
 
-    def _largest(self, value: Value) -> Iterator[Applied]:
-        """The maxima of a value along a tile, and over a loop."""
-        algebra, frame, mask, after = self._algebra, self._frame, value.mask, value.after
+    def _reduced(
+        self, value: Value, kind: Kind, reduced: Callable[[int, NF], NF], accumulated: str = ""
+    ) -> Iterator[Applied]:
+        """Along a tile, and over a loop. reduced: its abstract expression; accumulated: `fn` of the accumulator."""
+        frame, mask, after = self._frame, value.mask, value.after
         for reduction in frame.reductions:
             if mask & reduction.mask == reduction.mask:
-                nf = algebra.amax(reduction.prime, value.nf)
-                yield Applied(Kind.AMAX, mask & ~reduction.mask, after, nf, reduction.slots, reduction.axes)
+                nf = reduced(reduction.prime, value.nf)
+                yield Applied(kind, mask & ~reduction.mask, after, nf, reduction.slots, reduction.axes)
         for axis, slot in frame.loop_slot.items():
             if mask >> slot & 1:
-                nf = algebra.amax(frame.primes[slot], value.nf)
-                yield Applied(Kind.ACCUM, mask & ~(1 << slot), after | 1 << slot, nf, (slot,), (axis,), LARGEST)
+                nf = reduced(frame.primes[slot], value.nf)
+                yield Applied(Kind.ACCUM, mask & ~(1 << slot), after | 1 << slot, nf, (slot,), (axis,), accumulated)
 
     def pair(self, x: NF, y: NF) -> Pair:
         """Of two expressions (the maximum of one and itself is nothing new)."""

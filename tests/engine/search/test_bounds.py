@@ -101,10 +101,13 @@ def test_sums_that_may_be_one_are_counted_once() -> None:
     assert Nest(one, (), Limits()).account.complete_to == 1
 
 
+def root_of(i: int) -> Edge:
+    return Edge(Kind.SQRT, (i,))
+
+
 def test_fitting_finds_the_dags_that_share() -> None:
     """2 is made of 0 or of 1, 3 of 1 alone: both together need three operators."""
-    unary = lambda i: Edge(Kind.SQRT, (i,))  # noqa: E731
-    edges = [[], [unary(0)], [unary(0), unary(1)], [unary(1)], [unary(0)]]
+    edges = [[], [root_of(0)], [root_of(0), root_of(1)], [root_of(1)], [root_of(0)]]
     leaves = {0: "x"}
     assert needs(edges, leaves) == [0, 0b10, 0b100, 0b1010, 0b10000]
     fitting = Fitting(edges, leaves, [0, 0b10, 0b100, 0b1010, 0b10000], 5)
@@ -124,15 +127,14 @@ def test_fitting_answers_for_the_state_it_was_made_for() -> None:
 
 def test_what_was_cut_is_asked_again_when_a_new_way_turns_up() -> None:
     """2 and 3 need four operators until 3 can be made of what 2 is made of."""
-    unary = lambda i: Edge(Kind.SQRT, (i,))  # noqa: E731
-    edges = [[], [unary(0)], [unary(1)], [unary(4)], [unary(0)]]
+    edges = [[], [root_of(0)], [root_of(1)], [root_of(4)], [root_of(0)]]
     known = [0, 0b10, 0b110, 0b11000, 0b10000]
     doubts = Doubts(max_ops=5)
     doubts.add((2, 3), 1)
     assert doubts.ask(edges, {0: "x"}, known, 4) == ((2, 3), 0)
     assert doubts.ask(edges, {0: "x"}, known, 4) is None
     assert list(doubts.lost(4)) == [((2, 3), 1, 6)]
-    edges[3].append(unary(1))
+    edges[3].append(root_of(1))
     assert list(doubts.lost(5)) == [((2, 3), 1, 0)]
     assert doubts.ask(edges, {0: "x"}, known, 5) == ((2, 3), 0b1110)
     assert doubts.ask(edges, {0: "x"}, known, 5) is None
