@@ -148,8 +148,12 @@ def prepare(
     while (module := path.with_name(f"{module_name(path, number)}.py")).exists():
         number += 1
     change = edited(source, path, plans, module.stem)
-    text = module_text(plans, kernels, original_path=path, target=target, speeds=speeds, record=change.record)
+    text = module_text(plans, kernels, original_path=path, target=target, speeds=speeds, record=change.record, edited=_text(change.source))
     return Prepared(change.source, module, text)
+
+
+def _text(source: bytes) -> str:
+    return SourceFile.decode(source).text
 
 
 def apply_files(

@@ -3,19 +3,23 @@
     def norm_linear_fits(self, x): what tracing took for granted still holds, and the tensors are those it was made for
     def norm_linear(self, x):      the replacement, its parameters read where the user's code reads them
 
-A region that reads nothing but plain names needs neither: its functions over tensors are called directly.
+TorchScript sees a test that says no, and compiles the original.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from mugraph.codegen.guard_paths import hoisted
 from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.names import Scope
 from mugraph.codegen.plan import RegionPlan
 from mugraph.codegen.wrapper_operator import call, returns
+
+MODULES_OWN = frozenset({"_is", "_is_object", "_unchanged", "_runs", "_is_the", "_here"})
+"""Names in guards that the kernel module has, not the user's file."""
 
 
 def arguments(plan: RegionPlan) -> tuple[str, ...]:
@@ -46,36 +50,49 @@ def on_tensors(plan: RegionPlan) -> str:
 
 def tensors_fit(plan: RegionPlan) -> str:
     """Name of the test as a function of the live-ins' tensors."""
-    return f"{plan.name}_fits" if is_direct(plan) else f"_{plan.name}_tensors_fit"
+    return f"_{plan.name}_tensors_fit"
 
 
 def entry_names(plan: RegionPlan) -> tuple[str, ...]:
     """Every name the region's functions bind in the kernel module."""
-    names = (plan.name, f"{plan.name}_fits", f"_{plan.name}_reference", on_tensors(plan), tensors_fit(plan))
-    return tuple(dict.fromkeys(names))
+    own = (plan.name, f"{plan.name}_fits", f"_{plan.name}_fits", f"_{plan.name}_reference")
+    return tuple(dict.fromkeys((*own, on_tensors(plan), tensors_fit(plan))))
 
 
 def entry_text(plan: RegionPlan, module_names: frozenset[str]) -> str:
-    """The functions; "" for a region that is called directly. module_names: globals that no parameter may hide."""
-    if is_direct(plan):
-        return ""
+    """The functions. module_names: globals that no parameter may hide."""
     region, scope = plan.region, Scope(module_names)
     renamed = {name: name if name == "self" else scope.unique(name) for name in arguments(plan)}
+    if is_direct(plan):
+        return _test(plan, [f"{name}: torch.Tensor" for name in renamed.values()], _both(plan, renamed.values()))
     tensors = {live_in.expression for live_in in region.live_ins}
-    parameters = [f"{new}: torch.Tensor" if old in tensors else new for old, new in renamed.items()]
+    parameters = [f"{new}: {'torch.Tensor' if old in tensors else 'Any'}" for old, new in renamed.items()]
     values = [_renamed(live_in.expression, renamed) for live_in in region.live_ins]
-    checks = _shortened([_renamed(guard, renamed) for guard in region.guards])
-    lines = [checks[0], *(f"and {check}" for check in checks[1:])] if checks else []
-    lines += call("and " if checks else "", tensors_fit(plan), values, width=104)
+    guards = [_renamed(guard, renamed) for guard in region.guards]
+    bindings, (*checks, last) = hoisted([*guards, f"f({', '.join(values)})"], scope)
+    given = [ast.unparse(argument) for argument in _arguments_of(last)]
+    lines = ["_undisturbed()", *(f"and {_bracketed(check)}" for check in checks)]
+    lines += call("and ", tensors_fit(plan), given, width=100)
+    test = [
+        "try:",
+        *(f"    {line}" for line in bindings),
+        "    return (",
+        *(f"        {line}" for line in lines),
+        "    )",
+        "except (AttributeError, LookupError, TypeError):  # something is not there any more",
+        "    return False",
+    ]
+    names = ", ".join(renamed.values())
     return "\n".join(
         [
-            *call("def ", f"{plan.name}_fits", parameters, " -> bool:", width=110),
-            f'    """Whether {plan.name} may run: all is as it was when {region.function} was analysed."""',
-            "    return (",
-            *(f"        {line}" for line in lines),
-            "    )",
+            _test(plan, parameters, call("return ", f"_{plan.name}_fits", list(renamed.values()), width=100)),
             "",
             "",
+            f"def _{plan.name}_fits({names}):",
+            *(f"    {line}" for line in test),
+            "",
+            "",
+            "@torch.jit.unused",
             *call("def ", plan.name, parameters, f" -> {returns(len(region.live_outs))}:", width=110),
             f'    """{region.function}; only where {plan.name}_fits says yes."""',
             *(f"    {line}" for line in call("return ", on_tensors(plan), values, width=104)),
@@ -83,10 +100,33 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str]) -> str:
     )
 
 
+def _test(plan: RegionPlan, parameters: Sequence[str], answer: Sequence[str]) -> str:
+    """What the user's code asks."""
+    lines = [
+        *call("def ", f"{plan.name}_fits", parameters, " -> bool:", width=110),
+        f'    """Whether {plan.name} may run: all is as it was when {plan.region.function} was analysed."""',
+        "    if is_scripting():  # TorchScript compiles the original",
+        "        return False",
+        "    else:",
+        *(f"        {line}" for line in answer),
+    ]
+    return "\n".join(lines)
+
+
+def _both(plan: RegionPlan, names: Iterable[str]) -> list[str]:
+    return call("return _undisturbed() and ", tensors_fit(plan), list(names), width=100)
+
+
+def _arguments_of(text: str) -> list[ast.expr]:
+    node = ast.parse(text, mode="eval").body
+    assert isinstance(node, ast.Call)
+    return node.args
+
+
 def _names_in(expression: str, function: str) -> list[str]:
     """In the order they are read. A builtin that is called (`type(...)`) is the builtin: guards are written so."""
     tree = _parsed(expression, function)
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id not in MODULES_OWN]
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     nodes = [node for node in nodes if not (id(node) in called and hasattr(builtins, node.id))]
     return [node.id for node in sorted(nodes, key=lambda node: (node.lineno, node.col_offset))]
@@ -99,28 +139,10 @@ def _parsed(expression: str, function: str) -> ast.expr:
         raise Rejected(f"The condition {expression!r} of {function} is no Python expression.") from None
 
 
-def _shortened(guards: Sequence[str]) -> list[str]:
-    """One line for a module that is of its class and has no hooks; brackets around what `and` would tear apart."""
-    known, said, lines = set(guards), set[str](), list[str]()
-    for guard in guards:
-        node = ast.parse(guard, mode="eval").body
-        match node:
-            case ast.Compare(
-                ast.Attribute(ast.Call(ast.Name("type"), [module]), "__qualname__"),
-                [ast.Eq()],
-                [ast.Constant(str(kind))],
-            ):
-                path = ast.unparse(module)
-                hooks = {f"not {path}._forward_hooks", f"not {path}._forward_pre_hooks"}
-                if hooks <= known:
-                    said |= hooks
-                    guard = f'_is_plain({path}, "{kind}")'
-            case ast.BoolOp() | ast.IfExp() | ast.Lambda() | ast.NamedExpr():
-                guard = f"({guard})"
-            case _:
-                pass
-        lines.append(guard)
-    return [line for line in lines if line not in said]
+def _bracketed(guard: str) -> str:
+    """Brackets around what `and` would tear apart."""
+    node = ast.parse(guard, mode="eval").body
+    return f"({guard})" if isinstance(node, ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr) else guard
 
 
 def _renamed(expression: str, names: Mapping[str, str]) -> str:
@@ -129,6 +151,6 @@ def _renamed(expression: str, names: Mapping[str, str]) -> str:
     tree = ast.parse(expression, mode="eval")
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and not (id(node) in called and hasattr(builtins, node.id)):
+        if isinstance(node, ast.Name) and node.id in names and not (id(node) in called and hasattr(builtins, node.id)):
             node.id = names[node.id]
     return ast.unparse(tree)

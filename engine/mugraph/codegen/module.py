@@ -12,6 +12,7 @@ import mugraph
 from mugraph.codegen.entry import entry_names, on_tensors
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.module_first_use import CHECK, FIRST_USE
+from mugraph.codegen.module_guards import GUARDS, TABLES, with_ran
 from mugraph.codegen.module_masks import MASKS, masks_of, triangle_text, with_masks
 from mugraph.codegen.module_parts import MACHINERY, PRELUDE
 from mugraph.codegen.module_sizes import cases_of, with_sizes
@@ -29,7 +30,7 @@ def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
     """Names that statements bind in the module, blocks included, functions' insides not."""
     for node in body:
         match node:
-            case ast.FunctionDef(name):
+            case ast.FunctionDef(name) | ast.ClassDef(name):
                 yield name
             case ast.Import(aliases) | ast.ImportFrom(_, aliases):
                 yield from (alias.asname or alias.name for alias in aliases)
@@ -45,11 +46,8 @@ def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
                 pass
 
 
-MODULE_NAMES = frozenset(
-    _bound(
-        ast.parse(PRELUDE + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0") + FIRST_USE + CHECK + MASKS).body
-    )
-) | {VARIABLE, "_CASES", "_filled", "_own", "weakref"}
+_COMMON = PRELUDE + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0") + GUARDS + FIRST_USE + CHECK + MASKS
+MODULE_NAMES = frozenset(_bound(ast.parse(_COMMON).body)) | {*TABLES, VARIABLE, "_CASES", "_filled", "_own", "weakref"}
 
 
 def module_text(
@@ -60,6 +58,7 @@ def module_text(
     target: Target | None = None,
     speeds: Mapping[str, Speed] | None = None,
     record: Record | None = None,
+    edited: str | None = None,
 ) -> str:
     """Text of the kernel module for `original_path`.
 
@@ -68,6 +67,7 @@ def module_text(
              with the CPU's interpreter, that of an H100 (9.0), which is what schedules are then estimated for.
     speeds:  plan name -> what was measured or estimated
     record:  what undoing the edit needs; None while the file is only being looked at
+    edited:  the user's file with the calls of the kernels; None likewise
 
     Raises Rejected when the plans do not fit together.
     """
@@ -89,7 +89,7 @@ def module_text(
                 sections += [kernel.jit.strip(), kernel.launcher.strip()]
                 operators.append(operator_text(kernel, operator_name(kernel, original_path)))
         sections.append(wrapped.text)
-    sections += [machinery.rstrip(), first_use.rstrip(), *operators, _cases(plans)]
+    sections += [machinery.rstrip(), with_ran(plans, original_path.name, edited), first_use.rstrip(), *operators, _cases(plans)]
     if record is not None:
         sections.append(record_text(record).rstrip())
     sections.append(with_sizes(CHECK, plans).rstrip())

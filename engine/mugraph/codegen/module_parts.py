@@ -8,11 +8,16 @@ import os
 import subprocess
 import sys
 import warnings
+from operator import attrgetter
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch.autograd import forward_ad
+from torch.jit import is_scripting
+from torch.utils._device import DeviceContext
 
 try:
     import triton
@@ -31,6 +36,7 @@ MACHINERY = '''\
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+_function_modes = getattr(torch._C, "_len_torch_function_stack", lambda: 1)
 _gpus: dict[int | None, bool] = {}
 
 
@@ -44,20 +50,33 @@ def _tested_gpu(kind: str, index: int | None) -> bool:
     return _gpus[index]
 
 
-def _is_plain(module: torch.nn.Module, kind: str) -> bool:
-    """Whether the module is of the class that was analysed, and nothing has been hooked into it."""
-    return type(module).__qualname__ == kind and not module._forward_hooks and not module._forward_pre_hooks
+def _watched() -> bool:
+    """Whether a transform, a tracer or a mode is to see what the original code calls. Of modes, one that only says
+    where new tensors go (`with torch.device(...)`) does not count."""
+    if _transforms() or _dispatch_modes() or torch.jit.is_tracing() or forward_ad._current_level >= 0:
+        return True
+    if _function_modes() == 0:
+        return False
+    return any(type(mode) is not DeviceContext for mode in torch.overrides._get_current_function_mode_stack())
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    """Plain memory, in whole words of 16 bytes, and what it holds is what it says (no negation that is still to do)."""
+    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_neg():
+        return False
+    return tensor.data_ptr() % 16 == 0
 
 
 def _runs_here(*tensors: torch.Tensor) -> bool:
-    """Plain tensors on one tested GPU; no gradient, autocast, function transform or tracing by torch.jit."""
-    if not torch.compiler.is_compiling() and (
-        _transforms() or torch.jit.is_tracing() or forward_ad._current_level >= 0
-    ):
+    """Plain tensors on one tested GPU; no gradient, autocast, mode, function transform or tracing by torch.jit."""
+    compiling, exporting = torch.compiler.is_compiling(), torch.compiler.is_exporting()
+    if (_function_modes() and not exporting) if compiling else _watched():
         return False
     grad, device = torch.is_grad_enabled(), None
     for tensor in tensors:
-        if type(tensor) not in _PLAIN and not (isinstance(tensor, torch.Tensor) and torch.compiler.is_exporting()):
+        if type(tensor) not in _PLAIN and not (exporting and isinstance(tensor, torch.Tensor)):
+            return False
+        if not compiling and not _is_dense(tensor):
             return False
         if grad and tensor.requires_grad:
             return False

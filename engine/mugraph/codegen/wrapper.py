@@ -137,14 +137,13 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
             checks.append(f"and _holds({parameter}, {triangle_text(triangle, plan.region.values[live_in.value])})")
     first = parameters[0]
     checks.append(f'and _right_here("{plan.name}", {first}.device.type, {first}.device.index)')
-    what = plan.name if is_direct(plan) else "it"
     first_lines: list[str] = []
     if dynamic is not None:
         owner, rank = sizes.owner()
         first_lines += call("if not ", "_runs_here", parameters, f" or {owner}.dim() != {rank}:", width=100)
         first_lines += ["    return False", f"{sizes.name} = {sizes.given}"]
     body = [
-        f'"""Whether {what} may run on these: what it was made and tested for, and no gradient is wanted."""',
+        '"""Whether it may run on these: what it was made and tested for, and no gradient is wanted."""',
         *first_lines,
         "return (",
         *(f"    {check}" for check in checks),
@@ -193,7 +192,8 @@ def _replacement(
     if lacking := [out.expression or "the result" for out in region.live_outs if out.value not in known]:
         raise Rejected(f"no step of {plan.name} computes {', '.join(lacking)}")
     lines = _returning([*said, *sizes.read(lines)], _outputs(region, names))
-    return function(on_tensors(plan), parameters, returns(len(region.live_outs)), lines)
+    text = function(on_tensors(plan), parameters, returns(len(region.live_outs)), lines)
+    return f"@torch.jit.unused\n{text}" if is_direct(plan) else text
 
 
 def _views(calls: Sequence[Call], checked: Collection[int]) -> set[int]:

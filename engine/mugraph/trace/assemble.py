@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mugraph.trace.bound_names import bound_names
-from mugraph.trace.guards import Conditions, conditions_of
+from mugraph.trace.conditions import Conditions
+from mugraph.trace.guards import conditions_of
+from mugraph.trace.inlined import inlined
 from mugraph.trace.instrument import Function
 from mugraph.trace.live_outs import live_outs_of
 from mugraph.trace.record_values import needed, refs, renumbered
@@ -67,6 +69,10 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         return Offence(unit.after - 1, "binds a view of a tensor that is written to")
     if any(out.value in homeless_values(scope, kept, consumed) for out in outs):
         return Offence(unit.after - 1, "makes a tensor on the default device that is read later")
+    here = f"{names[next(iter(consumed))]}.device"
+    inside = inlined(scope, unit, paths, events, here)
+    if isinstance(inside, Offence):
+        return inside
     read = names_read(unit)
     snapshot = activation.steps[unit.first].names
     devices = global_devices(scope, unit, read - snapshot.keys())
@@ -76,9 +82,10 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         events,
         {name: snapshot[name] for name in sorted(read) if name in snapshot} | devices,
         paths,
-        {id(scope.values.tensor(number)) for number in consumed},
-        f"{names[next(iter(consumed))]}.device",
+        {id(scope.values.tensor(number)): names[number] for number in consumed},
+        here,
     )
+    conditions = inside.conditions | {k: v for k, v in conditions.items() if k not in inside.conditions}
     new: dict[int, int] = {}
     for number in (*consumed, *(number for record in kept for number in record.outputs)):
         new.setdefault(number, len(new))
@@ -86,7 +93,9 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     called = bound_names(scope, unit, new, read | {live_in.expression for live_in in live_ins})
     made = {new[number] for record in kept for number in record.outputs}
     called = {number: name for number, name in called.items() if number in made}
-    region = _region(scope, unit, kept, new, live_ins, outs, called)
+    region = replace(
+        _region(scope, unit, kept, new, live_ins, outs, called), ran=inside.ran, outside=inside.outside
+    )
     return Assembled(region, conditions, unit, scope, new)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import torch
 
+from mugraph.trace.instrument import number_of
 from mugraph.trace.scope import Scope
 from mugraph.trace.tape import Activation
 from mugraph.trace.unit import Unit
@@ -41,8 +42,17 @@ def called_by(scope: Scope, unit: Unit) -> Iterator[Activation]:
     """The executions of user functions that the unit led to, outer ones first."""
     for inner in scope.tape.activations[unit.activation.index + 1 :]:
         site = inner.site.within(unit.activation.index) if inner.site is not None else None
-        if site is not None and unit.first <= site.step < unit.after:
+        if site is not None and unit.first <= site.step < unit.after and _is_within(scope, unit, site.nodes):
             yield inner
+
+
+def _is_within(scope: Scope, unit: Unit, nodes: Sequence[int]) -> bool:
+    """Whether calls that had begun are part of the unit, which may be one expression of its step."""
+    if unit.expression is None:
+        return True
+    first = number_of(unit.expression)
+    last = scope.here.numbering.last[first - scope.here.numbering.base] if scope.is_here(unit.activation) else first
+    return any(first <= node <= last for node in nodes)
 
 
 def _returned(scope: Scope, inner: Activation) -> Iterator[_Bound]:

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import cast
 
 import torch
@@ -103,6 +103,9 @@ class Judge:
             if recorded and (dispatched or any(last_part(target).rstrip("_") == own for target in recorded)):
                 return None
         return Verdict(name, "has effects that the tracer does not know")
+
+    def is_users(self, module: ModuleType) -> bool:
+        return getattr(module, "__file__", None) in self.files
 
     def module_problem(self, module: torch.nn.Module) -> str | None:
         if any(getattr(module, hooks, None) for hooks in _HOOKS):

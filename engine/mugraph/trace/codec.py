@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from mugraph.ir.ranges import DynamicSize, SizeRange
+from mugraph.trace.ran import Ran
 from mugraph.trace.region import Argument, Call, Named, Range, Ref, Region, Status, Symbol, TensorInfo, Trace
 
 
@@ -53,6 +54,8 @@ class _Region(msgspec.Struct):
     names: dict[int, str]
     status: Status | None
     reason: str | None
+    ran: dict[str, Ran]
+    outside: dict[str, str]
     dynamic: _Dynamic | None = None
 
 
@@ -134,6 +137,8 @@ def trace_to_json(trace: Trace) -> bytes:
             calls=[_encode_call(call) for call in region.calls],
             values=dict(region.values),
             guards=region.guards,
+            ran=dict(region.ran),
+            outside=dict(region.outside),
             function_args=region.function_args,
             names=dict(region.names),
             status=region.status,
@@ -160,6 +165,8 @@ def trace_from_json(data: bytes) -> Trace:
             calls=tuple(_decode_call(call) for call in region.calls),
             values=region.values,
             guards=region.guards,
+            ran=dict(region.ran),
+            outside=dict(region.outside),
             function_args=region.function_args,
             names=dict(region.names),
             status=region.status,

@@ -1,24 +1,24 @@
 """What must hold at run time for a region to be the same function: every outside constant that the run has read.
 
 A run is a function of the tensors it consumes, their shapes, types and layouts (which generated code checks by
-itself), and the other objects it reads. The latter become guards: numbers and flags by value, modules by type and by
-having no hooks, sequences by length. Branches need no guards of their own: what decides them has been read.
+itself), of the code that ran (inlined.py), and of the other objects it reads. The latter become guards: numbers and
+flags by value, tensors and objects that were reached in two ways by being one, sequences by length. Branches need no
+guards of their own: what decides them has been read.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from types import BuiltinFunctionType, FunctionType
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import cast
 
 import torch
 
+from mugraph.trace.conditions import Conditions, about, constant
 from mugraph.trace.paths import Paths
 from mugraph.trace.tape import Event, Loaded, ModuleCalled
-
-Conditions = dict[str, list[str]]
-"""Expression -> the source texts of the constants it may equal; an empty list: the expression must be true."""
+from mugraph.trace.user_code import is_own_of_torch
 
 _USES_TRAINING = (
     torch.nn.modules.dropout._DropoutNd,  # pyright: ignore[reportPrivateUsage]
@@ -27,126 +27,106 @@ _USES_TRAINING = (
     torch.nn.RNNBase,
     torch.nn.RReLU,
 )
-
-
 # Said by the parameters' shapes already, or by `_USES_TRAINING`
 _IMPLIED = frozenset({"training", "in_features", "out_features", "in_channels", "out_channels", "num_features"})
-
-
-def _constant(value: object) -> str | None:
-    """A literal that evaluates to the value; None if there is none."""
-    if value is None or isinstance(value, bool | int | str):
-        return repr(value) if type(value) in (bool, int, str, type(None)) else None
-    if isinstance(value, float):
-        return repr(value) if type(value) is float and math.isfinite(value) else None
-    if type(value) in (tuple, list, torch.Size) and len(cast(Sequence[object], value)) <= 16:
-        parts = [_constant(item) for item in cast(Sequence[object], value)]
-        if all(part is not None for part in parts):
-            inner = ", ".join(part for part in parts if part is not None)
-            if isinstance(value, list):
-                return f"[{inner}]"
-            return f"({inner},)" if len(parts) == 1 else f"({inner})"
-    return None
-
-
-def about(expression: str, value: object, conditions: Conditions, here: str, consumed: bool = False) -> None:
-    """Adds what must stay true of one object that was read.
-
-    here: an expression for the live-ins' device. consumed: a tensor that is a live-in, checked elsewhere
-    """
-    constant = _constant(value)
-    if constant is not None:
-        conditions.setdefault(expression, [constant])
-    elif isinstance(value, torch.dtype):
-        conditions.setdefault(f"str({expression})", [repr(str(value))])
-    elif isinstance(value, torch.device):
-        if expression != here:
-            conditions.setdefault(f"str({expression})", ["'cuda'", f"str({here})"])
-    elif isinstance(value, torch.Tensor):
-        if not consumed:
-            conditions.setdefault(f"tuple({expression}.shape)", [repr(tuple(value.shape))])
-            conditions.setdefault(f"str({expression}.dtype)", [repr(str(value.dtype))])
-    elif isinstance(value, list | tuple | dict | torch.nn.ModuleList | torch.nn.ModuleDict):
-        conditions.setdefault(f"len({expression})", [str(len(cast(Sequence[object], value)))])
-    elif isinstance(value, FunctionType | BuiltinFunctionType) and "." in expression and not _is_method(value):
-        conditions.setdefault(f"getattr({expression}, '__name__', None)", [repr(value.__name__)])
-
-
-def _is_method(value: FunctionType | BuiltinFunctionType) -> bool:
-    return isinstance(value, BuiltinFunctionType) and value.__self__ is not None
-
-
-def _about_module(expression: str, module: torch.nn.Module, conditions: Conditions) -> None:
-    kind = type(module)
-    conditions.setdefault(f"type({expression}).__qualname__", [repr(kind.__qualname__)])
-    for hooks in ("_forward_hooks", "_forward_pre_hooks"):
-        conditions.setdefault(f"not {expression}.{hooks}", [])
-    if kind.__module__.startswith("torch.nn"):
-        if isinstance(module, torch.nn.ModuleList | torch.nn.Sequential | torch.nn.ModuleDict):
-            conditions.setdefault(f"len({expression})", [str(len(module))])
-        # Library code is not watched, so whatever it may have read of the module counts
-        for name, value in module.__dict__.items():
-            constant = _constant(value)
-            if constant is not None and not name.startswith("_") and name not in _IMPLIED:
-                conditions.setdefault(f"{expression}.{name}", [constant])
-        if isinstance(module, _USES_TRAINING):
-            conditions.setdefault(f"{expression}.training", [repr(module.training)])
+_ROOT = re.compile(r"[.\[]")
+_OF_EVERY_MODULE = frozenset(torch.nn.Module().__dict__)
 
 
 def conditions_of(
-    events: Iterable[Event], names: Mapping[str, object], paths: Paths, consumed: set[int], here: str
+    events: Iterable[Event], names: Mapping[str, object], paths: Paths, consumed: Mapping[int, str], here: str
 ) -> Conditions:
     """Of the events of a region.
 
     names:    the region's own names that it reads, as they were before it
     paths:    expressions for objects that were there before it
-    consumed: ids of the live-in tensors
+    consumed: ids of the live-in tensors -> the expressions by which the region reads them
     here:     an expression for the device they are on
     """
     conditions: Conditions = {}
     for name, value in names.items():
-        if isinstance(value, FunctionType | BuiltinFunctionType):
-            conditions[f"getattr({name}, '__qualname__', None)"] = [repr(value.__qualname__)]
-        else:
+        if not (isinstance(value, FunctionType | type | ModuleType) and paths.get(value) is not None):
             about(name, value, conditions, here, id(value) in consumed)
+    kinds = {type(value): f"type({paths.expressions[id(value)]})" for value in reversed(paths.kept)}
     for event in events:
         if isinstance(event, ModuleCalled):
             expression = paths.get(event.module)
-            if expression is not None:
-                _about_module(expression, event.module, conditions)
-        elif isinstance(event, Loaded) and event.name != "[]" and not isinstance(event.base, type):
+            if expression is not None and is_own_of_torch(type(event.module)):
+                _about_module(expression, event.module, conditions, paths, consumed)
+        elif isinstance(event, Loaded) and event.name != "[]":
             base = paths.get(event.base)
-            if base is not None and not _is_bound_method(event.value):
+            if base is None and isinstance(event.base, type):
+                base = kinds.get(event.base)
+            if base is not None and not _is_code(event.value, paths):
                 suffix = event.name if event.name.startswith("[") else f".{event.name}"
-                about(f"{base}{suffix}", event.value, conditions, here, id(event.value) in consumed)
+                _read(f"{base}{suffix}", event.value, conditions, paths, consumed, here)
     return conditions
 
 
-def _is_bound_method(value: object) -> bool:
-    return getattr(value, "__self__", None) is not None and callable(value) and not isinstance(value, torch.nn.Module)
+def _is_code(value: object, paths: Paths) -> bool:
+    """What inlined.py looks at: methods, the user's functions, classes and modules."""
+    if isinstance(value, FunctionType | type | ModuleType) and paths.get(value) is not None:
+        return True
+    bound = getattr(value, "__self__", None) is not None and callable(value)
+    return bound and not isinstance(value, torch.nn.Module) and not _is_library_function(value)
 
 
-def merge(first: Conditions, other: Conditions) -> Conditions:
-    """What holds of two executions that did the same: an expression may have either's constant."""
-    merged = dict(first)
-    for expression, constants in other.items():
-        mine = merged.get(expression)
-        if mine is None:
-            merged[expression] = constants
-        elif constants:
-            merged[expression] = list(dict.fromkeys((*mine, *constants)))
-    return merged
+def _is_library_function(value: object) -> bool:
+    return isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, ModuleType | type)
 
 
-def as_expressions(conditions: Conditions) -> tuple[str, ...]:
-    guards: list[str] = []
-    for expression, constants in conditions.items():
-        if not constants:
-            guards.append(expression)
-        elif len(constants) > 1:
-            guards.append(f"{expression} in ({', '.join(constants)})")
-        elif constants[0] in ("None", "True", "False"):
-            guards.append(f"{expression} is {constants[0]}")
-        else:
-            guards.append(f"{expression} == {constants[0]}")
-    return tuple(guards)
+def _read(
+    expression: str, value: object, conditions: Conditions, paths: Paths, consumed: Mapping[int, str], here: str
+) -> None:
+    """What was read by an expression: the same as what has another one, or something that is compared by itself."""
+    known = consumed.get(id(value)) or (None if constant(value) is not None else paths.get(value))
+    if known is not None and known != expression:
+        conditions.setdefault(f"{expression} is {known}", [])
+    about(expression, value, conditions, here, id(value) in consumed)
+    if not isinstance(value, torch.nn.Module) or isinstance(value, torch.nn.ModuleList | torch.nn.ModuleDict):
+        _tied(expression, value, conditions, paths)
+
+
+def _tied(expression: str, value: object, conditions: Conditions, paths: Paths) -> None:
+    """Parts that are also reached in another way must go on being one."""
+    root = _ROOT.split(expression, maxsplit=1)[0]
+    for names, child in _parts(expression, value):
+        known = paths.get(child)
+        # A local that is one of the parts is another one in the loop's next iteration
+        if known is not None and known not in names and constant(child) is None and _ROOT.split(known, 1)[0] == root:
+            conditions.setdefault(f"{names[0]} is {known}", [])
+
+
+def _parts(expression: str, value: object) -> Iterator[tuple[tuple[str, ...], object]]:
+    """What is reached without being read by a name: the items of a sequence, the modules of a container. With the
+    expressions that say so."""
+    if isinstance(value, torch.nn.Module):
+        for name, child in value._modules.items():
+            plain = (f"{expression}.{name}", f"{expression}[{name}]", f"{expression}[{name!r}]")
+            yield (f"{expression}._modules[{name!r}]", *plain), child
+    elif isinstance(value, list | tuple):
+        yield from (((f"{expression}[{n}]",), item) for n, item in enumerate(cast("Sequence[object]", value)))
+    elif isinstance(value, dict):
+        pairs = cast("Mapping[object, object]", value).items()
+        yield from (((f"{expression}[{key!r}]",), item) for key, item in pairs if isinstance(key, str | int))
+
+
+def _about_module(
+    expression: str, module: torch.nn.Module, conditions: Conditions, paths: Paths, consumed: Mapping[int, str]
+) -> None:
+    """Library code is not watched, so whatever it may have read of the module counts."""
+    if isinstance(module, torch.nn.ModuleList | torch.nn.Sequential | torch.nn.ModuleDict):
+        conditions.setdefault(f"len({expression})", [str(len(module))])
+    _tied(expression, module, conditions, paths)
+    for name, value in module.__dict__.items():
+        text = constant(value)
+        if text is not None and name not in _IMPLIED and name not in _OF_EVERY_MODULE:
+            conditions.setdefault(f"{expression}.{name}", [text])
+    if isinstance(module, _USES_TRAINING):
+        conditions.setdefault(f"{expression}.training", [repr(module.training)])
+    for kind in ("_parameters", "_buffers"):
+        for name, tensor in cast("Mapping[str, torch.Tensor | None]", module.__dict__[kind]).items():
+            if tensor is None:
+                conditions.setdefault(f"{expression}.{name}", ["None"])
+            else:
+                _read(f"{expression}.{name}", tensor, conditions, paths, consumed, "")

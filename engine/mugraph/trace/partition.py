@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mugraph.trace.assemble import Assembled, assemble
-from mugraph.trace.guards import as_expressions, merge
+from mugraph.trace.conditions import as_expressions, merge
 from mugraph.trace.instrument import number_of
+from mugraph.trace.ran import together
 from mugraph.trace.region import Range, Region
 from mugraph.trace.scope import Scope
 from mugraph.trace.statements import SCOPES, Execution, Item, execution_of, in_own_scope, leaves_block, tensors_of
@@ -150,8 +151,8 @@ class _Search:
         known = self.found.get(key)
         if known is None:
             self.found[key] = result
-        elif known.region == region:
-            self.found[key] = replace(known, conditions=merge(known.conditions, result.conditions))
+        elif replace(known.region, ran=region.ran, outside=region.outside) == region:
+            self.found[key] = _merged(known, result)
         return None
 
     def expression(self, activation: Activation, item: Item, node: ast.expr) -> None:
@@ -191,6 +192,18 @@ class _Search:
         for inner in self.scope.called(activation, item.first):
             if inner.site is not None and (not inner.site.nodes or inner.site.nodes[-1] not in searched):
                 self.activation(inner)
+
+
+def _merged(known: Assembled, other: Assembled) -> Assembled:
+    """Two executions that did the same. Where different code did, the first is what is kept, behind its guards."""
+    ran = dict(known.region.ran)
+    for name, one in other.region.ran.items():
+        both = together(ran.get(name, one), one)
+        if both is None:
+            return known
+        ran[name] = both
+    region = replace(known.region, ran=ran, outside={**known.region.outside, **other.region.outside})
+    return replace(known, region=region, conditions=merge(known.conditions, other.conditions))
 
 
 def _expressions(statement: ast.stmt) -> Iterator[ast.expr]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,9 +16,11 @@ import torch
 _NAME = re.compile(r"[^\W\d]\w*\Z")
 _LIMIT = 50_000
 _ATOMS = (
-    type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, str, bytes, int, float, complex, type(None),
+    BuiltinFunctionType, MethodType, str, bytes, int, float, complex, type(None),
     torch.dtype, torch.device, torch.Size, torch.layout, enum.Enum, slice, range,
 )  # fmt: skip
+_LEAVES = (torch.Tensor, type, ModuleType, FunctionType)
+"""What has a name and no parts."""
 
 
 def _children(value: object) -> Iterator[tuple[str, object]]:
@@ -46,6 +49,9 @@ def _children(value: object) -> Iterator[tuple[str, object]]:
     elif isinstance(value, list | tuple):
         for index, part in enumerate(cast(Sequence[object], value)):
             yield f"[{index}]", part
+    elif isinstance(value, functools.partial):
+        made = cast("functools.partial[object]", value)
+        yield from ((".func", made.func), (".args", made.args), (".keywords", made.keywords))
     else:
         attributes = getattr(value, "__dict__", None)
         if isinstance(attributes, dict):
@@ -56,29 +62,36 @@ def _children(value: object) -> Iterator[tuple[str, object]]:
 
 @dataclass
 class Paths:
-    """Expressions by the identity of what they evaluate to; the shortest first, in the order the roots are given."""
+    """Expressions by the identity of what they evaluate to; the shortest first, in the order the roots are given.
+
+    kept: what has an expression, in the order it got it; so an id stays what it is
+    """
 
     expressions: dict[int, str] = field(default_factory=dict[int, str])
-    _kept: list[object] = field(default_factory=list[object])  # so that an id stays what it is
+    kept: list[object] = field(default_factory=list[object])
 
     @staticmethod
     def of(roots: Iterable[tuple[str, object]]) -> Paths:
         paths = Paths()
-        queue: deque[tuple[str, object]] = deque(roots)
-        while queue and len(paths.expressions) < _LIMIT:
-            expression, value = queue.popleft()
-            if isinstance(value, _ATOMS) or id(value) in paths.expressions:
-                continue
-            paths.expressions[id(value)] = expression
-            paths._kept.append(value)
-            if not isinstance(value, torch.Tensor):
-                queue.extend((expression + suffix, part) for suffix, part in _children(value))
+        paths.add(roots)
         return paths
+
+    def add(self, roots: Iterable[tuple[str, object]]) -> None:
+        """What has an expression already keeps it."""
+        queue: deque[tuple[str, object]] = deque(roots)
+        while queue and len(self.expressions) < _LIMIT:
+            expression, value = queue.popleft()
+            if isinstance(value, _ATOMS) or id(value) in self.expressions:
+                continue
+            self.expressions[id(value)] = expression
+            self.kept.append(value)
+            if not isinstance(value, _LEAVES):
+                queue.extend((expression + suffix, part) for suffix, part in _children(value))
 
     def get(self, value: object) -> str | None:
         return self.expressions.get(id(value))
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
-        for value in self._kept:
+        for value in self.kept:
             if isinstance(value, torch.Tensor):
                 yield self.expressions[id(value)], value

@@ -160,7 +160,7 @@ class Recorder:
         return self._evaluate(node, lambda: UNARY[name](operand))
 
     def attribute(self, node: int, base: object, name: str) -> object:
-        if not self._writer.watching or isinstance(base, ModuleType):
+        if not self._writer.watching or (isinstance(base, ModuleType) and not self.judge.is_users(base)):
             return getattr(base, name)
         value = self._evaluate(node, lambda: getattr(base, name))
         if isinstance(base, torch.device):

@@ -12,6 +12,7 @@ from typing import Literal
 from mugraph.ir.calls import Argument, Call, Position, Range, Ref, Symbol, TensorInfo, Triangle
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.ranges import DynamicSize
+from mugraph.trace.ran import Ran
 
 __all__ = [
     "DEVICE", "Argument", "Call", "LaxPiece", "Named", "Piece", "PlainPiece", "Position", "Range", "Ref", "Region",
@@ -69,6 +70,8 @@ class Region:
     status: Status | None = None
     reason: str | None = None
     dynamic: DynamicSize | None = None
+    ran: Mapping[str, Ran] = field(default_factory=dict[str, Ran])
+    outside: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import cast
 
 import torch
@@ -15,6 +16,7 @@ from mugraph.trace.region import Range, TensorInfo
 from mugraph.trace.statements import Item
 from mugraph.trace.tape import Activation, Event, File, Loaded, Made, Tape
 from mugraph.trace.unit import Unit
+from mugraph.trace.user_code import UserCode
 from mugraph.trace.values import Values
 
 
@@ -34,6 +36,10 @@ class Scope:
             if activation.site is not None:
                 key = (activation.site.activation, activation.site.step)
                 self._inner.setdefault(key, []).append(activation)
+
+    @cached_property
+    def user_code(self) -> UserCode:
+        return UserCode(self.files)
 
     def info(self, number: int, lasts: bool | None) -> TensorInfo:
         """What is known of a value. lasts: of one that the region finds, whether it is more than a local of a function.

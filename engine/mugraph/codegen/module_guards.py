@@ -1,0 +1,348 @@
+"""What a kernel module has to see that the user's program still is what was analysed, and its table of what ran."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from mugraph.codegen.kernel import Rejected
+from mugraph.codegen.plan import RegionPlan
+from mugraph.trace.definition_text import text_of
+from mugraph.trace.ran import Code, Ran, together
+from mugraph.trace.source import Source
+
+GUARDS = '''\
+# Whether the program is what it was when the regions were analysed
+_MODULE_CALL = torch.nn.Module.__call__, torch.nn.Module._call_impl
+_HOOKS = [
+    value
+    for name, value in vars(torch.nn.modules.module).items()
+    if name.startswith(("_global_forward", "_global_backward")) and isinstance(value, dict)
+]
+_BEFORE_FORWARD = {"_call_impl", "_wrapped_call_impl", "_compiled_call_impl", "_slow_forward"}
+_COMPARED = (
+    "co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_exceptiontable",
+    "co_argcount", "co_posonlyargcount", "co_kwonlyargcount",
+)
+_met: dict[tuple[object, str], tuple[tuple[object, ...], ...] | None] = {}
+_here: dict[str, object] = {}
+_copies: tuple[int, list[dict[str, object]]] = (0, [])
+
+
+class _Code(NamedTuple):
+    """A function that ran. text: of its definition, "" of one of PyTorch's; edited: with the kernels of this module
+    written into it; free: variables around it that it reads; defaults, wrapped: its default arguments, and the
+    functions of libraries around it; outside: names of its file that hold a library's things ("": a builtin)."""
+
+    qualname: str
+    text: str = ""
+    edited: str = ""
+    free: tuple[str, ...] = ()
+    defaults: tuple[str, ...] = ()
+    wrapped: tuple[str, ...] = ()
+    outside: dict[str, str] = {}
+
+
+def _is(module: torch.nn.Module, what: str) -> bool:
+    """Whether a module runs the code that was analysed, and nothing is hooked into it or put before it."""
+    own = module.__dict__
+    return (
+        _unchanged(type(module), what)
+        and not own["_forward_hooks"]
+        and not own["_forward_pre_hooks"]
+        and not own["_backward_hooks"]
+        and not own["_backward_pre_hooks"]
+        and not own.keys() & _HIDING[what]
+    )
+
+
+def _is_object(thing: object, what: str) -> bool:
+    """Whether an object's class has the code that was analysed, and the object puts nothing before it."""
+    return _unchanged(type(thing), what) and not getattr(thing, "__dict__", {}).keys() & _HIDING[what]
+
+
+@torch.compiler.assume_constant_result
+def _unchanged(kind: type, what: str) -> bool:
+    """Whether a class runs the code that was analysed. Code is compared when a class is met, objects from then on."""
+    known = _met.get((kind, what), ())
+    if known == ():
+        known = _met[kind, what] = _meet_class(kind, _RAN[what])
+    return known is not None and _still(known) and (
+        "_call_impl" not in _HIDING[what] or (kind.__call__, kind._call_impl) == _MODULE_CALL or "__call__" in _RAN[what]
+    )
+
+
+@torch.compiler.assume_constant_result
+def _runs(function: object, what: str) -> bool:
+    """Whether a function is the code that was analysed."""
+    known = _met.get((function, what), ())
+    if known == ():
+        known = _met[function, what] = _meet(function, _RAN[what][""][0])
+    return known is not None and _still(known)
+
+
+@torch.compiler.assume_constant_result
+def _is_the(thing: object, name: str) -> bool:
+    """Whether something is what a library has under a name."""
+    return thing is _named(name)
+
+
+def _still(known: tuple[tuple[object, ...], ...]) -> bool:
+    for owner, name, raw, function, code, defaults, keywords, names, values, absent in known:
+        if owner is not None and owner.get(name) is not raw:
+            return False
+        if function is not None:
+            if function.__code__ is not code or function.__defaults__ is not defaults:
+                return False
+            if keywords and function.__kwdefaults__ != keywords:
+                return False
+            space = function.__globals__
+            if any(space.get(n) is not v for n, v in zip(names, values)) or space.keys() & absent:
+                return False
+    return True
+
+
+def _meet_class(kind: type, methods: dict[str, tuple[_Code, ...]]) -> tuple[tuple[object, ...], ...] | None:
+    """What to compare with from now on; None for a class that is another one."""
+    library = _LIBRARY.get(kind.__module__ + "." + kind.__qualname__, "")
+    if library and getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is not kind:
+        return None
+    known: list[tuple[object, ...]] = []
+    for name, chain in methods.items():
+        codes = list(chain)
+        for owner in kind.__mro__:
+            if owner in (torch.nn.Module, object):
+                break
+            raw = vars(owner).get(name)
+            if raw is None:
+                known.append((vars(owner), name, None, *(None,) * 7))
+                continue
+            met = _meet(raw, codes.pop(0)) if codes else None
+            if met is None:
+                return None
+            known.append((vars(owner), name, raw, *met[0][3:]))
+        if codes:
+            return None
+    if len(_met) > 1000:  # classes that were made anew again and again
+        _met.clear()
+    return tuple(known)
+
+
+def _meet(raw: object, code: _Code) -> tuple[tuple[object, ...], ...] | None:
+    function = getattr(raw, "__func__", None) or getattr(raw, "fget", None) or getattr(raw, "func", None) or raw
+    around = []
+    while isinstance(function, FunctionType) and "__wrapped__" in vars(function):
+        around.append(f"{function.__globals__.get('__name__')}.{function.__code__.co_qualname}")
+        function = vars(function)["__wrapped__"]
+    if not isinstance(function, FunctionType) or tuple(around) != code.wrapped:
+        return None
+    own, space, keywords = function.__code__, function.__globals__, function.__kwdefaults__ or {}
+    if not code.text:
+        file = sys.modules.get(str(space.get("__name__")))
+        ours = str(space.get("__name__")).startswith("torch.") and file is not None and vars(file) is space
+        if not ours or own.co_qualname != code.qualname:
+            return None
+        return ((None, "", None, function, own, function.__defaults__, None, (), (), frozenset()),)
+    defaults = (*(function.__defaults__ or ()), *(keywords[name] for name in sorted(keywords)))
+    free = tuple(name for name in own.co_freevars if name != "__class__")
+    if free != code.free or tuple(map(_said, defaults)) != code.defaults:
+        return None
+    if not any(_alike(own, other) for text in (code.text, code.edited) for other in _compiled(code, text)):
+        return None
+    names = tuple(name for name, dotted in code.outside.items() if dotted)
+    values = tuple(_named(code.outside[name]) for name in names)
+    absent = frozenset(code.outside.keys() - set(names))
+    known = None, "", None, function, own, function.__defaults__, dict(keywords), names, values, absent
+    return (known,) if None not in values and _still((known,)) else None
+
+
+def _compiled(code: _Code, text: str) -> list[CodeType]:
+    """The code objects of a definition, compiled inside the classes and functions that it stands in."""
+    if not text:
+        return []
+    *around, last = code.qualname.split(".")
+    heads = []
+    for part, after in zip(around, [*around[1:], ""]):
+        if part != "<locals>":
+            heads.append(f"def {part}({', '.join(code.free)}):" if after == "<locals>" else f"class {part}:")
+    indent = text[: len(text) - len(text.lstrip(" \\t"))]
+    if last == "<lambda>":
+        indent, text = " " * len(heads), " " * len(heads) + f"({text}\\n)"
+    elif indent and not heads:
+        heads = ["if True:"]
+    lines = [indent[:depth] + head for depth, head in enumerate(heads)]
+    found, waiting = [], [compile("\\n".join([*lines, text]), code.qualname, "exec", dont_inherit=True)]
+    while waiting:
+        inner = [part for part in waiting.pop().co_consts if isinstance(part, CodeType)]
+        found += [part for part in inner if part.co_name == last]
+        waiting += inner
+    return found
+
+
+def _alike(one: CodeType, other: CodeType) -> bool:
+    """Whether two code objects do the same, wherever they stand."""
+    if any(getattr(one, name) != getattr(other, name) for name in _COMPARED):
+        return False
+    if (one.co_flags ^ other.co_flags) & 0x3FF or len(one.co_consts) != len(other.co_consts):
+        return False
+    return all(
+        _alike(a, b) if isinstance(a, CodeType) and isinstance(b, CodeType) else _literal(a) == _literal(b)
+        for a, b in zip(one.co_consts, other.co_consts)
+    )
+
+
+def _literal(value: object) -> object:
+    return frozenset(map(repr, value)) if isinstance(value, frozenset) else repr(value)
+
+
+def _said(value: object) -> str:
+    """What a default argument is, as text."""
+    if value is None or type(value) in (bool, int, float, complex, str, bytes):
+        return repr(value)
+    if type(value) is tuple:
+        return f"({', '.join(_said(item) for item in value)},)"
+    if type(value).__module__ == "torch" and type(value).__name__ in ("dtype", "device", "memory_format", "layout"):
+        return str(value)
+    named = value if hasattr(value, "__qualname__") else type(value)
+    return f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', '')}"
+
+
+def _named(name: str) -> object:
+    """What a library has under a dotted name; None where there is no such thing."""
+    if name not in sys.modules and "." in name:
+        return getattr(sys.modules.get(name.rpartition(".")[0]), name.rpartition(".")[2], None)
+    return sys.modules.get(name)
+
+
+@torch.compiler.assume_constant_result
+def _undisturbed() -> bool:
+    """Whether PyTorch is as it came (no hooks on all modules, none of the functions replaced that the regions call), and
+    names in @FILE@ mean what they meant there."""
+    global _copies
+    if len(sys.modules) != _copies[0]:
+        path = os.path.join(os.path.dirname(os.path.realpath(__file__)), "@FILE@")
+        loaded = [vars(module) for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
+        _copies = len(sys.modules), [names for names in loaded if _is_file(names.get("__file__"), path)]
+        _here.clear()
+        _here.update(_copies[1][0] if _copies[1] else {})
+    if any(_HOOKS) or any(read(space) != values for space, read, values in _FUNCTIONS):
+        return False
+    for names in _copies[1]:
+        if any(names.get(name) is not value for name, value in _OUTSIDE) or names.keys() & _BUILTINS:
+            return False
+    return bool(_copies[1])
+
+
+def _is_file(name: object, path: str) -> bool:
+    return isinstance(name, str) and os.path.basename(name) == "@FILE@" and os.path.realpath(name) == path
+
+
+def _as_they_came(owner: str, *names: str) -> tuple[object, attrgetter, tuple[object, ...]]:
+    """Where PyTorch has functions, how they are read there, and what they are; None for one that is not PyTorch's."""
+    space = torch.Tensor if owner == "Tensor" else _named(owner)
+    values = [getattr(space, name, None) for name in names]
+    for at, value in enumerate(values):
+        if isinstance(value, FunctionType) and not str(value.__globals__.get("__name__")).startswith("torch."):
+            values[at] = None
+    return space, attrgetter(*names, names[0]), (*values, values[0])
+'''
+
+
+TABLES = ("_MODULES", "_RAN", "_LIBRARY", "_HIDING", "_FUNCTIONS", "_OUTSIDE", "_BUILTINS")
+"""Names of the tables that the machinery reads."""
+
+
+def with_ran(plans: Sequence[RegionPlan], file: str, edited: str | None) -> str:
+    """The machinery with the tables that it reads.
+
+    file: the name of the user's file. edited: its text with the kernels' calls; None while nothing is written
+    Raises Rejected where two regions ran different code under one name.
+    """
+    ran: dict[str, Ran] = {}
+    for plan in plans:
+        for name, one in plan.region.ran.items():
+            both = together(ran.get(name, one), one)
+            if both is None:
+                raise Rejected(f"two regions ran different code called {name}")
+            ran[name] = both
+    outside = {name: dotted for plan in plans for name, dotted in plan.region.outside.items()}
+    definitions = _definitions(edited)
+    tables = [
+        "# The code that ran, by the names that conditions call it; a function's is its only method",
+        *_lines("_RAN", [f"{name!r}: {_methods(one, definitions)}" for name, one in ran.items()]),
+        *_lines("_LIBRARY", [f"{name!r}: {one.library!r}" for name, one in ran.items() if one.library]),
+        "_HIDING = {",
+        "    what: frozenset({*methods, *(_BEFORE_FORWARD if what in _MODULES else ())}) for what, methods in _RAN.items()",
+        "}",
+        f"_FUNCTIONS = [{', '.join(_functions(plans))}]",
+        f"_OUTSIDE = [{', '.join(f'({n!r}, _named({d!r}))' for n, d in outside.items() if d)}]",
+        f"_BUILTINS = frozenset({sorted(n for n, d in outside.items() if not d)!r})",
+    ]
+    modules = f"_MODULES = frozenset({sorted(name for name, one in ran.items() if one.is_module)!r})"
+    return "\n".join([GUARDS.replace("@FILE@", file).rstrip(), "", "", modules, *tables])
+
+
+def _lines(name: str, items: Sequence[str]) -> list[str]:
+    if not items:
+        return [f"{name} = {{}}"]
+    return [f"{name} = {{", *(f"    {item}," for item in items), "}"]
+
+
+def _methods(ran: Ran, definitions: Mapping[str, str]) -> str:
+    chains = {"": (ran.function,)} if ran.function is not None else ran.methods
+    made = [f"{name!r}: ({' '.join(f'{_code(code, definitions)},' for code in codes)})" for name, codes in chains.items()]
+    return f"{{{', '.join(made)}}}"
+
+
+def _code(code: Code, definitions: Mapping[str, str]) -> str:
+    parts = [repr(code.qualname)]
+    if code.text:
+        parts.append(_text(code.text))
+        edited = definitions.get(code.qualname, code.text)
+        if edited != code.text:
+            parts.append(f"edited={_text(edited)}")
+    for name, value in (("free", code.free), ("defaults", code.defaults), ("wrapped", code.wrapped)):
+        if value:
+            parts.append(f"{name}={value!r}")
+    if code.outside:
+        parts.append(f"outside={dict(code.outside)!r}")
+    return f"_Code({', '.join(parts)})"
+
+
+def _text(text: str) -> str:
+    """A definition as Python text, a line of it a line."""
+    lines = text.splitlines(keepends=True)
+    if len(lines) == 1:
+        return repr(text)
+    return "(\n" + "".join(f"        {line!r}\n" for line in lines) + "    )"
+
+
+def _definitions(edited: str | None) -> Mapping[str, str]:
+    """Functions of the edited file that call kernels, by their qualified names."""
+    if edited is None:
+        return {}
+    source = Source("", edited)
+    found: dict[str, str] = {}
+
+    def visit(node: ast.AST, name: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            own = name
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                found[name + child.name] = text_of(source, child)
+                own = f"{name}{child.name}.<locals>."
+            elif isinstance(child, ast.ClassDef):
+                own = f"{name}{child.name}."
+            visit(child, own)
+
+    visit(source.tree, "")
+    return found
+
+
+def _functions(plans: Sequence[RegionPlan]) -> list[str]:
+    """PyTorch's functions that the regions' code calls, by where they are."""
+    owners: dict[str, dict[str, None]] = {}
+    for plan in plans:
+        for call in plan.region.calls:
+            owner, _, name = call.target.removesuffix(".__get__").rpartition(".")
+            owners.setdefault(owner, {})[name] = None
+    return [f"_as_they_came({', '.join(map(repr, (owner, *sorted(names))))})" for owner, names in sorted(owners.items())]

@@ -1,0 +1,69 @@
+"""Code of the user's that ran inside a region: a region is right for as long as it is what runs there.
+
+As data that travels: it is compared with what is there when the region runs (codegen/module_guards.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One function.
+
+    qualname: as Python has it: "RMSNorm.forward", "make.<locals>.Block.forward"
+    text:     the lines of its definition without decorators, indented as in its file; of a lambda, the expression.
+              "": a function of PyTorch's, which is known by its name
+    free:     variables of the functions around it that it reads
+    defaults: what its default arguments are, positional ones first (`said_of`)
+    wrapped:  functions of libraries that a decorator put around it, outermost first: "torch.utils._contextlib.…"
+    outside:  names of its module that hold what is not the user's: "F" -> "torch.nn.functional"; a builtin that the
+              module does not hide: "len" -> ""
+    """
+
+    qualname: str
+    text: str = ""
+    free: tuple[str, ...] = ()
+    defaults: tuple[str, ...] = ()
+    wrapped: tuple[str, ...] = ()
+    outside: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A class with those of its methods that ran, or a function.
+
+    methods:  name -> its definitions along the class's bases, the one that counts first, then those that it hides
+    function: where it is no class
+    library:  the module that has a class of PyTorch's, "torch.nn.modules.linear"; "" for one of the user's
+    is_module: whether it is a torch.nn.Module, which runs hooks before its `forward`
+    """
+
+    methods: Mapping[str, tuple[Code, ...]] = field(default_factory=dict[str, tuple[Code, ...]])
+    function: Code | None = None
+    library: str = ""
+    is_module: bool = False
+
+
+def together(first: Ran, other: Ran) -> Ran | None:
+    """What ran of one class in either of two runs; None where they ran different code under one name."""
+    methods = dict(first.methods)
+    if any(methods.setdefault(name, chain) != chain for name, chain in other.methods.items()):
+        return None
+    same = (first.function, first.library, first.is_module) == (other.function, other.library, other.is_module)
+    return Ran(methods, first.function, first.library, first.is_module) if same else None
+
+
+def said_of(value: object) -> str:
+    """What a constant is, as text that says the same of an equal one; of anything else, only what kind of thing."""
+    if value is None or type(value) in (bool, int, float, complex, str, bytes):
+        return repr(value)
+    if type(value) is tuple:
+        return f"({', '.join(said_of(item) for item in value)},)"  # pyright: ignore[reportUnknownVariableType]
+    kind = type(value)
+    if kind.__module__ == "torch" and kind.__name__ in ("dtype", "device", "memory_format", "layout"):
+        return str(value)
+    named = value if hasattr(value, "__qualname__") else kind
+    return f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', '')}"
