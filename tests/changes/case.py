@@ -114,42 +114,54 @@ class Case:
 
 @dataclass(frozen=True)
 class Change:
-    """edits: file -> (old text, new text), made in the program's files before it is imported."""
+    """edits: file -> (old text, new text), made in the program's files before it is imported.
+
+    moments: when it is made: before the program has run ("first"), after ("later")
+    """
 
     name: str
     program: Program
     runs: Runs
     make: Callable[[Case], Any]
     edits: Mapping[str, tuple[str, str]]
+    moments: tuple[str, ...]
 
 
 CHANGES: dict[str, Change] = {}
+BOTH = ("first", "later")
+Register = Callable[[Callable[[Case], Any]], Callable[[Case], Any]]
 
 
-def _registered(runs: Runs, programs: tuple[Program, ...], edits: Mapping[str, tuple[str, str]] | None) -> Any:
+def _registered(
+    runs: Runs, programs: tuple[Program, ...], edits: Mapping[str, tuple[str, str]] | None, moments: tuple[str, ...]
+) -> Register:
     def register(make: Callable[[Case], Any]) -> Callable[[Case], Any]:
         for program in programs:
             name = make.__name__ if len(programs) == 1 else f"{make.__name__}-{program.name.lower()}"
             assert name not in CHANGES, f"two changes are called {name}"
-            CHANGES[name] = Change(name, program, runs, make, edits or {})
+            CHANGES[name] = Change(name, program, runs, make, edits or {}, ("first",) if edits else moments)
         return make
 
     return register
 
 
-def original_runs(*programs: Program, edits: Mapping[str, tuple[str, str]] | None = None) -> Any:
+def original_runs(
+    *programs: Program, edits: Mapping[str, tuple[str, str]] | None = None, moments: tuple[str, ...] = BOTH
+) -> Register:
     """A change after which the original's code must run, and no kernel."""
-    return _registered("original", programs, edits)
+    return _registered("original", programs, edits, moments)
 
 
-def kernel_runs(*programs: Program, edits: Mapping[str, tuple[str, str]] | None = None) -> Any:
+def kernel_runs(*programs: Program, moments: tuple[str, ...] = BOTH) -> Register:
     """A change that a kernel is right after, and after which it must still run."""
-    return _registered("kernel", programs, edits)
+    return _registered("kernel", programs, None, moments)
 
 
-def either_runs(*programs: Program, edits: Mapping[str, tuple[str, str]] | None = None) -> Any:
+def either_runs(
+    *programs: Program, edits: Mapping[str, tuple[str, str]] | None = None, moments: tuple[str, ...] = BOTH
+) -> Register:
     """A change that a kernel is right after; that it still runs is not asked."""
-    return _registered("any", programs, edits)
+    return _registered("any", programs, edits, moments)
 
 
 def all_changes() -> dict[str, Change]:

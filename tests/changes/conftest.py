@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from typing import Any
 
 import pytest
 from mugraph.codegen.edit import apply_files
 from mugraph.tune.device import detect, resolve
 
-from tests.changes.case import PROGRAMS, Program
+from tests.changes.case import PROGRAMS, Change, Program
 from tests.samples.applied import found
 from tests.support.clock import slow_clock
-from tests.support.forks import ForkServer, forked
+from tests.support.forks import Fork, ForkServer, forked
 from tests.support.shared import made_once, shared_folder
 
 TARGET = "h100"
 BUDGET_S = 0.3
 
+CHILD = Path(__file__).parent / "run_child.py"
+
 Applied = Callable[[Program], Path]
+CameOf = Callable[[Change], dict[str, Any]]
 
 
 @pytest.fixture(scope="session")
@@ -47,3 +53,22 @@ def applied(tmp_path_factory: pytest.TempPathFactory, tracing: ForkServer, inter
         return folder
 
     return folder_of
+
+
+@pytest.fixture(scope="session")
+def came_of(applied: Applied, interpreting: ForkServer) -> Iterator[CameOf]:
+    """A change -> what came of it, made before its program has run and after: see run_child.py."""
+    child = Fork(interpreting, str(CHILD), [], stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    asking, answering = child.stdin, child.stdout
+
+    def asked(change: Change) -> dict[str, Any]:
+        asking.write(json.dumps([change.name, str(applied(change.program))]).encode() + b"\n")
+        line = answering.readline()
+        assert line, "what makes the changes has ended"
+        return json.loads(line)
+
+    yield asked
+    asking.close()
+    assert child.wait(60) == 0

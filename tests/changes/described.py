@@ -39,7 +39,9 @@ def described(value: Any, inputs: Sequence[torch.Tensor] = ()) -> Any:
     return f"an object of {type(value).__qualname__}"
 
 
-def _tensor(tensor: torch.Tensor, inputs: Sequence[torch.Tensor]) -> Described:
+def _tensor(tensor: torch.Tensor, inputs: Sequence[torch.Tensor]) -> Any:
+    if tensor.is_nested:
+        return [described(part) for part in tensor.unbind()]
     facts: dict[str, object] = {
         "type": type(tensor).__qualname__,
         "dtype": str(tensor.dtype),
@@ -53,6 +55,8 @@ def _tensor(tensor: torch.Tensor, inputs: Sequence[torch.Tensor]) -> Described:
         return Described(facts, None if plain.layout == torch.strided else plain.to_dense().clone())
     strides = zip(tensor.shape, tensor.stride(), strict=True)
     facts["strides"] = [stride for size, stride in strides if size > 1]  # of one element a stride says nothing
+    if plain._is_zerotensor():  # without memory
+        return Described(facts, torch.zeros(plain.shape, dtype=plain.dtype))
     owner = plain.untyped_storage().data_ptr()
     facts["shared with"] = [
         number

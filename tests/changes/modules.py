@@ -379,7 +379,9 @@ def replicated(case: Case) -> None:
     for name, module in model.named_children():
         copied = module._replicate_for_data_parallel()
         for key, parameter in module._parameters.items():
-            if parameter is not None:
+            if parameter is None:
+                copied._parameters[key] = None
+            else:
                 setattr(copied, key, parameter.detach().clone())
         setattr(replica, name, copied)
     case.model = replica

@@ -1,22 +1,25 @@
-"""Makes one change to a program and to the same with its kernels applied, and prints as JSON what came of it.
+"""Makes changes to programs and to the same with their kernels applied, and says what came of each.
 
-Arguments: the change's name, and a folder with the program in `original` and in `edited`. The kernels run in Triton's
-interpreter: TRITON_INTERPRET=1.
+The kernels run in Triton's interpreter: TRITON_INTERPRET=1. A line of standard input is a JSON list: a change's name,
+and a folder with its program in `original` and in `edited`. A line of standard output is a JSON object, with
 
-"first": the change is made before the program has run; "later": it has run once, with its kernels. Of each:
+"first": the change is made before the program has run; "later": when it has run once, with its kernels. Of each:
 {"launches": kernels that ran after the change, "warmed": launches of each run before it, "wrong": what is not as it
-must be}. Everything is run in a fork of its own.
+must be}. Every side is run in a fork of its own, in which the program is imported by its own name.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
 import pickle
 import shutil
+import signal
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,22 +32,26 @@ sys.path.append(str(Path(__file__).parents[2]))
 from tests.changes.case import Case, Change, all_changes
 from tests.changes.described import Raised, described, differences, inexact
 
+TIMEOUT_S = 100
 
-def forked(run: Callable[[], Any]) -> Any:
-    """What a fork of this process returns, or how it ended."""
+
+def forked(run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What a fork of this process returns, or {"died": how}."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(reading)
         status = 1
         try:
+            os.close(reading)
+            signal.alarm(TIMEOUT_S)
             with os.fdopen(writing, "wb") as sink:
-                pickle.dump(run(), sink)
+                try:
+                    said = pickle.dumps(run())
+                except BaseException:
+                    said = pickle.dumps({"died": traceback.format_exc()})
+                sink.write(said)
             status = 0
-        except BaseException:
-            sys.excepthook(*sys.exc_info())
         finally:
-            sys.stderr.flush()
             os._exit(status)
     os.close(writing)
     with os.fdopen(reading, "rb") as source:
@@ -109,19 +116,31 @@ def edited_copy(change: Change, folder: Path, to: Path) -> Path:
     return to
 
 
-def main() -> None:
-    change, folder = all_changes()[sys.argv[1]], Path(sys.argv[2])
-    patch_interpreter()
+def came_of(change: Change, folder: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as temporary:
         before = edited_copy(change, folder / "original", Path(temporary, "original"))
         after = edited_copy(change, folder / "edited", Path(temporary, "edited"))
         original = forked(lambda: ran(change, before))
-        assert "died" not in original, f"the original died: {original}"
+        if "died" in original:
+            return {"original": {"launches": 0, "warmed": [], "wrong": [original["died"]]}}
         exact = {} if change.runs == "original" else forked(lambda: ran(change, before, dtype=torch.float64))
-        came = {"first": judged(change, forked(lambda: ran(change, after)), original, exact)}
-        if not change.edits:
-            came["later"] = judged(change, forked(lambda: ran(change, after, warm=True)), original, exact)
-    print(json.dumps(came))
+        moments = change.moments
+        return {
+            moment: judged(change, forked(lambda: ran(change, after, warm=moment == "later")), original, exact)  # noqa: B023
+            for moment in moments
+        }
+
+
+def main() -> None:
+    with os.fdopen(os.dup(1), "w") as answers:
+        os.dup2(2, 1)  # what programs print is no answer
+        patch_interpreter()
+        changes = all_changes()
+        gc.freeze()
+        for line in sys.stdin:
+            name, folder = json.loads(line)
+            answers.write(json.dumps(came_of(changes[name], Path(folder))) + "\n")
+            answers.flush()
 
 
 if __name__ == "__main__":
