@@ -172,7 +172,13 @@ def tracing_server() -> OwnForkServer:
 
 def interpreting_server() -> OwnForkServer:
     """Its forks run kernels in Triton's interpreter."""
-    modules = ("torch._dynamo", "triton.language", "triton.runtime.interpreter", "mugraph.verify.float_inputs")
+    modules = (
+        "torch._dynamo",
+        "triton.language",
+        "triton.runtime.interpreter",
+        "triton.experimental.gluon",
+        "mugraph.verify.float_inputs",
+    )
     return OwnForkServer(*modules, TRITON_INTERPRET="1")
 
 

@@ -1,0 +1,147 @@
+"""Makes changes to programs and to the same with their kernels applied, and says what came of each.
+
+The kernels run in Triton's interpreter: TRITON_INTERPRET=1. A line of standard input is a JSON list: a change's name,
+and a folder with its program in `original` and in `edited`. A line of standard output is a JSON object, with
+
+"first": the change is made before the program has run; "later": when it has run once, with its kernels. Of each:
+{"launches": kernels that ran after the change, "warmed": launches of each run before it, "wrong": what is not as it
+must be}. Every side is run in a fork of its own, in which the program is imported by its own name.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import pickle
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from mugraph.verify.float_child import patch_interpreter
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.changes.case import Case, Change, all_changes
+from tests.changes.described import Raised, described, differences, inexact
+
+TIMEOUT_S = 100
+
+
+def forked(run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What a fork of this process returns, or {"died": how}."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.close(reading)
+            signal.alarm(TIMEOUT_S)
+            with os.fdopen(writing, "wb") as sink:
+                try:
+                    said = pickle.dumps(run())
+                except BaseException:
+                    said = pickle.dumps({"died": traceback.format_exc()})
+                sink.write(said)
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as source:
+        said = source.read()
+    _, status = os.waitpid(child, 0)
+    return pickle.loads(said) if status == 0 else {"died": os.waitstatus_to_exitcode(status)}
+
+
+def ran(change: Change, folder: Path, *, warm: bool = False, dtype: torch.dtype = torch.float32) -> dict[str, Any]:
+    """One side: the program of this folder, changed, and run."""
+    sys.path.insert(0, str(folder))
+    torch.set_default_dtype(dtype)
+    case = Case.of(change.program, dtype)
+    if (folder / f"{change.program.file}_mugraph.py").exists():
+        watch(importlib.import_module(f"{change.program.file}_mugraph"), case)
+    if warm:
+        case.warm()
+    try:
+        result = change.make(case)
+        if result is None:
+            result = case.run()
+    except Exception as error:
+        result = Raised(type(error).__qualname__)
+    launches = case.launches
+    said = {"result": described(result, case.inputs), "inputs": described(case.inputs)}
+    return {"said": said, "launches": launches, "warmed": case.warmed}
+
+
+def watch(kernels: Any, case: Case) -> None:
+    """Lets the kernels run on tensors of the CPU, as if it were the device they are made for, and counts them."""
+    from triton.runtime.interpreter import GridExecutor
+
+    launch = GridExecutor.__call__
+
+    def counted(self: Any, *arguments: Any, **options: Any) -> Any:
+        case.launches += 1
+        return launch(self, *arguments, **options)
+
+    GridExecutor.__call__ = counted
+    kernels._tested_gpu = lambda kind, index: kind == "cpu"
+
+
+def judged(change: Change, got: dict[str, Any], original: dict[str, Any], exact: dict[str, Any]) -> dict[str, Any]:
+    if "died" in got:
+        return {"launches": 0, "warmed": [], "wrong": [f"it died: {got['died']}"]}
+    launched = got["launches"] > 0
+    wrong = list(differences(got["said"], original["said"], "it", bits=change.runs == "original" or not launched))
+    if launched and change.runs != "original" and not wrong:
+        wrong += inexact(got["said"], original["said"], exact["said"])
+    return {"launches": got["launches"], "warmed": got["warmed"], "wrong": wrong}
+
+
+def edited_copy(change: Change, folder: Path, to: Path) -> Path:
+    """The program's folder, or a copy with the change's edits in it."""
+    if not change.edits:
+        return folder
+    shutil.copytree(folder, to, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, (old, new) in change.edits.items():
+        text = (to / name).read_text()
+        assert text.count(old) == 1, f"{old!r} is in {name} {text.count(old)} times"
+        (to / name).write_text(text.replace(old, new))
+    return to
+
+
+def came_of(change: Change, folder: Path) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as temporary:
+        before = edited_copy(change, folder / "original", Path(temporary, "original"))
+        after = edited_copy(change, folder / "edited", Path(temporary, "edited"))
+        original = forked(lambda: ran(change, before))
+        if "died" in original:
+            return {"original": {"launches": 0, "warmed": [], "wrong": [original["died"]]}}
+        exact = {} if change.runs == "original" else forked(lambda: ran(change, before, dtype=torch.float64))
+        moments = change.moments
+        return {
+            moment: judged(change, forked(lambda: ran(change, after, warm=moment == "later")), original, exact)  # noqa: B023
+            for moment in moments
+        }
+
+
+def main() -> None:
+    with os.fdopen(os.dup(1), "w") as answers:
+        os.dup2(2, 1)  # what programs print is no answer
+        patch_interpreter()
+        changes = all_changes()
+        gc.freeze()
+        for line in sys.stdin:
+            name, folder = json.loads(line)
+            answers.write(json.dumps(came_of(changes[name], Path(folder))) + "\n")
+            answers.flush()
+
+
+if __name__ == "__main__":
+    main()
