@@ -96,7 +96,7 @@ def a_hook_that_is_gone(case: Case) -> None:
     hook.remove()
 
 
-@kernel_runs(GATED)
+@kernel_runs(GATED, lasting=True)
 def a_global_hook_that_is_gone(case: Case) -> None:
     hook = nn.modules.module.register_module_forward_hook(lambda module, inputs, output: output * 2)
     case.run()
@@ -104,7 +104,7 @@ def a_global_hook_that_is_gone(case: Case) -> None:
     hook.remove()
 
 
-@kernel_runs(GATED)
+@kernel_runs(GATED, lasting=True)
 def a_function_patched_and_mended(case: Case) -> None:
     parts = sys.modules["gated_parts"]
     silu = parts.F.silu

@@ -27,8 +27,6 @@ THEMES = tuple(
 Runs = Literal["original", "kernel", "any"]
 """What must run after a change: the original's code, to the bit; a kernel, within the float rule; or either of them."""
 
-Moments = tuple[Literal["first", "later"], ...]
-
 
 @dataclass(frozen=True)
 class Program:
@@ -118,8 +116,8 @@ class Case:
 class Change:
     """edits: file -> (old text, new text), made in the program's files before it is imported.
 
-    moments: when it is made: before the program has run ("first"), after ("later"); where what changes outlives a
-    module and its tensors (classes, code), guards may have kept it or not at the first run, so both
+    lasting: what it changes outlives its model (classes, code, PyTorch itself): each side has a process of its own, and
+    the change is made before the program's first run and after it, as guards may keep what they saw then
     """
 
     name: str
@@ -127,46 +125,43 @@ class Change:
     runs: Runs
     make: Callable[[Case], Any]
     edits: Mapping[str, tuple[str, str]]
-    moments: Moments
+    lasting: bool
 
 
-FIRST: Moments = ("first",)
-LATER: Moments = ("later",)
-BOTH: Moments = ("first", "later")
 CHANGES: dict[str, Change] = {}
 Register = Callable[[Callable[[Case], Any]], Callable[[Case], Any]]
 
 
 def _registered(
-    runs: Runs, programs: tuple[Program, ...], edits: Mapping[str, tuple[str, str]] | None, moments: Moments
+    runs: Runs, programs: tuple[Program, ...], edits: Mapping[str, tuple[str, str]] | None, lasting: bool
 ) -> Register:
     def register(make: Callable[[Case], Any]) -> Callable[[Case], Any]:
         for program in programs:
             name = make.__name__ if len(programs) == 1 else f"{make.__name__}-{program.name.lower()}"
             assert name not in CHANGES, f"two changes are called {name}"
-            CHANGES[name] = Change(name, program, runs, make, edits or {}, FIRST if edits else moments)
+            CHANGES[name] = Change(name, program, runs, make, edits or {}, lasting)
         return make
 
     return register
 
 
 def original_runs(
-    *programs: Program, edits: Mapping[str, tuple[str, str]] | None = None, moments: Moments = LATER
+    *programs: Program, edits: Mapping[str, tuple[str, str]] | None = None, lasting: bool = False
 ) -> Register:
     """A change after which the original's code must run, and no kernel."""
-    return _registered("original", programs, edits, moments)
+    return _registered("original", programs, edits, lasting)
 
 
-def kernel_runs(*programs: Program, moments: Moments = LATER) -> Register:
+def kernel_runs(*programs: Program, lasting: bool = False) -> Register:
     """A change that a kernel is right after, and after which it must still run."""
-    return _registered("kernel", programs, None, moments)
+    return _registered("kernel", programs, None, lasting)
 
 
 def either_runs(
-    *programs: Program, edits: Mapping[str, tuple[str, str]] | None = None, moments: Moments = LATER
+    *programs: Program, edits: Mapping[str, tuple[str, str]] | None = None, lasting: bool = False
 ) -> Register:
     """A change that a kernel is right after; that it still runs is not asked."""
-    return _registered("any", programs, edits, moments)
+    return _registered("any", programs, edits, lasting)
 
 
 def all_changes() -> dict[str, Change]:

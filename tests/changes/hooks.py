@@ -63,19 +63,19 @@ def a_hook_put_into_the_dictionary(case: Case) -> None:
     case.model.gate._forward_hooks[7] = doubled
 
 
-@original_runs(GATED)
+@original_runs(GATED, lasting=True)
 def a_hook_for_all_modules(case: Case) -> None:
     modules.register_module_forward_hook(lambda module, inputs, output: output + 1)
 
 
-@original_runs(GATED)
+@original_runs(GATED, lasting=True)
 def a_hook_for_all_modules_that_always_runs(case: Case) -> Any:
     seen: list[str] = []
     modules.register_module_forward_hook(lambda module, *_: seen.append(type(module).__name__), always_call=True)
     return [case.run(), seen]
 
 
-@original_runs(GATED)
+@original_runs(GATED, lasting=True)
 def a_hook_before_all_modules(case: Case) -> None:
     modules.register_module_forward_pre_hook(lambda module, inputs: tuple(one + 1 for one in inputs))
 
@@ -119,7 +119,7 @@ def a_hook_before_backward(case: Case) -> Any:
     return gradients(case)
 
 
-@original_runs(GATED)
+@original_runs(GATED, lasting=True)
 def a_backward_hook_for_all_modules(case: Case) -> Any:
     modules.register_module_full_backward_hook(lambda module, of_inputs, of_outputs: None)
     return gradients(case)

@@ -36,17 +36,17 @@ def autocast_turned_off(case: Case) -> Any:
         return case.run()
 
 
-@original_runs(FILLED)
+@original_runs(FILLED, lasting=True)
 def the_type_by_default(case: Case) -> None:
     torch.set_default_dtype(torch.float64)
 
 
-@original_runs(FILLED)
+@original_runs(FILLED, lasting=True)
 def the_type_by_default_is_smaller(case: Case) -> None:
     torch.set_default_dtype(torch.float16)
 
 
-@original_runs(FILLED)
+@original_runs(FILLED, lasting=True)
 def the_device_by_default(case: Case) -> None:
     torch.set_default_device("meta")
 
@@ -196,12 +196,12 @@ def computed_again_for_gradients(case: Case) -> Any:
     return [result, x.grad, case.model.up.weight.grad]
 
 
-@either_runs(GATED, PRODUCT)
+@either_runs(GATED, PRODUCT, lasting=True)
 def deterministic(case: Case) -> None:
     torch.use_deterministic_algorithms(True)
 
 
-@either_runs(GATED, CONVOLVED)
+@either_runs(GATED, CONVOLVED, lasting=True)
 def matrix_products_less_exact(case: Case) -> None:
     torch.set_float32_matmul_precision("medium")
 
