@@ -44,7 +44,8 @@ CONVOLVED = Program("convolved", "Convolved", ((1, 4, 6, 6),))
 PRODUCT = Program("plain", "product", ((8, 32), (8, 32), (32, 24)))
 FILLED = Program("plain", "filled", ((8, 32), (32, 24)))
 WRITTEN = Program("plain", "written", ((8, 32), (8, 32), (32, 32)))
-ALL = (GATED, TIED, STACKED, CONVOLVED, PRODUCT, FILLED, WRITTEN)
+DECORATED = Program("plain", "decorated", ((8, 32), (32, 24)))
+ALL = (GATED, TIED, STACKED, CONVOLVED, PRODUCT, FILLED, WRITTEN, DECORATED)
 
 
 @dataclass

@@ -300,11 +300,47 @@ def duck(case: Case) -> Any:
 
 @original_runs(GATED, lasting=True)
 def bases_replaced(case: Case) -> None:
-    """`norm` is found in another base class."""
+    """An inherited method is another one then; nothing of any class is written to."""
 
-    class Base(nn.Module):
-        def _norm(self, x: torch.Tensor) -> torch.Tensor:
-            return x * 7
+    class Norm(nn.Module):
+        @staticmethod
+        def _variance(x: torch.Tensor) -> torch.Tensor:
+            return x.abs().mean(-1, keepdim=True)
 
-    del parts().RMSNorm._norm
-    parts().RMSNorm.__bases__ = (Base,)
+    parts().RMSNorm.__bases__ = (Norm,)
+
+
+@original_runs(GATED, lasting=True)
+def an_inherited_method_hidden(case: Case) -> None:
+    parts().RMSNorm._variance = staticmethod(lambda x: x.abs().amax(-1, keepdim=True))
+
+
+@original_runs(GATED, lasting=True)
+def an_inherited_method_patched(case: Case) -> None:
+    parts().Norm._variance = staticmethod(lambda x: x.abs().amax(-1, keepdim=True))
+
+
+@original_runs(GATED, lasting=True)
+def call_of_linear_patched(case: Case) -> None:
+    """It was inherited."""
+    nn.Linear.__call__ = lambda self, x: self.forward(x) * 2
+
+
+@original_runs(GATED, lasting=True)
+def the_code_of_linears_forward(case: Case) -> None:
+    def twice(self: Any, input: torch.Tensor) -> torch.Tensor:
+        return F.linear(input, self.weight * 2, self.bias)
+
+    nn.Linear.forward.__code__ = twice.__code__
+
+
+@either_runs(GATED)
+def a_layer_that_compiles_itself(case: Case) -> None:
+    case.model.up.compile(backend="eager")
+
+
+@original_runs(GATED)
+def the_compiled_call_of_a_layer(case: Case) -> None:
+    """What nn.Module.compile leaves in a module comes before all else."""
+    layer = case.model.up
+    layer._compiled_call_impl = lambda x: layer.forward(x) * 2
