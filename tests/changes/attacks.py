@@ -215,31 +215,27 @@ def the_parts_imported_again(case: Case) -> None:
 
 
 @original_runs(DECORATED, lasting=True)
-def a_decorator_replaced(case: Case) -> Any:
-    """torch.no_grad's wrapper has the name of torch.enable_grad's."""
-    case.module.squashed = torch.enable_grad()(case.module.squashed.__wrapped__)
-    case.inputs[0].requires_grad_()
-    return case.run()
+def a_decorator_with_another_number(case: Case) -> None:
+    """The wrapper's code and the wrapped function are those that were."""
+    case.module.squashed = case.module.scaled(3.0)(case.module.squashed.__wrapped__)
 
 
 @original_runs(DECORATED, lasting=True)
-def a_decorator_around_it(case: Case) -> None:
+def a_decorator_around_another_function(case: Case) -> None:
+    """`__wrapped__` says what it said, and something else is called."""
+    before = case.module.squashed.__wrapped__
+    case.module.squashed = case.module.scaled(2.0)(torch.tanh)
+    case.module.squashed.__wrapped__ = before
+
+
+@original_runs(DECORATED, lasting=True)
+def a_decorator_less(case: Case) -> None:
+    case.module.squashed = case.module.squashed.__wrapped__
+
+
+@original_runs(DECORATED, lasting=True)
+def a_librarys_decorator_around(case: Case) -> None:
     case.module.squashed = torch.autocast("cpu", torch.bfloat16)(case.module.squashed)
-
-
-@original_runs(DECORATED, lasting=True)
-def a_decorator_whose_context_changes_results(case: Case) -> None:
-    """A context manager can be anything; the wrapper around is always the same code."""
-    squashed = case.module.squashed
-
-    class Doubling(torch.overrides.TorchFunctionMode):
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            result = func(*args, **(kwargs or {}))
-            return result * 2 if getattr(func, "__name__", "") == "sigmoid" else result
-
-    cell = next(one for one in squashed.__closure__ if not isinstance(one.cell_contents, types.FunctionType | type))
-    assert squashed.__wrapped__
-    cell.cell_contents = Doubling
 
 
 @original_runs(GATED)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.changes.case import CONVOLVED, FILLED, GATED, PRODUCT, STACKED, TIED, Case, either_runs, original_runs
+from tests.changes.case import FILLED, GATED, PRODUCT, STACKED, TIED, Case, either_runs, original_runs
 from tests.changes.classes import parts
 
 
@@ -112,7 +112,7 @@ def a_builtin_hidden(case: Case) -> None:
     parts().torch = types.SimpleNamespace(rsqrt=lambda x: 1 / x)
 
 
-@original_runs(GATED, PRODUCT, CONVOLVED, lasting=True)
+@original_runs(GATED, PRODUCT, lasting=True)
 def silu_patched(case: Case) -> None:
     F.silu = F.relu
 

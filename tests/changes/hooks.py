@@ -9,14 +9,14 @@ from torch import nn
 from torch.nn.modules import module as modules
 from torch.nn.utils import parametrizations, parametrize, prune, spectral_norm, weight_norm
 
-from tests.changes.case import CONVOLVED, GATED, STACKED, TIED, Case, either_runs, original_runs
+from tests.changes.case import CONVOLVED, GATED, STACKED, Case, either_runs, original_runs
 
 
 def doubled(module: nn.Module, inputs: Any, output: torch.Tensor) -> torch.Tensor:
     return output * 2
 
 
-@original_runs(GATED, TIED, CONVOLVED)
+@original_runs(GATED, CONVOLVED)
 def a_forward_hook(case: Case) -> None:
     case.model.norm.register_forward_hook(doubled)
 
@@ -89,7 +89,7 @@ def gradients(case: Case) -> list[Any]:
     return [result, x.grad, *(parameter.grad for parameter in case.model.parameters())]
 
 
-@original_runs(GATED, TIED)
+@original_runs(GATED)
 def gradients_wanted(case: Case) -> Any:
     return gradients(case)
 

@@ -1,5 +1,7 @@
 """Functions of tensors."""
 
+import functools
+
 import torch
 import torch.nn.functional as F
 
@@ -24,7 +26,18 @@ def written(x, total, w):
     return F.silu(x) @ w + h
 
 
-@torch.no_grad()
+def scaled(by):
+    def decorate(function):
+        @functools.wraps(function)
+        def wrapper(x):
+            return function(x) * by
+
+        return wrapper
+
+    return decorate
+
+
+@scaled(2.0)
 def squashed(x):
     return x * torch.sigmoid(x)
 
