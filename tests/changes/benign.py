@@ -22,12 +22,12 @@ def nothing(case: Case) -> None:
     """Without this all the others show nothing."""
 
 
-@kernel_runs(*MODULES)
+@kernel_runs(GATED, CONVOLVED)
 def deep_copy(case: Case) -> None:
     case.model = copy.deepcopy(case.model)
 
 
-@kernel_runs(*MODULES)
+@kernel_runs(GATED, STACKED)
 def pickled(case: Case) -> None:
     case.model = pickle.loads(pickle.dumps(case.model))
 
@@ -38,7 +38,7 @@ def another_instance(case: Case) -> None:
     gc.collect()
 
 
-@kernel_runs(GATED, STACKED)
+@kernel_runs(GATED)
 def saved_and_loaded(case: Case) -> None:
     file = io.BytesIO()
     torch.save({name: 2 * tensor for name, tensor in case.model.state_dict().items()}, file)
@@ -72,7 +72,7 @@ def an_equal_buffer(case: Case) -> None:
     case.model.norm.running_mean = case.randn(8)
 
 
-@kernel_runs(GATED, CONVOLVED)
+@kernel_runs(GATED)
 def inference_mode(case: Case) -> Any:
     with torch.inference_mode():
         return case.run_with_grad().clone()
@@ -96,7 +96,7 @@ def a_hook_that_is_gone(case: Case) -> None:
     hook.remove()
 
 
-@kernel_runs(GATED)
+@kernel_runs(GATED, lasting=True)
 def a_global_hook_that_is_gone(case: Case) -> None:
     hook = nn.modules.module.register_module_forward_hook(lambda module, inputs, output: output * 2)
     case.run()
@@ -104,7 +104,7 @@ def a_global_hook_that_is_gone(case: Case) -> None:
     hook.remove()
 
 
-@kernel_runs(GATED)
+@kernel_runs(GATED, lasting=True)
 def a_function_patched_and_mended(case: Case) -> None:
     parts = sys.modules["gated_parts"]
     silu = parts.F.silu

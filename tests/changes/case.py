@@ -44,7 +44,8 @@ CONVOLVED = Program("convolved", "Convolved", ((1, 4, 6, 6),))
 PRODUCT = Program("plain", "product", ((8, 32), (8, 32), (32, 24)))
 FILLED = Program("plain", "filled", ((8, 32), (32, 24)))
 WRITTEN = Program("plain", "written", ((8, 32), (8, 32), (32, 32)))
-ALL = (GATED, TIED, STACKED, CONVOLVED, PRODUCT, FILLED, WRITTEN)
+DECORATED = Program("plain", "decorated", ((8, 32), (32, 24)))
+ALL = (GATED, TIED, STACKED, CONVOLVED, PRODUCT, FILLED, WRITTEN, DECORATED)
 
 
 @dataclass
@@ -116,7 +117,8 @@ class Case:
 class Change:
     """edits: file -> (old text, new text), made in the program's files before it is imported.
 
-    moments: when it is made: before the program has run ("first"), after ("later")
+    lasting: what it changes outlives its model (classes, code, PyTorch itself): each side has a process of its own, and
+    the change is made before the program's first run and after it, as guards may keep what they saw then
     """
 
     name: str
@@ -124,44 +126,43 @@ class Change:
     runs: Runs
     make: Callable[[Case], Any]
     edits: Mapping[str, tuple[str, str]]
-    moments: tuple[str, ...]
+    lasting: bool
 
 
 CHANGES: dict[str, Change] = {}
-BOTH = ("first", "later")
 Register = Callable[[Callable[[Case], Any]], Callable[[Case], Any]]
 
 
 def _registered(
-    runs: Runs, programs: tuple[Program, ...], edits: Mapping[str, tuple[str, str]] | None, moments: tuple[str, ...]
+    runs: Runs, programs: tuple[Program, ...], edits: Mapping[str, tuple[str, str]] | None, lasting: bool
 ) -> Register:
     def register(make: Callable[[Case], Any]) -> Callable[[Case], Any]:
         for program in programs:
             name = make.__name__ if len(programs) == 1 else f"{make.__name__}-{program.name.lower()}"
             assert name not in CHANGES, f"two changes are called {name}"
-            CHANGES[name] = Change(name, program, runs, make, edits or {}, ("first",) if edits else moments)
+            CHANGES[name] = Change(name, program, runs, make, edits or {}, lasting)
         return make
 
     return register
 
 
 def original_runs(
-    *programs: Program, edits: Mapping[str, tuple[str, str]] | None = None, moments: tuple[str, ...] = BOTH
+    *programs: Program, edits: Mapping[str, tuple[str, str]] | None = None, lasting: bool = False
 ) -> Register:
     """A change after which the original's code must run, and no kernel."""
-    return _registered("original", programs, edits, moments)
+    return _registered("original", programs, edits, lasting)
 
 
-def kernel_runs(*programs: Program, moments: tuple[str, ...] = BOTH) -> Register:
+def kernel_runs(*programs: Program, lasting: bool = False) -> Register:
     """A change that a kernel is right after, and after which it must still run."""
-    return _registered("kernel", programs, None, moments)
+    return _registered("kernel", programs, None, lasting)
 
 
 def either_runs(
-    *programs: Program, edits: Mapping[str, tuple[str, str]] | None = None, moments: tuple[str, ...] = BOTH
+    *programs: Program, edits: Mapping[str, tuple[str, str]] | None = None, lasting: bool = False
 ) -> Register:
     """A change that a kernel is right after; that it still runs is not asked."""
-    return _registered("any", programs, edits, moments)
+    return _registered("any", programs, edits, lasting)
 
 
 def all_changes() -> dict[str, Change]:

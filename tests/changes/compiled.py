@@ -23,7 +23,7 @@ def compiled(case: Case, change: Callable[[], Any], backend: str = "eager") -> A
     return case.run()
 
 
-@either_runs(GATED, PRODUCT, CONVOLVED)
+@either_runs(GATED, CONVOLVED)
 def compiled_only(case: Case) -> Any:
     return compiled(case, lambda: None)
 
@@ -58,14 +58,14 @@ def compiled_and_untied(case: Case) -> Any:
     return compiled(case, lambda: setattr(case.model._orig_mod.second, "weight", case.parameter(16, 32)))
 
 
-@original_runs(GATED)
+@original_runs(GATED, lasting=True)
 def compiled_and_a_function_patched(case: Case) -> Any:
     return compiled(case, lambda: setattr(F, "silu", F.relu))
 
 
 @original_runs(GATED)
 def compiled_and_gradients_wanted(case: Case) -> Any:
-    case.model = torch.compile(case.model, backend="aot_eager")
+    case.model = torch.compile(case.model, backend="eager")
     case.run()
     case.launches = 0
     return gradients(case)
@@ -90,7 +90,7 @@ def a_parametrization_and_compiled(case: Case) -> Any:
     return compiled(case, lambda: None)
 
 
-@original_runs(FILLED)
+@original_runs(FILLED, lasting=True)
 def the_type_by_default_and_compiled(case: Case) -> Any:
     torch.set_default_dtype(torch.float64)
     return compiled(case, lambda: None)
@@ -116,7 +116,7 @@ def scripted(case: Case) -> Any:
     case.model = torch.jit.script(case.model)
 
 
-@original_runs(GATED, PRODUCT)
+@original_runs(GATED)
 def traced(case: Case) -> Any:
     """What is recorded must be the original's operators: it may be run without this library, and with other shapes."""
     with torch.no_grad():
@@ -125,7 +125,7 @@ def traced(case: Case) -> Any:
         return [made(*(2 * one for one in case.inputs)), kinds]
 
 
-@original_runs(GATED, PRODUCT)
+@original_runs(GATED)
 def traced_symbolically(case: Case) -> Any:
     made = fx.symbolic_trace(case.model)
     called = [getattr(node.target, "__name__", node.target) for node in made.graph.nodes if node.op.startswith("call")]

@@ -57,11 +57,11 @@ def _tensor(tensor: torch.Tensor, inputs: Sequence[torch.Tensor]) -> Any:
     facts["strides"] = [stride for size, stride in strides if size > 1]  # of one element a stride says nothing
     if plain._is_zerotensor():  # without memory
         return Described(facts, torch.zeros(plain.shape, dtype=plain.dtype))
-    owner = plain.untyped_storage().data_ptr()
+    owner = plain.untyped_storage()._cdata
     facts["shared with"] = [
         number
         for number, one in enumerate(inputs)
-        if isinstance(one, torch.Tensor) and one.layout == torch.strided and one.untyped_storage().data_ptr() == owner
+        if isinstance(one, torch.Tensor) and one.layout == torch.strided and one.untyped_storage()._cdata == owner
     ]
     return Described(facts, plain.resolve_conj().resolve_neg().clone())
 

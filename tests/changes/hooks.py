@@ -9,14 +9,14 @@ from torch import nn
 from torch.nn.modules import module as modules
 from torch.nn.utils import parametrizations, parametrize, prune, spectral_norm, weight_norm
 
-from tests.changes.case import CONVOLVED, GATED, STACKED, TIED, Case, either_runs, original_runs
+from tests.changes.case import CONVOLVED, GATED, STACKED, Case, either_runs, original_runs
 
 
 def doubled(module: nn.Module, inputs: Any, output: torch.Tensor) -> torch.Tensor:
     return output * 2
 
 
-@original_runs(GATED, TIED, CONVOLVED)
+@original_runs(GATED, CONVOLVED)
 def a_forward_hook(case: Case) -> None:
     case.model.norm.register_forward_hook(doubled)
 
@@ -63,19 +63,19 @@ def a_hook_put_into_the_dictionary(case: Case) -> None:
     case.model.gate._forward_hooks[7] = doubled
 
 
-@original_runs(GATED)
+@original_runs(GATED, lasting=True)
 def a_hook_for_all_modules(case: Case) -> None:
     modules.register_module_forward_hook(lambda module, inputs, output: output + 1)
 
 
-@original_runs(GATED)
+@original_runs(GATED, lasting=True)
 def a_hook_for_all_modules_that_always_runs(case: Case) -> Any:
     seen: list[str] = []
     modules.register_module_forward_hook(lambda module, *_: seen.append(type(module).__name__), always_call=True)
     return [case.run(), seen]
 
 
-@original_runs(GATED)
+@original_runs(GATED, lasting=True)
 def a_hook_before_all_modules(case: Case) -> None:
     modules.register_module_forward_pre_hook(lambda module, inputs: tuple(one + 1 for one in inputs))
 
@@ -89,7 +89,7 @@ def gradients(case: Case) -> list[Any]:
     return [result, x.grad, *(parameter.grad for parameter in case.model.parameters())]
 
 
-@original_runs(GATED, TIED)
+@original_runs(GATED)
 def gradients_wanted(case: Case) -> Any:
     return gradients(case)
 
@@ -119,7 +119,7 @@ def a_hook_before_backward(case: Case) -> Any:
     return gradients(case)
 
 
-@original_runs(GATED)
+@original_runs(GATED, lasting=True)
 def a_backward_hook_for_all_modules(case: Case) -> Any:
     modules.register_module_full_backward_hook(lambda module, of_inputs, of_outputs: None)
     return gradients(case)

@@ -15,10 +15,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from tests.changes.case import CONVOLVED, FILLED, GATED, PRODUCT, TIED, Case, either_runs, original_runs
 
-ANY = (GATED, TIED, CONVOLVED, PRODUCT)
 
-
-@original_runs(*ANY)
+@original_runs(GATED, PRODUCT)
 def autocast(case: Case) -> Any:
     with torch.autocast("cpu", torch.bfloat16):
         return case.run()
@@ -36,17 +34,17 @@ def autocast_turned_off(case: Case) -> Any:
         return case.run()
 
 
-@original_runs(FILLED)
+@original_runs(FILLED, lasting=True)
 def the_type_by_default(case: Case) -> None:
     torch.set_default_dtype(torch.float64)
 
 
-@original_runs(FILLED)
+@original_runs(FILLED, lasting=True)
 def the_type_by_default_is_smaller(case: Case) -> None:
     torch.set_default_dtype(torch.float16)
 
 
-@original_runs(FILLED)
+@original_runs(FILLED, lasting=True)
 def the_device_by_default(case: Case) -> None:
     torch.set_default_device("meta")
 
@@ -69,7 +67,7 @@ class Twice(TorchFunctionMode):
         return 2 * result if getattr(func, "__name__", "") == self.name else result
 
 
-@original_runs(GATED, PRODUCT, CONVOLVED)
+@original_runs(GATED, PRODUCT)
 def a_mode_of_functions(case: Case) -> Any:
     with Twice("silu"):
         return case.run()
@@ -95,20 +93,20 @@ class Negated(TorchDispatchMode):
         return -result if func in (torch.ops.aten.mm.default, torch.ops.aten.convolution.default) else result
 
 
-@original_runs(*ANY)
+@original_runs(GATED, CONVOLVED)
 def a_mode_of_operators(case: Case) -> Any:
     with Negated():
         return case.run()
 
 
-@original_runs(GATED, TIED)
+@original_runs(TIED)
 def operations_counted(case: Case) -> Any:
     with FlopCounterMode(display=False) as counter:
         result = case.run()
     return [result, counter.get_total_flops()]
 
 
-@original_runs(*ANY)
+@original_runs(GATED, CONVOLVED)
 def vmap(case: Case) -> Any:
     stacked = [torch.stack([one, one * 2]) for one in case.inputs]
     with torch.no_grad():
@@ -126,7 +124,7 @@ def vmap_over_parameters(case: Case) -> Any:
         return torch.vmap(called)(state)
 
 
-@original_runs(GATED, PRODUCT)
+@original_runs(GATED)
 def gradient_by_transform(case: Case) -> Any:
     def total(*inputs: torch.Tensor) -> torch.Tensor:
         return case.model(*inputs).square().sum()
@@ -134,7 +132,7 @@ def gradient_by_transform(case: Case) -> Any:
     return torch.func.grad(total)(*case.inputs)
 
 
-@original_runs(GATED, TIED)
+@original_runs(TIED)
 def tangents_by_transform(case: Case) -> Any:
     with torch.no_grad():
         return torch.func.jvp(case.model, tuple(case.inputs), tuple(torch.ones_like(one) for one in case.inputs))
@@ -196,12 +194,12 @@ def computed_again_for_gradients(case: Case) -> Any:
     return [result, x.grad, case.model.up.weight.grad]
 
 
-@either_runs(GATED, PRODUCT)
+@either_runs(GATED, lasting=True)
 def deterministic(case: Case) -> None:
     torch.use_deterministic_algorithms(True)
 
 
-@either_runs(GATED, CONVOLVED)
+@either_runs(GATED, lasting=True)
 def matrix_products_less_exact(case: Case) -> None:
     torch.set_float32_matmul_precision("medium")
 

@@ -105,6 +105,7 @@ def tied_by_the_memory(case: Case) -> None:
 def a_layer_in_two_places(case: Case) -> None:
     case.model.layers[1] = case.model.layers[0]
     case.model.layers[0] = nn.Linear(32, 32)
+    case.model.layers[0].weight, case.model.layers[0].bias = case.parameter(32, 32), case.parameter(32)
 
 
 @original_runs(GATED)

@@ -5,7 +5,8 @@ and a folder with its program in `original` and in `edited`. A line of standard 
 
 "first": the change is made before the program has run; "later": when it has run once, with its kernels. Of each:
 {"launches": kernels that ran after the change, "warmed": launches of each run before it, "wrong": what is not as it
-must be}. Every side is run in a fork of its own, in which the program is imported by its own name.
+must be}. Each change is made in a fork, a lasting one in a fork for each side; there the program is imported by its
+own name.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,7 @@ def forked(run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         status = 1
         try:
             os.close(reading)
+            gc.disable()  # it would copy every page it looks at
             signal.alarm(TIMEOUT_S)
             with os.fdopen(writing, "wb") as sink:
                 try:
@@ -64,6 +67,7 @@ def ran(change: Change, folder: Path, *, warm: bool = False, dtype: torch.dtype 
     """One side: the program of this folder, changed, and run."""
     sys.path.insert(0, str(folder))
     torch.set_default_dtype(dtype)
+    torch.manual_seed(3)
     case = Case.of(change.program, dtype)
     if (folder / f"{change.program.file}_mugraph.py").exists():
         watch(importlib.import_module(f"{change.program.file}_mugraph"), case)
@@ -80,6 +84,31 @@ def ran(change: Change, folder: Path, *, warm: bool = False, dtype: torch.dtype 
     return {"said": said, "launches": launches, "warmed": case.warmed}
 
 
+def ran_twice(change: Change, folder: Path) -> dict[str, Any]:
+    """The original; where a kernel may run, beside it "exact": the same in double precision."""
+    once = ran(change, folder)
+    if change.runs == "original":
+        return once
+    forget(change, folder)
+    return once | {"exact": ran(change, folder, dtype=torch.float64)["said"]}
+
+
+def ran_both(change: Change, before: Path, after: Path) -> dict[str, Any]:
+    """Both sides in one process, for changes of which nothing is left afterwards."""
+    original = ran_twice(change, before)
+    forget(change, before)
+    torch.compiler.reset()
+    return {"original": original, "later": ran(change, after, warm=True)}
+
+
+def forget(change: Change, folder: Path) -> None:
+    """The program's files are imported anew."""
+    sys.path.remove(str(folder))
+    for path in folder.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+    torch.set_default_dtype(torch.float32)
+
+
 def watch(kernels: Any, case: Case) -> None:
     """Lets the kernels run on tensors of the CPU, as if it were the device they are made for, and counts them."""
     from triton.runtime.interpreter import GridExecutor
@@ -94,13 +123,13 @@ def watch(kernels: Any, case: Case) -> None:
     kernels._tested_gpu = lambda kind, index: kind == "cpu"
 
 
-def judged(change: Change, got: dict[str, Any], original: dict[str, Any], exact: dict[str, Any]) -> dict[str, Any]:
+def judged(change: Change, got: dict[str, Any], original: dict[str, Any]) -> dict[str, Any]:
     if "died" in got:
         return {"launches": 0, "warmed": [], "wrong": [f"it died: {got['died']}"]}
     launched = got["launches"] > 0
     wrong = list(differences(got["said"], original["said"], "it", bits=change.runs == "original" or not launched))
     if launched and change.runs != "original" and not wrong:
-        wrong += inexact(got["said"], original["said"], exact["said"])
+        wrong += inexact(got["said"], original["said"], original["exact"])
     return {"launches": got["launches"], "warmed": got["warmed"], "wrong": wrong}
 
 
@@ -117,18 +146,20 @@ def edited_copy(change: Change, folder: Path, to: Path) -> Path:
 
 
 def came_of(change: Change, folder: Path) -> dict[str, Any]:
+    before, after = folder / "original", folder / "edited"
+    if not (change.lasting or change.edits):
+        both = forked(partial(ran_both, change, before, after))
+        return {"later": judged(change, both if "died" in both else both["later"], both.get("original", {}))}
     with tempfile.TemporaryDirectory() as temporary:
-        before = edited_copy(change, folder / "original", Path(temporary, "original"))
-        after = edited_copy(change, folder / "edited", Path(temporary, "edited"))
-        original = forked(lambda: ran(change, before))
+        before = edited_copy(change, before, Path(temporary, "original"))
+        after = edited_copy(change, after, Path(temporary, "edited"))
+        original = forked(partial(ran_twice, change, before))
         if "died" in original:
             return {"original": {"launches": 0, "warmed": [], "wrong": [original["died"]]}}
-        exact = {} if change.runs == "original" else forked(lambda: ran(change, before, dtype=torch.float64))
-        moments = change.moments
-        return {
-            moment: judged(change, forked(lambda: ran(change, after, warm=moment == "later")), original, exact)  # noqa: B023
-            for moment in moments
-        }
+        came = {"first": judged(change, forked(partial(ran, change, after)), original)}
+        if not change.edits:
+            came["later"] = judged(change, forked(partial(ran, change, after, warm=True)), original)
+        return came
 
 
 def main() -> None:
@@ -136,6 +167,8 @@ def main() -> None:
         os.dup2(2, 1)  # what programs print is no answer
         patch_interpreter()
         changes = all_changes()
+        torch.compile(torch.sin, backend="aot_eager")(torch.ones(3))  # what is imported at its first use
+        torch.compiler.reset()
         gc.freeze()
         for line in sys.stdin:
             name, folder = json.loads(line)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from tests.changes.case import CONVOLVED, FILLED, GATED, PRODUCT, TIED, WRITTEN, Case, either_runs, original_runs
+from tests.changes.case import CONVOLVED, GATED, PRODUCT, WRITTEN, Case, either_runs, original_runs
 
 
 class Doubling(torch.Tensor):
@@ -44,7 +44,7 @@ class Scaled(torch.Tensor):
         return func(*plain, **(kwargs or {}))
 
 
-@original_runs(GATED, PRODUCT)
+@original_runs(GATED)
 def a_subclass_as_input(case: Case) -> None:
     case.inputs[0] = case.inputs[0].as_subclass(Doubling)
 
@@ -97,7 +97,7 @@ def functions_of_tensors_disabled(case: Case) -> None:
     case.model.up.weight = nn.Parameter(case.randn(48, 32).as_subclass(Quiet), requires_grad=False)
 
 
-@original_runs(GATED, PRODUCT, TIED, CONVOLVED)
+@original_runs(GATED, PRODUCT)
 def negated_lazily(case: Case) -> None:
     """The same memory and strides: only a bit says that the values are the others."""
     case.inputs[0] = torch._neg_view(case.inputs[0])
@@ -124,7 +124,7 @@ def zeros_without_memory(case: Case) -> None:
     case.inputs[1] = torch._efficientzerotensor((8, 32), dtype=case.dtype)
 
 
-@original_runs(PRODUCT, GATED)
+@original_runs(GATED, PRODUCT)
 def not_aligned(case: Case) -> None:
     """A view that begins 4 bytes after what was allocated."""
     case.inputs[0] = case.randn(1 + case.inputs[0].numel())[1:].view(case.inputs[0].shape)
@@ -135,18 +135,18 @@ def a_weight_not_aligned(case: Case) -> None:
     case.model.up.weight = nn.Parameter(case.randn(3 + 48 * 32)[3:].view(48, 32))
 
 
-@original_runs(GATED, PRODUCT, CONVOLVED)
+@original_runs(PRODUCT, CONVOLVED)
 def nothing_in_it(case: Case) -> None:
     case.inputs = [one[:0] if number < 2 else one for number, one in enumerate(case.inputs)]
 
 
-@original_runs(GATED, PRODUCT, TIED, FILLED)
+@original_runs(GATED, PRODUCT)
 def another_number_of_rows(case: Case) -> None:
     rows = case.inputs[0].shape[0]
     case.inputs = [case.randn(5, one.shape[1]) if one.shape[0] == rows else one for one in case.inputs]
 
 
-@original_runs(GATED, TIED)
+@original_runs(GATED)
 def a_dimension_more(case: Case) -> None:
     case.inputs = [case.inputs[0][None]]
 
@@ -217,7 +217,7 @@ def whole_numbers(case: Case) -> None:
     case.inputs[0] = torch.arange(6 * 32).view(6, 32)
 
 
-@original_runs(GATED, PRODUCT)
+@original_runs(PRODUCT)
 def no_tensor(case: Case) -> None:
     case.inputs[0] = None
 
@@ -227,14 +227,14 @@ def a_number_for_a_tensor(case: Case) -> None:
     case.inputs[1] = 2.5
 
 
-@original_runs(GATED, PRODUCT, CONVOLVED)
+@original_runs(GATED, PRODUCT)
 def without_memory(case: Case) -> None:
     case.inputs = [one.to("meta") for one in case.inputs]
     if isinstance(case.model, nn.Module):
         case.model.to("meta")
 
 
-@original_runs(GATED, PRODUCT)
+@original_runs(PRODUCT)
 def one_without_memory(case: Case) -> None:
     case.inputs[0] = case.inputs[0].to("meta")
 

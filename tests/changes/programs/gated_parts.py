@@ -21,17 +21,19 @@ def gate(a, b, sharpness=1.0, *, shift=0.0):
     return halved(F.silu(a * sharpness + shift) * b) * STRENGTH
 
 
-class RMSNorm(nn.Module):
+class Norm(nn.Module):
+    @staticmethod
+    def _variance(x):
+        return x.pow(2).mean(-1, keepdim=True)
+
+
+class RMSNorm(Norm):
     offset = 0.0
 
     def __init__(self, dim, eps=1e-5):
         super().__init__()
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(dim))
-
-    @staticmethod
-    def _variance(x):
-        return x.pow(2).mean(-1, keepdim=True)
 
     def _norm(self, x):
         return x * torch.rsqrt(self._variance(x) + self.eps)

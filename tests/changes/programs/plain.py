@@ -1,5 +1,7 @@
 """Functions of tensors."""
 
+import functools
+
 import torch
 import torch.nn.functional as F
 
@@ -22,3 +24,24 @@ def written(x, total, w):
     h = F.silu(x @ w) * 2
     total.add_(h)
     return F.silu(x) @ w + h
+
+
+def scaled(by):
+    def decorate(function):
+        @functools.wraps(function)
+        def wrapper(x):
+            return function(x) * by
+
+        return wrapper
+
+    return decorate
+
+
+@scaled(2.0)
+def squashed(x):
+    return x * torch.sigmoid(x)
+
+
+# mugraph: x=f32[8, 32], w=f32[32, 24]
+def decorated(x, w):
+    return squashed(x @ w)

@@ -16,7 +16,7 @@ class Stacked(nn.Module):
 
     def forward(self, x):
         h = F.silu(self.layers[0](x)) * self.factors[0]
-        h = self.last(self.layers[-1](h) * self.factors[1])
+        h = self.last(self.layers[-1](h) * self.factors[min(1, len(self.layers))])
         if self.options["residual"]:
             h = h + x
         return self.heads["main"](h)
