@@ -148,7 +148,15 @@ def prepare(
     while (module := path.with_name(f"{module_name(path, number)}.py")).exists():
         number += 1
     change = edited(source, path, plans, module.stem)
-    text = module_text(plans, kernels, original_path=path, target=target, speeds=speeds, record=change.record, edited=_text(change.source))
+    text = module_text(
+        plans,
+        kernels,
+        original_path=path,
+        target=target,
+        speeds=speeds,
+        record=change.record,
+        edited=_text(change.source),
+    )
     return Prepared(change.source, module, text)
 
 

@@ -18,7 +18,9 @@ from mugraph.codegen.names import Scope
 from mugraph.codegen.plan import RegionPlan
 from mugraph.codegen.wrapper_operator import call, returns
 
-MODULES_OWN = frozenset({"_is", "_is_object", "_unchanged", "_runs", "_is_the", "_here"})
+MODULES_OWN = frozenset(
+    {"_is", "_is_object", "_unchanged", "_runs", "_is_the", "_here", "_on_default_device", "_default_type"}
+)
 """Names in guards that the kernel module has, not the user's file."""
 
 
@@ -71,15 +73,17 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str]) -> str:
     guards = [_renamed(guard, renamed) for guard in region.guards]
     bindings, (*checks, last) = hoisted([*guards, f"f({', '.join(values)})"], scope)
     given = [ast.unparse(argument) for argument in _arguments_of(last)]
-    lines = ["_undisturbed()", *(f"and {_bracketed(check)}" for check in checks)]
-    lines += call("and ", tensors_fit(plan), given, width=100)
+    lines = [f"{'and ' if at else ''}{_bracketed(check)}" for at, check in enumerate(checks)]
+    lines += call("and " if checks else "", tensors_fit(plan), given, width=100)
     test = [
+        "if not _undisturbed():",
+        "    return False",
         "try:",
         *(f"    {line}" for line in bindings),
         "    return (",
         *(f"        {line}" for line in lines),
         "    )",
-        "except (AttributeError, LookupError, TypeError):  # something is not there any more",
+        "except Exception:  # something is not there any more, or answers in its own way: the original says so",
         "    return False",
     ]
     names = ", ".join(renamed.values())
@@ -140,9 +144,24 @@ def _parsed(expression: str, function: str) -> ast.expr:
 
 
 def _bracketed(guard: str) -> str:
-    """Brackets around what `and` would tear apart."""
-    node = ast.parse(guard, mode="eval").body
-    return f"({guard})" if isinstance(node, ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr) else guard
+    """A condition as it is written: numbers are equal where their types are; brackets around what `and` would tear
+    apart."""
+    match ast.parse(guard, mode="eval").body:
+        case ast.BoolOp() | ast.IfExp() | ast.Lambda() | ast.NamedExpr():
+            return f"({guard})"
+        case ast.Compare(left, [ast.Eq()], [right]) if _is_number(right):
+            return f"_equals({ast.unparse(left)}, {ast.unparse(right)})"
+        case ast.Compare(left, [ast.In()], [ast.Tuple(elts)]) if all(map(_is_number, elts)):
+            return f"({' or '.join(f'_equals({ast.unparse(left)}, {ast.unparse(one)})' for one in elts)})"
+        case _:
+            return guard
+
+
+def _is_number(node: ast.expr) -> bool:
+    """One that is read of an object: lengths and sizes are counted, and have one type."""
+    if isinstance(node, ast.UnaryOp):
+        node = node.operand
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
 def _renamed(expression: str, names: Mapping[str, str]) -> str:

@@ -89,7 +89,13 @@ def module_text(
                 sections += [kernel.jit.strip(), kernel.launcher.strip()]
                 operators.append(operator_text(kernel, operator_name(kernel, original_path)))
         sections.append(wrapped.text)
-    sections += [machinery.rstrip(), with_ran(plans, original_path.name, edited), first_use.rstrip(), *operators, _cases(plans)]
+    sections += [
+        machinery.rstrip(),
+        with_ran(plans, original_path.name, edited),
+        first_use.rstrip(),
+        *operators,
+        _cases(plans),
+    ]
     if record is not None:
         sections.append(record_text(record).rstrip())
     sections.append(with_sizes(CHECK, plans).rstrip())

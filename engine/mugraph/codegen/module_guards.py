@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
+
+import torch
 
 from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.plan import RegionPlan
-from mugraph.trace.definition_text import text_of
+from mugraph.trace.definition_text import imported_names, text_of
 from mugraph.trace.ran import Code, Ran, together
 from mugraph.trace.source import Source
 
@@ -24,6 +27,10 @@ _COMPARED = (
     "co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_exceptiontable",
     "co_argcount", "co_posonlyargcount", "co_kwonlyargcount",
 )
+_PLAIN_ACCESS = {
+    "__getattribute__": (object.__getattribute__,),
+    "__getattr__": (None, torch.nn.Module.__getattr__),
+}
 _met: dict[tuple[object, str], tuple[tuple[object, ...], ...] | None] = {}
 _here: dict[str, object] = {}
 _copies: tuple[int, list[dict[str, object]]] = (0, [])
@@ -32,7 +39,8 @@ _copies: tuple[int, list[dict[str, object]]] = (0, [])
 class _Code(NamedTuple):
     """A function that ran. text: of its definition, "" of one of PyTorch's; edited: with the kernels of this module
     written into it; free: variables around it that it reads; defaults, wrapped: its default arguments, and the
-    functions of libraries around it; outside: names of its file that hold a library's things ("": a builtin)."""
+    functions of libraries around it; outside: names of its file that hold a library's things ("": a builtin);
+    imported: names that its file imports, which the compiler treats in a way of their own."""
 
     qualname: str
     text: str = ""
@@ -41,6 +49,7 @@ class _Code(NamedTuple):
     defaults: tuple[str, ...] = ()
     wrapped: tuple[str, ...] = ()
     outside: dict[str, str] = {}
+    imported: tuple[str, ...] = ()
 
 
 def _is(module: torch.nn.Module, what: str) -> bool:
@@ -66,7 +75,7 @@ def _unchanged(kind: type, what: str) -> bool:
     """Whether a class runs the code that was analysed. Code is compared when a class is met, objects from then on."""
     known = _met.get((kind, what), ())
     if known == ():
-        known = _met[kind, what] = _meet_class(kind, _RAN[what])
+        known = _met[kind, what] = _meet_class(kind, what)
     return known is not None and _still(known) and (
         "_call_impl" not in _HIDING[what] or (kind.__call__, kind._call_impl) == _MODULE_CALL or "__call__" in _RAN[what]
     )
@@ -79,6 +88,21 @@ def _runs(function: object, what: str) -> bool:
     if known == ():
         known = _met[function, what] = _meet(function, _RAN[what][""][0])
     return known is not None and _still(known)
+
+
+def _on_default_device(device: torch.device) -> bool:
+    """Whether tensors that are made without saying where would be on this device."""
+    default = torch.get_default_device()
+    return default.type == device.type and default.index in (None, device.index)
+
+
+def _default_type(name: str) -> bool:
+    return str(torch.get_default_dtype()) == name
+
+
+def _equals(value: object, constant: object) -> bool:
+    """Whether it is the same constant: 1, 1.0 and True are not, nor is a tensor that holds it."""
+    return type(value) is type(constant) and value == constant
 
 
 @torch.compiler.assume_constant_result
@@ -102,11 +126,15 @@ def _still(known: tuple[tuple[object, ...], ...]) -> bool:
     return True
 
 
-def _meet_class(kind: type, methods: dict[str, tuple[_Code, ...]]) -> tuple[tuple[object, ...], ...] | None:
-    """What to compare with from now on; None for a class that is another one."""
-    library = _LIBRARY.get(kind.__module__ + "." + kind.__qualname__, "")
-    if library and getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is not kind:
+def _meet_class(kind: type, what: str) -> tuple[tuple[object, ...], ...] | None:
+    """What to compare with from now on; None for a class that is another one. One that takes attributes into its own
+    hands answers as it likes, and counts as another one unless that was analysed."""
+    methods, name = _RAN[what], f"{kind.__module__}.{kind.__qualname__}"
+    if _named(what) is not kind if what in _LIBRARY else what not in (name, kind.__qualname__):
         return None
+    for name, plain in _PLAIN_ACCESS.items():
+        if name not in methods and getattr(kind, name, None) not in plain:
+            return None
     known: list[tuple[object, ...]] = []
     for name, chain in methods.items():
         codes = list(chain)
@@ -170,7 +198,8 @@ def _compiled(code: _Code, text: str) -> list[CodeType]:
         indent, text = " " * len(heads), " " * len(heads) + f"({text}\\n)"
     elif indent and not heads:
         heads = ["if True:"]
-    lines = [indent[:depth] + head for depth, head in enumerate(heads)]
+    lines = [f"import {name}" for name in code.imported]
+    lines += [indent[:depth] + head for depth, head in enumerate(heads)]
     found, waiting = [], [compile("\\n".join([*lines, text]), code.qualname, "exec", dont_inherit=True)]
     while waiting:
         inner = [part for part in waiting.pop().co_consts if isinstance(part, CodeType)]
@@ -238,11 +267,12 @@ def _is_file(name: object, path: str) -> bool:
 
 
 def _as_they_came(owner: str, *names: str) -> tuple[object, attrgetter, tuple[object, ...]]:
-    """Where PyTorch has functions, how they are read there, and what they are; None for one that is not PyTorch's."""
-    space = torch.Tensor if owner == "Tensor" else _named(owner)
+    """Where a library has functions, how they are read there, and what they are; None for one that is not its own."""
+    space = torch.Tensor if owner == "Tensor" else importlib.import_module(owner)
     values = [getattr(space, name, None) for name in names]
+    library = "torch" if owner == "Tensor" else owner.partition(".")[0]
     for at, value in enumerate(values):
-        if isinstance(value, FunctionType) and not str(value.__globals__.get("__name__")).startswith("torch."):
+        if isinstance(value, FunctionType) and str(value.__globals__.get("__name__")).partition(".")[0] != library:
             values[at] = None
     return space, attrgetter(*names, names[0]), (*values, values[0])
 '''
@@ -266,11 +296,11 @@ def with_ran(plans: Sequence[RegionPlan], file: str, edited: str | None) -> str:
                 raise Rejected(f"two regions ran different code called {name}")
             ran[name] = both
     outside = {name: dotted for plan in plans for name, dotted in plan.region.outside.items()}
-    definitions = _definitions(edited)
+    definitions, imported = _definitions(edited)
     tables = [
         "# The code that ran, by the names that conditions call it; a function's is its only method",
-        *_lines("_RAN", [f"{name!r}: {_methods(one, definitions)}" for name, one in ran.items()]),
-        *_lines("_LIBRARY", [f"{name!r}: {one.library!r}" for name, one in ran.items() if one.library]),
+        *_lines("_RAN", [f"{name!r}: {_methods(one, definitions, imported)}" for name, one in ran.items()]),
+        f"_LIBRARY = frozenset({sorted(name for name, one in ran.items() if one.library)!r})",
         "_HIDING = {",
         "    what: frozenset({*methods, *(_BEFORE_FORWARD if what in _MODULES else ())}) for what, methods in _RAN.items()",
         "}",
@@ -288,20 +318,25 @@ def _lines(name: str, items: Sequence[str]) -> list[str]:
     return [f"{name} = {{", *(f"    {item}," for item in items), "}"]
 
 
-def _methods(ran: Ran, definitions: Mapping[str, str]) -> str:
+def _methods(ran: Ran, definitions: Mapping[str, str], imported: frozenset[str]) -> str:
     chains = {"": (ran.function,)} if ran.function is not None else ran.methods
-    made = [f"{name!r}: ({' '.join(f'{_code(code, definitions)},' for code in codes)})" for name, codes in chains.items()]
+    made: list[str] = []
+    for name, codes in chains.items():
+        made.append(f"{name!r}: ({' '.join(f'{_code(code, definitions, imported)},' for code in codes)})")
     return f"{{{', '.join(made)}}}"
 
 
-def _code(code: Code, definitions: Mapping[str, str]) -> str:
-    parts = [repr(code.qualname)]
+def _code(code: Code, definitions: Mapping[str, str], imported: frozenset[str]) -> str:
+    """imported: names that the edited file imports"""
+    parts, names = [repr(code.qualname)], code.imported
     if code.text:
         parts.append(_text(code.text))
         edited = definitions.get(code.qualname, code.text)
         if edited != code.text:
             parts.append(f"edited={_text(edited)}")
-    for name, value in (("free", code.free), ("defaults", code.defaults), ("wrapped", code.wrapped)):
+            names = tuple(sorted({*names, *(name for name in imported if re.search(rf"\b{name}\b", edited))}))
+    values = (("free", code.free), ("defaults", code.defaults), ("wrapped", code.wrapped), ("imported", names))
+    for name, value in values:
         if value:
             parts.append(f"{name}={value!r}")
     if code.outside:
@@ -317,10 +352,10 @@ def _text(text: str) -> str:
     return "(\n" + "".join(f"        {line!r}\n" for line in lines) + "    )"
 
 
-def _definitions(edited: str | None) -> Mapping[str, str]:
-    """Functions of the edited file that call kernels, by their qualified names."""
+def _definitions(edited: str | None) -> tuple[Mapping[str, str], frozenset[str]]:
+    """Functions of the edited file by their qualified names, and the names that it imports."""
     if edited is None:
-        return {}
+        return {}, frozenset()
     source = Source("", edited)
     found: dict[str, str] = {}
 
@@ -335,14 +370,29 @@ def _definitions(edited: str | None) -> Mapping[str, str]:
             visit(child, own)
 
     visit(source.tree, "")
-    return found
+    return found, imported_names(source.tree)
+
+
+_OWNERS: Mapping[str, object] = {"torch": torch, "torch.nn.functional": torch.nn.functional, "Tensor": torch.Tensor}
+_OPERATORS = {"div": "truediv", "true_divide": "truediv", "multiply": "mul", "subtract": "sub", "negative": "neg"}
 
 
 def _functions(plans: Sequence[RegionPlan]) -> list[str]:
-    """PyTorch's functions that the regions' code calls, by where they are."""
+    """PyTorch's functions that the regions' code calls, and those of the same name, which may stand behind them
+    (`F.layer_norm` calls `torch.layer_norm`, `a * b` is `Tensor.mul`), by where they are; and those of Python's."""
     owners: dict[str, dict[str, None]] = {}
     for plan in plans:
         for call in plan.region.calls:
             owner, _, name = call.target.removesuffix(".__get__").rpartition(".")
             owners.setdefault(owner, {})[name] = None
-    return [f"_as_they_came({', '.join(map(repr, (owner, *sorted(names))))})" for owner, names in sorted(owners.items())]
+            plain = _OPERATORS.get(name, name).strip("_")
+            spelled = [name, plain, *(f"__{kind}{plain}__" for kind in ("", "r", "i"))]
+            for other, space in _OWNERS.items():
+                owners.setdefault(other, {}).update((s, None) for s in spelled if s in dir(space) and s.strip("_"))
+        for target in plan.region.called:
+            owner, _, name = target.rpartition(".")
+            owners.setdefault(owner, {})[name] = None
+    owners = {owner: names for owner, names in owners.items() if names}
+    return [
+        f"_as_they_came({', '.join(map(repr, (owner, *sorted(names))))})" for owner, names in sorted(owners.items())
+    ]

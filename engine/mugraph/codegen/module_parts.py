@@ -4,6 +4,7 @@ from __future__ import annotations
 
 PRELUDE = """\
 import hashlib
+import importlib
 import os
 import subprocess
 import sys

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from mugraph.trace.bound_names import bound_names
 from mugraph.trace.conditions import Conditions
+from mugraph.trace.defaults import defaults_of
 from mugraph.trace.guards import conditions_of
 from mugraph.trace.inlined import inlined
 from mugraph.trace.instrument import Function
@@ -85,6 +86,7 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         {id(scope.values.tensor(number)): names[number] for number in consumed},
         here,
     )
+    conditions |= defaults_of(scope, kept, here)
     conditions = inside.conditions | {k: v for k, v in conditions.items() if k not in inside.conditions}
     new: dict[int, int] = {}
     for number in (*consumed, *(number for record in kept for number in record.outputs)):
@@ -94,7 +96,10 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     made = {new[number] for record in kept for number in record.outputs}
     called = {number: name for number, name in called.items() if number in made}
     region = replace(
-        _region(scope, unit, kept, new, live_ins, outs, called), ran=inside.ran, outside=inside.outside
+        _region(scope, unit, kept, new, live_ins, outs, called),
+        ran=inside.ran,
+        outside=inside.outside,
+        called=tuple(sorted(inside.called)),
     )
     return Assembled(region, conditions, unit, scope, new)
 

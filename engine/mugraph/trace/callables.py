@@ -84,7 +84,7 @@ class Judge:
         if name in _TORCH or (_hashable(function) and function in _BUILTINS):
             return None
         if getattr(function, "__module__", None) in ("math", "operator", "_operator", "einops", "typing"):
-            return None
+            return Verdict(name, None)
         if isinstance(owner, _CONTAINERS) and not isinstance(owner, type):
             method = getattr(function, "__name__", "")
             if method in _READS:

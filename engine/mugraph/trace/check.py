@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mugraph.trace.partition import Partition
 
 
-_OF_CODE = ("_is", "_is_object", "_unchanged", "_runs", "_is_the")
+_OF_CODE = ("_is", "_is_object", "_unchanged", "_runs", "_is_the", "_on_default_device", "_default_type")
 """Guards that compare code with code, which instrumented code is not like."""
 
 

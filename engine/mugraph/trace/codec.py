@@ -56,6 +56,7 @@ class _Region(msgspec.Struct):
     reason: str | None
     ran: dict[str, Ran]
     outside: dict[str, str]
+    called: tuple[str, ...]
     dynamic: _Dynamic | None = None
 
 
@@ -139,6 +140,7 @@ def trace_to_json(trace: Trace) -> bytes:
             guards=region.guards,
             ran=dict(region.ran),
             outside=dict(region.outside),
+            called=region.called,
             function_args=region.function_args,
             names=dict(region.names),
             status=region.status,
@@ -167,6 +169,7 @@ def trace_from_json(data: bytes) -> Trace:
             guards=region.guards,
             ran=dict(region.ran),
             outside=dict(region.outside),
+            called=region.called,
             function_args=region.function_args,
             names=dict(region.names),
             status=region.status,

@@ -10,6 +10,19 @@ from mugraph.trace.source import Source
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
+def imported_names(tree: ast.Module) -> frozenset[str]:
+    """What a module binds by importing, functions' own imports left out."""
+    names: set[str] = set()
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            waiting.extend(ast.iter_child_nodes(node))
+    return frozenset(names)
+
+
 def text_of(source: Source, node: Definition) -> str:
     """Of a function its lines, without decorators and lines that are only comments; of a lambda the expression."""
     if isinstance(node, ast.Lambda):

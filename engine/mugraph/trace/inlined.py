@@ -21,11 +21,12 @@ from mugraph.trace.instrument import number_of
 from mugraph.trace.paths import Paths
 from mugraph.trace.ran import Code, Ran
 from mugraph.trace.scope import Scope
-from mugraph.trace.tape import Activation, Event, Loaded, ModuleCalled
+from mugraph.trace.tape import Activation, Event, Happening, Loaded, ModuleCalled
 from mugraph.trace.unit import Offence, Unit, names_read, step_to
 from mugraph.trace.user_code import (
     UserCode,
     definitions_along,
+    found,
     global_names,
     helpers_of,
     is_own_of_torch,
@@ -39,11 +40,13 @@ class Inlined:
     """
     ran:        the name by which guards call a class or function -> its code
     outside:    names of the region's own module that it reads and that hold what is a library's (`Code.outside`)
+    called:     functions of libraries other than PyTorch that ran, by dotted names
     conditions: what must stay true of what the functions read, and that they are still what is there
     """
 
     ran: dict[str, Ran] = field(default_factory=dict[str, Ran])
     outside: dict[str, str] = field(default_factory=dict[str, str])
+    called: set[str] = field(default_factory=set[str])
     conditions: Conditions = field(default_factory=dict[str, list[str]])
 
 
@@ -58,6 +61,7 @@ def inlined(scope: Scope, unit: Unit, paths: Paths, events: list[Event], here: s
     for event in events:
         if isinstance(event, Loaded) and isinstance(event.base, ModuleType):
             look.loaded(event)
+    look.found.called |= {event.name for event in events if isinstance(event, Happening) and found(event.name)}
     for inner in called_by(scope, unit):
         try:
             look.activation(inner)

@@ -151,7 +151,7 @@ class _Search:
         known = self.found.get(key)
         if known is None:
             self.found[key] = result
-        elif replace(known.region, ran=region.ran, outside=region.outside) == region:
+        elif replace(known.region, ran=region.ran, outside=region.outside, called=region.called) == region:
             self.found[key] = _merged(known, result)
         return None
 
@@ -202,7 +202,9 @@ def _merged(known: Assembled, other: Assembled) -> Assembled:
         if both is None:
             return known
         ran[name] = both
-    region = replace(known.region, ran=ran, outside={**known.region.outside, **other.region.outside})
+    called = tuple(sorted({*known.region.called, *other.region.called}))
+    outside = {**known.region.outside, **other.region.outside}
+    region = replace(known.region, ran=ran, outside=outside, called=called)
     return replace(known, region=region, conditions=merge(known.conditions, other.conditions))
 
 

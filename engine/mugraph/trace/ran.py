@@ -21,6 +21,7 @@ class Code:
     wrapped:  functions of libraries that a decorator put around it, outermost first: "torch.utils._contextlib.…"
     outside:  names of its module that hold what is not the user's: "F" -> "torch.nn.functional"; a builtin that the
               module does not hide: "len" -> ""
+    imported: names that it reads and its module imports: calls of what they hold are compiled in their own way
     """
 
     qualname: str
@@ -29,6 +30,7 @@ class Code:
     defaults: tuple[str, ...] = ()
     wrapped: tuple[str, ...] = ()
     outside: Mapping[str, str] = field(default_factory=dict[str, str])
+    imported: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

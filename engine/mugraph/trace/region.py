@@ -72,6 +72,7 @@ class Region:
     dynamic: DynamicSize | None = None
     ran: Mapping[str, Ran] = field(default_factory=dict[str, Ran])
     outside: Mapping[str, str] = field(default_factory=dict[str, str])
+    called: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

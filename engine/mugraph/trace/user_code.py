@@ -13,7 +13,7 @@ from typing import cast
 
 import torch
 
-from mugraph.trace.definition_text import Definition, text_of
+from mugraph.trace.definition_text import Definition, imported_names, text_of
 from mugraph.trace.instrument import number_of
 from mugraph.trace.ran import Code, said_of
 from mugraph.trace.source import Source
@@ -105,7 +105,8 @@ class UserCode:
         defaults = (*(function.__defaults__ or ()), *(keywords[name] for name in sorted(keywords)))
         source = self._sources[function.__code__.co_filename]
         outside: dict[str, str] = {}
-        for name in sorted(global_names(node) - {*free}):
+        read = global_names(node)
+        for name in sorted(read - {*free}):
             if name in function.__globals__:
                 value = function.__globals__[name]
                 known = None if self.owns(value) else library_name(value)
@@ -113,9 +114,8 @@ class UserCode:
                     outside[name] = known
             elif hasattr(builtins, name):
                 outside[name] = ""
-        return Code(
-            function.__qualname__, text_of(source, node), free, tuple(map(said_of, defaults)), around, outside
-        )
+        text, imported = text_of(source, node), tuple(sorted(read & imported_names(source.tree)))
+        return Code(function.__qualname__, text, free, tuple(map(said_of, defaults)), around, outside, imported)
 
     def _numbered(self, path: str) -> Sequence[ast.AST]:
         return next(file.numbering.nodes for file in self.files if file.source.path == path)

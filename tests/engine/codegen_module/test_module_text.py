@@ -91,10 +91,10 @@ def test_conditions_are_joined_as_they_are_meant(maker, source, part):
         node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == "_gated_fits"
     )
     assert [argument.arg for argument in fits.args.args] == ["self", "x", "torch_2"]
-    (tried,) = fits.body
+    first, tried = fits.body
+    assert ast.unparse(first.test) == "not _undisturbed()"
     assert [ast.unparse(line) for line in tried.body[:-1]] == ["a = self.a"]  # what two conditions read is read once
     assert [ast.unparse(value) for value in tried.body[-1].value.values] == [
-        "_undisturbed()",
         "_is(a, 'A')",
         "self.b or len(torch_2) == 2",
         "a.n == 3",

@@ -1,0 +1,36 @@
+"""What a region takes from PyTorch's defaults: the type and the device of tensors that it makes from numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from mugraph.trace.conditions import Conditions
+from mugraph.trace.devices import makes_tensors
+from mugraph.trace.record_values import refs
+from mugraph.trace.scope import Scope
+from mugraph.trace.tape import Record
+
+
+def defaults_of(scope: Scope, records: Sequence[Record], here: str) -> Conditions:
+    """Guards, where some record counts on a default. here: an expression for the live-ins' device
+
+    A tensor without dimensions may lie on another device than those it meets.
+    """
+    conditions: Conditions = {}
+    infos = scope.values.infos
+    made = {number for record in records for number in record.outputs} & scope.tape.homeless
+    if any(infos[number].shape for number in made):
+        conditions[f"_on_default_device({here})"] = []
+    if any(_takes_type(scope, record) for record in records):
+        conditions[f"_default_type({str(torch.get_default_dtype())!r})"] = []
+    return conditions
+
+
+def _takes_type(scope: Scope, record: Record) -> bool:
+    """Of a tensor that is made without one, or of what whole numbers and truth values become in arithmetic."""
+    if makes_tensors(record.target):
+        return "dtype" not in record.kwargs
+    kinds = {scope.values.infos[number].dtype for number in refs(record)}
+    return any(not kind.startswith(("f", "bf", "c")) for kind in kinds)
