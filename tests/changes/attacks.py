@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import importlib
-import importlib.util
-import sys
 import threading
 import types
 from typing import Any
@@ -172,55 +169,13 @@ def the_module_of_functions_replaced(case: Case) -> None:
     case.module.torch = types.SimpleNamespace(ones=torch.zeros, full=torch.full)
 
 
-@original_runs(GATED, lasting=True)
-def imported_again(case: Case) -> None:
-    """The file twice, one after the other; a helper is replaced in the second."""
-    before = case.module
-    del sys.modules["gated"]
-    case.module = importlib.import_module("gated")
-    assert case.module is not before
-    case.module.project = lambda layer, x: -layer(x)
-    case.model = case.made()
-
-
-@original_runs(GATED, lasting=True)
-def imported_by_two_names(case: Case) -> None:
-    """As a script's file that is imported as well; a helper is replaced in the second."""
-    spec = importlib.util.spec_from_file_location("copied", case.module.__file__)
-    case.module = importlib.util.module_from_spec(spec)
-    sys.modules["copied"] = case.module
-    spec.loader.exec_module(case.module)
-    case.module.project = lambda layer, x: -layer(x)
-    case.model = case.made()
-
-
-@original_runs(GATED, lasting=True)
-def imported_by_two_names_and_the_first_changed(case: Case) -> Any:
-    """The model is the first's, and so is the helper."""
-    spec = importlib.util.spec_from_file_location("copied", case.module.__file__)
-    sys.modules["copied"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules["copied"])
-    case.run()
-    case.launches = 0
-    case.module.project = lambda layer, x: -layer(x)
-
-
-@original_runs(GATED, lasting=True)
-def the_parts_imported_again(case: Case) -> None:
-    """What the helper reads is of another module object now."""
-    del sys.modules["gated_parts"]
-    again = importlib.import_module("gated_parts")
-    again.STRENGTH = 4.0
-    case.module.gate = again.gate
-
-
-@original_runs(DECORATED, lasting=True)
+@either_runs(DECORATED, lasting=True)
 def a_decorator_with_another_number(case: Case) -> None:
     """The wrapper's code and the wrapped function are those that were."""
     case.module.squashed = case.module.scaled(3.0)(case.module.squashed.__wrapped__)
 
 
-@original_runs(DECORATED, lasting=True)
+@either_runs(DECORATED, lasting=True)
 def a_decorator_around_another_function(case: Case) -> None:
     """`__wrapped__` says what it said, and something else is called."""
     before = case.module.squashed.__wrapped__
@@ -228,12 +183,12 @@ def a_decorator_around_another_function(case: Case) -> None:
     case.module.squashed.__wrapped__ = before
 
 
-@original_runs(DECORATED, lasting=True)
+@either_runs(DECORATED, lasting=True)
 def a_decorator_less(case: Case) -> None:
     case.module.squashed = case.module.squashed.__wrapped__
 
 
-@original_runs(DECORATED, lasting=True)
+@either_runs(DECORATED, lasting=True)
 def a_librarys_decorator_around(case: Case) -> None:
     case.module.squashed = torch.autocast("cpu", torch.bfloat16)(case.module.squashed)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import types
 from typing import Any
 
@@ -10,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.changes.case import FILLED, GATED, PRODUCT, STACKED, TIED, Case, either_runs, original_runs
+from tests.changes.case import FILLED, GATED, PRODUCT, STACKED, TIED, Case, original_runs
 from tests.changes.classes import parts
 
 
@@ -211,81 +210,3 @@ def a_flag_in_a_dictionary(case: Case) -> None:
 def a_number_that_counts_as_the_same(case: Case) -> None:
     """1.0 == True: the product with it has the same values; and -0.0 == 0.0."""
     case.model.factors[0] = torch.tensor([1.0])
-
-
-@either_runs(GATED, lasting=True)
-def reloaded(case: Case) -> None:
-    """The model's classes are not those of the module any more."""
-    importlib.reload(parts())
-    importlib.reload(case.module)
-
-
-@either_runs(GATED, lasting=True)
-def reloaded_and_made_again(case: Case) -> None:
-    importlib.reload(parts())
-    importlib.reload(case.module)
-    case.model = case.made()
-
-
-@original_runs(GATED, lasting=True)
-def reloaded_with_other_code(case: Case) -> None:
-    """As a notebook's autoreload does: the text is another one now, and the functions are new ones."""
-    module = parts()
-    with open(module.__file__) as file:
-        text = file.read()
-    exec(compile(text.replace("F.silu", "F.relu"), module.__file__, "exec"), module.__dict__)
-    case.module.gate = module.gate
-
-
-@original_runs(GATED, edits={"gated_parts.py": ("F.silu(", "F.relu(")})
-def a_helpers_file_edited(case: Case) -> None:
-    """After --apply, and before Python is started again."""
-
-
-@original_runs(GATED, edits={"gated_parts.py": ("torch.rsqrt(self._variance(x) + self.eps)", "torch.rsqrt(self.eps)")})
-def a_norms_file_edited(case: Case) -> None:
-    """It raises now."""
-
-
-@original_runs(GATED, edits={"gated_parts.py": ("(self.weight + self.offset)", "(self.weight - self.offset) + 1")})
-def a_forwards_file_edited(case: Case) -> None:
-    pass
-
-
-@original_runs(GATED, edits={"gated_parts.py": ("sharpness=1.0", "sharpness=1.25")})
-def a_default_edited(case: Case) -> None:
-    pass
-
-
-@original_runs(GATED, edits={"gated_parts.py": ("multiplied(0.5)", "multiplied(0.25)")})
-def a_call_at_import_edited(case: Case) -> None:
-    pass
-
-
-@original_runs(GATED, edits={"gated.py": ("return layer(x)", "return layer(x + 1)")})
-def a_helper_of_the_same_file_edited(case: Case) -> None:
-    pass
-
-
-@original_runs(GATED, edits={"gated.py": ("RESIDUAL = 0.5", "RESIDUAL = 0.125")})
-def a_number_edited(case: Case) -> None:
-    pass
-
-
-@original_runs(GATED, edits={"gated.py": ("h * self.strength", "h / self.strength")})
-def a_method_edited(case: Case) -> None:
-    pass
-
-
-@original_runs(
-    GATED, edits={"gated_parts.py": ("    def _norm(", "    @(lambda f: lambda *x: 2 * f(*x))\n    def _norm(")}
-)
-def a_decorator_added(case: Case) -> None:
-    pass
-
-
-@either_runs(
-    GATED, edits={"gated_parts.py": ("STRENGTH = 2.0", "# What a gate's result is multiplied by\nSTRENGTH = 2.0")}
-)
-def a_comment_added(case: Case) -> None:
-    pass

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import types
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
-from tests.changes.case import CONVOLVED, GATED, STACKED, TIED, Case, either_runs, original_runs
-from tests.changes.classes import like, named
+from tests.changes.case import CONVOLVED, GATED, TIED, Case, either_runs, original_runs
 
 
 @original_runs(GATED)
@@ -101,13 +97,6 @@ def tied_by_the_memory(case: Case) -> None:
     case.model.second.weight = nn.Parameter(case.model.first.weight.detach())
 
 
-@original_runs(STACKED)
-def a_layer_in_two_places(case: Case) -> None:
-    case.model.layers[1] = case.model.layers[0]
-    case.model.layers[0] = nn.Linear(32, 32)
-    case.model.layers[0].weight, case.model.layers[0].bias = case.parameter(32, 32), case.parameter(32)
-
-
 @original_runs(GATED)
 def another_size_within(case: Case) -> None:
     case.model.gate.weight, case.model.up.weight = case.parameter(56, 32), case.parameter(56, 32)
@@ -186,91 +175,6 @@ def a_transposed_convolution(case: Case) -> None:
     case.model.conv = conv
 
 
-@original_runs(GATED, CONVOLVED)
-def a_submodule_that_does_nothing(case: Case) -> None:
-    case.model.norm = nn.Identity()
-
-
-@original_runs(GATED)
-def a_submodule_less(case: Case) -> None:
-    """The original raises."""
-    case.model.norm = None
-
-
-@original_runs(GATED)
-def a_submodule_deleted(case: Case) -> None:
-    """The original raises."""
-    del case.model.norm
-
-
-@original_runs(GATED)
-def a_function_for_a_submodule(case: Case) -> None:
-    del case.model.norm
-    case.model.norm = torch.tanh
-
-
-@original_runs(STACKED)
-def an_activation_replaced(case: Case) -> None:
-    case.model.last[0] = nn.ReLU()
-
-
-@original_runs(STACKED)
-def the_order_of_a_sequence(case: Case) -> None:
-    case.model.last = nn.Sequential(case.model.last[1], case.model.last[0])
-
-
-@original_runs(STACKED)
-def a_longer_sequence(case: Case) -> None:
-    case.model.last.append(nn.Tanh())
-
-
-@original_runs(STACKED)
-def a_shorter_sequence(case: Case) -> None:
-    del case.model.last[0]
-
-
-@original_runs(STACKED)
-def a_shorter_list(case: Case) -> None:
-    """The last layer is the first then."""
-    del case.model.layers[1]
-
-
-@original_runs(STACKED)
-def a_longer_list(case: Case) -> None:
-    layer = nn.Linear(32, 32, bias=False)
-    layer.weight = case.parameter(32, 32)
-    case.model.layers.append(layer)
-
-
-@original_runs(STACKED)
-def a_list_that_counts_otherwise(case: Case) -> None:
-    class ModuleList(nn.ModuleList):
-        def __getitem__(self, at: Any) -> Any:
-            return super().__getitem__(0)
-
-    case.model.layers = like(case.model.layers, named(ModuleList, "ModuleList"))
-
-
-@original_runs(STACKED)
-def a_sequence_that_runs_otherwise(case: Case) -> None:
-    class Sequential(nn.Sequential):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return super().forward(x) + x
-
-    case.model.last = like(case.model.last, named(Sequential, "Sequential"))
-
-
-@original_runs(STACKED)
-def an_entry_replaced(case: Case) -> None:
-    case.model.heads["main"] = nn.Sequential(case.model.heads["main"], nn.Tanh())
-
-
-@original_runs(STACKED)
-def a_sequences_order_in_its_dictionary(case: Case) -> None:
-    modules = case.model.last._modules
-    modules["0"] = modules.pop("0")
-
-
 @original_runs(GATED)
 def a_weight_in_the_instances_dictionary(case: Case) -> None:
     """It hides the parameter, and nothing of the layer's dictionaries is changed."""
@@ -280,129 +184,3 @@ def a_weight_in_the_instances_dictionary(case: Case) -> None:
 @either_runs(GATED)
 def an_equal_weight_in_the_instances_dictionary(case: Case) -> None:
     case.model.up.__dict__["weight"] = case.randn(48, 32)
-
-
-@original_runs(GATED)
-def a_submodule_in_the_instances_dictionary(case: Case) -> None:
-    case.model.__dict__["norm"] = nn.Tanh()
-
-
-@original_runs(GATED)
-def quantized_for_training(case: Case) -> None:
-    """Its class is called Linear as well."""
-    from torch.ao.nn import qat
-    from torch.ao.quantization import get_default_qat_qconfig
-
-    layer = case.model.up
-    layer.qconfig = get_default_qat_qconfig("x86")
-    case.model.up = qat.Linear.from_float(layer)
-
-
-@original_runs(GATED)
-def quantized_dynamically(case: Case) -> None:
-    from torch.ao.quantization import quantize_dynamic
-
-    case.model = quantize_dynamic(case.model, {nn.Linear})
-
-
-@original_runs(GATED)
-def quantized_by_hand(case: Case) -> None:
-    """Whole numbers and a scale in the parameter's place."""
-
-    class Linear(nn.Linear):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return F.linear(x, self.held.to(x.dtype) * self.scale)
-
-    layer = like(case.model.up, named(Linear, "Linear"))
-    layer.scale = layer.weight.abs().max().item() / 127
-    layer.register_buffer("held", (layer.weight / layer.scale).round().to(torch.int8))
-    case.model.up = layer
-
-
-@original_runs(GATED)
-def lora_by_a_method(case: Case) -> None:
-    """On the instance, as some libraries put their adapters on."""
-    low, high, layer = case.randn(4, 32), case.randn(48, 4), case.model.up
-    forward = layer.forward
-    layer.forward = types.MethodType(lambda self, x: forward(x) + x @ low.T @ high.T, layer)
-
-
-@either_runs(GATED)
-def lora_merged(case: Case) -> None:
-    with torch.no_grad():
-        case.model.up.weight.add_(case.randn(48, 4) @ case.randn(4, 32))
-
-
-class Sharded(nn.Module):
-    """As FSDP: one flat parameter, of which the layers' weights are views that are made anew for each run."""
-
-    def __init__(self, model: nn.Module, gap: int) -> None:
-        super().__init__()
-        self.model, self.places, parts, at = model, [], [], gap
-        for path in ("gate", "up", "down"):
-            layer = model.get_submodule(path)
-            self.places.append((layer, at, layer.weight.shape))
-            parts += [layer.weight.new_zeros(gap), layer.weight.detach().reshape(-1)]
-            at += layer.weight.numel() + gap
-            del layer.weight
-        self.flat = nn.Parameter(torch.cat(parts))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        for layer, at, shape in self.places:
-            layer.weight = self.flat[at : at + shape.numel()].view(shape)
-        return self.model(x)
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            return getattr(super().__getattr__("model"), name)
-
-
-@either_runs(GATED)
-def sharded(case: Case) -> Any:
-    case.model = Sharded(case.model, 0)
-    first = case.run()
-    case.model.flat.data.mul_(2)
-    return [first, case.run()]
-
-
-@original_runs(GATED)
-def sharded_and_not_aligned(case: Case) -> None:
-    case.model = Sharded(case.model, 1)
-
-
-@either_runs(GATED)
-def replicated(case: Case) -> None:
-    """As data parallelism does: a replica's parameters are plain tensors among its attributes."""
-    model = case.model
-    replica = model._replicate_for_data_parallel()
-    for name, module in model.named_children():
-        copied = module._replicate_for_data_parallel()
-        for key, parameter in module._parameters.items():
-            if parameter is None:
-                copied._parameters[key] = None
-            else:
-                setattr(copied, key, parameter.detach().clone())
-        setattr(replica, name, copied)
-    case.model = replica
-
-
-@either_runs(GATED)
-def a_shallow_copy(case: Case) -> None:
-    model = copy.copy(case.model)
-    model._modules = dict(model._modules)
-    model.up = nn.Linear(32, 48, bias=False)
-    model.up.weight = case.parameter(48, 32)
-    case.model = model
-
-
-@original_runs(GATED)
-def a_layer_without_a_size_yet(case: Case) -> None:
-    case.model.up = nn.LazyLinear(48, bias=False)
-
-
-@original_runs(GATED)
-def a_parameter_without_a_size_yet(case: Case) -> None:
-    """The original raises."""
-    case.model.up.weight = nn.UninitializedParameter()
