@@ -70,7 +70,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str]) -> str:
     tensors = {live_in.expression for live_in in region.live_ins}
     parameters = [f"{new}: {'torch.Tensor' if old in tensors else 'Any'}" for old, new in renamed.items()]
     values = [_renamed(live_in.expression, renamed) for live_in in region.live_ins]
-    guards = [_renamed(guard, renamed) for guard in region.guards]
+    guards, tests = _apart(plan, [_renamed(guard, renamed) for guard in region.guards])
     bindings, (*checks, last) = hoisted([*guards, f"f({', '.join(values)})"], scope)
     given = [ast.unparse(argument) for argument in _arguments_of(last)]
     lines = [f"{'and ' if at else ''}{_bracketed(check)}" for at, check in enumerate(checks)]
@@ -92,6 +92,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str]) -> str:
             _test(plan, parameters, call("return ", f"_{plan.name}_fits", list(renamed.values()), width=100)),
             "",
             "",
+            *tests,
             f"def _{plan.name}_fits({names}):",
             *(f"    {line}" for line in test),
             "",
@@ -149,19 +150,41 @@ def _bracketed(guard: str) -> str:
     match ast.parse(guard, mode="eval").body:
         case ast.BoolOp() | ast.IfExp() | ast.Lambda() | ast.NamedExpr():
             return f"({guard})"
-        case ast.Compare(left, [ast.Eq()], [right]) if _is_number(right):
+        case ast.Compare(left, [ast.Eq()], [right]) if not isinstance(left, ast.Call):
             return f"_equals({ast.unparse(left)}, {ast.unparse(right)})"
-        case ast.Compare(left, [ast.In()], [ast.Tuple(elts)]) if all(map(_is_number, elts)):
+        case ast.Compare(left, [ast.In()], [ast.Tuple(elts)]) if not isinstance(left, ast.Call):
             return f"({' or '.join(f'_equals({ast.unparse(left)}, {ast.unparse(one)})' for one in elts)})"
         case _:
             return guard
 
 
-def _is_number(node: ast.expr) -> bool:
-    """One that is read of an object: lengths and sizes are counted, and have one type."""
-    if isinstance(node, ast.UnaryOp):
-        node = node.operand
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+class _Closures(ast.NodeTransformer):
+    """`f.__closure__[0].cell_contents == 2` as a test of `f`: torch.compile cannot look into closures."""
+
+    def __init__(self) -> None:
+        self.function: ast.expr | None = None
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if node.attr == "__closure__" and "__closure__" not in ast.unparse(node.value):
+            self.function = node.value
+            return ast.Attribute(ast.Name("f", ast.Load()), node.attr, ast.Load())
+        return self.generic_visit(node)
+
+
+def _apart(plan: RegionPlan, guards: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The guards, with calls in place of those that look into closures, and lines that define what is called."""
+    kept: list[str] = []
+    lines: list[str] = []
+    for guard in guards:
+        closures = _Closures()
+        tree = closures.visit(ast.parse(guard, mode="eval"))
+        if closures.function is None:
+            kept.append(guard)
+            continue
+        name = f"_{plan.name}_inside_{len(kept)}"
+        lines += [f"def {name}(f):", f"    return {_bracketed(ast.unparse(tree))}", "", ""]
+        kept.append(f"_inside({ast.unparse(closures.function)}, {name})")
+    return kept, lines
 
 
 def _renamed(expression: str, names: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -16,7 +17,9 @@ from mugraph.trace.source import Source
 
 GUARDS = '''\
 # Whether the program is what it was when the regions were analysed
-_MODULE_CALL = torch.nn.Module.__call__, torch.nn.Module._call_impl
+_ACCESS = attrgetter("__call__", "_call_impl", "__getattribute__", "__getattr__")
+_OF_MODULES = _ACCESS(torch.nn.Module)
+_OWN_ACCESS = {"__call__", "__getattribute__", "__getattr__"}
 _HOOKS = [
     value
     for name, value in vars(torch.nn.modules.module).items()
@@ -31,9 +34,9 @@ _PLAIN_ACCESS = {
     "__getattribute__": (object.__getattribute__,),
     "__getattr__": (None, torch.nn.Module.__getattr__),
 }
-_met: dict[tuple[object, str], tuple[tuple[object, ...], ...] | None] = {}
+_met: dict[tuple[int, str], tuple[object, tuple[tuple[object, ...], ...] | None]] = {}
 _here: dict[str, object] = {}
-_copies: tuple[int, list[dict[str, object]]] = (0, [])
+_copies: tuple[int, list[tuple[str, ModuleType]]] = (0, [])
 
 
 class _Code(NamedTuple):
@@ -73,21 +76,31 @@ def _is_object(thing: object, what: str) -> bool:
 @torch.compiler.assume_constant_result
 def _unchanged(kind: type, what: str) -> bool:
     """Whether a class runs the code that was analysed. Code is compared when a class is met, objects from then on."""
-    known = _met.get((kind, what), ())
-    if known == ():
-        known = _met[kind, what] = _meet_class(kind, what)
-    return known is not None and _still(known) and (
-        "_call_impl" not in _HIDING[what] or (kind.__call__, kind._call_impl) == _MODULE_CALL or "__call__" in _RAN[what]
-    )
+    key = id(kind), what
+    if key not in _met:
+        _met[key] = kind, _meet_class(kind, what)
+    known = _met[key][1]
+    if known is None or not _still(known):
+        return False
+    if what in _ACCESSED:  # a class that takes calls and attributes into its own hands, as it did
+        return True
+    return _ACCESS(kind) == _OF_MODULES if what in _MODULES else kind.__getattribute__ is object.__getattribute__
 
 
 @torch.compiler.assume_constant_result
 def _runs(function: object, what: str) -> bool:
     """Whether a function is the code that was analysed."""
-    known = _met.get((function, what), ())
-    if known == ():
-        known = _met[function, what] = _meet(function, _RAN[what][""][0])
+    key = id(function), what
+    if key not in _met:
+        _met[key] = function, _meet(function, _RAN[what][""][0])
+    known = _met[key][1]
     return known is not None and _still(known)
+
+
+@torch.compiler.assume_constant_result
+def _inside(function: object, test: Callable[[Any], bool]) -> bool:
+    """What must hold of variables that a function has from those around it."""
+    return test(function)
 
 
 def _on_default_device(device: torch.device) -> bool:
@@ -102,7 +115,13 @@ def _default_type(name: str) -> bool:
 
 def _equals(value: object, constant: object) -> bool:
     """Whether it is the same constant: 1, 1.0 and True are not, nor is a tensor that holds it."""
-    return type(value) is type(constant) and value == constant
+    if type(value) is not type(constant):
+        return False
+    if type(value) is tuple or type(value) is list:
+        return len(value) == len(constant) and all(_equals(a, b) for a, b in zip(value, constant))
+    if type(value) is dict:
+        return list(value) == list(constant) and all(_equals(value[key], constant[key]) for key in constant)
+    return value == constant
 
 
 @torch.compiler.assume_constant_result
@@ -127,14 +146,10 @@ def _still(known: tuple[tuple[object, ...], ...]) -> bool:
 
 
 def _meet_class(kind: type, what: str) -> tuple[tuple[object, ...], ...] | None:
-    """What to compare with from now on; None for a class that is another one. One that takes attributes into its own
-    hands answers as it likes, and counts as another one unless that was analysed."""
+    """What to compare with from now on; None for a class that is another one."""
     methods, name = _RAN[what], f"{kind.__module__}.{kind.__qualname__}"
     if _named(what) is not kind if what in _LIBRARY else what not in (name, kind.__qualname__):
         return None
-    for name, plain in _PLAIN_ACCESS.items():
-        if name not in methods and getattr(kind, name, None) not in plain:
-            return None
     known: list[tuple[object, ...]] = []
     for name, chain in methods.items():
         codes = list(chain)
@@ -170,7 +185,11 @@ def _meet(raw: object, code: _Code) -> tuple[tuple[object, ...], ...] | None:
         ours = str(space.get("__name__")).startswith("torch.") and file is not None and vars(file) is space
         if not ours or own.co_qualname != code.qualname:
             return None
-        return ((None, "", None, function, own, function.__defaults__, None, (), (), frozenset()),)
+        names = tuple(name for name in own.co_names if isinstance(space.get(name), (ModuleType, FunctionType)))
+        values = tuple(space[name] for name in names)
+        if not all(_is_torchs(value) for value in values):
+            return None
+        return ((None, "", None, function, own, function.__defaults__, None, names, values, frozenset()),)
     defaults = (*(function.__defaults__ or ()), *(keywords[name] for name in sorted(keywords)))
     free = tuple(name for name in own.co_freevars if name != "__class__")
     if free != code.free or tuple(map(_said, defaults)) != code.defaults:
@@ -182,6 +201,13 @@ def _meet(raw: object, code: _Code) -> tuple[tuple[object, ...], ...] | None:
     absent = frozenset(code.outside.keys() - set(names))
     known = None, "", None, function, own, function.__defaults__, dict(keywords), names, values, absent
     return (known,) if None not in values and _still((known,)) else None
+
+
+def _is_torchs(value: ModuleType | FunctionType) -> bool:
+    """Whether a module or function that PyTorch's code reads is PyTorch's, or Python's, own."""
+    space = vars(value) if isinstance(value, ModuleType) else value.__globals__
+    root = str(space.get("__name__")).partition(".")[0]
+    return root == "torch" or root in sys.stdlib_module_names
 
 
 def _compiled(code: _Code, text: str) -> list[CodeType]:
@@ -245,28 +271,35 @@ def _named(name: str) -> object:
 
 @torch.compiler.assume_constant_result
 def _undisturbed() -> bool:
-    """Whether PyTorch is as it came (no hooks on all modules, none of the functions replaced that the regions call), and
-    names in @FILE@ mean what they meant there."""
-    global _copies
-    if len(sys.modules) != _copies[0]:
+    """Whether PyTorch is as it came (no hooks on all modules, none of the functions replaced that regions call), and
+    names in @FILE@ mean what they meant there, in each module that was made of it."""
+    global _copies, _here
+    count, copies = _copies
+    if len(sys.modules) != count or any(sys.modules.get(name) is not module for name, module in copies):
         path = os.path.join(os.path.dirname(os.path.realpath(__file__)), "@FILE@")
-        loaded = [vars(module) for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
-        _copies = len(sys.modules), [names for names in loaded if _is_file(names.get("__file__"), path)]
-        _here.clear()
-        _here.update(_copies[1][0] if _copies[1] else {})
-    if any(_HOOKS) or any(read(space) != values for space, read, values in _FUNCTIONS):
+        copies = [(name, module) for name, module in list(sys.modules.items()) if _is_file(module, path)]
+        _copies = len(sys.modules), copies
+        _here = vars(copies[0][1]) if copies else {}
+    if any(_HOOKS):
         return False
-    for names in _copies[1]:
+    for space, read, values, python in _FUNCTIONS:
+        if read(space) != values or any(f.__code__ is not c or f.__defaults__ is not d for f, c, d in python):
+            return False
+    for _, module in copies:
+        names = vars(module)
         if any(names.get(name) is not value for name, value in _OUTSIDE) or names.keys() & _BUILTINS:
             return False
-    return bool(_copies[1])
+        if names is not _here and any(names.get(name) is not _here.get(name) for name in _OWN):
+            return False
+    return bool(copies)
 
 
-def _is_file(name: object, path: str) -> bool:
+def _is_file(module: object, path: str) -> bool:
+    name = vars(module).get("__file__") if isinstance(module, ModuleType) else None
     return isinstance(name, str) and os.path.basename(name) == "@FILE@" and os.path.realpath(name) == path
 
 
-def _as_they_came(owner: str, *names: str) -> tuple[object, attrgetter, tuple[object, ...]]:
+def _as_they_came(owner: str, *names: str) -> tuple[object, attrgetter, tuple[object, ...], list[tuple[Any, ...]]]:
     """Where a library has functions, how they are read there, and what they are; None for one that is not its own."""
     space = torch.Tensor if owner == "Tensor" else importlib.import_module(owner)
     values = [getattr(space, name, None) for name in names]
@@ -274,11 +307,12 @@ def _as_they_came(owner: str, *names: str) -> tuple[object, attrgetter, tuple[ob
     for at, value in enumerate(values):
         if isinstance(value, FunctionType) and str(value.__globals__.get("__name__")).partition(".")[0] != library:
             values[at] = None
-    return space, attrgetter(*names, names[0]), (*values, values[0])
+    python = [(f, f.__code__, f.__defaults__) for f in values if isinstance(f, FunctionType)]
+    return space, attrgetter(*names, names[0]), (*values, values[0]), python
 '''
 
 
-TABLES = ("_MODULES", "_RAN", "_LIBRARY", "_HIDING", "_FUNCTIONS", "_OUTSIDE", "_BUILTINS")
+TABLES = ("_MODULES", "_RAN", "_LIBRARY", "_HIDING", "_ACCESSED", "_FUNCTIONS", "_OUTSIDE", "_BUILTINS", "_OWN")
 """Names of the tables that the machinery reads."""
 
 
@@ -302,11 +336,14 @@ def with_ran(plans: Sequence[RegionPlan], file: str, edited: str | None) -> str:
         *_lines("_RAN", [f"{name!r}: {_methods(one, definitions, imported)}" for name, one in ran.items()]),
         f"_LIBRARY = frozenset({sorted(name for name, one in ran.items() if one.library)!r})",
         "_HIDING = {",
-        "    what: frozenset({*methods, *(_BEFORE_FORWARD if what in _MODULES else ())}) for what, methods in _RAN.items()",
+        "    what: frozenset({*methods, *(_BEFORE_FORWARD if what in _MODULES else ())})",
+        "    for what, methods in _RAN.items()",
         "}",
+        "_ACCESSED = {what for what, methods in _RAN.items() if methods.keys() & _OWN_ACCESS}",
         f"_FUNCTIONS = [{', '.join(_functions(plans))}]",
         f"_OUTSIDE = [{', '.join(f'({n!r}, _named({d!r}))' for n, d in outside.items() if d)}]",
         f"_BUILTINS = frozenset({sorted(n for n, d in outside.items() if not d)!r})",
+        f"_OWN = {sorted(_own_names(plans))!r}",
     ]
     modules = f"_MODULES = frozenset({sorted(name for name, one in ran.items() if one.is_module)!r})"
     return "\n".join([GUARDS.replace("@FILE@", file).rstrip(), "", "", modules, *tables])
@@ -373,8 +410,26 @@ def _definitions(edited: str | None) -> tuple[Mapping[str, str], frozenset[str]]
     return found, imported_names(source.tree)
 
 
-_OWNERS: Mapping[str, object] = {"torch": torch, "torch.nn.functional": torch.nn.functional, "Tensor": torch.Tensor}
+_OWNERS: Mapping[str, object] = {
+    "torch": torch,
+    "torch.nn.functional": torch.nn.functional,
+    "torch._C._nn": sys.modules["torch._C._nn"],
+    "Tensor": torch.Tensor,
+}
 _OPERATORS = {"div": "truediv", "true_divide": "truediv", "multiply": "mul", "subtract": "sub", "negative": "neg"}
+
+
+def _own_names(plans: Sequence[RegionPlan]) -> set[str]:
+    """Of the user's file, what regions read there by `_here`."""
+    read = {node for plan in plans for guard in plan.region.guards for node in ast.walk(ast.parse(guard))}
+    found: set[str] = set()
+    for node in read:
+        match node:
+            case ast.Subscript(ast.Name("_here"), ast.Constant(str(name))):
+                found.add(name)
+            case _:
+                pass
+    return found
 
 
 def _functions(plans: Sequence[RegionPlan]) -> list[str]:
@@ -389,6 +444,12 @@ def _functions(plans: Sequence[RegionPlan]) -> list[str]:
             spelled = [name, plain, *(f"__{kind}{plain}__" for kind in ("", "r", "i"))]
             for other, space in _OWNERS.items():
                 owners.setdefault(other, {}).update((s, None) for s in spelled if s in dir(space) and s.strip("_"))
+        builtin = {name for name, dotted in plan.region.outside.items() if not dotted}
+        for one in plan.region.ran.values():
+            codes = [code for chain in one.methods.values() for code in chain]
+            codes += [one.function] if one.function is not None else []
+            builtin |= {name for code in codes for name, dotted in code.outside.items() if not dotted}
+        owners.setdefault("builtins", {}).update((name, None) for name in sorted(builtin))
         for target in plan.region.called:
             owner, _, name = target.rpartition(".")
             owners.setdefault(owner, {})[name] = None

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -63,7 +64,7 @@ def _watched() -> bool:
 
 def _is_dense(tensor: torch.Tensor) -> bool:
     """Plain memory, in whole words of 16 bytes, and what it holds is what it says (no negation that is still to do)."""
-    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_neg():
+    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_neg() or tensor._is_zerotensor():
         return False
     return tensor.data_ptr() % 16 == 0
 

@@ -57,7 +57,7 @@ def conditions_of(
             base = paths.get(event.base)
             if base is None and isinstance(event.base, type):
                 base = kinds.get(event.base)
-            if base is not None and not _is_code(event.value, paths):
+            if base is not None and not _is_code(event.value, paths) and not _is_property(event):
                 suffix = event.name if event.name.startswith("[") else f".{event.name}"
                 _read(f"{base}{suffix}", event.value, conditions, paths, consumed, here)
     return conditions
@@ -69,6 +69,13 @@ def _is_code(value: object, paths: Paths) -> bool:
         return True
     bound = getattr(value, "__self__", None) is not None and callable(value)
     return bound and not isinstance(value, torch.nn.Module) and not _is_library_function(value)
+
+
+def _is_property(event: Loaded) -> bool:
+    """A property of a class of the user's: what it computes is code that ran (a lambda leaves no trace of that)."""
+    raw = getattr(type(event.base), event.name, None)
+    function = raw.fget if isinstance(raw, property) else None
+    return isinstance(function, FunctionType) and function.__name__ != "<lambda>"
 
 
 def _is_library_function(value: object) -> bool:
