@@ -23,6 +23,7 @@ from mugraph.verify.evaluate import Frame, ancestors, evaluate_values
 from mugraph.verify.field import FieldArithmetic, FieldValue, P, Q
 
 _ROUNDS = 120  # a row stays wrong with probability 0.75^120 = 1e-15
+_MOST_IN_A_ROW = 12  # roots of one row: one draw in 2^12 would do
 _PATIENCE = 24  # rounds in which no row becomes right, before it is given up
 
 
@@ -52,18 +53,19 @@ def draw_inputs(
         wrong = np.zeros(field.repetitions, np.bool_)
         values = evaluate_values(program, inputs(), field, arguments)
         redraw: dict[str, NDArray[np.bool_]] = {}
-        rows_left = 0
+        rows_left, hopeless = 0, False
         for argument in arguments:
             bad = _no_square(values[argument], argument in exponents)
             rows = _rows_to_draw(program, frame, argument, bad)
             if rows is not None:
-                tensor, where = rows
+                tensor, where, roots = rows
+                hopeless |= roots > _MOST_IN_A_ROW and bool(where.any())
                 wrong |= where.reshape(field.repetitions, -1).any(1)
                 rows_left += int(where.sum())
                 owner = home[tensor.name]
                 redraw[owner] = where | redraw[owner] if owner in redraw else where
         fewest, since = (rows_left, 0) if rows_left < fewest else (fewest, since + 1)
-        if not wrong.any() or since == _PATIENCE:
+        if not wrong.any() or since == _PATIENCE or hopeless:
             break
         for owner, where in redraw.items():
             drawn[owner] = _replace(drawn[owner], field.draw(rng, where.shape[1:]), where)
@@ -101,8 +103,9 @@ def _no_square(value: FieldValue, both: bool) -> NDArray[np.bool_]:
 
 def _rows_to_draw(
     program: TensorProgram, frame: Frame, argument: str, bad: NDArray[np.bool_]
-) -> tuple[Tensor, NDArray[np.bool_]] | None:
-    """The input that shares most axes with the sqrt's argument, and which of its elements to draw again."""
+) -> tuple[Tensor, NDArray[np.bool_], int] | None:
+    """The input that shares most axes with the sqrt's argument, which of its elements to draw again, and how many
+    arguments each of them is in."""
     above = ancestors(program.ops, (argument,))
     # Of what is read through a window one element is in many rows.
     windowed = {tensor.name for tensor in program.tensors if tensor.windows}
@@ -117,7 +120,7 @@ def _rows_to_draw(
     lost = frame.positions(axes.difference(load.axes))
     rows = np.logical_or.reduce(bad, axis=lost, keepdims=True) if lost else bad
     full = [bad.shape[0], *(frame.sizes[axis] if axis in tensor.axes else 1 for axis in frame.order)]
-    return tensor, frame.to_tensor(np.broadcast_to(rows, full), tensor)
+    return tensor, frame.to_tensor(np.broadcast_to(rows, full), tensor), bad.size // rows.size
 
 
 def _replace(old: FieldValue, new: FieldValue, where: NDArray[np.bool_]) -> FieldValue:

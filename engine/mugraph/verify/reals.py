@@ -5,7 +5,8 @@ is `x` there, and numbers that are the same modulo P are the same. float64 knows
 number, so must the graph, and the same one up to rounding: at inputs small and large, positive and negative, shifted,
 with zeros in single places, in whole rows and in whole tensors.
 
-What the program divides by zero itself asks for nothing. Rounding is not judged here (float_test.py does): what is
+What the program divides by zero itself asks for nothing, nor does what is out of float64's range: a softmax gets its
+maximum when its kernel is written. Rounding is not judged here (float_test.py does): what is
 negative by rounding only has the root 0, and results agree where they agree in three digits of the largest.
 """
 
@@ -37,7 +38,19 @@ _WIDE = (*_GENTLE, (1e-3, 0.0), (1e3, 0.0), (30.0, 100.0), (30.0, -100.0))
 
 
 class TolerantArithmetic(FloatArithmetic):
-    """float64, in which what is negative by rounding only has a root."""
+    """float64, in which what is negative by rounding only has a root.
+
+    in_range: [draws] False where an exponential was too large or too small for float64
+    """
+
+    def __init__(self, draws: int) -> None:
+        self.in_range: NDArray[np.bool_] = np.ones(draws, np.bool_)
+
+    def exp(self, a: Reals) -> Reals:
+        power = np.exp(a)
+        beyond = (power == 0) | np.isinf(power)
+        self.in_range &= ~beyond.reshape(beyond.shape[0], -1).any(1)
+        return power
 
     def sqrt(self, a: Reals) -> Reals:
         finite = np.where(np.isfinite(a), abs(a), 0.0)
@@ -51,7 +64,7 @@ def unlike(
     """What is wrong with the kernels, at the sizes they have, in a sentence; None where nothing is seen. Raises
     Malformed."""
     inputs = _drawn(program, rng, _has_exponentials(program.ops, *(block.ops for block, _ in kernels)))
-    arithmetic = TolerantArithmetic()
+    arithmetic = TolerantArithmetic(len(next(iter(inputs.values()), ())))
     with np.errstate(all="ignore"):
         reference = evaluate_program(program, inputs, arithmetic)
         found = execute_kernels(kernels, inputs, arithmetic)
@@ -59,7 +72,7 @@ def unlike(
         if name not in found:
             continue
         other = found[name]
-        defined = np.isfinite(value)
+        defined = np.isfinite(value) & arithmetic.in_range.reshape((-1,) + (1,) * (value.ndim - 1))
         if bool((defined & ~np.isfinite(other)).any()):
             return f"{name} {_said(defined & np.isnan(other), kernels)} where the program does not"
         size = abs(np.where(defined, value, 0.0))

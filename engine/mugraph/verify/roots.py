@@ -12,6 +12,7 @@ import numpy as np
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
+from mugraph.verify.evaluate import evaluate_values
 from mugraph.verify.execute import execute_kernels
 from mugraph.verify.field import FieldArithmetic
 from mugraph.verify.inputs import draw_inputs
@@ -35,10 +36,13 @@ def has_unknown_roots(
     Malformed."""
     graphs = (program.ops, *(block.ops for block, _ in kernels))
     with_q = any(op.kind is Kind.EXP for ops in graphs for op in ops) or bool(by_form)
+    roots = sorted({op.inputs[0] for op in program.ops if op.kind is Kind.SQRT})
     for _ in range(_DRAWS):
         field = FieldArithmetic(rng, _SEEDS, with_q, by_form)
         inputs = draw_inputs(program, field, rng)
-        signs = SignArithmetic(field, field.valid.copy())
+        counted = field.valid.copy()
+        values = evaluate_values(program, inputs, field, roots)
+        signs = SignArithmetic(field, counted, [values[name].p for name in roots])
         execute_kernels(kernels, {name: Signed(value, False) for name, value in inputs.items()}, signs)
         if not signs.unknown:
             return False

@@ -8,8 +8,9 @@ negative wherever the program has a number:
 - it is a square in the field in every test, at inputs for which the arguments of the program's own roots are. A square
   for all such inputs is a product of some of them, of positive numbers and of squares, and so positive where they are.
   The chance that another value is one in n tests is 2^-n.
+- where no such inputs are found: its elements are those of an argument of the program's roots, times a positive number.
 
-What is neither is not known to have a root.
+What is none of these is not known to have a root.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from mugraph.verify import modular
 from mugraph.verify.arithmetic import Index, Rearrange
 from mugraph.verify.field import FieldArithmetic, FieldValue
+from mugraph.verify.modular import Residues
 from mugraph.verify.primes import P
 
 _NEVER_NEGATIVE = frozenset({"relu", "abs", "sigmoid"})
@@ -40,11 +42,13 @@ class Signed:
 class SignArithmetic:
     """Values of the field, and whether they can be negative. unknown: a root was taken of one that may be.
 
-    counted: the seeds in which the program's roots are roots
+    counted:   the seeds in which the program's roots are roots
+    arguments: of the program's roots
     """
 
-    def __init__(self, field: FieldArithmetic, counted: NDArray[np.bool_]) -> None:
+    def __init__(self, field: FieldArithmetic, counted: NDArray[np.bool_], arguments: Sequence[Residues] = ()) -> None:
         self._field, self._counted = field, counted
+        self._arguments = [argument.reshape(field.repetitions, -1) for argument in arguments]
         self.unknown = False
 
     def constant(self, value: float, rank: int) -> Signed:
@@ -104,4 +108,16 @@ class SignArithmetic:
         if a.not_negative:
             return True
         tests = a.value.p[self._counted]
-        return tests.size >= _ENOUGH and bool(modular.is_square(tests, P).all())
+        if tests.size >= _ENOUGH and bool(modular.is_square(tests, P).all()):
+            return True
+        elements = a.value.p.reshape(self._field.repetitions, -1)
+        return any(_is_multiple(elements, argument) for argument in self._arguments)
+
+
+def _is_multiple(elements: Residues, argument: Residues) -> bool:
+    """Is every element one of the argument's in its seed times a positive number, the same in all seeds?"""
+    ratios = elements[0, 0] * modular.inverse(argument[0], P) % P
+    for ratio in np.unique(ratios[modular.is_square(ratios, P) & (ratios != 0)]):
+        if all(bool(np.isin(mine, ratio * own % P).all()) for mine, own in zip(elements, argument, strict=True)):
+            return True
+    return False

@@ -79,3 +79,24 @@ def test_a_draw_without_roots_is_given_up_and_any_inputs_taken() -> None:
     field = FieldArithmetic(rng, 1, with_q=False)
     draw_inputs(reference, field, rng, of_squares=False)
     assert field.valid.all()
+
+
+def matrix(*, moved: bool, factor: float = 4.0) -> Builder:
+    """sqrt(4 y) or 2 sqrt(y) of y = x w: a root of every element of a matrix."""
+    b = Builder()
+    b.load("x", X), b.load("w", W), b.const("four", factor), b.const("two", 2.0)
+    b.reduce("y", Kind.DOT, "x", "w", over="k")
+    if moved:
+        b.ew("root", Kind.SQRT, "y"), b.ew("out", Kind.MUL, "root", "two")
+    else:
+        b.ew("scaled", Kind.MUL, "y", "four"), b.ew("out", Kind.SQRT, "scaled")
+    return b
+
+
+def test_what_the_program_takes_a_root_of_is_positive_where_no_draw_says_so() -> None:
+    found = verify_topology(program(matrix(moved=False)), graph(matrix(moved=True)))
+    assert found.passed, found.reason
+    found = verify_topology(program(matrix(moved=True)), graph(matrix(moved=False)))
+    assert found.passed, found.reason
+    for factor in (-4.0, 2.0):
+        assert not verify_topology(program(matrix(moved=True)), graph(matrix(moved=False, factor=factor))).passed
