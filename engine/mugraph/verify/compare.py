@@ -10,18 +10,20 @@ import numpy as np
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.ops.by_sign import MAX
+from mugraph.ops.by_sign import MAX, ORDER
 from mugraph.ops.through_exp import SIGMOID
 from mugraph.verify.evaluate import evaluate_program
 from mugraph.verify.execute import execute_kernels
 from mugraph.verify.field import FieldArithmetic, FieldValue
 from mugraph.verify.inputs import draw_inputs
+from mugraph.verify.ordered import OrderedArithmetic, with_reals
 
 _DRAWS = 8
 
 Functions = frozenset[str]
 """Those that a test computes by their forms (ops/through_exp.py) or by signs (ops/by_sign.py)."""
-Candidate = Callable[[Mapping[str, FieldValue], FieldArithmetic], Mapping[str, FieldValue]]
+Results = Mapping[str, FieldValue]
+Candidate = Callable[[Mapping[str, FieldValue], FieldArithmetic], Results]
 """Input tensors -> (at least) output tensors."""
 
 
@@ -40,9 +42,20 @@ def compare(
     by_form: Functions = frozenset(),
 ) -> Rejected | None:
     """Test with this many random seeds. by_form: functions to be computed by their forms. Raises Malformed."""
-    kinds = {op.kind for ops in (program.ops, *(block.ops for block, _ in kernels)) for op in ops}
+    graphs = (program.ops, *(block.ops for block, _ in kernels))
+    kinds = {op.kind for ops in graphs for op in ops}
     with_q = SIGMOID in by_form or Kind.EXP in kinds
     signed = Kind.SQRT in kinds or MAX in by_form
+
+    def ordered(inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> tuple[Results, Results]:
+        reals, arithmetic = with_reals(program, inputs, graphs, rng), OrderedArithmetic(field)
+        with np.errstate(all="ignore"):
+            both = evaluate_program(program, reals, arithmetic), execute_kernels(kernels, reals, arithmetic)
+        one, other = ({name: found.value for name, found in results.items()} for results in both)
+        return one, other
+
+    if ORDER in by_form:
+        return _compare(program, ordered, with_q, rng, repetitions, by_form, signed)
 
     def candidate(inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> Mapping[str, FieldValue]:
         return execute_kernels(kernels, inputs, field)
@@ -59,7 +72,24 @@ def compare_with(
     by_form: Functions = frozenset(),
     signed: bool = True,
 ) -> Rejected | None:
-    """Test any computation of output tensors from input tensors; seeds that divide by zero are replaced by others.
+    """Test any computation of output tensors from input tensors. Raises Malformed."""
+
+    def both(inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> tuple[Results, Results]:
+        return evaluate_program(program, inputs, field), candidate(inputs, field)
+
+    return _compare(program, both, with_q, rng, repetitions, by_form, signed)
+
+
+def _compare(
+    program: TensorProgram,
+    both: Callable[[Mapping[str, FieldValue], FieldArithmetic], tuple[Results, Results]],
+    with_q: bool,
+    rng: np.random.Generator,
+    repetitions: int,
+    by_form: Functions,
+    signed: bool,
+) -> Rejected | None:
+    """Seeds that divide by zero are replaced by others. both: the program's results and those that are tested
 
     Where no inputs are found of which the program's roots are roots, any are taken: then a root is that of an absolute
     value in both, and what is equal is so all the more (inputs.py). Raises Malformed.
@@ -72,9 +102,8 @@ def compare_with(
         if not field.valid.any():
             of_squares = False
             continue
-        reference = evaluate_program(program, inputs, field)
         # A zero denominator rejects the seed, whichever side met it: the number of draws bounds how often.
-        rejected = _differences(reference, candidate(inputs, field), field)
+        rejected = _differences(*both(inputs, field), field)
         if rejected is not None:
             return rejected
         left -= int(field.valid.sum())
