@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind
@@ -17,6 +18,7 @@ from mugraph.verify.execute import execute_kernels
 from mugraph.verify.field import FieldArithmetic, FieldValue
 from mugraph.verify.inputs import draw_inputs
 from mugraph.verify.ordered import OrderedArithmetic, with_reals
+from mugraph.verify.shown import Shown, is_all_shown
 
 _DRAWS = 8
 
@@ -47,15 +49,23 @@ def compare(
     with_q = SIGMOID in by_form or Kind.EXP in kinds
     signed = Kind.SQRT in kinds or MAX in by_form
 
+    runs: list[tuple[Shown, NDArray[np.bool_]]] = []
+
     def ordered(inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> tuple[Results, Results]:
-        reals, arithmetic = with_reals(program, inputs, graphs, rng), OrderedArithmetic(field)
+        shown = Shown()
+        reals, arithmetic = with_reals(program, inputs, graphs, rng), OrderedArithmetic(field, shown)
         with np.errstate(all="ignore"):
             both = evaluate_program(program, reals, arithmetic), execute_kernels(kernels, reals, arithmetic)
-        one, other = ({name: found.value for name, found in results.items()} for results in both)
+        shown.settle()
+        runs.append((shown, field.valid))
+        one, other = ({name: found.value.value for name, found in results.items()} for results in both)
         return one, other
 
     if ORDER in by_form:
-        return _compare(program, ordered, with_q, rng, repetitions, by_form, signed)
+        rejected = _compare(program, ordered, with_q, rng, repetitions, by_form, signed)
+        if rejected is None and not is_all_shown(runs):
+            return Rejected("a maximum was the same of its values in every test")
+        return rejected
 
     def candidate(inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> Mapping[str, FieldValue]:
         return execute_kernels(kernels, inputs, field)

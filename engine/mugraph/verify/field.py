@@ -126,13 +126,13 @@ class FieldArithmetic:
         if fn in self.by_form and fn in BY_SIGN:
             # The sign of both components is that of the first, as of a maximum.
             other = self.rearrange(a, np.zeros_like) if fn == "relu" else self._negative(a)
-            return self._chosen(order.is_positive(a.p), a, other)
+            return self.chosen(order.is_positive(a.p), a, other)
         if fn in self.by_form and fn == GELU:
             return gelu_by_erf(a, self, lambda value: self.constant(value, a.p.ndim - 1))
         if fn in self.by_form and fn == ERF:
             positive = order.is_positive(a.p)
-            size = self._function(fn, self._chosen(positive, a, self._negative(a)))
-            return self._chosen(positive, size, self._negative(size))
+            size = self._function(fn, self.chosen(positive, a, self._negative(a)))
+            return self.chosen(positive, size, self._negative(size))
         if fn in self.by_form and (fn != SIGMOID or a.q is not None):
             return form(fn, a, self, lambda value: self.constant(value, a.p.ndim - 1))
         return self._function(fn, a)
@@ -150,7 +150,7 @@ class FieldArithmetic:
 
     def maximum(self, a: FieldValue, b: FieldValue) -> FieldValue:
         """The one that comes later in this seed's order; see order.py for what that shows."""
-        return self._chosen(order.later(a.p, b.p, self._keys, self._by_sign), a, b)
+        return self.chosen(order.later(a.p, b.p, self._keys, self._by_sign), a, b)
 
     def amax(self, a: FieldValue, over: tuple[int, ...]) -> FieldValue:
         p, q = a.p, a.q
@@ -187,7 +187,7 @@ class FieldArithmetic:
             wrong = wrong | (a.q != b.q)
         return wrong.reshape(self.repetitions, -1).any(1)
 
-    def _chosen(self, where: NDArray[np.bool_], a: FieldValue, b: FieldValue) -> FieldValue:
+    def chosen(self, where: NDArray[np.bool_], a: FieldValue, b: FieldValue) -> FieldValue:
         """`a` where it is true, else `b`: both components of one of them."""
         q = None if a.q is None or b.q is None else np.where(where, a.q, b.q)
         return FieldValue(np.where(where, a.p, b.p), q)
