@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from mugraph.verify.modular import Residues
 from mugraph.verify.primes import P
 
-_TIMES = 3
-"""Seeds in which a maximum must have been each of its values."""
+TIMES = 3
 
 Picks = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 """[seeds] of a maximum: whether it was the first of two values that differ, whether the second, and whether it cannot
@@ -23,10 +22,12 @@ have been the second."""
 class Shown:
     """What one run says, maximum after maximum in the order in which they are computed.
 
+    of_rows:   keep `places`
     picks:     of maxima of two values. places: of those of a row, which of the places won [seeds, places]
     positives: residues of what cannot be negative
     """
 
+    of_rows: bool = True
     picks: list[Picks] = field(default_factory=list[Picks])
     places: list[NDArray[np.bool_]] = field(default_factory=list[NDArray[np.bool_]])
     positives: list[Residues] = field(default_factory=list[Residues])
@@ -42,6 +43,8 @@ class Shown:
         self.picks.append((own, other, never))
 
     def largest(self, index: NDArray[np.intp], count: int) -> None:
+        if not self.of_rows:
+            return
         seeds = index.reshape(index.shape[0], -1)
         self.places.append((seeds[:, :, None] == np.arange(count)).any(1))
 
@@ -54,16 +57,17 @@ class Shown:
             own, other, never = self.picks[number]
             if not other.any() and _are_among(residues, self.positives):
                 self.picks[number] = own, other, np.ones_like(never)
+        self._pending, self.positives = [], []
 
 
-def is_all_shown(runs: Iterable[tuple[Shown, NDArray[np.bool_]]]) -> bool:
-    """runs: with the seeds that count"""
+def is_all_shown(runs: Iterable[tuple[Shown, NDArray[np.bool_]]], times: int = TIMES) -> bool:
+    """runs: with the seeds that count. times: in how many of them a maximum must have been each of its values"""
     counted = [(shown, valid) for shown, valid in runs if valid.any()]
     for maxima in zip(*(shown.picks for shown, _ in counted), strict=True):
         valids = [valid for _, valid in counted]
         own, other = (sum(int((pick[i] & v).sum()) for pick, v in zip(maxima, valids, strict=True)) for i in (0, 1))
         is_needless = all(bool(pick[2][v].all()) for pick, v in zip(maxima, valids, strict=True))
-        if min(own, other) < _TIMES and not is_needless:
+        if min(own, other) < times and not is_needless:
             return False
     for rows in zip(*(shown.places for shown, _ in counted), strict=True):
         won = np.logical_or.reduce([row[valid].any(0) for row, (_, valid) in zip(rows, counted, strict=True)])
