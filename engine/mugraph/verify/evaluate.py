@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, TypeVar
 
 import numpy as np
@@ -80,8 +81,10 @@ def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str
         axes = frozenset(tensors[op.tensor].axes)
     elif op.kind is Kind.MASK:
         axes = frozenset((*op.rows, *op.columns))
-        if len(axes) < len(op.rows) + len(op.columns) or op.value != int(op.value):
+        if len(axes) < len(op.rows) + len(op.columns) or not float(op.value).is_integer():
             raise Malformed(f"{op.name} is no triangle of rows {op.rows} and columns {op.columns}")
+    elif op.kind is Kind.CONST and not isfinite(op.value):
+        raise Malformed(f"{op.name} is the constant {op.value}, which is no number")
     else:
         axes: frozenset[str] = frozenset[str]().union(*operands)
     if op.kind in REDUCING:
