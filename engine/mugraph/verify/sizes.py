@@ -18,6 +18,10 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, Sizes, Tensor
 from mugraph.ir.windows import room
 from mugraph.verify.evaluate import Malformed
+from mugraph.verify.mask_sizes import MaskGroup, mask_groups
+
+_MOST_LENGTHENED = 12
+"""Elements that the axes of a mask are made longer by, at most."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +70,46 @@ def assignments(
         else:
             small[axis], large[axis] = ((2, 2), (5, 5)) if number % 2 else ((3, 3), (4, 4))
     tensors = [*program.tensors, *(tensor for block, _ in kernels for tensor in block.tensors)]
+    masks = mask_groups(program, [block for block, _ in kernels])
     found: list[Assignment] = []
     for chosen in (small, large):
         assignment = _complete(full, chosen, equal, products)
-        while _widened(tensors, assignment, chosen, equal):
+        while _widened(tensors, assignment, chosen, equal) or _lengthened(masks, full, chosen, equal, products):
             assignment = _complete(full, chosen, equal, products)
         found.append(assignment)
     return found[0], found[1]
+
+
+def _lengthened(
+    masks: Iterable[MaskGroup],
+    full: Sizes,
+    chosen: dict[str, tuple[int, int]],
+    equal: Mapping[str, str],
+    products: Mapping[str, tuple[str, ...]],
+) -> bool:
+    """Masks that are uniform at these sizes, or two that are one, need longer axes. Were there any? The least that does
+    is added to the outermost of their rows and columns. Raises Malformed for a mask that stays uniform."""
+
+    def outermost(axes: Sequence[str]) -> str | None:
+        parts = [part for axis in axes for part in products.get(equal.get(axis, axis), (axis,))]
+        return next((equal.get(part, part) for part in parts if equal.get(part, part) in chosen), None)
+
+    for group in masks:
+        if group.is_apart(_complete(full, chosen, equal, products).sizes):
+            continue
+        rows, columns = outermost(group.rows), outermost(group.columns)
+        for more in range(1, _MOST_LENGTHENED if rows or columns else 1):
+            for of_rows in range(more + 1):
+                trial = dict(chosen)
+                for axis, longer in ((rows, of_rows), (columns, more - of_rows)):
+                    if axis is not None:
+                        trial[axis] = (trial[axis][0], trial[axis][1] + longer)
+                if trial != chosen and group.is_apart(_complete(full, trial, equal, products).sizes):
+                    chosen.update(trial)
+                    return True
+        if (uniform := group.uniform(_complete(full, chosen, equal, products).sizes)) is not None:
+            raise Malformed(f"{uniform} has ones and zeros, but one of them alone at every size it could be tested at")
+    return False
 
 
 def _widened(
