@@ -50,7 +50,7 @@ def resized(op: Op, old: Mapping[str, int], new: Mapping[str, int]) -> Op:
     if number >= 0:
         return replace(op, value=float(_moved(number, shape, new_shape)))
     turned, other = complement(shape, number)
-    return replace(op, value=float(-_moved(other, turned, new_shape[::-1]) - 1))
+    return replace(op, value=float(-_moved(other, turned, (new_shape[1], new_shape[0])) - 1))
 
 
 def _moved(number: int, shape: tuple[int, int], new_shape: tuple[int, int]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.masks import complement, diagonal, extents, is_uniform, resized
@@ -38,7 +39,7 @@ class MaskGroup:
             return False
         places = sorted({(self._number(op, self.sizes), self._number(resized(op, self.sizes, sizes), sizes))
                          for op in self.masks})  # fmt: skip
-        return all(one[1] < other[1] for one, other in zip(places, places[1:], strict=False))
+        return all(one[1] < other[1] for one, other in pairwise(places))
 
     def _number(self, op: Op, sizes: Mapping[str, int]) -> int:
         """Its diagonal, or that of its complement where rows and columns are exchanged."""
