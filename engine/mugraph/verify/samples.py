@@ -2,8 +2,8 @@
 
 Where all of it is little work, all of it. Else some output tiles with all that feeds them: the first one, the last one,
 which may be cut short, and one at random. Where even that is much (a hidden layer of ten thousand elements, each a
-product of four thousand), in several runs, in each of which some reduced axes have their full size and the others two
-tiles and their tail: each axis has its own tiles, its own number of them and its own end in one of them at least.
+product of four thousand), in several samples, in each of which some reduced axes have their full size and the others
+two tiles and their tail: each axis has its own tiles, its own number of them and its own end in one of them at least.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ Kernels = Sequence[tuple[BlockGraph, Schedule]]
 
 WHOLE = 2e6
 """Work up to which all of a computation is run."""
-SAMPLE = 1.5e6
-"""Of one run of a sample, about."""
+SAMPLE = 2e6
+"""Of one of several samples, about."""
+JOINT = 9e6
+"""Of the one sample in which every axis has its full size."""
 MOST = 3e7
 """Of one run in which one axis has its full size and nothing else can be made smaller."""
 _UNTILED = 32
@@ -44,10 +46,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class Samples:
-    """is_whole: the one sample is all of it. never_full: axes that are too much work at their full size"""
+    """is_whole: the one sample is all of it. joint: all axes have their full size in one of them.
+    never_full: axes that are too much work at their full size"""
 
     runs: tuple[Sample, ...]
     is_whole: bool = False
+    joint: bool = True
     never_full: tuple[str, ...] = ()
 
     @property
@@ -58,8 +62,11 @@ class Samples:
         count = f"{len(self.runs)} samples" if len(self.runs) > 1 else "a sample"
         if self.never_full:
             return f"{count} of its tiles, {', '.join(self.never_full)} smaller than they are"
-        if len({tuple(sorted(run.sizes.items())) for run in self.runs}) > 1:
+        most = [prod(run.sizes.values()) for run in self.runs]
+        if not self.joint:
             return f"{count} of its tiles, each axis at its full size in one of them"
+        if max(most) > min(most):
+            return f"{count} of its tiles, in one of them every axis at its full size"
         return f"{count} of its tiles at full size, the first and the last among them"
 
 
@@ -75,8 +82,13 @@ def samples(program: TensorProgram, kernels: Kernels, rng: np.random.Generator) 
     sizes, never_full = plan.by_axes()
     # What is sliced is at its first, its last and another place; what is reduced has its turns at full size.
     count = max(3 if plan.lengths else 1, len(sizes))
-    runs = (Sample(sizes[number % len(sizes)], plan.slices(number % 3, rng)) for number in range(count))
-    return Samples(tuple(runs), never_full=never_full)
+    chosen = [sizes[number % len(sizes)] for number in range(count)]
+    joint = len(sizes) == 1 and not never_full
+    if not joint and plan.work(full) <= JOINT:
+        joint, never_full = True, ()
+        chosen = [chosen[0], full, *chosen[1:]]
+    runs = (Sample(one, plan.slices(number % 3, rng)) for number, one in enumerate(chosen))
+    return Samples(tuple(runs), joint=joint, never_full=never_full)
 
 
 class _Plan:
@@ -109,26 +121,27 @@ class _Plan:
             tile = self._tile(axes)
             if tile is not None:
                 self.lengths[name] = tile
-        while (now := self._work(self._full)) > SAMPLE:
+        while (now := self.work(self._full)) > SAMPLE:
             gains: list[tuple[float, str]] = []
             for name, axes in self._classes.items():
                 length = self.lengths.get(name, self._full[axes[0]])
-                if length > 1:
-                    trial = self.lengths | {name: (length + 1) // 2}
-                    gains.append((self._work(self._full, trial), name))
+                if length > 2:
+                    trial = self.lengths | {name: max(2, length // 2)}
+                    gains.append((self.work(self._full, trial), name))
             if not gains or min(gains)[0] > 0.95 * now:
                 return
             name = min(gains)[1]
-            self.lengths[name] = (self.lengths.get(name, self._full[self._classes[name][0]]) + 1) // 2
+            self.lengths[name] = max(2, self.lengths.get(name, self._full[self._classes[name][0]]) // 2)
 
-    def _work(self, sizes: Mapping[str, int], lengths: Mapping[str, int] | None = None) -> float:
+    def work(self, sizes: Mapping[str, int], lengths: Mapping[str, int] | None = None) -> float:
+        """lengths: in place of its own"""
         own = self.lengths if lengths is None else lengths
         cut = {axis: own[name] for name, axes in self._classes.items() if name in own for axis in axes}
         return work(self._program, self._kernels, {**sizes, **cut})
 
     def by_axes(self) -> tuple[list[Mapping[str, int]], tuple[str, ...]]:
         """Sizes of the runs, each axis at its full one in one of them; and axes that are never."""
-        if self._work(self._full) <= SAMPLE:
+        if self.work(self._full) <= SAMPLE:
             return [self._full], ()
         smaller = self._smaller()
         waiting = sorted(smaller, key=lambda axis: self._full[axis])
@@ -138,7 +151,7 @@ class _Plan:
             kept: list[str] = []
             for axis in waiting:
                 limit = SAMPLE if kept else MOST
-                if self._work(self._complete({a: n for a, n in smaller.items() if a not in (*kept, axis)})) <= limit:
+                if self.work(self._complete({a: n for a, n in smaller.items() if a not in (*kept, axis)})) <= limit:
                     kept.append(axis)
             if not kept:
                 never += waiting
