@@ -29,21 +29,11 @@ def check_memory(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
                 known[tensor.name] = (tensor, block.sizes, f"{block.name}'s")
                 continue
             other, sizes, whose = known[tensor.name]
-            ours, theirs = seen(tensor, block.sizes), seen(other, sizes)
+            ours, theirs = tensor.in_words(block.sizes), other.in_words(sizes)
             if ours != theirs:
                 raise Malformed(f"{block.name} takes {tensor.name} to be {ours}; {whose} is {theirs}")
             if tensor.name in inputs and (mine := _windows(tensor, block.sizes)) != _windows(other, sizes):
                 raise Malformed(f"{block.name} reads {tensor.name} through other windows than the program: {mine}")
-
-
-def seen(tensor: Tensor, sizes: Sizes) -> str:
-    """Type, shape and strides, as a person reads them. Strides of dimensions of one element, which say nothing, are
-    shown as 1."""
-    if not set(tensor.axes) <= sizes.keys() or len(tensor.strides) != len(tensor.dims):
-        raise Malformed(f"tensor {tensor.name} has an axis without a size, or a dimension without a stride")
-    shape = tensor.shape(sizes)
-    strides = [1 if size == 1 else stride for stride, size in zip(tensor.strides, shape, strict=True)]
-    return f"{tensor.dtype}{list(shape)} with strides {strides}"
 
 
 def _windows(tensor: Tensor, sizes: Sizes) -> tuple[Window, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.lax import why_not_lax
-from mugraph.ir.masks import diagonal, extents
+from mugraph.ir.masks import complement, diagonal, extents
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.through_exp import SIGMOID, is_below_exp, used
@@ -196,11 +196,13 @@ def check_kernels(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
 
 
 def _check_masks(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
-    """The graphs' masks must be the program's: at other sizes two diagonals may have become one."""
-    known = {(extents(op, program.sizes), op.value) for op in program.ops if op.kind is Kind.MASK}
+    """The graphs' masks must be the program's, or complements of them: at other sizes two diagonals may have become
+    one."""
+    known = {(extents(op, program.sizes), diagonal(op)) for op in program.ops if op.kind is Kind.MASK}
+    known |= {complement(shape, number) for shape, number in known}
     for block in blocks:
         for op in block.ops:
-            if op.kind is Kind.MASK and (extents(op, block.sizes), op.value) not in known:
+            if op.kind is Kind.MASK and (extents(op, block.sizes), diagonal(op)) not in known:
                 raise Malformed(f"{op.name} starts at diagonal {diagonal(op)}, where no mask of the program does")
 
 

@@ -161,3 +161,27 @@ def windowed(graph: TensorProgram | BlockGraph, window: Op) -> TensorProgram | B
             op = replace(op, inputs=("in_window", "mask"))
         ops.append(op)
     return replace(graph, ops=tuple(ops))
+
+
+@pytest.mark.parametrize("diagonal", [0, 3, 100, 200])
+def test_a_mask_is_all_but_its_complement(diagonal: int) -> None:
+    """p * mask is p - p * the other triangle, whose rows and columns are exchanged."""
+    other = Op("other", Kind.MASK, axes=("s", "t"), value=float(-diagonal - 1), rows=("t",), columns=("s",))
+    block = looped(diagonal)
+    at = next(number for number, op in enumerate(block.ops) if op.name == "kept")
+
+    def with_other(mask: Op) -> BlockGraph:
+        instead = (
+            mask,
+            Op("minus", Kind.CONST, value=-1.0),
+            Op("above", Kind.MUL, ("p", "other"), ("s", "t")),
+            Op("less", Kind.MUL, ("above", "minus"), ("s", "t")),
+            Op("kept", Kind.ADD, ("p", "less"), ("s", "t")),
+        )
+        return replace(block, ops=(*block.ops[:at], *instead, *block.ops[at + 1 :]))
+
+    verdict = verify_topology(program(diagonal), with_other(other), seed=1)
+    assert verdict.passed, verdict.reason
+    for off in (-1, 1):
+        shifted = replace(other, value=other.value + off)
+        assert not verify_topology(program(diagonal), with_other(shifted), seed=1).passed
