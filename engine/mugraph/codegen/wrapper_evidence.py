@@ -10,7 +10,7 @@ from typing import Literal
 from mugraph.codegen.kernel import KernelSource
 from mugraph.codegen.names import mugraph_id
 from mugraph.codegen.plan import KernelStep, RegionPlan
-from mugraph.verify.field import P, Q
+from mugraph.verify.primes import P, Q
 from mugraph.verify.verdict import Verdict
 
 
