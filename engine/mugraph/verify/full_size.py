@@ -52,7 +52,7 @@ def verify_full_size(
                 return Verdict(False, f"{rejected.reason} (with its own tiles at full size)", lax, 1, sizes)
     except Malformed as error:
         return Verdict(False, str(error), lax, repetitions=1, sizes=sizes)
-    said = f"its tiles, loops and masks tested once: {chosen.said}"
+    said = f"its own tiles, loops and masks run once over the fields, {chosen.said}"
     return Verdict(True, None, lax, repetitions=1, sizes=sizes, bound_note=f"{said}; no bound", indexing=said)
 
 

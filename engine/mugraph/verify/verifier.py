@@ -192,7 +192,7 @@ def _until_bound(case: _Case, rng: np.random.Generator, done: int, sizes: tuple[
     done += max(0, missing)
     if rejected is not None:
         return Verdict(False, rejected.reason, True, done, sizes)
-    note = f"for the first of the sizes (k = {bound.terms}, d = {bound.degree}, {max(needed, REPETITIONS)} seeds)"
+    note = f"k = {bound.terms}, d = {bound.degree}, {max(needed, REPETITIONS)} seeds"
     functions = {op.fn for op in case.program.ops if op.kind is Kind.UNARY}
     opaque, known = sorted(functions - case.by_form), sorted(functions & case.by_form)
     if opaque:
