@@ -14,6 +14,17 @@ BY_SIGN = frozenset({"relu", "abs"})
 """`fn` of a UNARY."""
 MAX = "max"
 """Stands for maxima: that max(x, 0) is x where x is positive."""
+ORDER = "order"
+"""Stands for the order of real numbers, by which maxima, relu and abs are taken."""
+
+
+def has_maxima(*graphs: Iterable[Op]) -> bool:
+    """Or what is one: relu and abs."""
+    return any(
+        op.kind in (Kind.MAX, Kind.AMAX) or (op.kind is Kind.UNARY and op.fn in BY_SIGN)
+        for graph in graphs
+        for op in graph
+    )
 
 
 def taken_by_sign(*graphs: Iterable[Op]) -> frozenset[str]:

@@ -6,16 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.ops.by_sign import MAX
+from mugraph.ops.by_sign import MAX, ORDER
 from mugraph.ops.through_exp import SIGMOID
 from mugraph.verify.evaluate import evaluate_program
 from mugraph.verify.execute import execute_kernels
 from mugraph.verify.field import FieldArithmetic, FieldValue
 from mugraph.verify.inputs import draw_inputs
+from mugraph.verify.ordered import OrderedArithmetic, with_reals
+from mugraph.verify.shown import TIMES, Shown, is_all_shown
 
 _DRAWS = 8
 
@@ -23,7 +26,8 @@ Functions = frozenset[str]
 """Those that a test computes by their forms (ops/through_exp.py) or by signs (ops/by_sign.py)."""
 Draw = Callable[[FieldArithmetic, np.random.Generator, bool], Mapping[str, FieldValue]]
 """Random values of the input tensors; whether the program's roots are to be roots of squares."""
-Candidate = Callable[[Mapping[str, FieldValue], FieldArithmetic], Mapping[str, FieldValue]]
+Results = Mapping[str, FieldValue]
+Candidate = Callable[[Mapping[str, FieldValue], FieldArithmetic], Results]
 """Input tensors -> (at least) output tensors."""
 
 
@@ -41,12 +45,35 @@ def compare(
     repetitions: int,
     by_form: Functions = frozenset(),
     draw: Draw | None = None,
+    *,
+    once: bool = False,
 ) -> Rejected | None:
     """Test with this many random seeds. by_form: functions to be computed by their forms. draw: in place of
-    `draw_inputs`. Raises Malformed."""
-    kinds = {op.kind for ops in (program.ops, *(block.ops for block, _ in kernels)) for op in ops}
+    `draw_inputs`. once: large graphs, of which maxima by the order of real numbers have to be shown (shown.py) once, in
+    as many tests as that takes. Raises Malformed."""
+    graphs = (program.ops, *(block.ops for block, _ in kernels))
+    kinds = {op.kind for ops in graphs for op in ops}
     with_q = SIGMOID in by_form or Kind.EXP in kinds
     signed = Kind.SQRT in kinds or MAX in by_form
+
+    runs: list[tuple[Shown, NDArray[np.bool_]]] = []
+
+    def ordered(inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> tuple[Results, Results]:
+        run = Shown(of_rows=not once)
+        reals, arithmetic = with_reals(program, inputs, graphs, rng), OrderedArithmetic(field, run)
+        with np.errstate(all="ignore"):
+            both = evaluate_program(program, reals, arithmetic), execute_kernels(kernels, reals, arithmetic)
+        run.settle()
+        runs.append((run, field.valid))
+        one, other = ({name: found.value.value for name, found in results.items()} for results in both)
+        return one, other
+
+    if ORDER in by_form:
+        for _ in range(_DRAWS if once else 1):
+            rejected = _compare(program, ordered, with_q, rng, repetitions, by_form, signed, draw)
+            if rejected is not None or is_all_shown(runs, 1 if once else TIMES):
+                return rejected
+        return Rejected("a maximum was the same of its values in every test")
 
     def candidate(inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> Mapping[str, FieldValue]:
         return execute_kernels(kernels, inputs, field)
@@ -64,7 +91,25 @@ def compare_with(
     signed: bool = True,
     draw: Draw | None = None,
 ) -> Rejected | None:
-    """Test any computation of output tensors from input tensors; seeds that divide by zero are replaced by others.
+    """Test any computation of output tensors from input tensors. Raises Malformed."""
+
+    def both(inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> tuple[Results, Results]:
+        return evaluate_program(program, inputs, field), candidate(inputs, field)
+
+    return _compare(program, both, with_q, rng, repetitions, by_form, signed, draw)
+
+
+def _compare(
+    program: TensorProgram,
+    both: Callable[[Mapping[str, FieldValue], FieldArithmetic], tuple[Results, Results]],
+    with_q: bool,
+    rng: np.random.Generator,
+    repetitions: int,
+    by_form: Functions,
+    signed: bool,
+    draw: Draw | None,
+) -> Rejected | None:
+    """Seeds that divide by zero are replaced by others. both: the program's results and those that are tested
 
     Where no inputs are found of which the program's roots are roots, any are taken: then a root is that of an absolute
     value in both, and what is equal is so all the more (inputs.py). Raises Malformed.
@@ -77,9 +122,8 @@ def compare_with(
         if not field.valid.any():
             of_squares = False
             continue
-        reference = evaluate_program(program, inputs, field)
         # A zero denominator rejects the seed, whichever side met it: the number of draws bounds how often.
-        rejected = _differences(reference, candidate(inputs, field), field)
+        rejected = _differences(*both(inputs, field), field)
         if rejected is not None:
             return rejected
         left -= int(field.valid.sum())

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.ops.by_erf import ERF, GELU, gelu_by_erf
 from mugraph.ops.by_sign import BY_SIGN, MAX
 from mugraph.ops.through_exp import SIGMOID, form
 from mugraph.verify import modular, order
@@ -125,11 +126,19 @@ class FieldArithmetic:
         if fn in self.by_form and fn in BY_SIGN:
             # The sign of both components is that of the first, as of a maximum.
             other = self.rearrange(a, np.zeros_like) if fn == "relu" else self._negative(a)
+            return self.chosen(order.is_positive(a.p), a, other)
+        if fn in self.by_form and fn == GELU:
+            return gelu_by_erf(a, self, lambda value: self.constant(value, a.p.ndim - 1))
+        if fn in self.by_form and fn == ERF:
             positive = order.is_positive(a.p)
-            q = None if a.q is None or other.q is None else np.where(positive, a.q, other.q)
-            return FieldValue(np.where(positive, a.p, other.p), q)
+            size = self._function(fn, self.chosen(positive, a, self._negative(a)))
+            return self.chosen(positive, size, self._negative(size))
         if fn in self.by_form and (fn != SIGMOID or a.q is not None):
             return form(fn, a, self, lambda value: self.constant(value, a.p.ndim - 1))
+        return self._function(fn, a)
+
+    def _function(self, fn: str, a: FieldValue) -> FieldValue:
+        """A random one."""
         argument = a.p.astype(np.uint64)
         if a.q is not None:
             argument = argument | (a.q.astype(np.uint64) << np.uint64(31))
@@ -141,9 +150,7 @@ class FieldArithmetic:
 
     def maximum(self, a: FieldValue, b: FieldValue) -> FieldValue:
         """The one that comes later in this seed's order; see order.py for what that shows."""
-        first = order.later(a.p, b.p, self._keys, self._by_sign)
-        q = None if a.q is None or b.q is None else np.where(first, a.q, b.q)
-        return FieldValue(np.where(first, a.p, b.p), q)
+        return self.chosen(order.later(a.p, b.p, self._keys, self._by_sign), a, b)
 
     def amax(self, a: FieldValue, over: tuple[int, ...]) -> FieldValue:
         p, q = a.p, a.q
@@ -179,6 +186,11 @@ class FieldArithmetic:
         if a.q is not None and b.q is not None:
             wrong = wrong | (a.q != b.q)
         return wrong.reshape(self.repetitions, -1).any(1)
+
+    def chosen(self, where: NDArray[np.bool_], a: FieldValue, b: FieldValue) -> FieldValue:
+        """`a` where it is true, else `b`: both components of one of them."""
+        q = None if a.q is None or b.q is None else np.where(where, a.q, b.q)
+        return FieldValue(np.where(where, a.p, b.p), q)
 
     def _negative(self, a: FieldValue) -> FieldValue:
         return FieldValue(-a.p % P, None if a.q is None else -a.q % Q)

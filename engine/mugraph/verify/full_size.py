@@ -44,10 +44,12 @@ def verify_full_size(
         chosen = samples(program, kernels, rng)
         ways = _ways(program, blocks)
         for sample in chosen.runs:
-            rejected = _tested(program, kernels, sample, ways[0], rng)
-            while rejected is not None and len(ways) > 1:  # what one sample needed, the next ones need
-                ways = ways[1:]
-                rejected = _tested(program, kernels, sample, ways[0], rng)
+            rejected: Rejected | None = None
+            for way in ways:
+                rejected = _tested(program, kernels, sample, way, rng)
+                if rejected is None:  # what one sample needed, the next ones need
+                    ways = [way, *(other for other in ways if other != way)]
+                    break
             if rejected is not None:
                 return Verdict(False, f"{rejected.reason} (with its own tiles at full size)", lax, 1, sizes)
     except Malformed as error:
@@ -67,10 +69,10 @@ class _Way:
 
 def _ways(program: TensorProgram, blocks: Sequence[BlockGraph]) -> list[_Way]:
     """As verifier.verify_topologies tries them: what costs least comes first, and what is known of more later."""
-    forms = known_functions(program, blocks)
-    ways = [_Way(), *([_Way(forms)] if forms else [])]
+    functions = known_functions(program, blocks)
+    ways = [_Way(known) for known in functions]
     if belongs_to_sizes(program.ops, *(block.ops for block in blocks)):
-        ways.append(_Way(forms, weighted=True))
+        ways += [_Way(known, weighted=True) for known in functions[1:] or functions]
     return ways
 
 
@@ -89,7 +91,8 @@ def _tested(
     small = restricted(resized, sample.slices)
     cut = [restricted_block(block, sample.slices) for block in blocks]
     pairs = [(block, schedule) for block, (_, schedule) in zip(cut, kernels, strict=True)]
-    return compare(small, pairs, rng, 1, way.by_form, _draw(resized, small, sample.slices))
+    draw = _draw(resized, small, sample.slices)
+    return compare(small, pairs, rng, 1, way.by_form, draw, once=True)
 
 
 def _differ(own: Mapping[str, int], sizes: Mapping[str, int]) -> bool:

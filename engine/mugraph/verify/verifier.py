@@ -12,13 +12,15 @@ from mugraph.ir.lax import why_not_lax
 from mugraph.ir.masks import complement, diagonal, extents
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ops.by_sign import BY_SIGN, taken_by_sign
+from mugraph.ops.by_erf import taken_by_erf
+from mugraph.ops.by_sign import BY_SIGN, ORDER, has_maxima, taken_by_sign
 from mugraph.ops.through_exp import SIGMOID, is_below_exp, used
 from mugraph.verify.bound import earned_bound
 from mugraph.verify.compare import Functions, Rejected, compare
 from mugraph.verify.evaluate import Malformed
 from mugraph.verify.forms import Unbounded
 from mugraph.verify.order import REPETITIONS_OF_MAXIMA
+from mugraph.verify.ordered import REPETITIONS_BY_REALS
 from mugraph.verify.reals import unlike
 from mugraph.verify.roots import has_unknown_roots, takes_roots
 from mugraph.verify.sizes import Assignment, assignments, grid_axes, resize, resize_block
@@ -52,18 +54,21 @@ def verify_topologies(
 
     First as graphs that are equal whatever their functions and sizes are, which costs least; where they are not, with
     sigmoid, tanh, silu and GELU as what they are made of (ops/through_exp.py) and relu and maxima by signs
-    (ops/by_sign.py); then with sums that weigh as much as at full size (weights.py).
+    (ops/by_sign.py) or by the order of real numbers (ordered.py); then with sums that weigh as much as at full size
+    (weights.py).
     """
     # The operating system's entropy: numpy's SeedSequence() reads it by the `secrets` module.
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     cut = [(block, grid_axes(block) if grid is None else tuple(grid)) for block, grid in kernels]
-    verdict = _verify(program, cut, rng, frozenset())
     blocks = [block for block, _ in cut]
-    forms = known_functions(program, blocks)
-    if not verdict.passed and forms:
-        verdict = _verify(program, cut, rng, forms)
-    if not verdict.passed and belongs_to_sizes(program.ops, *(block.ops for block in blocks)):
-        verdict = _verify(program, cut, rng, forms, as_at_full_size=True)
+    ways = [(functions, False) for functions in known_functions(program, blocks)]
+    if belongs_to_sizes(program.ops, *(block.ops for block in blocks)):
+        ways += [(functions, True) for functions, _ in ways[1:] or ways]
+    verdict = Verdict(False, None)
+    for functions, as_at_full_size in ways:
+        verdict = _verify(program, cut, rng, functions, as_at_full_size=as_at_full_size)
+        if verdict.passed:
+            break
     return verdict
 
 
@@ -81,6 +86,7 @@ def _verify(
     total = 0
     maxima = any(op.kind in (Kind.MAX, Kind.AMAX) for ops in (program.ops, *(b.ops for b in blocks)) for op in ops)
     repetitions = REPETITIONS_OF_MAXIMA if maxima or by_form & BY_SIGN else REPETITIONS
+    repetitions = REPETITIONS_BY_REALS if ORDER in by_form else repetitions
     try:
         check_kernels(program, blocks)
         small, large = assignments(program, cut)
@@ -103,12 +109,15 @@ def _verify(
         return Verdict(False, str(error), lax, repetitions=total, sizes=tuple(tested))
 
 
-def known_functions(program: TensorProgram, blocks: Sequence[BlockGraph]) -> Functions:
-    """What is known of the functions in the graphs, for those that are not equal whatever the functions are."""
+def known_functions(program: TensorProgram, blocks: Sequence[BlockGraph]) -> list[Functions]:
+    """What may be known of the functions in the graphs: first nothing, then all there is, for graphs that are not equal
+    whatever the functions are."""
     graphs = (program.ops, *(block.ops for block in blocks))
     functions = used(*graphs)
     by_exp = functions - {SIGMOID} if not functions or is_below_exp(*graphs) else functions | {SIGMOID}
-    return by_exp | taken_by_sign(*graphs)
+    known = by_exp | taken_by_erf(*graphs) | taken_by_sign(*graphs)
+    ways = [Functions(), known] if known else [Functions()]
+    return [*ways, known | {ORDER}] if has_maxima(*graphs) else ways
 
 
 def verify_schedule(program: TensorProgram, block: BlockGraph, schedule: Schedule, seed: int | None = None) -> Verdict:
@@ -126,10 +135,11 @@ def verify_schedules(
     lax, _ = laxness(program.ops, *(block.ops for block in blocks))
     try:
         check_kernels(program, blocks)
-        rejected = compare(program, kernels, rng, 1)
-        forms = known_functions(program, blocks)
-        if rejected is not None and forms:
-            rejected = compare(program, kernels, rng, 1, forms)
+        rejected = None
+        for functions in known_functions(program, blocks):
+            rejected = compare(program, kernels, rng, 1, functions, once=True)
+            if rejected is None:
+                break
     except Malformed as error:
         rejected = Rejected(str(error))
     note = "one test of the indexing at these sizes, no bound"

@@ -95,8 +95,9 @@ def positive(w: Writer) -> str:
     return w.sum(w.square(w.x))
 
 
-def geometric(w: Writer, a: str, b: str) -> tuple[str, str]:
-    return w.sqrt(w.mul(a, b)), w.mul(w.sqrt(a), w.sqrt(b))
+def distance(w: Writer) -> str:
+    """|x|^2 + |y|^2 - 2 x y"""
+    return w.add(w.add(w.sum(w.square(w.x)), w.sum(w.square(w.y))), w.mul(-2.0, w.sum(w.mul(w.x, w.y))))
 
 
 EQUAL: dict[str, tuple[Write, Write]] = {
@@ -141,7 +142,7 @@ EQUAL: dict[str, tuple[Write, Write]] = {
         lambda w: w.mul(w.x, w.sqrt(w.div(1.0, w.add(positive(w), 1e-6)))),
     ),
     "a distance": (
-        lambda w: w.sqrt(w.add(w.add(w.sum(w.square(w.x)), w.sum(w.square(w.y))), w.mul(-2.0, w.sum(w.mul(w.x, w.y))))),
+        lambda w: w.sqrt(distance(w)),
         lambda w: w.sqrt(w.sum(w.square(w.sub(w.x, w.y)))),
     ),
     # signs
@@ -152,6 +153,40 @@ EQUAL: dict[str, tuple[Write, Write]] = {
     "abs as a maximum": (lambda w: w.abs(w.x), lambda w: w.max(w.x, w.mul(-1.0, w.x))),
     "abs of a product": (lambda w: w.abs(w.mul(w.x, w.y)), lambda w: w.mul(w.abs(w.x), w.abs(w.y))),
     "the square of abs": (lambda w: w.square(w.abs(w.x)), lambda w: w.square(w.x)),
+    "a shifted maximum": (
+        lambda w: w.max(w.add(w.x, w.s), w.add(w.y, w.s)),
+        lambda w: w.add(w.max(w.x, w.y), w.s),
+    ),
+    "a maximum shifted far": (
+        lambda w: w.max(w.add(w.x, 1e6), w.add(w.y, 1e6)),
+        lambda w: w.add(w.max(w.x, w.y), 1e6),
+    ),
+    "the largest of a shifted row": (
+        lambda w: w.largest(w.add(w.x, w.s)),
+        lambda w: w.add(w.largest(w.x), w.s),
+    ),
+    "the largest of a scaled row": (
+        lambda w: w.largest(w.mul(0.125, w.x)),
+        lambda w: w.mul(0.125, w.largest(w.x)),
+    ),
+    "the exponential of the largest": (
+        lambda w: w.do(Kind.EXP, w.largest(w.x)),
+        lambda w: w.largest(w.do(Kind.EXP, w.x)),
+    ),
+    "a maximum by relu": (lambda w: w.max(w.x, w.y), lambda w: w.add(w.y, w.relu(w.sub(w.x, w.y)))),
+    "what is positive already": (lambda w: w.relu(w.square(w.x)), lambda w: w.square(w.x)),
+    "a distance that is not negative": (
+        lambda w: w.sqrt(w.max(distance(w), 0.0)),
+        lambda w: w.sqrt(w.sum(w.square(w.sub(w.x, w.y)))),
+    ),
+    "GELU by erf": (
+        lambda w: w.do(Kind.UNARY, w.x, fn="gelu"),
+        lambda w: w.mul(w.mul(w.x, 0.5), w.add(1.0, w.do(Kind.UNARY, w.mul(w.x, math.sqrt(0.5)), fn="erf"))),
+    ),
+    "GELU of the negative": (
+        lambda w: w.sub(w.do(Kind.UNARY, w.x, fn="gelu"), w.do(Kind.UNARY, w.mul(-1.0, w.x), fn="gelu")),
+        lambda w: w.mul(w.x, 1.0),
+    ),
     "relu times itself": (lambda w: w.square(w.relu(w.x)), lambda w: w.mul(w.x, w.relu(w.x))),
     # sizes
     "variance": (
@@ -209,6 +244,30 @@ UNEQUAL: dict[str, tuple[Write, Write]] = {
     "relu without the absolute value": (lambda w: w.relu(w.x), lambda w: w.mul(w.x, 1.0)),
     "abs of a sum": (lambda w: w.abs(w.add(w.x, w.y)), lambda w: w.add(w.abs(w.x), w.abs(w.y))),
     "a smaller maximum": (lambda w: w.max(w.x, 0.0), lambda w: w.max(w.x, -1.0)),
+    "a maximum shifted once": (
+        lambda w: w.max(w.add(w.x, w.s), w.add(w.y, w.s)),
+        lambda w: w.add(w.max(w.x, w.add(w.y, w.s)), w.s),
+    ),
+    "the largest of a row scaled by a negative number": (
+        lambda w: w.largest(w.mul(-2.0, w.x)),
+        lambda w: w.mul(-2.0, w.largest(w.x)),
+    ),
+    "a limit that is seldom met": (lambda w: w.max(w.x, -1e5), lambda w: w.mul(w.x, 1.0)),
+    "a limit that is never met": (lambda w: w.max(w.square(w.x), -1e30), lambda w: w.relu(w.x)),
+    "a limit of small numbers": (lambda w: w.max(w.square(w.x), 1e-12), lambda w: w.square(w.x)),
+    "a distance with a limit": (
+        lambda w: w.sqrt(w.max(distance(w), 1e-8)),
+        lambda w: w.sqrt(w.sum(w.square(w.sub(w.x, w.y)))),
+    ),
+    "relu of what is negative where one is small and one large": (
+        lambda w: w.relu(w.add(w.add(w.square(w.x), 1.0), w.mul(1e-3, w.y))),
+        lambda w: w.add(w.add(w.square(w.x), 1.0), w.mul(1e-3, w.y)),
+    ),
+    "a smaller largest": (lambda w: w.largest(w.x), lambda w: w.mul(w.sum(w.x), 1 / 64)),
+    "GELU by erf of x": (
+        lambda w: w.do(Kind.UNARY, w.x, fn="gelu"),
+        lambda w: w.mul(w.mul(w.x, 0.5), w.add(1.0, w.do(Kind.UNARY, w.x, fn="erf"))),
+    ),
     "x y / y": (lambda w: w.mul(w.x, 1.0), lambda w: w.div(w.mul(w.x, w.y), w.y)),
     "s / sqrt(s)": (lambda w: w.sqrt(positive(w)), lambda w: w.div(positive(w), w.sqrt(positive(w)))),
     "a mean of too many": (lambda w: w.mean(w.x), lambda w: w.mul(w.sum(w.x), 1 / 32)),

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mugraph.ir.block import BlockGraph
+from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import LARGEST, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_block, check_program
 from mugraph.search.splits import cuts
 from mugraph.verify.field import FieldArithmetic, FieldValue
-from mugraph.verify.verifier import verify_topologies, verify_topology
+from mugraph.verify.verifier import verify_schedule, verify_topologies, verify_topology
 
 from tests.engine.verify.graphs import Builder, tensor
 from tests.engine.verify.graphs_maxima import late_maximum, scaled_linear
@@ -104,6 +104,33 @@ def small(build: str) -> tuple[TensorProgram, BlockGraph]:
 def test_pairs(program: str, block: str, same: bool) -> None:
     for seed in range(5):
         assert verify_topology(small(program)[0], small(block)[1], seed=seed).passed is same
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_maxima_are_scaled_and_shifted_in_tiles(name: str) -> None:
+    """max(x / 2) is max(x) / 2 in any tiles, and with its own tiles at full size: 0.5 is the least of either."""
+    case = CASES[name]()
+    halved: list[Op] = []
+    for op in case.block.ops:
+        if op.name == "limited":
+            halved += [Op("half", Kind.CONST, value=0.5), replace(op, inputs=("twice", "half"))]
+        elif op.kind is Kind.MAX:
+            halved += [replace(op, name="large"), Op("two", Kind.CONST, value=2.0)]
+            halved.append(Op("magnitude", Kind.MUL, ("large", "two"), op.axes))
+        else:
+            halved.append(op)
+            if op.name == "top":
+                halved += [Op("a_half", Kind.CONST, value=0.5), Op("twice", Kind.MUL, ("top", "a_half"), op.axes)]
+    block = replace(case.block, ops=tuple(halved))
+    assert check_block(block) == []
+    found = verify_topology(case.program, block)
+    assert found.passed, found.reason
+    schedule = Schedule((("m", 32), ("n", 64)), {"h": 128})
+    found = verify_schedule(case.program, block, schedule)
+    assert found.passed, found.reason
+    spoilt = replace(block, ops=tuple(replace(op, value=0.25) if op.name == "a_half" else op for op in block.ops))
+    assert not verify_topology(case.program, spoilt).passed
+    assert not verify_schedule(case.program, spoilt, schedule).passed
 
 
 def test_a_maximum_is_of_a_total_order_of_each_seed() -> None:
