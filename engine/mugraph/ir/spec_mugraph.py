@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.library import library_call
@@ -10,14 +10,20 @@ from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph, ThreadGraph
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.registers import THREAD_LEVEL, leaving
 from mugraph.ir.spec_ops import tensor_violations
+from mugraph.ir.windows import Window
 
 
-def mugraph_violations(mugraph: MuGraph) -> Iterator[str]:
-    yield from tensor_violations(mugraph.tensors, mugraph.sizes)
+def mugraph_violations(mugraph: MuGraph, broken: Collection[str] = ()) -> Iterator[str]:
+    """broken: kernels whose operators or tensors are not valid, of which names alone are looked at"""
+    outside = list(tensor_violations(mugraph.tensors, mugraph.sizes))
+    yield from outside
     names = {tensor.name for tensor in mugraph.tensors}
     for name in (*mugraph.inputs, *mugraph.outputs):
         if name not in names:
             yield f"there is no tensor {name}"
+    for what, listed in (("input", mugraph.inputs), ("output", mugraph.outputs)):
+        for name in sorted({name for name in listed if listed.count(name) > 1}):
+            yield f"{what} {name} is listed twice"
     kernels = [kernel.name for kernel in mugraph.kernels]
     for name in sorted({name for name in kernels if kernels.count(name) > 1}):
         yield f"there are two kernels {name}"
@@ -36,7 +42,9 @@ def mugraph_violations(mugraph: MuGraph) -> Iterator[str]:
             if name in written:
                 yield f"kernel {kernel.name} writes {name}, which is an input or already written"
         written.update(writes)
-        if kernel.block is not None:
+        if kernel.name in broken:
+            continue
+        if kernel.block is not None and not outside:
             yield from _border_violations(mugraph, kernel.name, kernel.block)
         if is_graph:
             if kernel.schedule.library:
@@ -50,6 +58,18 @@ def mugraph_violations(mugraph: MuGraph) -> Iterator[str]:
     for name in mugraph.outputs:
         if name in names and name not in written:
             yield f"nothing writes output {name}"
+    yield from _window_violations(mugraph)
+
+
+def _window_violations(mugraph: MuGraph) -> Iterator[str]:
+    """A kernel may read a tensor through windows and another one not; the kernel graph has it as one of them does."""
+    views: dict[str, list[tuple[Window, ...]]] = {}
+    for kernel in mugraph.kernels:
+        for tensor in kernel.block.tensors if kernel.block is not None else ():
+            views.setdefault(tensor.name, []).append(tensor.windows)
+    for tensor in mugraph.tensors:
+        if tensor.windows not in views.get(tensor.name, [()]):
+            yield f"tensor {tensor.name} has windows that no kernel reads it through"
 
 
 def _same_memory(mugraph: MuGraph, one: str, other: str) -> bool:
@@ -79,16 +99,11 @@ def _border_violations(mugraph: MuGraph, kernel: str, block: BlockGraph) -> Iter
     known = {tensor.name: tensor for tensor in mugraph.tensors}
     for inner in block.tensors:
         outer = known.get(inner.name)
-        if outer is None or not (set(inner.axes) <= set(block.sizes) and set(outer.axes) <= set(mugraph.sizes)):
+        if outer is None:
             continue
-        seen = (inner.dtype, inner.shape(block.sizes), inner.strides)
-        real = (outer.dtype, outer.shape(mugraph.sizes), outer.strides)
+        seen, real = inner.in_words(block.sizes), outer.in_words(mugraph.sizes)
         if seen != real:
-            yield f"kernel {kernel} takes {inner.name} to be {_shown(*seen)}; it is {_shown(*real)}"
-
-
-def _shown(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> str:
-    return f"{dtype}{list(shape)} with strides {list(strides)}"
+            yield f"kernel {kernel} takes {inner.name} to be {seen}; it is {real}"
 
 
 def _thread_violations(kernel: GraphKernel, thread: ThreadGraph, leaves: Callable[[Op, Op], str]) -> Iterator[str]:
@@ -111,6 +126,8 @@ def _thread_violations(kernel: GraphKernel, thread: ThreadGraph, leaves: Callabl
     if members != [op.name for op in ops if op.name in members]:
         yield f"{where}: its operators are not in the order of the block graph"
     reads = {name for op in thread.ops for name in op.inputs} - inside
+    if len(set(thread.inputs)) < len(thread.inputs):
+        yield f"{where} reads a value twice: {list(thread.inputs)}"
     if reads - constants != set(thread.inputs) - constants:
         yield f"{where} reads {sorted(reads - constants)}, not {sorted(set(thread.inputs) - constants)}"
     for op in ops:

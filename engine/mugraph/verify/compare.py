@@ -24,6 +24,8 @@ _DRAWS = 8
 
 Functions = frozenset[str]
 """Those that a test computes by their forms (ops/through_exp.py) or by signs (ops/by_sign.py)."""
+Draw = Callable[[FieldArithmetic, np.random.Generator, bool], Mapping[str, FieldValue]]
+"""Random values of the input tensors; whether the program's roots are to be roots of squares."""
 Results = Mapping[str, FieldValue]
 Candidate = Callable[[Mapping[str, FieldValue], FieldArithmetic], Results]
 """Input tensors -> (at least) output tensors."""
@@ -42,12 +44,13 @@ def compare(
     rng: np.random.Generator,
     repetitions: int,
     by_form: Functions = frozenset(),
+    draw: Draw | None = None,
     *,
     once: bool = False,
 ) -> Rejected | None:
-    """Test with this many random seeds. by_form: functions to be computed by their forms. once: large graphs, of which
-    maxima by the order of real numbers have to be shown (shown.py) once, in as many tests as that takes. Raises
-    Malformed."""
+    """Test with this many random seeds. by_form: functions to be computed by their forms. draw: in place of
+    `draw_inputs`. once: large graphs, of which maxima by the order of real numbers have to be shown (shown.py) once, in
+    as many tests as that takes. Raises Malformed."""
     graphs = (program.ops, *(block.ops for block, _ in kernels))
     kinds = {op.kind for ops in graphs for op in ops}
     with_q = SIGMOID in by_form or Kind.EXP in kinds
@@ -67,7 +70,7 @@ def compare(
 
     if ORDER in by_form:
         for _ in range(_DRAWS if once else 1):
-            rejected = _compare(program, ordered, with_q, rng, repetitions, by_form, signed)
+            rejected = _compare(program, ordered, with_q, rng, repetitions, by_form, signed, draw)
             if rejected is not None or is_all_shown(runs, 1 if once else TIMES):
                 return rejected
         return Rejected("a maximum was the same of its values in every test")
@@ -75,7 +78,7 @@ def compare(
     def candidate(inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> Mapping[str, FieldValue]:
         return execute_kernels(kernels, inputs, field)
 
-    return compare_with(program, candidate, with_q, rng, repetitions, by_form, signed)
+    return compare_with(program, candidate, with_q, rng, repetitions, by_form, signed, draw)
 
 
 def compare_with(
@@ -86,13 +89,14 @@ def compare_with(
     repetitions: int,
     by_form: Functions = frozenset(),
     signed: bool = True,
+    draw: Draw | None = None,
 ) -> Rejected | None:
     """Test any computation of output tensors from input tensors. Raises Malformed."""
 
     def both(inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> tuple[Results, Results]:
         return evaluate_program(program, inputs, field), candidate(inputs, field)
 
-    return _compare(program, both, with_q, rng, repetitions, by_form, signed)
+    return _compare(program, both, with_q, rng, repetitions, by_form, signed, draw)
 
 
 def _compare(
@@ -103,6 +107,7 @@ def _compare(
     repetitions: int,
     by_form: Functions,
     signed: bool,
+    draw: Draw | None,
 ) -> Rejected | None:
     """Seeds that divide by zero are replaced by others. both: the program's results and those that are tested
 
@@ -113,7 +118,7 @@ def _compare(
     of_squares = True
     for _ in range(_DRAWS):
         field = FieldArithmetic(rng, left, with_q, by_form, signed)
-        inputs = draw_inputs(program, field, rng, of_squares=of_squares)
+        inputs = draw(field, rng, of_squares) if draw else draw_inputs(program, field, rng, of_squares=of_squares)
         if not field.valid.any():
             of_squares = False
             continue

@@ -11,6 +11,8 @@ A row of many roots (a matrix of them) may have no such draw within reach. Any i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -73,6 +75,18 @@ def draw_inputs(
     # A seed still wrong after all rounds counts for nothing.
     field.valid = validity & ~wrong
     return inputs()
+
+
+def mark_no_squares(program: TensorProgram, inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> None:
+    """Seeds for which the program takes the root of what is no square count for nothing. Raises Malformed."""
+    arguments = sorted({op.inputs[0] for op in program.ops if op.kind is Kind.SQRT})
+    exponents = _under_exponentials(program, field)
+    validity = field.valid.copy()
+    values = evaluate_values(program, inputs, field, arguments)
+    for argument in arguments:
+        bad = _no_square(values[argument], argument in exponents)
+        validity &= ~bad.reshape(bad.shape[0], -1).any(1)
+    field.valid = validity
 
 
 def homes(program: TensorProgram) -> dict[str, str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.lax import why_not_lax
-from mugraph.ir.masks import diagonal, extents
+from mugraph.ir.masks import complement, diagonal, extents
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.by_erf import taken_by_erf
@@ -88,7 +88,7 @@ def _verify(
     repetitions = REPETITIONS_OF_MAXIMA if maxima or by_form & BY_SIGN else REPETITIONS
     repetitions = REPETITIONS_BY_REALS if ORDER in by_form else repetitions
     try:
-        _check_borders(program, blocks)
+        check_kernels(program, blocks)
         small, large = assignments(program, cut)
         for assignment in (small, large):
             tested.append(_named_sizes(program, blocks, assignment))
@@ -134,7 +134,7 @@ def verify_schedules(
     blocks = [block for block, _ in kernels]
     lax, _ = laxness(program.ops, *(block.ops for block in blocks))
     try:
-        _check_borders(program, blocks)
+        check_kernels(program, blocks)
         rejected = None
         for functions in known_functions(program, blocks):
             rejected = compare(program, kernels, rng, 1, functions, once=True)
@@ -202,7 +202,7 @@ def _until_bound(case: _Case, rng: np.random.Generator, done: int, sizes: tuple[
     done += max(0, missing)
     if rejected is not None:
         return Verdict(False, rejected.reason, True, done, sizes)
-    note = f"for the first of the sizes (k = {bound.terms}, d = {bound.degree}, {max(needed, REPETITIONS)} seeds)"
+    note = f"k = {bound.terms}, d = {bound.degree}, {max(needed, REPETITIONS)} seeds"
     functions = {op.fn for op in case.program.ops if op.kind is Kind.UNARY}
     opaque, known = sorted(functions - case.by_form), sorted(functions & case.by_form)
     if opaque:
@@ -212,7 +212,8 @@ def _until_bound(case: _Case, rng: np.random.Generator, done: int, sizes: tuple[
     return Verdict(True, None, True, done, sizes, bound.after(max(needed, REPETITIONS)), note)
 
 
-def _check_borders(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
+def check_kernels(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
+    """What is read is there, what is to be stored is stored, nothing else is. Raises Malformed."""
     wanted = {tensor.name for tensor in program.outputs.values()}
     stored = {tensor.name for block in blocks for tensor in block.outputs}
     read_again = {tensor.name for block in blocks[1:] for tensor in block.inputs}
@@ -227,11 +228,13 @@ def _check_borders(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None
 
 
 def _check_masks(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
-    """The graphs' masks must be the program's: at other sizes two diagonals may have become one."""
-    known = {(extents(op, program.sizes), op.value) for op in program.ops if op.kind is Kind.MASK}
+    """The graphs' masks must be the program's, or complements of them: at other sizes two diagonals may have become
+    one."""
+    known = {(extents(op, program.sizes), diagonal(op)) for op in program.ops if op.kind is Kind.MASK}
+    known |= {complement(shape, number) for shape, number in known}
     for block in blocks:
         for op in block.ops:
-            if op.kind is Kind.MASK and (extents(op, block.sizes), op.value) not in known:
+            if op.kind is Kind.MASK and (extents(op, block.sizes), diagonal(op)) not in known:
                 raise Malformed(f"{op.name} starts at diagonal {diagonal(op)}, where no mask of the program does")
 
 
