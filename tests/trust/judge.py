@@ -99,8 +99,8 @@ def bindings(entry: Entry, graph: Json, whole: Reference) -> dict[str, str]:
             bound[name] = name
         elif tensor.get("source") in sources and sources[tensor["source"]] in whole.inputs:
             bound[name] = sources[tensor["source"]]
-    if not set(whole.results) <= set(bound.values()):
-        raise Wrong("an output of the program is none of the graph")
+    if not set(whole.results) <= set(bound.values()) or not bound.keys() <= tensors.keys():
+        raise Wrong("an output of the program is none of the graph, or a listed name is no tensor")
     return bound
 
 

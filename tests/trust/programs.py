@@ -70,7 +70,7 @@ def temporal_convolution(x, w, b):
     return F.silu(F.conv1d(x, w, b, stride=2, dilation=2, padding=1))
 
 
-# mugraph: x=f16[2, 5, 7, 9], w=f16[20, 5, 3, 3]
+# mugraph: x=f16[1, 5, 5, 7], w=f16[12, 5, 3, 3]
 def image_convolution(x, w):
     return F.silu(F.conv2d(x, w, padding=1))
 

@@ -16,12 +16,14 @@ from itertools import islice
 from mugraph.codegen.plan import KernelStep
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.json import mugraph_to_json, program_to_json
+from mugraph.ir.library import library_call
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_candidate
 from mugraph.kernel_graph import kernel_graph, with_own_names
-from mugraph.optimizer.nodes import node_of
+from mugraph.optimizer.nodes import LIBRARY, node_of
 from mugraph.optimizer.order import by_depth
+from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.several import SeveralSearch
 from mugraph.search.limits import Limits
@@ -40,7 +42,7 @@ from mugraph.verify.verifier import verify_topologies
 from tests.support.clock import slow_clock
 from tests.trust.pool import POOL, SOURCES, brief
 
-GRAPHS = 5
+GRAPHS = 6
 """Of each program, at most."""
 SECONDS = 2.0
 """Of each search."""
@@ -82,17 +84,27 @@ def found_in(piece: LaxPiece) -> Iterator[Kernels]:
         search = SeveralSearch(program, limits) if len(program.outputs) > 1 else Search(program, limits)
         blocks = [found.block for found in search.run()]
         candidates = kernel_candidates(blocks, target, uncut=program.least)
-        graphs = KernelGraphs(program, target, blocks=blocks, candidates=candidates, seconds=SECONDS)
+        graphs = KernelGraphs(program, target, GraphLimits(slack=20.0), blocks=blocks, candidates=candidates, seconds=SECONDS)
         several = [found.candidates[0] for found in graphs.run()]
-    every: list[Sequence[BlockGraph | Candidate]] = [(block,) for block in blocks]
+    # A queue of each class, taken from in turn: what is one kernel by its loops, what is split by where, and the rest.
+    every: dict[object, dict[object, Sequence[BlockGraph | Candidate]]] = {}
+
+    def add(of_class: object, kernels: Sequence[BlockGraph | Candidate]) -> None:
+        every.setdefault(of_class, {}).setdefault(tuple(map(_kind, kernels)), kernels)
+
+    for block in blocks:
+        add(f"{len(block.loop_axes)} loops", (block,))
+    for candidate in several:
+        add(f"{len(candidate.kernels)} kernels", candidate.kernels)
+        calls = [replace(one, schedule=LIBRARY) if library_call(one.block) else one for one in candidate.kernels]
+        if any(one.schedule.library for one in calls):
+            add("library", calls)
     for cut in (cut for block in blocks for cut in cuts(block) if cut.axis not in program.least):
         counts = part_counts(block_size(cut)) or [2] * (block_size(cut) % 2 == 0)
-        every += [cut.at(count, looped=looped) for count in counts[-1:] for looped in (True, False)]
-    every += [candidate.kernels for candidate in several]
-    kinds: dict[object, list[Sequence[BlockGraph | Candidate]]] = {}
-    for kernels in every:
-        kinds.setdefault(tuple(_kind(kernel) for kernel in kernels), []).append(kernels)
-    rounds = [group[i] for i in range(max(map(len, kinds.values()))) for group in kinds.values() if i < len(group)]
+        for looped in (True, False) if counts else ():
+            add(f"split {cut.axis}", cut.at(counts[-1], looped=looped))
+    queues = [list(queue.values()) for queue in every.values()]
+    rounds = [queue[i] for i in range(max(map(len, queues))) for queue in queues if i < len(queue)]
     for number, kernels in enumerate(rounds):
         made = [_scheduled(kernel, program, 16 if number % 2 else 8) for kernel in kernels]
         if verify_topologies(program, [(block, None) for block, _ in made]).passed:
@@ -104,10 +116,10 @@ def block_size(cut: Cut) -> int:
 
 
 def _kind(kernel: BlockGraph | Candidate) -> object:
-    """Its loops, what is accumulated in them, and whether a library computes it."""
+    """Its loops, the kinds of its operators, and whether a library computes it."""
     block = kernel if isinstance(kernel, BlockGraph) else kernel.block
-    accumulated = sum(op.kind is Kind.ACCUM for op in block.ops)
-    return block.loops, accumulated, isinstance(kernel, Candidate) and kernel.schedule.library
+    kinds = tuple(sorted(op.kind for op in block.ops if op.kind is not Kind.LOAD))
+    return block.loops, kinds, isinstance(kernel, Candidate) and kernel.schedule.library
 
 
 def _scheduled(kernel: BlockGraph | Candidate, program: TensorProgram, most: int) -> tuple[BlockGraph, Schedule]:
