@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 SOURCES = Path(__file__).with_name("programs.py")
+REWRITTEN = Path(__file__).with_name("rewritten.py")
 POOL = Path(__file__).with_name("pool")
+REWRITTEN_POOL = Path(__file__).with_name("pool_rewritten.json")
 
 Json = dict[str, Any]
 
@@ -67,3 +69,9 @@ def entry(name: str) -> Entry:
     document = json.loads((POOL / f"{name}.json").read_text(encoding="utf-8"))
     graphs = tuple(full(graph) for graph in document["graphs"])
     return Entry(name, full(document["program"]), tuple(document["steps"]), tuple(document["results"]), graphs)
+
+
+@cache
+def rewritten() -> dict[str, Json]:
+    """ "program__how" -> the graph of a function of rewritten.py."""
+    return full(json.loads(REWRITTEN_POOL.read_text(encoding="utf-8")))

@@ -17,7 +17,7 @@ from mugraph.codegen.plan import KernelStep
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.json import mugraph_to_json, program_to_json
 from mugraph.ir.library import library_call
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_candidate
 from mugraph.kernel_graph import kernel_graph, with_own_names
@@ -40,7 +40,7 @@ from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import verify_topologies
 
 from tests.support.clock import slow_clock
-from tests.trust.pool import POOL, SOURCES, brief
+from tests.trust.pool import POOL, REWRITTEN, REWRITTEN_POOL, SOURCES, brief
 
 GRAPHS = 6
 """Of each program, at most."""
@@ -63,8 +63,29 @@ def main() -> None:
             "graphs": brief(graphs),
         }
         path = POOL / f"{region.function}.json"
-        path.write_text(json.dumps(document, separators=(",", ":"), sort_keys=True) + "\n", encoding="utf-8")
+        path.write_text(_text(document), encoding="utf-8")
         print(f"{region.function}: {len(graphs)} graphs, {path.stat().st_size} bytes", flush=True)
+    rewrite_pool()
+
+
+def rewrite_pool() -> None:
+    """Of every function of rewritten.py its tensor program as one kernel."""
+    graphs: dict[str, object] = {}
+    for region, piece in searched_units(trace_file(REWRITTEN)):
+        program = piece.program
+        stores = [
+            Op(f"store_{tensor.name}", Kind.STORE, (value,), program.op(value).axes, tensor=tensor.name)
+            for value, tensor in program.outputs.items()
+        ]
+        tensors = (*program.tensors, *program.outputs.values())
+        block = BlockGraph("kernel_1", program.sizes, tensors, (*program.ops, *stores))
+        graphs[region.function] = graph_of(region, piece, [_scheduled(block, program, 16)])
+        print(region.function, flush=True)
+    REWRITTEN_POOL.write_text(_text(brief(graphs)), encoding="utf-8")
+
+
+def _text(document: object) -> str:
+    return json.dumps(document, separators=(",", ":"), sort_keys=True) + "\n"
 
 
 def searched_units(trace: Trace) -> Iterator[tuple[Region, LaxPiece]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tests.trust.memory import Json
-from tests.trust.mutations.edits import Edit, Mutation, blocks, new_op, settle
+from tests.trust.mutations.edits import Edit, Mutation, generated, new_op, settle
 
 REWRITES: dict[str, Mutation] = {}
 
@@ -52,7 +52,8 @@ def each(*forms: Form) -> Mutation:
     """Every site of a graph where one of the forms applies."""
 
     def sites(graph: Json, _: random.Random) -> Iterator[Edit]:
-        for kernel, block in blocks(graph):
+        for kernel, node in generated(graph):  # a library kernel's call says what its block graph has to be
+            block = node["block"]
             known = {op["name"]: op for op in block["ops"]}
             for op in block["ops"]:
                 if op["kind"] == "store":
