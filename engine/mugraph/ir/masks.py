@@ -26,23 +26,45 @@ def extents(op: Op, sizes: Mapping[str, int]) -> tuple[int, int]:
     return prod(sizes[axis] for axis in op.rows), prod(sizes[axis] for axis in op.columns)
 
 
+def is_uniform(op: Op, sizes: Mapping[str, int]) -> bool:
+    """Is the mask nothing but ones, or nothing but zeros?"""
+    rows, columns = extents(op, sizes)
+    return not -rows < diagonal(op) <= columns - 2
+
+
+def complement(shape: tuple[int, int], number: int) -> tuple[tuple[int, int], int]:
+    """Extents and diagonal of the mask that is 1 where one of this shape and diagonal is 0: rows and columns are
+    exchanged."""
+    return (shape[1], shape[0]), -number - 1
+
+
 def resized(op: Op, old: Mapping[str, int], new: Mapping[str, int]) -> Op:
     """The mask at other sizes: it starts as far from the corner it is nearest to, the first row and column or the last
-    ones, as it did; a diagonal far from both keeps its place in proportion. A mask without an empty row keeps that."""
+    ones, as it did; a diagonal far from both keeps its place in proportion. A mask without an empty row keeps that, and
+    of a mask and its complement one stays the other's complement.
+
+    At very small sizes a mask may become uniform: sizes are to be chosen so that it does not (verify/sizes.py)."""
     if op.kind is not Kind.MASK:
         return op
-    rows, columns = extents(op, old)
-    new_rows, new_columns = extents(op, new)
+    shape, new_shape, number = extents(op, old), extents(op, new), diagonal(op)
+    if number >= 0:
+        return replace(op, value=float(_moved(number, shape, new_shape)))
+    turned, other = complement(shape, number)
+    return replace(op, value=float(-_moved(other, turned, (new_shape[1], new_shape[0])) - 1))
+
+
+def _moved(number: int, shape: tuple[int, int], new_shape: tuple[int, int]) -> int:
+    """A diagonal that is not negative, of a mask of another shape."""
+    (rows, columns), (new_rows, new_columns) = shape, new_shape
     corner, new_corner = 0, 0
-    if abs(diagonal(op) - (columns - rows)) < abs(diagonal(op)):
+    if abs(number - (columns - rows)) < number:
         corner, new_corner = columns - rows, new_columns - new_rows
-    distance = diagonal(op) - corner
+    distance = number - corner
     if abs(distance) > _NEAR:
         scaled = _NEAR + 1 + abs(distance) * new_columns // (2 * columns)
         distance = scaled if distance > 0 else -scaled
-    if diagonal(op) >= 0:
-        new_corner = max(0, new_corner, -distance)
-    return replace(op, value=float(new_corner + distance))
+    moved = max(0, new_corner, -distance) + distance
+    return moved if number <= columns - 2 else max(moved, new_columns - 1)  # nothing but ones stays that
 
 
 def resized_all(ops: Sequence[Op], old: Mapping[str, int], new: Mapping[str, int]) -> tuple[Op, ...]:

@@ -21,6 +21,7 @@ def loop_violations(block: BlockGraph, passes: int) -> Iterator[str]:
             yield f"loop axis {axis} has no size"
     vary = varying(block)
     levels = _levels(block, vary)
+    inside: dict[str, frozenset[str]] = {}
     for op in block.ops:
         inputs = frozenset[str]().union(*(vary.get(name, frozenset()) for name in op.inputs))
         for one, other in combinations(sorted(inputs & paths.keys()), 2):
@@ -28,15 +29,20 @@ def loop_violations(block: BlockGraph, passes: int) -> Iterator[str]:
                 yield f"{op.name} varies in loops {one} and {other}, neither of which is inside the other"
         if op.kind is Kind.ACCUM:
             yield from _accum_violations(op, inputs, paths)
-        for axis in sorted(inputs & paths.keys()):
+        # It stands in the loops around those it varies in as well: what one of them adds up is complete after that one.
+        around = {outer for axis in inputs & paths.keys() for outer in paths[axis]}
+        for axis in sorted(around):
             ran = max((levels.get((name, axis), 0) for name in op.inputs), default=0)
             # One sentence where the further pass begins, none for what follows in it.
-            begun = any(axis in vary.get(name, ()) and levels.get((name, axis), 0) >= passes for name in op.inputs)
+            begun = any(axis in inside.get(name, ()) and levels.get((name, axis), 0) >= passes for name in op.inputs)
             if ran >= passes and not begun:
+                stands = "varies" if axis in inputs else f"varies in {_list(inputs & paths.keys())} and so stands"
                 yield (
-                    f"{op.name} varies in loop {axis} and uses a value accumulated over it, "
+                    f"{op.name} {stands} in loop {axis} and uses a value accumulated over it, "
                     f"which needs {ran + 1} passes over the loop"
                 )
+        after = vary[op.name] & paths.keys()
+        inside[op.name] = frozenset(outer for axis in after for outer in paths[axis])
 
 
 def _accum_violations(op: Op, inputs: frozenset[str], paths: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
@@ -52,6 +58,10 @@ def _accum_violations(op: Op, inputs: frozenset[str], paths: Mapping[str, tuple[
         for inner in sorted(inputs - {axis}):
             if axis in paths[inner]:
                 yield f"{op.name} closes loop {axis} while its input still varies in {inner}, a loop inside it"
+
+
+def _list(axes: frozenset[str]) -> str:
+    return " and ".join(sorted(axes))
 
 
 def _levels(block: BlockGraph, vary: Mapping[str, frozenset[str]]) -> dict[tuple[str, str], int]:

@@ -10,6 +10,7 @@ from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph, ThreadGraph
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.registers import THREAD_LEVEL, leaving
 from mugraph.ir.spec_ops import tensor_violations
+from mugraph.ir.windows import Window
 
 
 def mugraph_violations(mugraph: MuGraph) -> Iterator[str]:
@@ -18,6 +19,9 @@ def mugraph_violations(mugraph: MuGraph) -> Iterator[str]:
     for name in (*mugraph.inputs, *mugraph.outputs):
         if name not in names:
             yield f"there is no tensor {name}"
+    for what, listed in (("input", mugraph.inputs), ("output", mugraph.outputs)):
+        for name in sorted({name for name in listed if listed.count(name) > 1}):
+            yield f"{what} {name} is listed twice"
     kernels = [kernel.name for kernel in mugraph.kernels]
     for name in sorted({name for name in kernels if kernels.count(name) > 1}):
         yield f"there are two kernels {name}"
@@ -50,6 +54,18 @@ def mugraph_violations(mugraph: MuGraph) -> Iterator[str]:
     for name in mugraph.outputs:
         if name in names and name not in written:
             yield f"nothing writes output {name}"
+    yield from _window_violations(mugraph)
+
+
+def _window_violations(mugraph: MuGraph) -> Iterator[str]:
+    """A kernel may read a tensor through windows and another one not; the kernel graph has it as one of them does."""
+    views: dict[str, list[tuple[Window, ...]]] = {}
+    for kernel in mugraph.kernels:
+        for tensor in kernel.block.tensors if kernel.block is not None else ():
+            views.setdefault(tensor.name, []).append(tensor.windows)
+    for tensor in mugraph.tensors:
+        if tensor.windows not in views.get(tensor.name, [()]):
+            yield f"tensor {tensor.name} has windows that no kernel reads it through"
 
 
 def _same_memory(mugraph: MuGraph, one: str, other: str) -> bool:
@@ -81,14 +97,11 @@ def _border_violations(mugraph: MuGraph, kernel: str, block: BlockGraph) -> Iter
         outer = known.get(inner.name)
         if outer is None or not (set(inner.axes) <= set(block.sizes) and set(outer.axes) <= set(mugraph.sizes)):
             continue
-        seen = (inner.dtype, inner.shape(block.sizes), inner.strides)
-        real = (outer.dtype, outer.shape(mugraph.sizes), outer.strides)
+        if len(inner.strides) != len(inner.dims) or len(outer.strides) != len(outer.dims):
+            continue
+        seen, real = inner.in_words(block.sizes), outer.in_words(mugraph.sizes)
         if seen != real:
-            yield f"kernel {kernel} takes {inner.name} to be {_shown(*seen)}; it is {_shown(*real)}"
-
-
-def _shown(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> str:
-    return f"{dtype}{list(shape)} with strides {list(strides)}"
+            yield f"kernel {kernel} takes {inner.name} to be {seen}; it is {real}"
 
 
 def _thread_violations(kernel: GraphKernel, thread: ThreadGraph, leaves: Callable[[Op, Op], str]) -> Iterator[str]:
@@ -111,6 +124,8 @@ def _thread_violations(kernel: GraphKernel, thread: ThreadGraph, leaves: Callabl
     if members != [op.name for op in ops if op.name in members]:
         yield f"{where}: its operators are not in the order of the block graph"
     reads = {name for op in thread.ops for name in op.inputs} - inside
+    if len(set(thread.inputs)) < len(thread.inputs):
+        yield f"{where} reads a value twice: {list(thread.inputs)}"
     if reads - constants != set(thread.inputs) - constants:
         yield f"{where} reads {sorted(reads - constants)}, not {sorted(set(thread.inputs) - constants)}"
     for op in ops:

@@ -87,7 +87,7 @@ def _field_violations(op: Op) -> Iterator[str]:
             yield f"{op.name}: {op.kind} {'needs' if op.kind in kinds else 'has no'} `{field}`"
     if op.value and op.kind not in (Kind.CONST, Kind.MASK):
         yield f"{op.name}: {op.kind} has no `value`"
-    if op.kind is Kind.MASK and op.value != int(op.value):
+    if op.kind is Kind.MASK and not op.value.is_integer():
         yield f"{op.name}: the diagonal {op.value} is no whole number"
     if bool(op.rows or op.columns) != (op.kind is Kind.MASK):
         yield f"{op.name}: {op.kind} {'needs' if op.kind is Kind.MASK else 'has no'} `rows` and `columns`"

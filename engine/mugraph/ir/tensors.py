@@ -56,6 +56,13 @@ class Tensor:
             shape[window.dim] = window.extent(self.dims[window.dim], sizes)
         return tuple(shape)
 
+    def in_words(self, sizes: Sizes) -> str:
+        """Type, shape and strides, as a person reads them; equal for two views of one memory. The stride of a dimension
+        of one element says nothing, and is shown as 1."""
+        shape = self.shape(sizes)
+        strides = [1 if size == 1 else stride for stride, size in zip(self.strides, shape, strict=True)]
+        return f"{self.dtype}{list(shape)} with strides {strides}"
+
     def axis_strides(self, sizes: Sizes) -> dict[str, int]:
         """Distance in elements between neighbours along each axis. (Where a window has a pad, the place that all first
         elements meet in lies before the tensor: `origin`.)"""

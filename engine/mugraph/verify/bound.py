@@ -70,6 +70,8 @@ def earned_bound(
         terms, degree = max(terms, k), max(degree, d, forms.argument_degree)
         exponent_degree = max(exponent_degree, forms.argument_degree)
         atoms, atom_degree = max(atoms, len(forms.atoms)), max(atom_degree, forms.atom_degree)
+    if max(degree, atom_degree, exponent_degree) >= Q:
+        raise Unbounded(f"polynomials of a degree over {Q} are outside Theorem 2")
     # Arguments that differ as fractions agree at random inputs with chance (degree of the cross-product) / P at most.
     collisions = atoms * (atoms - 1) / 2 * 2 * atom_degree / P
     # Two different exponents would have to agree in every counting.

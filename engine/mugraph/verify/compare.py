@@ -20,6 +20,8 @@ _DRAWS = 8
 
 Functions = frozenset[str]
 """Of ops/through_exp.py: those that a test computes by their forms."""
+Draw = Callable[[FieldArithmetic, np.random.Generator], Mapping[str, FieldValue]]
+"""Random values of the input tensors."""
 Candidate = Callable[[Mapping[str, FieldValue], FieldArithmetic], Mapping[str, FieldValue]]
 """Input tensors -> (at least) output tensors."""
 
@@ -37,8 +39,10 @@ def compare(
     rng: np.random.Generator,
     repetitions: int,
     by_form: Functions = frozenset(),
+    draw: Draw | None = None,
 ) -> Rejected | None:
-    """Test with this many random seeds. by_form: functions to be computed by their forms. Raises Malformed."""
+    """Test with this many random seeds. by_form: functions to be computed by their forms. draw: in place of
+    `draw_inputs`. Raises Malformed."""
     with_q = SIGMOID in by_form or any(
         op.kind is Kind.EXP for ops in (program.ops, *(block.ops for block, _ in kernels)) for op in ops
     )
@@ -46,7 +50,7 @@ def compare(
     def candidate(inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> Mapping[str, FieldValue]:
         return execute_kernels(kernels, inputs, field)
 
-    return compare_with(program, candidate, with_q, rng, repetitions, by_form)
+    return compare_with(program, candidate, with_q, rng, repetitions, by_form, draw)
 
 
 def compare_with(
@@ -56,13 +60,14 @@ def compare_with(
     rng: np.random.Generator,
     repetitions: int,
     by_form: Functions = frozenset(),
+    draw: Draw | None = None,
 ) -> Rejected | None:
     """Test any computation of output tensors from input tensors; seeds that divide by zero are replaced by others.
     Raises Malformed."""
     left = repetitions
     for _ in range(_DRAWS):
         field = FieldArithmetic(rng, left, with_q, by_form)
-        inputs = draw_inputs(program, field, rng)
+        inputs = draw_inputs(program, field, rng) if draw is None else draw(field, rng)
         reference = evaluate_program(program, inputs, field)
         # A zero denominator rejects the seed, whichever side met it: the number of draws bounds how often.
         rejected = _differences(reference, candidate(inputs, field), field)

@@ -7,30 +7,23 @@ what it computes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import replace
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.library import library_call
 from mugraph.ir.mugraph import LibraryKernel, MuGraph
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.spec import check_mugraph
+from mugraph.verify.axis_names import with_program_axes
+from mugraph.verify.borders import check_memory, check_sources
 from mugraph.verify.evaluate import Malformed
+from mugraph.verify.full_size import verify_full_size
 from mugraph.verify.sizes import grid_axes
 from mugraph.verify.verdict import Verdict
-from mugraph.verify.verifier import verify_schedules, verify_topologies
+from mugraph.verify.verifier import verify_topologies
 
-_SMALL = 1 << 22
-"""Elements of all tensors together up to which a graph is tested at its own sizes as well."""
-
-
-@dataclass(frozen=True)
-class _Step:
-    """grid: axes that are cut into blocks"""
-
-    block: BlockGraph
-    schedule: Schedule
-    grid: tuple[str, ...]
+PASSES = 8
+"""How often a kernel may run through one of its loops."""
 
 
 def verify_document(program: TensorProgram, graphs: Sequence[MuGraph], seed: int | None = None) -> list[Verdict]:
@@ -40,23 +33,33 @@ def verify_document(program: TensorProgram, graphs: Sequence[MuGraph], seed: int
 
 
 def verify_mugraph(program: TensorProgram, graph: MuGraph, seed: int | None = None) -> Verdict:
-    """Scaled-down sizes with the graph's own grid axes, then its own schedule at its own sizes if they are small."""
+    """That it keeps the rules of μGraphs (ir/spec.py) and the program's memory; then scaled-down sizes with the graph's
+    own grid axes; then its own schedule at its own sizes."""
+    violations = check_mugraph(graph, passes=PASSES)
+    if violations:
+        more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+        return Verdict(False, f"{violations[0]}{more}")
     try:
         program = _named_as(program, graph)
-        steps = _steps(graph)
+        kernels = _kernels(graph)
+        blocks = [block for block, _ in kernels]
+        check_memory(program, blocks)
+        check_sources(program, [*graph.tensors, *(tensor for block in blocks for tensor in block.tensors)])
+        kernels = with_program_axes(program, kernels)
     except Malformed as error:
         return Verdict(False, str(error))
-    verdict = verify_topologies(program, [(step.block, step.grid) for step in steps], seed)
-    if not verdict.passed or _elements(program, graph) > _SMALL:
+    cut = [(block, _cut_axes(block, schedule)) for block, schedule in kernels]
+    verdict = verify_topologies(program, cut, seed)
+    if not verdict.passed:
         return verdict
-    own = verify_schedules(program, [(step.block, step.schedule) for step in steps], seed)
+    own = verify_full_size(program, kernels, seed)
     if not own.passed:
-        return replace(verdict, passed=False, reason=f"{own.reason} (with the graph's own tiles)", bound=None)
-    return verdict
+        return replace(verdict, passed=False, reason=own.reason, bound=None)
+    return replace(verdict, indexing=own.indexing)
 
 
-def _steps(graph: MuGraph) -> list[_Step]:
-    steps: list[_Step] = []
+def _kernels(graph: MuGraph) -> list[tuple[BlockGraph, Schedule]]:
+    steps: list[tuple[BlockGraph, Schedule]] = []
     for kernel in graph.kernels:
         if isinstance(kernel, LibraryKernel):
             if kernel.block is None:
@@ -64,15 +67,18 @@ def _steps(graph: MuGraph) -> list[_Step]:
             call = library_call(kernel.block)
             if call is None or call.shown != kernel.call:
                 raise Malformed(f"the library kernel {kernel.name} is not {kernel.call}, by what it is said to compute")
-            steps.append(_Step(kernel.block, Schedule((), library=True), ()))
-            continue
-        # A grid axis of one block is whole, and may be reduced; it is cut only where every graph of this form can be.
-        block, free = kernel.block, grid_axes(kernel.block)
-        cut = tuple(axis for axis, tile in kernel.schedule.grid if tile < block.sizes[axis] or axis in free)
-        steps.append(_Step(block, kernel.schedule, cut))
+            steps.append((kernel.block, Schedule((), library=True)))
+        else:
+            steps.append((kernel.block, kernel.schedule))
     if not steps:
         raise Malformed("the graph has no kernels")
     return steps
+
+
+def _cut_axes(block: BlockGraph, schedule: Schedule) -> tuple[str, ...]:
+    """A grid axis of one block is whole, and may be reduced; it is cut only where every graph of this form can be."""
+    free = grid_axes(block)
+    return tuple(axis for axis, tile in schedule.grid if tile < block.sizes[axis] or axis in free)
 
 
 def _named_as(program: TensorProgram, graph: MuGraph) -> TensorProgram:
@@ -102,8 +108,3 @@ def _named_as(program: TensorProgram, graph: MuGraph) -> TensorProgram:
             for value, tensor in program.outputs.items()
         },
     )
-
-
-def _elements(program: TensorProgram, graph: MuGraph) -> int:
-    ours = sum(int(np.prod(tensor.shape(program.sizes))) for tensor in program.tensors)
-    return ours + sum(int(np.prod(tensor.shape(graph.sizes))) for tensor in graph.tensors)

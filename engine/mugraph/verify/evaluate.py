@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.masks import diagonal
-from mugraph.ir.ops import ARITY, REDUCING, Kind, Op
+from mugraph.ir.ops import ARITY, LARGEST, REDUCING, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from mugraph.ir.windows import Window
+from mugraph.ops.unary import UNARY
 from mugraph.verify.arithmetic import Arithmetic
 
 V = TypeVar("V")
@@ -71,7 +73,9 @@ class Frame:
 
 
 def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str, Tensor]) -> frozenset[str]:
-    """The axes of the operator's value, checked against what the operator itself says."""
+    """The axes of the operator's value, checked against what the operator itself says. Raises Malformed, as it does for
+    an operator that has no meaning over the fields."""
+    _check_meaning(op)
     if len(operands) != ARITY[op.kind]:
         raise Malformed(f"{op.name}: {op.kind} takes {ARITY[op.kind]} operands, not {len(operands)}")
     if op.kind is Kind.LOAD:
@@ -80,7 +84,7 @@ def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str
         axes = frozenset(tensors[op.tensor].axes)
     elif op.kind is Kind.MASK:
         axes = frozenset((*op.rows, *op.columns))
-        if len(axes) < len(op.rows) + len(op.columns) or op.value != int(op.value):
+        if len(axes) < len(op.rows) + len(op.columns) or not op.value.is_integer():
             raise Malformed(f"{op.name} is no triangle of rows {op.rows} and columns {op.columns}")
     else:
         axes: frozenset[str] = frozenset[str]().union(*operands)
@@ -91,6 +95,15 @@ def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str
     if op.kind is not Kind.STORE and axes != frozenset(op.axes):
         raise Malformed(f"{op.name} has axes {sorted(axes)}, the graph says {sorted(op.axes)}")
     return axes
+
+
+def _check_meaning(op: Op) -> None:
+    if op.kind is Kind.UNARY and op.fn not in UNARY:
+        raise Malformed(f"{op.name} applies {op.fn or 'a function without a name'}, which is not known")
+    if op.kind is Kind.ACCUM and op.fn not in ("", LARGEST):
+        raise Malformed(f"{op.name} accumulates by {op.fn}; an accumulator adds up or keeps the largest")
+    if op.kind is Kind.CONST and not isfinite(op.value):
+        raise Malformed(f"the constant {op.name} is {op.value}, which is no number of a field")
 
 
 def load(tensor: Tensor, value: V, frame: Frame, arithmetic: Arithmetic[V]) -> V:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import LARGEST, Kind, Op
 from mugraph.verify.arithmetic import Arithmetic, Index
 from mugraph.verify.evaluate import Frame, Malformed, apply, load, result_axes, triangle
 
@@ -184,26 +184,48 @@ class _Execution(Generic[V]):
         return self._arithmetic.rearrange(whole, lambda array: self._frame.to_tensor(array, tensor))
 
     def _value(self, name: str, coordinates: Coordinates) -> V:
-        """The tile of a value at these coordinates (which say at least what the value varies with)."""
-        structure = self._structure
-        key = (name, tuple(coordinates[axis] for axis in sorted(structure.varies[name])))
-        if key not in self._memo:
-            op = structure.ops[name]
-            if op.kind is Kind.LOAD:
-                index = self._slices(structure.block.tensor(op.tensor).axes, coordinates)
-                value = self._arithmetic.rearrange(self._inputs[op.tensor], lambda array: array[index])
-            elif op.kind is Kind.MASK:
-                where = triangle(op, self._frame)[self._slices(op.axes, coordinates)]
-                value = self._arithmetic.indicator(where)
-            elif op.kind is Kind.ACCUM:
-                value = self._accumulate(op, coordinates)
-            else:
-                operands = [self._value(operand, coordinates) for operand in op.inputs]
-                value = apply(op, operands, self._frame, self._arithmetic)
-            self._memo[key] = value
-        return self._memo[key]
+        """The tile of a value at these coordinates (which say at least what the value varies with). What it needs waits
+        on a list, not on calls inside one another: a graph may be a chain of thousands."""
+        waiting: list[tuple[str, Coordinates]] = [(name, coordinates)]
+        while waiting:
+            value, place = waiting[-1]
+            key = self._key(value, place)
+            if key not in self._memo:
+                op = self._structure.ops[value]
+                needed = self._needed(op, place)
+                missing = [one for one in needed if self._key(*one) not in self._memo]
+                if missing:
+                    waiting += missing
+                    continue
+                self._memo[key] = self._computed(op, place, [self._memo[self._key(*one)] for one in needed])
+            waiting.pop()
+        return self._memo[self._key(name, coordinates)]
 
-    def _accumulate(self, op: Op, coordinates: Coordinates) -> V:
+    def _key(self, name: str, coordinates: Coordinates) -> tuple[str, tuple[int, ...]]:
+        return name, tuple(coordinates[axis] for axis in sorted(self._structure.varies[name]))
+
+    def _needed(self, op: Op, coordinates: Coordinates) -> list[tuple[str, Coordinates]]:
+        """Tiles that this tile of the operator's value is made of."""
+        if op.kind is not Kind.ACCUM:
+            return [(operand, coordinates) for operand in op.inputs]
+        axis = op.over[0]
+        return [(op.inputs[0], {**coordinates, axis: turn}) for turn in range(self._structure.counts[axis])]
+
+    def _computed(self, op: Op, coordinates: Coordinates, operands: Sequence[V]) -> V:
+        match op.kind:
+            case Kind.LOAD:
+                index = self._slices(self._structure.block.tensor(op.tensor).axes, coordinates)
+                return self._arithmetic.rearrange(self._inputs[op.tensor], lambda array: array[index])
+            case Kind.MASK:
+                where = triangle(op, self._frame)[self._slices(op.axes, coordinates)]
+                return self._arithmetic.indicator(where)
+            case Kind.ACCUM:
+                return self._accumulated(op, operands)
+            case _:
+                return apply(op, operands, self._frame, self._arithmetic)
+
+    def _accumulated(self, op: Op, parts: Sequence[V]) -> V:
+        """parts: of each iteration"""
         axis = op.over[0]
         source = op.inputs[0]
         position = self._frame.positions(op.over)[0]
@@ -211,13 +233,12 @@ class _Execution(Generic[V]):
         # or where the largest is kept with the tile's last element, which adds nothing to a maximum.
         fill = axis in self._structure.axes[source] and axis not in self._structure.lanes[source]
         total: V | None = None
-        for iteration in range(self._structure.counts[axis]):
-            part = self._value(source, {**coordinates, axis: iteration})
+        for part in parts:
             if fill:
                 part = self._arithmetic.rearrange(
-                    part, lambda array: _fill(array, position, self._structure.tiles[axis], again=bool(op.fn))
+                    part, lambda array: _fill(array, position, self._structure.tiles[axis], again=op.fn == LARGEST)
                 )
-            join = self._arithmetic.maximum if op.fn else self._arithmetic.add
+            join = self._arithmetic.maximum if op.fn == LARGEST else self._arithmetic.add
             total = part if total is None else join(total, part)
         assert total is not None
         return total

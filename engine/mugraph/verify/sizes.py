@@ -15,9 +15,14 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.masks import resized_all
 from mugraph.ir.ops import REDUCING
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import Dims, Sizes, Tensor
+from mugraph.ir.tensors import Sizes, Tensor
 from mugraph.ir.windows import room
 from mugraph.verify.evaluate import Malformed
+from mugraph.verify.mask_sizes import MaskGroup, mask_groups
+from mugraph.verify.relations import Relations
+
+_MOST_LENGTHENED = 12
+"""Elements that the axes of a mask are made longer by, at most."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +54,9 @@ def assignments(
 
     Raises Malformed when a tensor's dimensions are cut into axes in two ways that no assignment fits.
     """
-    full = dict(program.sizes)
-    for block, _ in kernels:
-        for axis, size in block.sizes.items():
-            if full.setdefault(axis, size) != size:
-                raise Malformed(f"axis {axis} has size {full[axis]} and {size}")
-    equal, products = _relations(program, [block for block, _ in kernels])
+    blocks = [block for block, _ in kernels]
+    relations = Relations(program, blocks)
+    full, equal, products = relations.sizes, relations.equal, relations.products
     parted = {equal.get(a, a) for block, grid in kernels for a in (*grid, *block.loop_axes)}
     free = sorted({equal.get(axis, axis) for axis in full} - products.keys())
     small: dict[str, tuple[int, int]] = {}
@@ -66,13 +68,46 @@ def assignments(
         else:
             small[axis], large[axis] = ((2, 2), (5, 5)) if number % 2 else ((3, 3), (4, 4))
     tensors = [*program.tensors, *(tensor for block, _ in kernels for tensor in block.tensors)]
+    masks = mask_groups(program, blocks)
     found: list[Assignment] = []
     for chosen in (small, large):
         assignment = _complete(full, chosen, equal, products)
-        while _widened(tensors, assignment, chosen, equal):
+        while _widened(tensors, assignment, chosen, equal) or _lengthened(masks, full, chosen, equal, products):
             assignment = _complete(full, chosen, equal, products)
         found.append(assignment)
     return found[0], found[1]
+
+
+def _lengthened(
+    masks: Iterable[MaskGroup],
+    full: Sizes,
+    chosen: dict[str, tuple[int, int]],
+    equal: Mapping[str, str],
+    products: Mapping[str, tuple[str, ...]],
+) -> bool:
+    """Masks that are uniform at these sizes, or two that are one, need longer axes. Were there any? The least that does
+    is added to the outermost of their rows and columns. Raises Malformed for a mask that stays uniform."""
+
+    def outermost(axes: Sequence[str]) -> str | None:
+        parts = [part for axis in axes for part in products.get(equal.get(axis, axis), (axis,))]
+        return next((equal.get(part, part) for part in parts if equal.get(part, part) in chosen), None)
+
+    for group in masks:
+        if group.is_apart(_complete(full, chosen, equal, products).sizes):
+            continue
+        rows, columns = outermost(group.rows), outermost(group.columns)
+        for more in range(1, _MOST_LENGTHENED if rows or columns else 1):
+            for of_rows in range(more + 1):
+                trial = dict(chosen)
+                for axis, longer in ((rows, of_rows), (columns, more - of_rows)):
+                    if axis is not None:
+                        trial[axis] = (trial[axis][0], trial[axis][1] + longer)
+                if trial != chosen and group.is_apart(_complete(full, trial, equal, products).sizes):
+                    chosen.update(trial)
+                    return True
+        if (uniform := group.uniform(_complete(full, chosen, equal, products).sizes)) is not None:
+            raise Malformed(f"{uniform} has ones and zeros, but one of them alone at every size it could be tested at")
+    return False
 
 
 def _widened(
@@ -110,67 +145,6 @@ def _complete(
     return Assignment(
         {axis: sizes[equal.get(axis, axis)] for axis in full}, {axis: tiles[equal.get(axis, axis)] for axis in full}
     )
-
-
-def _relations(
-    program: TensorProgram, blocks: Sequence[BlockGraph]
-) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
-    """What must hold between sizes of axes: equal ones (axis -> representative) and products (axis -> its parts).
-
-    They come from one tensor seen with two sets of axes: by the program and by a kernel, or as two tensors with one
-    source (x[i, k] and x[j, k]).
-    """
-    equal: dict[str, str] = {}
-    products: dict[str, tuple[str, ...]] = {}
-
-    def find(axis: str) -> str:
-        while axis in equal:
-            axis = equal[axis]
-        return axis
-
-    def cut(axis: str, parts: tuple[str, ...]) -> None:
-        """Two kernels may cut one axis apart: then their parts are alike here."""
-        known = products.setdefault(axis, parts)
-        if len(known) != len(parts):
-            raise Malformed(f"axis {axis} is cut into {known} and {parts}")
-        for one, other in zip(known, parts, strict=True):
-            if find(one) != find(other):
-                equal[find(one)] = find(other)
-
-    def relate(one: Dims, other: Dims, name: str) -> None:
-        if len(one) != len(other):
-            raise Malformed(f"{name} has {len(one)} dimensions and {len(other)} elsewhere")
-        for left, right in zip(one, other, strict=True):
-            a, b = [list(side) for side in (left, right)]
-            while a and b and find(a[0]) == find(b[0]):
-                a, b = a[1:], b[1:]
-            while a and b and find(a[-1]) == find(b[-1]):
-                a, b = a[:-1], b[:-1]
-            if len(a) == len(b) == 1:
-                equal[find(a[0])] = find(b[0])
-            elif len(a) == 1 and len(b) > 1:
-                cut(a[0], tuple(b))
-            elif len(b) == 1 and len(a) > 1:
-                cut(b[0], tuple(a))
-            elif a or b:
-                raise Malformed(f"{name} is cut into axes {left} and {right}, which share no finer cut")
-
-    seen: dict[str, Tensor] = {}
-    by_source: dict[str, Tensor] = {}
-    graphs = [program.tensors, tuple(program.outputs.values()), *(block.tensors for block in blocks)]
-    for tensor in (tensor for tensors in graphs for tensor in tensors):
-        relate(seen.setdefault(tensor.name, tensor).dims, tensor.dims, tensor.name)
-    for tensor in program.tensors:
-        if tensor.source:
-            other = by_source.setdefault(tensor.source, tensor)
-            if _cut_alike(other, tensor):
-                relate(other.dims, tensor.dims, tensor.source)
-    final = {axis: find(axis) for axis in equal}
-    return final, {final.get(axis, axis): parts for axis, parts in products.items()}
-
-
-def _cut_alike(one: Tensor, other: Tensor) -> bool:
-    return one.windows == other.windows and [len(dim) for dim in one.dims] == [len(dim) for dim in other.dims]
 
 
 def resize(program: TensorProgram, sizes: Sizes) -> TensorProgram:

@@ -16,6 +16,7 @@ class Verdict:
     sizes:         axis sizes of the field tests
     bound:         probability of accepting a wrong graph (Mirage Theorem 2), None where it was not earned
     bound_note:    why there is none ("sqrt is outside the theorem")
+    indexing:      how the schedule's own tiles, loops and masks were tested at full size; None until they were
     max_rel_error: largest error of the compiled or interpreted kernel against float64; None until the float test ran
     eager_rel_error: the same error of the eager program in its own precision
     float_device:  where the float test ran: "interpreter" or the GPU's name
@@ -30,6 +31,7 @@ class Verdict:
     sizes: tuple[Mapping[str, int], ...] = ()
     bound: float | None = None
     bound_note: str | None = None
+    indexing: str | None = None
     max_rel_error: float | None = None
     eager_rel_error: float | None = None
     float_sizes: Mapping[str, int] = field(default_factory=dict[str, int])

@@ -9,7 +9,7 @@ import numpy as np
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.lax import why_not_lax
-from mugraph.ir.masks import diagonal, extents
+from mugraph.ir.masks import complement, diagonal, extents
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.through_exp import SIGMOID, is_below_exp, used
@@ -54,7 +54,7 @@ def verify_topologies(
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     cut = [(block, grid_axes(block) if grid is None else tuple(grid)) for block, grid in kernels]
     verdict = _verify(program, cut, rng, frozenset())
-    forms = _forms(program, [block for block, _ in cut])
+    forms = known_functions(program, [block for block, _ in cut])
     return verdict if verdict.passed or not forms else _verify(program, cut, rng, forms)
 
 
@@ -71,7 +71,7 @@ def _verify(
     maxima = any(op.kind in (Kind.MAX, Kind.AMAX) for ops in (program.ops, *(b.ops for b in blocks)) for op in ops)
     repetitions = REPETITIONS_OF_MAXIMA if maxima else REPETITIONS
     try:
-        _check_borders(program, blocks)
+        check_kernels(program, blocks)
         small, large = assignments(program, cut)
         for assignment in (small, large):
             tested.append(_named_sizes(program, blocks, assignment))
@@ -94,7 +94,7 @@ def _verify(
         return Verdict(False, str(error), lax, repetitions=total, sizes=tuple(tested))
 
 
-def _forms(program: TensorProgram, blocks: Sequence[BlockGraph]) -> Functions:
+def known_functions(program: TensorProgram, blocks: Sequence[BlockGraph]) -> Functions:
     """What is known of the functions in the graphs, for those that are not equal whatever the functions are."""
     graphs = (program.ops, *(block.ops for block in blocks))
     functions = used(*graphs)
@@ -115,9 +115,9 @@ def verify_schedules(
     blocks = [block for block, _ in kernels]
     lax, _ = laxness(program.ops, *(block.ops for block in blocks))
     try:
-        _check_borders(program, blocks)
+        check_kernels(program, blocks)
         rejected = compare(program, kernels, rng, 1)
-        forms = _forms(program, blocks)
+        forms = known_functions(program, blocks)
         if rejected is not None and forms:
             rejected = compare(program, kernels, rng, 1, forms)
     except Malformed as error:
@@ -180,7 +180,8 @@ def _until_bound(case: _Case, rng: np.random.Generator, done: int, sizes: tuple[
     return Verdict(True, None, True, done, sizes, bound.after(max(needed, REPETITIONS)), note)
 
 
-def _check_borders(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
+def check_kernels(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
+    """What is read is there, what is to be stored is stored, nothing else is. Raises Malformed."""
     wanted = {tensor.name for tensor in program.outputs.values()}
     stored = {tensor.name for block in blocks for tensor in block.outputs}
     read_again = {tensor.name for block in blocks[1:] for tensor in block.inputs}
@@ -195,11 +196,13 @@ def _check_borders(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None
 
 
 def _check_masks(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
-    """The graphs' masks must be the program's: at other sizes two diagonals may have become one."""
-    known = {(extents(op, program.sizes), op.value) for op in program.ops if op.kind is Kind.MASK}
+    """The graphs' masks must be the program's, or complements of them: at other sizes two diagonals may have become
+    one."""
+    known = {(extents(op, program.sizes), diagonal(op)) for op in program.ops if op.kind is Kind.MASK}
+    known |= {complement(shape, number) for shape, number in known}
     for block in blocks:
         for op in block.ops:
-            if op.kind is Kind.MASK and (extents(op, block.sizes), op.value) not in known:
+            if op.kind is Kind.MASK and (extents(op, block.sizes), diagonal(op)) not in known:
                 raise Malformed(f"{op.name} starts at diagonal {diagonal(op)}, where no mask of the program does")
 
 

@@ -133,3 +133,55 @@ def test_rows_and_columns_exchanged_are_refuted() -> None:
 def test_a_graph_whose_mask_has_a_row_too_few_divides_by_zero() -> None:
     verdict = verify_topology(program(0), looped(-1))
     assert not verdict.passed
+
+
+@pytest.mark.parametrize("queries", [256, 16])
+@pytest.mark.parametrize("width", [3, 64, 200, 255])
+def test_a_sliding_window_is_cut_at_small_sizes_too(queries: int, width: int) -> None:
+    """The last queries of 256 keys, each sees so many of them: the window's zeros are a corner that shrinks to nothing
+    where nobody looks."""
+    behind = 256 - queries
+    window = Op("window", Kind.MASK, axes=("s", "t"), value=float(width - 1 - behind), rows=("t",), columns=("s",))
+    sizes = {**SIZES, "s": queries, "t": 256}
+    own, block = (replace(graph, sizes=sizes) for graph in (program(behind), looped(behind)))
+    own, block = windowed(own, window), windowed(block, window)
+    verdict = verify_topology(own, block, seed=1)
+    assert verdict.passed, verdict.reason
+    dropped = changed(block, "in_window", inputs=("p", "one"))
+    dropped = replace(dropped, ops=(Op("one", Kind.CONST, value=1.0), *dropped.ops))
+    assert "differs" in (verify_topology(own, dropped, seed=1).reason or "")
+
+
+def windowed(graph: TensorProgram | BlockGraph, window: Op) -> TensorProgram | BlockGraph:
+    """With a second mask between the exponentials and the first one."""
+    ops: list[Op] = []
+    for op in graph.ops:
+        if op.name == "kept":
+            ops += [window, Op("in_window", Kind.MUL, ("p", "window"), ("s", "t"))]
+            op = replace(op, inputs=("in_window", "mask"))
+        ops.append(op)
+    return replace(graph, ops=tuple(ops))
+
+
+@pytest.mark.parametrize("diagonal", [0, 3, 100, 200])
+def test_a_mask_is_all_but_its_complement(diagonal: int) -> None:
+    """p * mask is p - p * the other triangle, whose rows and columns are exchanged."""
+    other = Op("other", Kind.MASK, axes=("s", "t"), value=float(-diagonal - 1), rows=("t",), columns=("s",))
+    block = looped(diagonal)
+    at = next(number for number, op in enumerate(block.ops) if op.name == "kept")
+
+    def with_other(mask: Op) -> BlockGraph:
+        instead = (
+            mask,
+            Op("minus", Kind.CONST, value=-1.0),
+            Op("above", Kind.MUL, ("p", "other"), ("s", "t")),
+            Op("less", Kind.MUL, ("above", "minus"), ("s", "t")),
+            Op("kept", Kind.ADD, ("p", "less"), ("s", "t")),
+        )
+        return replace(block, ops=(*block.ops[:at], *instead, *block.ops[at + 1 :]))
+
+    verdict = verify_topology(program(diagonal), with_other(other), seed=1)
+    assert verdict.passed, verdict.reason
+    for off in (-1, 1):
+        shifted = replace(other, value=other.value + off)
+        assert not verify_topology(program(diagonal), with_other(shifted), seed=1).passed

@@ -1,0 +1,133 @@
+"""One random test of a schedule's own indexing at full size: its tiles, its loops, its masks, their ends.
+
+That the topology is the same function is for verifier.py to show, at small sizes and with a bound where there is one.
+Here one test of all that is cheap to run (samples.py) shows that tiles, loops and masks are where they should be at the
+sizes that the program has. No bound comes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Tensor
+from mugraph.verify import modular
+from mugraph.verify.borders import check_memory
+from mugraph.verify.compare import Draw, Functions, Rejected, compare
+from mugraph.verify.evaluate import Malformed, evaluate_values
+from mugraph.verify.field import FieldArithmetic, FieldValue, P, Q
+from mugraph.verify.inputs import draw_inputs
+from mugraph.verify.restrict import places_of, restricted, restricted_block
+from mugraph.verify.samples import Sample, samples
+from mugraph.verify.sizes import resize, resize_block
+from mugraph.verify.verdict import Verdict
+from mugraph.verify.verifier import check_kernels, known_functions, laxness
+
+
+def verify_full_size(
+    program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]], seed: int | None = None
+) -> Verdict:
+    """Kernels that run one after the other, at the sizes they have. Never raises for graphs that keep the rules of
+    ir/spec.py."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    blocks = [block for block, _ in kernels]
+    lax, _ = laxness(program.ops, *(block.ops for block in blocks))
+    sizes = (dict(program.sizes),)
+    try:
+        check_kernels(program, blocks)
+        check_memory(program, blocks)
+        chosen = samples(program, kernels, rng)
+        by_form: Functions = frozenset()
+        forms = known_functions(program, blocks)
+        for sample in chosen.runs:
+            rejected = _tested(program, kernels, sample, by_form, rng)
+            if rejected is not None and forms and not by_form:
+                by_form = forms
+                rejected = _tested(program, kernels, sample, by_form, rng)
+            if rejected is not None:
+                return Verdict(False, f"{rejected.reason} (with its own tiles at full size)", lax, 1, sizes)
+    except Malformed as error:
+        return Verdict(False, str(error), lax, repetitions=1, sizes=sizes)
+    said = f"its tiles, loops and masks tested once: {chosen.said}"
+    return Verdict(True, None, lax, repetitions=1, sizes=sizes, bound_note=f"{said}; no bound", indexing=said)
+
+
+def _tested(
+    program: TensorProgram,
+    kernels: Sequence[tuple[BlockGraph, Schedule]],
+    sample: Sample,
+    by_form: Functions,
+    rng: np.random.Generator,
+) -> Rejected | None:
+    resized = resize(program, sample.sizes) if _differ(program.sizes, sample.sizes) else program
+    blocks = [resize_block(b, sample.sizes) if _differ(b.sizes, sample.sizes) else b for b, _ in kernels]
+    small = restricted(resized, sample.slices)
+    cut = [restricted_block(block, sample.slices) for block in blocks]
+    pairs = [(block, schedule) for block, (_, schedule) in zip(cut, kernels, strict=True)]
+    return compare(small, pairs, rng, 1, by_form, _draw(resized, small, sample.slices))
+
+
+def _differ(own: Mapping[str, int], sizes: Mapping[str, int]) -> bool:
+    return any(sizes[axis] != size for axis, size in own.items())
+
+
+def _draw(whole: TensorProgram, small: TensorProgram, slices: Mapping[str, tuple[int, int]]) -> Draw:
+    """Inputs of a program in slices. Tensors of one source are one piece of memory though one of them may be sliced and
+    another not: then the slice is a part of the other's values."""
+    parts = _parts(whole, slices)
+
+    def draw(field: FieldArithmetic, rng: np.random.Generator) -> Mapping[str, FieldValue]:
+        inputs = draw_inputs(small, field, rng)
+        for name, (owner, index) in parts.items():
+            value = inputs[owner]
+            p = value.p[(slice(None), *index)]
+            inputs[name] = FieldValue(p, None if value.q is None else value.q[(slice(None), *index)])
+        if parts:
+            _keep_squares(small, inputs, field)
+        return inputs
+
+    return draw
+
+
+Index = tuple[NDArray[np.int64], ...]
+
+
+def _parts(program: TensorProgram, slices: Mapping[str, tuple[int, int]]) -> dict[str, tuple[str, Index]]:
+    """Tensor -> the one of the same source that has all of it, and where. Raises Malformed for two of which neither has
+    all of the other."""
+    groups: dict[tuple[str, tuple[int, ...]], list[Tensor]] = {}
+    for tensor in program.tensors:
+        if tensor.source:
+            groups.setdefault((tensor.source, tensor.shape(program.sizes)), []).append(tensor)
+    found: dict[str, tuple[str, Index]] = {}
+    for group in groups.values():
+        places = {t.name: [places_of(t, i, program.sizes, slices) for i in range(len(t.dims))] for t in group}
+        most = max(group, key=lambda tensor: sum(len(one) for one in places[tensor.name]))
+        for tensor in group:
+            pairs = list(zip(places[tensor.name], places[most.name], strict=True))
+            if all(np.array_equal(own, every) for own, every in pairs):
+                continue
+            if not all(np.isin(own, every).all() for own, every in pairs):
+                raise Malformed(f"{tensor.name} and {most.name} are two parts of one piece of memory")
+            found[tensor.name] = most.name, np.ix_(*(np.searchsorted(every, own) for own, every in pairs))
+    return found
+
+
+def _keep_squares(program: TensorProgram, inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> None:
+    """Seeds for which the program takes the root of what is no square count for nothing."""
+    roots = [op.inputs[0] for op in program.ops if op.kind is Kind.SQRT]
+    if not roots:
+        return
+    validity = field.valid.copy()
+    values = evaluate_values(program, inputs, field, roots)
+    for value in (values[name] for name in roots):
+        wrong = ~modular.is_square(value.p, P)
+        if value.q is not None:
+            wrong = wrong | ~modular.is_square(value.q, Q)
+        validity &= ~wrong.reshape(wrong.shape[0], -1).any(1)
+    field.valid = validity

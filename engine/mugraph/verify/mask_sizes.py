@@ -1,0 +1,58 @@
+"""What small sizes do to masks: one that is uniform there is not tested, and two that are one there are not told apart.
+
+A sliding window's mask is zeros in one corner. Where its axes are cut down to a few elements nothing may be left of
+them; then a graph without the mask computes the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.masks import complement, diagonal, extents, is_uniform, resized
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.program import TensorProgram
+
+
+@dataclass(frozen=True)
+class MaskGroup:
+    """Masks over the same rows and columns (or columns and rows) of one graph, none of them uniform there.
+
+    sizes: of that graph
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    masks: tuple[Op, ...]
+    sizes: Mapping[str, int]
+
+    def uniform(self, sizes: Mapping[str, int]) -> str | None:
+        """One that is uniform at other sizes."""
+        small = (resized(op, self.sizes, sizes) for op in self.masks)
+        return next((op.name for op in small if is_uniform(op, sizes)), None)
+
+    def is_apart(self, sizes: Mapping[str, int]) -> bool:
+        """None is uniform at other sizes, and masks that differ do so there, in the same order."""
+        if self.uniform(sizes) is not None:
+            return False
+        places = sorted({(self._number(op, self.sizes), self._number(resized(op, self.sizes, sizes), sizes))
+                         for op in self.masks})  # fmt: skip
+        return all(one[1] < other[1] for one, other in pairwise(places))
+
+    def _number(self, op: Op, sizes: Mapping[str, int]) -> int:
+        """Its diagonal, or that of its complement where rows and columns are exchanged."""
+        return diagonal(op) if op.rows == self.rows else complement(extents(op, sizes), diagonal(op))[1]
+
+
+def mask_groups(program: TensorProgram, blocks: Sequence[BlockGraph]) -> list[MaskGroup]:
+    """Of the program, and of each block graph."""
+    found: list[MaskGroup] = []
+    for ops, sizes in ((program.ops, program.sizes), *((block.ops, block.sizes) for block in blocks)):
+        by_axes: dict[tuple[tuple[str, ...], ...], list[Op]] = {}
+        for op in ops:
+            if op.kind is Kind.MASK and sizes.keys() >= {*op.rows, *op.columns} and not is_uniform(op, sizes):
+                by_axes.setdefault((min(op.rows, op.columns), max(op.rows, op.columns)), []).append(op)
+        found += (MaskGroup(axes[0], axes[1], tuple(masks), sizes) for axes, masks in by_axes.items())
+    return found
