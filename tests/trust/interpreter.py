@@ -75,7 +75,7 @@ class _Run:
             raise Wrong("an axis is named twice, or is a loop and on the grid")
         if set(loops) != set(every):
             raise Wrong("loops without tiles, or tiles without loops")
-        tiles = {axis: tile for axis, tile in (*schedule["grid"], *loops.items())}
+        tiles = dict((*schedule["grid"], *loops.items()))
         for axis, tile in tiles.items():
             if axis not in self.sizes or not isinstance(tile, int) or tile < 1:
                 raise Wrong(f"{axis} is no axis, or has a tile of {tile}")

@@ -9,21 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import torch
 
 from tests.trust.interpreter import run_block
+from tests.trust.library import run_library
 from tests.trust.memory import Buffer, Floats, Json, Wrong, shape_of
+from tests.trust.numbers import close_to
 from tests.trust.pool import Entry
 from tests.trust.reference import SETS, Interface, Reference, reference
 from tests.trust.threads import run_by_threads, thread_violation
-
-TOLERANCE = 1e-6
-"""Of an element, relative to it."""
-NEAR_ZERO = 1e-9
-"""And of the largest: what cancels is not known better."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +164,7 @@ def run_graph(graph: Json, bound: Mapping[str, str], whole: Reference, sizes: Ma
         if written & inputs:
             raise Wrong(f"{kernel['name']} writes to an input")
         if kernel["kind"] == "library":
-            _run_library(kernel, memory, sizes)
+            run_library(kernel, memory, sizes)
         else:
             run_block(block, kernel["schedule"], memory, sizes)
     found: dict[str, Floats] = {}
@@ -190,51 +183,14 @@ def _elements(shape: tuple[int, ...], strides: list[int], name: str) -> int:
     return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
 
 
-def _run_library(kernel: Json, memory: Mapping[str, Buffer], sizes: Mapping[str, int]) -> None:
-    """The call as it is written, by PyTorch, against what its block graph says."""
-    block = kernel["block"]
-    known = {**block["sizes"], **{axis: n for axis, n in sizes.items() if axis in block["sizes"]}}
-    loads = {op["tensor"] for op in block["ops"] if op["kind"] == "load"}
-    stores = {op["tensor"] for op in block["ops"] if op["kind"] == "store"}
-    if loads != set(kernel["inputs"]) or stores != set(kernel["outputs"]) or len(stores) != 1 or block["loops"]:
-        raise Wrong(f"{kernel['name']} reads or writes other tensors than it says")
-    tensors = {tensor["name"]: tensor for tensor in block["tensors"]}
-    (out,) = (tensors[name] for name in stores)
-    run_block(block, {"grid": [], "loops": {}}, memory, sizes)
-    shape = shape_of(out, known)
-    places = Interface(out["dtype"], shape, tuple(out["strides"])).places()
-    said = memory[out["name"]].data[:, places]
-    for number in range(len(SETS)):
-        given: dict[str, Any] = {}
-        for name in loads:
-            layout = Interface("", shape_of(tensors[name], known), tuple(tensors[name]["strides"]))
-            given[name] = torch.from_numpy(memory[name].data[number]).as_strided(layout.shape, layout.strides)
-        try:
-            computed = eval(kernel["call"], {"__builtins__": {}, "torch": torch}, given)
-        except Exception as error:  # whatever PyTorch says of such a call, it is no kernel
-            raise Wrong(f"{kernel['call']} cannot be called: {error}") from None
-        if computed.numel() != said[number].size or not _close(computed.numpy().reshape(shape), said[number]).all():
-            raise Wrong(f"{kernel['call']} computes something else than it is said to")
-
-
 def differs(whole: Reference, found: Mapping[str, Floats]) -> str:
     """Where, by how much; "" where the numbers are the program's."""
     for name, expected in whole.values.items():
-        close = _close(found[name], expected)
+        close = close_to(found[name], expected)
         if not close.all():
             sets = [kind for kind, right in zip(SETS, close.reshape(len(SETS), -1).all(1), strict=True) if not right]
             return f"{int((~close).sum())} of {close.size} elements of {name} differ, at inputs {', '.join(sets)}"
     return ""
-
-
-def _close(found: Floats, expected: Floats) -> Any:
-    """Element by element. What is no number has to be none in both."""
-    with np.errstate(all="ignore"):
-        size = np.abs(np.where(np.isfinite(expected), expected, 0.0))
-        largest = size.reshape(len(size), -1).max(1).reshape(-1, *[1] * (size.ndim - 1)) if size.ndim > 1 else size
-        allowed = TOLERANCE * size + NEAR_ZERO * largest
-        near = np.abs(found - expected) <= allowed
-        return near | (np.isnan(found) & np.isnan(expected)) | ((found == expected) & np.isinf(expected))
 
 
 def other_tiles(graph: Json) -> Iterator[Json]:

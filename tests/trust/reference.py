@@ -24,7 +24,7 @@ DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _ARGUMENT = re.compile(r"(\w+)=(\w+)\[([^\]]*)\]")
 _RANGE = re.compile(r"(\w+)=(\d+)\.\.(\d+)")
-SETS = ("normal", "small", "large", "offset")
+SETS = ("normal", "small", "large", "offset", "zeros", "negative")
 """Of inputs: everything is computed for all of them."""
 
 
@@ -128,7 +128,8 @@ def returned(result: torch.Tensor | tuple[torch.Tensor, ...]) -> tuple[torch.Ten
 
 
 def drawn(kind: str, shape: list[int], generator: torch.Generator) -> torch.Tensor:
-    """small: an eps of 1e-6 counts. offset: constants of both signs along the last dimension, and small noise"""
+    """small: an eps of 1e-6 counts. offset: constants of both signs along the last dimension, and noise. zeros: in a
+    quarter of the elements. negative: all of them"""
     values = torch.randn(shape, generator=generator, dtype=torch.float64)
     match kind:
         case "small":
@@ -138,5 +139,9 @@ def drawn(kind: str, shape: list[int], generator: torch.Generator) -> torch.Tens
         case "offset":
             signs = torch.where(torch.arange(shape[-1]) % 3 == 0, -1.0, 1.0).double()
             return values + 2.0 * signs
+        case "zeros":
+            return torch.where(torch.rand(shape, generator=generator, dtype=torch.float64) < 0.25, 0.0, values)
+        case "negative":
+            return -values.abs()
         case _:
             return values

@@ -119,7 +119,8 @@ def main() -> None:
             print(f"{one.kind}: {one.program}: {one.what}: {one.verdict}: {reason_class(one.reason)}")
     rejected = sum(one.verdict != "accepted" for one in found)
     spent = time.process_time() - began
-    print(f"{rejected} of {len(found)} right rewrites rejected ({rejected / len(found):.1%}), {spent:.0f} s of processor time")
+    share = f"{rejected} of {len(found)} right rewrites rejected ({rejected / len(found):.1%})"
+    print(f"{share}, {spent:.0f} s of processor time")
 
 
 if __name__ == "__main__":

@@ -105,7 +105,9 @@ def found_in(piece: LaxPiece) -> Iterator[Kernels]:
         search = SeveralSearch(program, limits) if len(program.outputs) > 1 else Search(program, limits)
         blocks = [found.block for found in search.run()]
         candidates = kernel_candidates(blocks, target, uncut=program.least)
-        graphs = KernelGraphs(program, target, GraphLimits(slack=20.0), blocks=blocks, candidates=candidates, seconds=SECONDS)
+        graphs = KernelGraphs(
+            program, target, GraphLimits(slack=20.0), blocks=blocks, candidates=candidates, seconds=SECONDS
+        )
         several = [found.candidates[0] for found in graphs.run()]
     # A queue of each class, taken from in turn: what is one kernel by its loops, what is split by where, and the rest.
     every: dict[object, dict[object, Sequence[BlockGraph | Candidate]]] = {}
@@ -150,7 +152,7 @@ def _scheduled(kernel: BlockGraph | Candidate, program: TensorProgram, most: int
         return kernel.block, kernel.schedule
     block = kernel if isinstance(kernel, BlockGraph) else kernel.block
     loops = {axis: _tile(block.sizes[axis], most) for axis in block.loop_axes}
-    grid = {axis: 1 for axis in grid_axes(block)}
+    grid = dict.fromkeys(grid_axes(block), 1)
     for axis in grid:
         cut = {**grid, axis: _tile(block.sizes[axis], 16)}
         if not check_candidate(block, Schedule(tuple(cut.items()), loops)):
@@ -166,7 +168,10 @@ def _tile(size: int, most: int) -> int:
 def graph_of(region: Region, piece: LaxPiece, kernels: Kernels) -> object:
     nodes = [node_of(block if schedule.library else by_depth(block), schedule) for block, schedule in kernels]
     step = KernelStep(piece, nodes[0], Verdict(True), tuple(nodes[1:]))
-    return mugraph_to_json(kernel_graph(region.function, region, (step,)))
+    graph = kernel_graph(region.function, region, (step,))
+    if piece.views:  # what the user's code cuts tensors into is the kernels' input: the program's, too
+        graph = replace(graph, inputs=tuple(tensor.name for tensor in piece.program.tensors))
+    return mugraph_to_json(graph)
 
 
 if __name__ == "__main__":

@@ -62,9 +62,9 @@ def test_what_pytorch_hands_over_is_in_its_own_memory() -> None:
     assert not written[8:16].any()
 
 
-def test_inputs_are_of_four_kinds_and_a_range_of_three_sizes() -> None:
+def test_inputs_are_of_several_kinds_and_a_range_of_three_sizes() -> None:
     ranged = entry("norm_linear_of_any_batch")
-    assert len(SETS) == 4
+    assert len(SETS) >= 4
     assert ranged.steps[0] == 1
     assert [reference(ranged, step).inputs["x"].shape[0] for step in ranged.steps] == list(ranged.steps)
 

@@ -76,12 +76,21 @@ def settle(graph: Json, kernel: int) -> None:
 
 
 def new_op(name: str, kind: str, inputs: list[str], **fields: Any) -> Json:
-    empty: Json = {"axes": [], "over": [], "tensor": "", "value": 0.0, "fn": "", "f32": False, "rows": [], "columns": []}
+    empty: Json = {
+        "axes": [],
+        "over": [],
+        "tensor": "",
+        "value": 0.0,
+        "fn": "",
+        "f32": False,
+        "rows": [],
+        "columns": [],
+    }
     return {"name": name, "kind": kind, "inputs": inputs, **empty, **fields}
 
 
 def inserted(kernel: int, value: str, made: Callable[[str], list[Json]]) -> Callable[[Json], None]:
-    """Operators after a value, which its users read in place of it. made: from the value's name, the last one is read"""
+    """Operators after a value, whose users read the last of them in place of it. made: from the value's name"""
 
     def apply(graph: Json) -> None:
         block = graph["kernels"][kernel]["block"]

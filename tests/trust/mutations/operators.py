@@ -6,7 +6,18 @@ import random
 from collections.abc import Callable, Iterator
 
 from tests.trust.memory import Json
-from tests.trust.mutations.edits import POINTWISE, Edit, blocks, inserted, mutation, new_op, op_edit, ops_of, settle, values
+from tests.trust.mutations.edits import (
+    POINTWISE,
+    Edit,
+    blocks,
+    inserted,
+    mutation,
+    new_op,
+    op_edit,
+    ops_of,
+    settle,
+    values,
+)
 
 _FUNCTIONS = ("silu", "relu", "sigmoid", "tanh", "abs", "erf", "gelu", "gelu_tanh", "sin")
 
@@ -166,7 +177,11 @@ def distributed_wrongly(graph: Json, _: random.Random) -> Iterator[Edit]:
         known = {op["name"]: op for op in block["ops"]}
         for op in block["ops"]:
             inner = known.get(op["inputs"][-1]) if op["inputs"] else None
-            if inner is None or inner["kind"] not in ("add", "mul") or op["kind"] not in ("exp", "sqrt", "unary", "div"):
+            if (
+                inner is None
+                or inner["kind"] not in ("add", "mul")
+                or op["kind"] not in ("exp", "sqrt", "unary", "div")
+            ):
                 continue
 
             def apply(graph: Json, kernel: int = kernel, name: str = op["name"]) -> None:

@@ -6,7 +6,18 @@ import random
 from collections.abc import Iterator
 
 from tests.trust.memory import Json
-from tests.trust.mutations.edits import REDUCING, Edit, blocks, inserted, mutation, new_op, op_edit, ops_of, settle, values
+from tests.trust.mutations.edits import (
+    REDUCING,
+    Edit,
+    blocks,
+    inserted,
+    mutation,
+    new_op,
+    op_edit,
+    ops_of,
+    settle,
+    values,
+)
 
 
 @mutation

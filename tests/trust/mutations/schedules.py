@@ -66,7 +66,10 @@ def grid(graph: Json, _: random.Random) -> Iterator[Edit]:
                     yield f"{axis} on the grid by {new}", _scheduled(number, more)
         if len(on) > 1:
             yield "the grid turned", _scheduled(number, lambda schedule: schedule["grid"].reverse())
-        yield "an unknown axis on the grid", _scheduled(number, lambda schedule: schedule["grid"].append(["nowhere", 1]))
+        yield (
+            "an unknown axis on the grid",
+            _scheduled(number, lambda schedule: schedule["grid"].append(["nowhere", 1])),
+        )
 
 
 @mutation
@@ -121,13 +124,17 @@ def loops(graph: Json, _: random.Random) -> Iterator[Edit]:
         for axis in axes:
             without = _without(block["loops"], axis)
             yield f"no loop over {axis}", nest(without)
-            yield f"no loop over {axis}, no tile", nest(
-                without, tiles=lambda old, axis=axis: {a: t for a, t in old.items() if a != axis}
+            yield (
+                f"no loop over {axis}, no tile",
+                nest(without, tiles=lambda old, axis=axis: {a: t for a, t in old.items() if a != axis}),
             )
             rest = {a: t for a, t in kernel["schedule"]["loops"].items() if a != axis}
             yield f"no tile for {axis}", tiles_alone(rest)
         yield "loops twice", nest([*block["loops"], *block["loops"]])
-        yield "an unknown loop", nest([{"axis": "nowhere", "body": block["loops"]}], tiles=lambda old: {**old, "nowhere": 4})
+        yield (
+            "an unknown loop",
+            nest([{"axis": "nowhere", "body": block["loops"]}], tiles=lambda old: {**old, "nowhere": 4}),
+        )
         if len(axes) > 1:
             yield "loops beside one another", nest([{"axis": axis, "body": []} for axis in axes])
             yield "the nest turned inside out", nest(_nested(axes[::-1]))
@@ -210,14 +217,15 @@ def kernels(graph: Json, _: random.Random) -> Iterator[Edit]:
             writes = [op["tensor"] for op in block["ops"] if op["kind"] == "store"]
             call = f"torch.mm({', '.join(reads)})"
             graph["kernels"][at] = {
-                "kind": "library", "name": kernel["name"], "call": call, "inputs": reads, "outputs": writes, "block": None,
+                "kind": "library", "name": kernel["name"], "call": call,
+                "inputs": reads, "outputs": writes, "block": None,
             }  # fmt: skip
 
         def said(graph: Json, at: int = at) -> None:
+            block = graph["kernels"][at]["block"]
             unsaid(graph, at)
-            graph["kernels"][at]["block"] = graph_block
+            graph["kernels"][at]["block"] = block
 
-        graph_block = graph["kernels"][at]["block"]
         if count > 1:
             yield f"kernel {at} gone", gone
         yield f"kernel {at} twice", twice

@@ -33,7 +33,9 @@ def _exp_of_sum(site: Site) -> str | None:
 
 def _exp_scaled(site: Site) -> str | None:
     """Where a quotient takes it out again: exp(x)·4"""
-    return None if site.op["kind"] != "exp" else site.add("mul", site.number(4.0), site.copy(site.op, *site.op["inputs"]))
+    return (
+        None if site.op["kind"] != "exp" else site.add("mul", site.number(4.0), site.copy(site.op, *site.op["inputs"]))
+    )
 
 
 def _exp_shifted(site: Site) -> str | None:

@@ -15,6 +15,10 @@ def _number_of(site: Site, op: dict[str, object]) -> tuple[str, str] | None:
     return None
 
 
+def _all_have(site: Site, names: list[str], axes: list[str]) -> bool:
+    return all({*axes} <= {*site.of(name)["axes"]} for name in names)
+
+
 def _scale_into(site: Site) -> str | None:
     """c·Σx = Σ(cx), also of accumulators, and into a product's left operand"""
     found = _number_of(site, site.op)
@@ -84,10 +88,9 @@ def _dot_as_sum(site: Site) -> str | None:
 def _sum_as_dot(site: Site) -> str | None:
     op = site.op
     inner = site.of(op["inputs"][0]) if op["kind"] == "sum" else None
-    if inner is not None and inner["kind"] == "mul":
-        if all({*op["over"]} <= {*site.of(name)["axes"]} for name in inner["inputs"]):
-            return site.add("dot", *inner["inputs"], over=list(op["over"]))
-    return None
+    if inner is None or inner["kind"] != "mul" or not _all_have(site, inner["inputs"], op["over"]):
+        return None
+    return site.add("dot", *inner["inputs"], over=list(op["over"]))
 
 
 def _sums_in_turn(site: Site) -> str | None:
@@ -108,9 +111,10 @@ def _sum_of_sum(site: Site) -> str | None:
     """Σ(a + b) = Σa + Σb, of accumulators too"""
     op = site.op
     inner = site.of(op["inputs"][0]) if op["kind"] == "sum" or (op["kind"] == "accum" and not op["fn"]) else None
-    if inner is not None and inner["kind"] == "add":
-        if all({*op["over"]} <= {*site.of(name)["axes"]} for name in inner["inputs"]) or op["kind"] == "accum":
-            return site.add("add", *(site.copy(op, name) for name in inner["inputs"]))
+    if inner is None or inner["kind"] != "add":
+        return None
+    if op["kind"] == "accum" or _all_have(site, inner["inputs"], op["over"]):
+        return site.add("add", *(site.copy(op, name) for name in inner["inputs"]))
     return None
 
 

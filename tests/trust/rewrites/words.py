@@ -163,7 +163,7 @@ def _axis_split(graph: Json, _: random.Random) -> Iterator[Edit]:
 
 
 def _loop_split(graph: Json, _: random.Random) -> Iterator[Edit]:
-    """A looped axis as two: a loop over one of them, all of the other in a tile; or a loop in a loop."""
+    """A looped axis as two: a loop over one of them, all of the other in a tile."""
     for number, kernel in generated(graph):
         block = kernel["block"]
         windowed = {a for t in block["tensors"] for w in t.get("windows", ()) for a in t["dims"][w["dim"]]}
@@ -192,7 +192,7 @@ def _loop_split(graph: Json, _: random.Random) -> Iterator[Edit]:
                 for one in block["loops"]:
                     one["axis"] = outer if one["axis"] == axis else one["axis"]
                 del schedule["loops"][axis]
-                schedule["loops"][outer] = 2
+                schedule["loops"][outer] = 1  # as one dimension of a product both cannot be in a tile
                 settle(graph, number)
 
             yield f"loop over {axis} split in kernel {number}", apply
