@@ -102,13 +102,11 @@ def evidence(verdict: Verdict) -> list[str]:
     """What was checked, one sentence each; what was not is said to be not."""
     if not verdict.passed:
         return [f"NOT VERIFIED: {verdict.reason}"]
-    bound = (
-        f"a wrong graph passes with probability at most {verdict.bound:.1e}"
-        if verdict.bound is not None
-        else f"no bound on the probability of accepting a wrong graph: {verdict.bound_note or 'none was earned'}"
-    )
     sizes = "; ".join(", ".join(f"{a}={n}" for a, n in point.items()) for point in verdict.sizes)
-    found = [f"equal over finite fields in {verdict.repetitions} random tests at {sizes} ({bound})"]
+    found = [
+        f"equal over finite fields in {verdict.repetitions} random tests at {sizes} ({verdict.bound_words})",
+        f"schedule: {verdict.schedule_words}",
+    ]
     if verdict.max_rel_error is None:
         return [*found, "no floating-point test was run"]
     where = verdict.float_device or "the interpreter"
@@ -119,7 +117,10 @@ def evidence(verdict: Verdict) -> list[str]:
         "" if verdict.eager_rel_error is None else f"; PyTorch's own in this precision: {verdict.eager_rel_error:.1e}"
     )
     where = "Triton's interpreter" if where == "interpreter" else where
-    found.append(f"error against float64 {verdict.max_rel_error:.1e} in {where}{reduced}{eager}")
+    kept = (
+        " (from the store: a test of the run that found it; the rest was run again)" if verdict.float_from_store else ""
+    )
+    found.append(f"error against float64 {verdict.max_rel_error:.1e} in {where}{reduced}{eager}{kept}")
     return found
 
 

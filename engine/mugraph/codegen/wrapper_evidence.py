@@ -10,7 +10,7 @@ from typing import Literal
 from mugraph.codegen.kernel import KernelSource
 from mugraph.codegen.names import mugraph_id
 from mugraph.codegen.plan import KernelStep, RegionPlan
-from mugraph.verify.field import P, Q
+from mugraph.verify.primes import P, Q
 from mugraph.verify.verdict import Verdict
 
 
@@ -65,14 +65,10 @@ def _verdict_lines(verdict: Verdict) -> list[str]:
     if not verdict.passed:
         return [f"  checked   NOT VERIFIED: {verdict.reason or 'no reason given'}"]
     sizes = "; ".join(" ".join(f"{axis}={size}" for axis, size in point.items()) for point in verdict.sizes)
-    bound = (
-        f"a wrong graph passes with probability at most {verdict.bound:.1e}"
-        if verdict.bound is not None
-        else f"no bound on accepting a wrong graph ({verdict.bound_note or 'none was earned'})"
-    )
     repeats = f"{verdict.repetitions} random repetition{'' if verdict.repetitions == 1 else 's'}"
     fields = f"the fields of {P} and {Q}"
-    lines = [f"  checked   equal over {fields} in {repeats} at sizes {sizes or 'not recorded'}; {bound}"]
+    lines = [f"  checked   equal over {fields} in {repeats} at sizes {sizes or 'not recorded'}; {verdict.bound_words}"]
+    lines.append(f"  schedule  {verdict.schedule_words}")
     if verdict.max_rel_error is None:
         lines.append("  error     not tested in floating point")
     else:
@@ -85,6 +81,7 @@ def _verdict_lines(verdict: Verdict) -> list[str]:
         lines.append(
             f"  error     largest relative error {verdict.max_rel_error:.1e}{eager} against float64, on {where}"
             + (f" at {at}" if at else "")
+            + ", when it was found"
         )
     if verdict.versions:
         lines.append("  with      " + ", ".join(f"{name} {version}" for name, version in verdict.versions.items()))

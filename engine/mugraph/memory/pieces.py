@@ -2,26 +2,37 @@
 
 Kept is what took time to find: the candidate, its verdict, its times. The kernel's text is generated again; that it is
 the same is certain, because the key holds the version of this package.
+
+A store is a file that anything may have written to. Before a candidate from it is used it is verified again, all but
+its test in floating point, which takes longest: that is kept with a mark of the candidate it was made with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 
 import msgspec
 
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.events import Considered, PieceResult, SearchReport, Solution
-from mugraph.ir.block import BlockGraph, Candidate
+from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.json import candidate_from_json, candidate_to_json, schedule_from_json, schedule_to_json
 from mugraph.ir.target import Target
 from mugraph.memory.said import renamed_reason, renamed_verdict, renamed_words
 from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.search.renaming import Renaming
+from mugraph.sizes.indexed import indexed
 from mugraph.sizes.table import Kernels, SizeTable
 from mugraph.trace.region import LaxPiece
 from mugraph.verify.verdict import Verdict
+from mugraph.verify.verifier import verify_topologies
+
+
+class NotRight(Exception):
+    """What is stored is not the program, or not what was tested; the message says why."""
 
 
 def remember(result: PieceResult, names: Renaming) -> Mapping[str, object]:
@@ -46,16 +57,18 @@ def remember(result: PieceResult, names: Renaming) -> Mapping[str, object]:
         document["plain_us"] = solution.plain_us
         document["pays_smaller"] = solution.pays_smaller
         document["launches"] = _launches(solution, names)
+        document["mark"] = _mark(document)
     return document
 
 
 def recall(
-    document: Mapping[str, object], piece: LaxPiece, name: str, target: Target, names: Renaming
+    document: Mapping[str, object], piece: LaxPiece, name: str, target: Target, names: Renaming, *, again: bool = True
 ) -> PieceResult | None:
     """The result the document was made of, with the kernel called `name` and everything else as the piece calls it;
-    None where it cannot be read.
+    None where it cannot be read. Raises NotRight.
 
     names: from the piece's own to those of the document
+    again: verify its candidate, as one must that comes from a file
     """
     own = names.inverse
     try:
@@ -69,6 +82,8 @@ def recall(
         considered = tuple(_said(one, own) for one in msgspec.convert(document["considered"], tuple[Considered, ...]))
         if "candidate" not in document:
             return PieceResult(piece, None, search, reason, rejected, True, name, considered)
+        if again and document["mark"] != _mark(document):
+            raise NotRight("it is not what was tested: it was changed after it had been stored")
         candidate = own.candidate(candidate_from_json(document["candidate"]))
         verdict = renamed_verdict(msgspec.convert(document["verdict"], Verdict), own)
         library_us = msgspec.convert(document["library_us"], float)
@@ -83,10 +98,42 @@ def recall(
         kernel, *then = (node_of(block, schedule) for block, schedule in zip(blocks, schedules, strict=True))
     except (KeyError, ValueError, msgspec.ValidationError, Rejected):
         return None
+    if again:
+        verdict = _verified(piece, kernels, source, verdict)
     solution = Solution(
         kernel, source, verdict, candidate.estimate_us, library_us, measured_us, plain_us, tuple(then), pays_smaller
     )
     return PieceResult(piece, solution, search, reason, rejected, True, name, considered)
+
+
+def _verified(
+    piece: LaxPiece, kernels: Sequence[tuple[BlockGraph, Schedule]], source: KernelSource, stored: Verdict
+) -> Verdict:
+    """The verdict of this run, with the test in floating point of the one that found it. Raises NotRight."""
+    if not stored.passed:
+        raise NotRight(f"its verdict is that it is wrong: {stored.reason}")
+    right = indexed(piece.program, kernels, source)
+    if not right.passed:
+        raise NotRight(right.reason or "its tiles are wrong")
+    verdict = verify_topologies(piece.program, [(block, None) for block, _ in kernels])
+    if not verdict.passed:
+        raise NotRight(verdict.reason or "it is another function")
+    return replace(
+        stored,
+        lax=verdict.lax,
+        repetitions=verdict.repetitions,
+        sizes=verdict.sizes,
+        bound=verdict.bound,
+        bound_note=verdict.bound_note,
+        indexing=right.indexing,
+        float_from_store=stored.max_rel_error is not None,
+    )
+
+
+def _mark(document: Mapping[str, object]) -> str:
+    """Of a candidate and what was found out about it: they belong together."""
+    said = [document["candidate"], document["verdict"], document["launches"], document["measured_us"]]
+    return blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def _launches(solution: Solution, names: Renaming) -> list[list[tuple[int, object]]]:

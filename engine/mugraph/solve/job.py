@@ -12,10 +12,10 @@ from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.events import Event, PieceResult, RegionResult, SearchReport, Timing
 from mugraph.kernel_graph import kernel_graph, with_own_names
 from mugraph.log import note
-from mugraph.memory.pieces import recall, remember
+from mugraph.memory.pieces import NotRight, recall, remember
 from mugraph.options import Options
 from mugraph.plan_names import kernel_name, plan_name
-from mugraph.search.renaming import canonical
+from mugraph.search.renaming import Renaming, canonical
 from mugraph.sizes.timing import first_sizes, spans_of
 from mugraph.sizes.unit import piece_at
 from mugraph.solve.ranking import Place
@@ -154,14 +154,13 @@ class RegionJob:
             space=f"{self.options.bounds}, {size}",
         )
         if key in self.tools.solved:
-            known = recall(self.tools.solved[key], unit, place.name, self.tools.target, names)
+            known = recall(self.tools.solved[key], unit, place.name, self.tools.target, names, again=False)
             if known is not None:  # it has cost nothing here
                 return replace(known, from_store=False, search=replace(known.search, total_s=0.0))
-        document = self.store.get(key) if self.store is not None else None
-        if document is not None:
-            known = recall(document, unit, place.name, self.tools.target, names)
-            if known is not None:
-                return known
+        known = self._recalled(key, unit, place, names)
+        if known is not None:
+            self.tools.solved[key] = remember(known, names)
+            return known
         found = yield from solve(
             unit,
             place,
@@ -175,6 +174,18 @@ class RegionJob:
             if self.store is not None:
                 self.store.put(key, self.tools.solved[key])
         return found
+
+    def _recalled(self, key: str, unit: LaxPiece, place: Place, names: Renaming) -> PieceResult | None:
+        """From the store, verified again; None where there is nothing, or nothing that is right."""
+        document = self.store.get(key) if self.store is not None else None
+        if document is None or self.store is None:
+            return None
+        try:
+            return recall(document, unit, place.name, self.tools.target, names)
+        except NotRight as error:
+            note(error, f"what is stored of {place.name}, a kernel for {place.function} of {self.path}")
+            self.store.notice(f"What was stored of {place.name} is not used, and searched for again: {error}.")
+            return None
 
     def _without_gain(
         self,

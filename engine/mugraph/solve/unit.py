@@ -34,6 +34,7 @@ from mugraph.search.neighbours import neighbours
 from mugraph.search.run import Search
 from mugraph.search.splits import COMBINE
 from mugraph.sizes.choice import Chosen, by_sizes
+from mugraph.sizes.indexed import indexed
 from mugraph.sizes.table import SizeTable, at_step, sizes_at, step_of, tested_steps
 from mugraph.sizes.tuning import tested_at_sizes, tuned_sizes
 from mugraph.sizes.unit import estimates_at
@@ -222,19 +223,23 @@ def _measured(
     rejected.update(reason for _, reason in tuned.refused)
     for one, us in [*tuned.measured_us, *((one, summary.median_us) for one, summary, _ in tuned.times)]:
         yield Another(place.region, place.piece, place.name, trail.timed(one.candidate, us))
-    right: Sequence[Chosen] = tuned.times
+    fastest: Sequence[Chosen] = tuned.times
     if smaller:
         plain = {step_of(table.program, one.program): _plain_us(one, measurer) or inf for one in smaller}
-        right = by_sizes(table, tuned, ranked, plain, measurer, tools.tester, tools.pool)
-    for variant, summary, largest in right:
+        fastest = by_sizes(table, tuned, ranked, plain, measurer, tools.tester, tools.pool)
+    for variant, summary, largest in fastest:
         found, tested = tuned_sizes(table, variant, largest, measurer, tools.tester, tools.pool)
         if not tested.passed:
             rejected[tested.reason or "wrong on the device"] += 1
             continue
+        right = indexed(piece.program, _scheduled(variant.candidate), found)
+        if not right.passed:
+            rejected[f"its tiles: {right.reason}"] += 1
+            continue
         trail.chosen(variant.candidate)
         # A neighbour has its topology, and so its verdict, from where the walk began.
         verdict = next(verdict for other, verdict in variants if other.candidate.block is variant.candidate.block)
-        verdict = _with_float(verdict, tested, piece.program)
+        verdict = replace(_with_float(verdict, tested, piece.program), indexing=right.indexing)
         plain_us = _plain_us(piece, measurer) if place.pieces > 1 else None
         return _solution(variant, found, verdict, library_us, summary.median_us, plain_us)
     return None
@@ -291,9 +296,11 @@ def _tested(
         kernels = reduced_kernels(kernels, largest_tile=LARGEST_TILE if len(kernels) == 1 else 16)
         program = resize(piece.program, program_sizes(piece.program, kernels))
         sizes = [at_step(program, kernels, step) for step in tested_steps(program)]
-        indexed = _first_wrong([verify_schedules(*one) for one in sizes])
-        if not indexed.passed:
-            rejected[f"its tiles: {indexed.reason}"] += 1
+        found = [verify_schedules(*one) for one in sizes]
+        right = indexed(piece.program, _scheduled(variant.candidate), variant.kernel)
+        wrong = next((one for one in (*found, right) if not one.passed), None)
+        if wrong is not None:
+            rejected[f"its tiles: {wrong.reason}"] += 1
             continue
         kernel = variant.kernel
         if tools.compiled:
@@ -306,16 +313,11 @@ def _tested(
                 continue
         tested = tested_at_sizes(tools.tester, kernel, program)
         if tested.passed:
-            verdict = _with_float(verdict, tested, program)
+            verdict = replace(_with_float(verdict, tested, program), indexing=right.indexing)
             trail.chosen(variant.candidate)
             return _solution(variant, variant.kernel, verdict, library_us, None)
         rejected[tested.reason or f"wrong {where}"] += 1
     return None
-
-
-def _first_wrong(verdicts: Sequence[Verdict]) -> Verdict:
-    """The first that did not pass, else the last."""
-    return next((verdict for verdict in verdicts if not verdict.passed), verdicts[-1])
 
 
 def _with_float(verdict: Verdict, tested: FloatResult, program: TensorProgram) -> Verdict:

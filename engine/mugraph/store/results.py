@@ -113,7 +113,7 @@ class Store:
                     if time.monotonic() < deadline:  # SQLite does not wait while a file is switched to WAL
                         time.sleep(0.01)
                         continue
-                    self._notice(f"The store {self._path} is in use by another process; a result was not kept.")
+                    self.notice(f"The store {self._path} is in use by another process; a result was not kept.")
                     return None
                 self._forget(f"The store {self._path} cannot be used ({error.orig}); results last until mugraph ends.")
             except DatabaseError as error:
@@ -159,14 +159,15 @@ class Store:
             return
         self._seen = None
         if aside is not None:
-            self._notice(f"The store {self._path} {reason}; it was set aside as {aside.name} and a new one begun.")
+            self.notice(f"The store {self._path} {reason}; it was set aside as {aside.name} and a new one begun.")
 
     def _forget(self, notice: str) -> None:
         """Goes on in memory."""
         self.close()
         self._path = None
-        self._notice(notice)
+        self.notice(notice)
 
-    def _notice(self, sentence: str) -> None:
+    def notice(self, sentence: str) -> None:
+        """Something for the user to know, once."""
         self.notices.append(sentence)
         _log.warning(sentence)

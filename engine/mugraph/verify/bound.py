@@ -12,8 +12,8 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.program import TensorProgram
 from mugraph.verify.evaluate import evaluate_program
 from mugraph.verify.execute import execute_kernels
-from mugraph.verify.field import P, Q
 from mugraph.verify.forms import Elements, FormArithmetic, Unbounded, difference
+from mugraph.verify.primes import P, Q
 
 _MOST_REPETITIONS = 128
 _COUNTINGS = 2

@@ -10,6 +10,7 @@ import numpy as np
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
+from mugraph.ops.by_sign import MAX
 from mugraph.ops.through_exp import SIGMOID
 from mugraph.verify.evaluate import evaluate_program
 from mugraph.verify.execute import execute_kernels
@@ -19,9 +20,9 @@ from mugraph.verify.inputs import draw_inputs
 _DRAWS = 8
 
 Functions = frozenset[str]
-"""Of ops/through_exp.py: those that a test computes by their forms."""
-Draw = Callable[[FieldArithmetic, np.random.Generator], Mapping[str, FieldValue]]
-"""Random values of the input tensors."""
+"""Those that a test computes by their forms (ops/through_exp.py) or by signs (ops/by_sign.py)."""
+Draw = Callable[[FieldArithmetic, np.random.Generator, bool], Mapping[str, FieldValue]]
+"""Random values of the input tensors; whether the program's roots are to be roots of squares."""
 Candidate = Callable[[Mapping[str, FieldValue], FieldArithmetic], Mapping[str, FieldValue]]
 """Input tensors -> (at least) output tensors."""
 
@@ -43,14 +44,14 @@ def compare(
 ) -> Rejected | None:
     """Test with this many random seeds. by_form: functions to be computed by their forms. draw: in place of
     `draw_inputs`. Raises Malformed."""
-    with_q = SIGMOID in by_form or any(
-        op.kind is Kind.EXP for ops in (program.ops, *(block.ops for block, _ in kernels)) for op in ops
-    )
+    kinds = {op.kind for ops in (program.ops, *(block.ops for block, _ in kernels)) for op in ops}
+    with_q = SIGMOID in by_form or Kind.EXP in kinds
+    signed = Kind.SQRT in kinds or MAX in by_form
 
     def candidate(inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> Mapping[str, FieldValue]:
         return execute_kernels(kernels, inputs, field)
 
-    return compare_with(program, candidate, with_q, rng, repetitions, by_form, draw)
+    return compare_with(program, candidate, with_q, rng, repetitions, by_form, signed, draw)
 
 
 def compare_with(
@@ -60,14 +61,22 @@ def compare_with(
     rng: np.random.Generator,
     repetitions: int,
     by_form: Functions = frozenset(),
+    signed: bool = True,
     draw: Draw | None = None,
 ) -> Rejected | None:
     """Test any computation of output tensors from input tensors; seeds that divide by zero are replaced by others.
-    Raises Malformed."""
+
+    Where no inputs are found of which the program's roots are roots, any are taken: then a root is that of an absolute
+    value in both, and what is equal is so all the more (inputs.py). Raises Malformed.
+    """
     left = repetitions
+    of_squares = True
     for _ in range(_DRAWS):
-        field = FieldArithmetic(rng, left, with_q, by_form)
-        inputs = draw_inputs(program, field, rng) if draw is None else draw(field, rng)
+        field = FieldArithmetic(rng, left, with_q, by_form, signed)
+        inputs = draw(field, rng, of_squares) if draw else draw_inputs(program, field, rng, of_squares=of_squares)
+        if not field.valid.any():
+            of_squares = False
+            continue
         reference = evaluate_program(program, inputs, field)
         # A zero denominator rejects the seed, whichever side met it: the number of draws bounds how often.
         rejected = _differences(reference, candidate(inputs, field), field)

@@ -84,7 +84,7 @@ def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str
         axes = frozenset(tensors[op.tensor].axes)
     elif op.kind is Kind.MASK:
         axes = frozenset((*op.rows, *op.columns))
-        if len(axes) < len(op.rows) + len(op.columns) or not op.value.is_integer():
+        if len(axes) < len(op.rows) + len(op.columns) or not float(op.value).is_integer():
             raise Malformed(f"{op.name} is no triangle of rows {op.rows} and columns {op.columns}")
     else:
         axes: frozenset[str] = frozenset[str]().union(*operands)
@@ -103,7 +103,7 @@ def _check_meaning(op: Op) -> None:
     if op.kind is Kind.ACCUM and op.fn not in ("", LARGEST):
         raise Malformed(f"{op.name} accumulates by {op.fn}; an accumulator adds up or keeps the largest")
     if op.kind is Kind.CONST and not isfinite(op.value):
-        raise Malformed(f"the constant {op.name} is {op.value}, which is no number of a field")
+        raise Malformed(f"{op.name} is the constant {op.value}, which is no number")
 
 
 def load(tensor: Tensor, value: V, frame: Frame, arithmetic: Arithmetic[V]) -> V:

@@ -16,16 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.ops.by_sign import BY_SIGN, MAX
 from mugraph.ops.through_exp import SIGMOID, form
 from mugraph.verify import modular, order
 from mugraph.verify.arithmetic import Index, Rearrange, assemble_arrays
+from mugraph.verify.constants import Base, read
 from mugraph.verify.mixing import mix
 from mugraph.verify.modular import Residues
+from mugraph.verify.primes import P, Q, elements
 
-P = 2_147_481_143
-Q = 1_073_740_571
+__all__ = ["FieldArithmetic", "FieldValue", "P", "Q"]
+
 _Q_BITS = 30
-_EXACT = 1024  # odd parts of constants up to this stand for themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,9 @@ class FieldArithmetic:
 
     repetitions: independent seeds
     with_q:      give constants (and oracles) a Z_q component; without exp nothing reads it
-    by_form:     functions that are computed by their forms (ops/through_exp.py); of all others nothing is known
+    by_form:     functions that are computed by their forms (ops/through_exp.py) or by signs (ops/by_sign.py); of all
+                 others nothing is known
+    signed:      signs matter: what is positive must be a square (a positive constant is one)
     valid:       [repetitions] False for the seeds that met a zero denominator: their results mean nothing
     second_exp:  an exp was taken of a value that already passed one: outside the Lax fragment
     """
@@ -52,10 +56,13 @@ class FieldArithmetic:
         repetitions: int,
         with_q: bool = True,
         by_form: Collection[str] = frozenset(),
+        signed: bool = True,
     ) -> None:
         self.repetitions = repetitions
         self.with_q = with_q
         self.by_form = by_form
+        self.signed = signed
+        self._by_sign = MAX in by_form
         self.valid: NDArray[np.bool_] = np.ones(repetitions, np.bool_)
         self.second_exp = False
         # The squares are the q-th roots of unity, because p - 1 = 2q.
@@ -73,20 +80,15 @@ class FieldArithmetic:
         return FieldValue(rng.integers(0, P, whole, dtype=np.int64), q)
 
     def constant(self, value: float, rank: int) -> FieldValue:
-        """By its odd part m, where |value| = m 2^k: a small m is itself, so that whole numbers, halves and quarters are
-        what they are. Any other is a random square of its own in each seed, so an identity is shown for every such
-        constant; a square, so that sqrt(m)^2 = m holds. Twice a constant is twice its element."""
-        shape = (self.repetitions,) + (1,) * rank
-        odd, power = _odd_part(abs(value))
-        if odd <= _EXACT:
-            p, q = (np.full(shape, odd, np.int64) for _ in (P, Q))
-        else:
-            seeds = np.broadcast_to(np.array([odd], np.uint64), (self.repetitions,)).reshape(shape)
-            p, q = self._oracle("constant", seeds)
-            p, q = p * p % P, q * q % Q
-        sign = -1 if value < 0 else 1
-        p, q = (x * (sign * pow(2, power, prime) % prime) % prime for x, prime in ((p, P), (q, Q)))
-        return FieldValue(p, q if self.with_q else None)
+        """The same element wherever and by whatever route it was computed (constants.py, primes.py): 0.1 * 0.1 is 0.01,
+        and sqrt(m^2) is m of every positive m."""
+        constant, shape = read(value), (self.repetitions,) + (1,) * rank
+        p, q = (
+            elements(constant, prime, self.repetitions, lambda base, of=of: self._drawn(base)[of], signed=self.signed)
+            for of, prime in enumerate((P, Q))
+        )
+        whole = (np.array(residues, np.int64).reshape(shape) for residues in (p, q))
+        return FieldValue(next(whole), next(whole) if self.with_q else None)
 
     def indicator(self, where: NDArray[np.bool_]) -> FieldValue:
         """1 where it is true, else 0: exact in both fields."""
@@ -118,27 +120,35 @@ class FieldArithmetic:
         return FieldValue(self._omega_to(exponent), None)
 
     def unary(self, fn: str, a: FieldValue) -> FieldValue:
-        """A random function of the value: equal arguments agree, and nothing else is known of it. Or its form, for a
-        sigmoid where the value has not passed an exp."""
+        """A random function of the value: equal arguments agree, and nothing else is known of it, but that relu and abs
+        are never negative. Or what it is by sign, or by its form, a sigmoid where the value has not passed an exp."""
+        if fn in self.by_form and fn in BY_SIGN:
+            # The sign of both components is that of the first, as of a maximum.
+            other = self.rearrange(a, np.zeros_like) if fn == "relu" else self._negative(a)
+            positive = order.is_positive(a.p)
+            q = None if a.q is None or other.q is None else np.where(positive, a.q, other.q)
+            return FieldValue(np.where(positive, a.p, other.p), q)
         if fn in self.by_form and (fn != SIGMOID or a.q is not None):
             return form(fn, a, self, lambda value: self.constant(value, a.p.ndim - 1))
         argument = a.p.astype(np.uint64)
         if a.q is not None:
             argument = argument | (a.q.astype(np.uint64) << np.uint64(31))
         p, q = self._oracle(fn if a.q is not None else f"{fn} of p", argument)
+        if fn in BY_SIGN:
+            p, q = p * p % P, q * q % Q  # never negative
         # Absence goes on: a later exp of this value is a second one on the path.
         return FieldValue(p, None if a.q is None else q)
 
     def maximum(self, a: FieldValue, b: FieldValue) -> FieldValue:
         """The one that comes later in this seed's order; see order.py for what that shows."""
-        first = order.later(a.p, b.p, self._keys)
+        first = order.later(a.p, b.p, self._keys, self._by_sign)
         q = None if a.q is None or b.q is None else np.where(first, a.q, b.q)
         return FieldValue(np.where(first, a.p, b.p), q)
 
     def amax(self, a: FieldValue, over: tuple[int, ...]) -> FieldValue:
         p, q = a.p, a.q
         for position in over:
-            index = order.last(p, position, self._keys)
+            index = order.last(p, position, self._keys, self._by_sign)
             p = np.take_along_axis(p, index, position)
             q = None if q is None else np.take_along_axis(q, index, position)
         return FieldValue(p, q)
@@ -170,6 +180,14 @@ class FieldArithmetic:
             wrong = wrong | (a.q != b.q)
         return wrong.reshape(self.repetitions, -1).any(1)
 
+    def _negative(self, a: FieldValue) -> FieldValue:
+        return FieldValue(-a.p % P, None if a.q is None else -a.q % Q)
+
+    def _drawn(self, base: Base) -> tuple[list[int], list[int]]:
+        """An element of each field, not 0, for each seed."""
+        p, q = self._oracle(f"constant {base}", np.zeros(self.repetitions, np.uint64))
+        return (p % (P - 1) + 1).tolist(), (q % (Q - 1) + 1).tolist()
+
     def _reject(self, zero: NDArray[np.bool_]) -> None:
         self.valid &= ~zero.reshape(zero.shape[0], -1).any(1)
 
@@ -191,13 +209,6 @@ class FieldArithmetic:
         mixed = mix(mix(argument ^ keys) ^ tag[0])
         p = (mix(mixed) % np.uint64(P)).astype(np.int64)
         return p, (mix(mixed ^ tag[1]) % np.uint64(Q)).astype(np.int64)
-
-
-def _odd_part(value: float) -> tuple[int, int]:
-    """(m, k) with value = m 2^k, m odd (0 of 0); value >= 0."""
-    numerator, denominator = value.as_integer_ratio()
-    zeros = (numerator & -numerator).bit_length() - 1 if numerator else 0
-    return numerator >> zeros, zeros - (denominator.bit_length() - 1)
 
 
 def _power_tables(omega: Residues, window: int) -> Residues:

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from mugraph.ops.through_exp import form
 from mugraph.verify.arithmetic import Index, Rearrange, assemble_arrays
-from mugraph.verify.field import Q
+from mugraph.verify.constants import Base, read
+from mugraph.verify.primes import Q, elements, random_powers
 
 _MOST_TERMS = 512
 
@@ -63,6 +64,7 @@ class FormArithmetic:
         self._by_form = by_form
         self._numbers = count()
         self._factors: dict[int, Factor] = {}
+        self._bases: dict[Base, Factor] = {}
         self._kept: list[Form] = []  # divided-by forms stay alive, so that their ids stay theirs
         self._one = Form(frozenset({0}), 0, (), 1)
         self.argument_degree = 0
@@ -78,9 +80,16 @@ class FormArithmetic:
         return _each(variable, 1)(rng.integers(0, Q, (1, *shape), dtype=np.int64))
 
     def constant(self, value: float, rank: int) -> Elements:
-        # Like a variable: the field gives a random element to it (small integers are of lower degree, never higher).
-        residue = int(value) if float(value).is_integer() else self._hash("constant", np.float64(value).tobytes())
-        return np.full((1,) * (rank + 1), Form(frozenset({0}), 1, (), residue % Q), object)
+        # As in the field (primes.py): what stands for itself is a number, anything else a random element.
+        constant = read(value)
+        (residue,) = elements(
+            constant, Q, 1, lambda base: [1 + self._hash("constant", str(base).encode()) % (Q - 1)], signed=False
+        )
+        powers = random_powers(constant)
+        divisors = Counter({self._base(base): -power for base, power in powers if power < 0})
+        terms = frozenset({0}) if constant.sign else frozenset[int]()
+        number = Form(terms, sum(max(0, power) for _, power in powers), _divisors(divisors), residue)
+        return np.full((1,) * (rank + 1), number, object)
 
     def indicator(self, where: NDArray[np.bool_]) -> Elements:
         def element(one: bool) -> Form:
@@ -180,6 +189,12 @@ class FormArithmetic:
         self.atom_degree = max(self.atom_degree, a.degree + _denominator(a)[1])
         return Form(frozenset({0}), 1, (), self._hash(fn, a.value.to_bytes(8, "little")))
 
+    def _base(self, base: Base) -> Factor:
+        """The random element that a constant is divided by."""
+        if base not in self._bases:
+            self._bases[base] = Factor(next(self._numbers), frozenset({0}), 1)
+        return self._bases[base]
+
     def _hash(self, name: str, argument: bytes) -> int:
         digest = blake2b(argument, key=self._key, person=name.encode()[:16], digest_size=8).digest()
         return int.from_bytes(digest, "little") % Q
@@ -189,8 +204,8 @@ def difference(reference: Mapping[str, Elements], other: Mapping[str, Elements])
     """(k, d) of the cross-multiplied difference of two graphs' outputs: the most terms and the highest degree of any
     element. Raises Unbounded."""
     most, degree = 1, 1
-    for name, elements in reference.items():
-        for a, b in zip(_forms(elements), _forms(other[name]), strict=True):
+    for name, value in reference.items():
+        for a, b in zip(_forms(value), _forms(other[name]), strict=True):
             left = _times(a, Counter(dict(b.divisors)))
             right = _times(b, Counter(dict(a.divisors)))
             most = max(most, len(left[0] | right[0]))

@@ -8,25 +8,25 @@ sizes that the program has. No bound comes with it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
-from mugraph.verify import modular
 from mugraph.verify.borders import check_memory
 from mugraph.verify.compare import Draw, Functions, Rejected, compare
-from mugraph.verify.evaluate import Malformed, evaluate_values
-from mugraph.verify.field import FieldArithmetic, FieldValue, P, Q
-from mugraph.verify.inputs import draw_inputs
+from mugraph.verify.evaluate import Malformed
+from mugraph.verify.field import FieldArithmetic, FieldValue
+from mugraph.verify.inputs import draw_inputs, mark_no_squares
 from mugraph.verify.restrict import places_of, restricted, restricted_block
 from mugraph.verify.samples import Sample, samples
 from mugraph.verify.sizes import resize, resize_block
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import check_kernels, known_functions, laxness
+from mugraph.verify.weights import belongs_to_sizes, weighted, weighted_block
 
 
 def verify_full_size(
@@ -42,34 +42,54 @@ def verify_full_size(
         check_kernels(program, blocks)
         check_memory(program, blocks)
         chosen = samples(program, kernels, rng)
-        by_form: Functions = frozenset()
-        forms = known_functions(program, blocks)
+        ways = _ways(program, blocks)
         for sample in chosen.runs:
-            rejected = _tested(program, kernels, sample, by_form, rng)
-            if rejected is not None and forms and not by_form:
-                by_form = forms
-                rejected = _tested(program, kernels, sample, by_form, rng)
+            rejected = _tested(program, kernels, sample, ways[0], rng)
+            while rejected is not None and len(ways) > 1:  # what one sample needed, the next ones need
+                ways = ways[1:]
+                rejected = _tested(program, kernels, sample, ways[0], rng)
             if rejected is not None:
                 return Verdict(False, f"{rejected.reason} (with its own tiles at full size)", lax, 1, sizes)
     except Malformed as error:
         return Verdict(False, str(error), lax, repetitions=1, sizes=sizes)
-    said = f"its tiles, loops and masks tested once: {chosen.said}"
+    said = f"its own tiles, loops and masks run once over the fields, {chosen.said}"
     return Verdict(True, None, lax, repetitions=1, sizes=sizes, bound_note=f"{said}; no bound", indexing=said)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """by_form: functions that are computed by their forms. weighted: sums of axes that are shorter than they are weigh
+    as at full size (weights.py)"""
+
+    by_form: Functions = frozenset()
+    weighted: bool = False
+
+
+def _ways(program: TensorProgram, blocks: Sequence[BlockGraph]) -> list[_Way]:
+    """As verifier.verify_topologies tries them: what costs least comes first, and what is known of more later."""
+    forms = known_functions(program, blocks)
+    ways = [_Way(), *([_Way(forms)] if forms else [])]
+    if belongs_to_sizes(program.ops, *(block.ops for block in blocks)):
+        ways.append(_Way(forms, weighted=True))
+    return ways
 
 
 def _tested(
     program: TensorProgram,
     kernels: Sequence[tuple[BlockGraph, Schedule]],
     sample: Sample,
-    by_form: Functions,
+    way: _Way,
     rng: np.random.Generator,
 ) -> Rejected | None:
     resized = resize(program, sample.sizes) if _differ(program.sizes, sample.sizes) else program
     blocks = [resize_block(b, sample.sizes) if _differ(b.sizes, sample.sizes) else b for b, _ in kernels]
+    if way.weighted:
+        resized = weighted(resized, program.sizes)
+        blocks = [weighted_block(small, own.sizes) for small, (own, _) in zip(blocks, kernels, strict=True)]
     small = restricted(resized, sample.slices)
     cut = [restricted_block(block, sample.slices) for block in blocks]
     pairs = [(block, schedule) for block, (_, schedule) in zip(cut, kernels, strict=True)]
-    return compare(small, pairs, rng, 1, by_form, _draw(resized, small, sample.slices))
+    return compare(small, pairs, rng, 1, way.by_form, _draw(resized, small, sample.slices))
 
 
 def _differ(own: Mapping[str, int], sizes: Mapping[str, int]) -> bool:
@@ -81,14 +101,14 @@ def _draw(whole: TensorProgram, small: TensorProgram, slices: Mapping[str, tuple
     another not: then the slice is a part of the other's values."""
     parts = _parts(whole, slices)
 
-    def draw(field: FieldArithmetic, rng: np.random.Generator) -> Mapping[str, FieldValue]:
-        inputs = draw_inputs(small, field, rng)
+    def draw(field: FieldArithmetic, rng: np.random.Generator, of_squares: bool) -> Mapping[str, FieldValue]:
+        inputs = draw_inputs(small, field, rng, of_squares=of_squares)
         for name, (owner, index) in parts.items():
             value = inputs[owner]
             p = value.p[(slice(None), *index)]
             inputs[name] = FieldValue(p, None if value.q is None else value.q[(slice(None), *index)])
-        if parts:
-            _keep_squares(small, inputs, field)
+        if parts and of_squares:
+            mark_no_squares(small, inputs, field)
         return inputs
 
     return draw
@@ -116,18 +136,3 @@ def _parts(program: TensorProgram, slices: Mapping[str, tuple[int, int]]) -> dic
                 raise Malformed(f"{tensor.name} and {most.name} are two parts of one piece of memory")
             found[tensor.name] = most.name, np.ix_(*(np.searchsorted(every, own) for own, every in pairs))
     return found
-
-
-def _keep_squares(program: TensorProgram, inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> None:
-    """Seeds for which the program takes the root of what is no square count for nothing."""
-    roots = [op.inputs[0] for op in program.ops if op.kind is Kind.SQRT]
-    if not roots:
-        return
-    validity = field.valid.copy()
-    values = evaluate_values(program, inputs, field, roots)
-    for value in (values[name] for name in roots):
-        wrong = ~modular.is_square(value.p, P)
-        if value.q is not None:
-            wrong = wrong | ~modular.is_square(value.q, Q)
-        validity &= ~wrong.reshape(wrong.shape[0], -1).any(1)
-    field.valid = validity

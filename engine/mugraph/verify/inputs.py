@@ -1,11 +1,17 @@
 """Random inputs over the fields, for which the reference's square roots are roots.
 
-sqrt(x) = x^((p+1)/4) is multiplicative for every x, but squares back to x only for quadratic residues. One draw in four
-is one in both fields, so rows whose sqrt argument is none are drawn again, row by row: rejecting whole inputs would
-cost 4^rows draws.
+sqrt(x) = x^((p+1)/4) is multiplicative for every x, but squares back to x only for quadratic residues: it is the root
+of x where x is a square and that of -x where it is not, as sqrt(|x|) is over the reals when the squares are the
+positive numbers. One draw in two is a square, so rows whose sqrt argument is none are drawn again, row by row:
+rejecting whole inputs would cost 2^rows draws. Modulo q they have to be squares only where an exponential reads them.
+
+A row of many roots (a matrix of them) may have no such draw within reach. Any inputs will do then: what is equal with
+|x| for x under every root is equal with x where x is positive. What is lost is sqrt(x)^2 = x.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +19,22 @@ from numpy.typing import NDArray
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
+from mugraph.ops.through_exp import CONSTANTS
 from mugraph.verify import modular
 from mugraph.verify.evaluate import Frame, ancestors, evaluate_values
 from mugraph.verify.field import FieldArithmetic, FieldValue, P, Q
 
 _ROUNDS = 120  # a row stays wrong with probability 0.75^120 = 1e-15
+_MOST_IN_A_ROW = 12  # roots of one row: one draw in 2^12 would do
+_PATIENCE = 24  # rounds in which no row becomes right, before it is given up
 
 
-def draw_inputs(program: TensorProgram, field: FieldArithmetic, rng: np.random.Generator) -> dict[str, FieldValue]:
+def draw_inputs(
+    program: TensorProgram, field: FieldArithmetic, rng: np.random.Generator, *, of_squares: bool = True
+) -> dict[str, FieldValue]:
     """Tensor name -> uniform values of shape [repetitions, *tensor.shape]; tensors of one source and shape are one.
 
-    Seeds for which no residues were found are marked invalid in `field`.
+    of_squares: the program's roots are to be of squares; seeds for which none were found are marked invalid in `field`
     Raises Malformed.
     """
     home = homes(program)
@@ -32,25 +43,31 @@ def draw_inputs(program: TensorProgram, field: FieldArithmetic, rng: np.random.G
     def inputs() -> dict[str, FieldValue]:
         return {name: drawn[owner] for name, owner in home.items()}
 
-    arguments = [op.inputs[0] for op in program.ops if op.kind is Kind.SQRT]
-    if not arguments:
+    arguments = sorted({op.inputs[0] for op in program.ops if op.kind is Kind.SQRT})
+    if not arguments or not of_squares:
         return inputs()
+    exponents = _under_exponentials(program, field)
     frame = Frame.of(program.sizes)
     validity = field.valid.copy()
     wrong: NDArray[np.bool_] = np.zeros(field.repetitions, np.bool_)
+    fewest, since = np.inf, 0
     for _ in range(_ROUNDS):
         wrong = np.zeros(field.repetitions, np.bool_)
         values = evaluate_values(program, inputs(), field, arguments)
         redraw: dict[str, NDArray[np.bool_]] = {}
+        rows_left, hopeless = 0, False
         for argument in arguments:
-            bad = _no_square(values[argument])
+            bad = _no_square(values[argument], argument in exponents)
             rows = _rows_to_draw(program, frame, argument, bad)
             if rows is not None:
-                tensor, where = rows
+                tensor, where, roots = rows
+                hopeless |= roots > _MOST_IN_A_ROW and bool(where.any())
                 wrong |= where.reshape(field.repetitions, -1).any(1)
+                rows_left += int(where.sum())
                 owner = home[tensor.name]
                 redraw[owner] = where | redraw[owner] if owner in redraw else where
-        if not wrong.any():
+        fewest, since = (rows_left, 0) if rows_left < fewest else (fewest, since + 1)
+        if not wrong.any() or since == _PATIENCE or hopeless:
             break
         for owner, where in redraw.items():
             drawn[owner] = _replace(drawn[owner], field.draw(rng, where.shape[1:]), where)
@@ -58,6 +75,18 @@ def draw_inputs(program: TensorProgram, field: FieldArithmetic, rng: np.random.G
     # A seed still wrong after all rounds counts for nothing.
     field.valid = validity & ~wrong
     return inputs()
+
+
+def mark_no_squares(program: TensorProgram, inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> None:
+    """Seeds for which the program takes the root of what is no square count for nothing. Raises Malformed."""
+    arguments = sorted({op.inputs[0] for op in program.ops if op.kind is Kind.SQRT})
+    exponents = _under_exponentials(program, field)
+    validity = field.valid.copy()
+    values = evaluate_values(program, inputs, field, arguments)
+    for argument in arguments:
+        bad = _no_square(values[argument], argument in exponents)
+        validity &= ~bad.reshape(bad.shape[0], -1).any(1)
+    field.valid = validity
 
 
 def homes(program: TensorProgram) -> dict[str, str]:
@@ -71,15 +100,26 @@ def homes(program: TensorProgram) -> dict[str, str]:
     }
 
 
-def _no_square(value: FieldValue) -> NDArray[np.bool_]:
+def _under_exponentials(program: TensorProgram, field: FieldArithmetic) -> frozenset[str]:
+    """Values that an exponential is taken of, or that lie on the way to one."""
+    taken = [
+        op.inputs[0]
+        for op in program.ops
+        if op.kind is Kind.EXP or (op.kind is Kind.UNARY and op.fn in field.by_form and op.fn in CONSTANTS)
+    ]
+    return ancestors(program.ops, taken)
+
+
+def _no_square(value: FieldValue, both: bool) -> NDArray[np.bool_]:
     bad = ~modular.is_square(value.p, P)
-    return bad if value.q is None else bad | ~modular.is_square(value.q, Q)
+    return bad | ~modular.is_square(value.q, Q) if both and value.q is not None else bad
 
 
 def _rows_to_draw(
     program: TensorProgram, frame: Frame, argument: str, bad: NDArray[np.bool_]
-) -> tuple[Tensor, NDArray[np.bool_]] | None:
-    """The input that shares most axes with the sqrt's argument, and which of its elements to draw again."""
+) -> tuple[Tensor, NDArray[np.bool_], int] | None:
+    """The input that shares most axes with the sqrt's argument, which of its elements to draw again, and how many
+    arguments each of them is in."""
     above = ancestors(program.ops, (argument,))
     # Of what is read through a window one element is in many rows.
     windowed = {tensor.name for tensor in program.tensors if tensor.windows}
@@ -87,14 +127,14 @@ def _rows_to_draw(
         op for op in program.ops if op.kind is Kind.LOAD and op.name in above and op.tensor not in windowed
     ]
     if not loads:
-        return None  # constants are squares already
+        return None  # positive constants are squares already
     axes = frozenset(program.op(argument).axes)
     load = max(loads, key=lambda op: len(axes.intersection(op.axes)))
     tensor = program.tensor(load.tensor)
     lost = frame.positions(axes.difference(load.axes))
     rows = np.logical_or.reduce(bad, axis=lost, keepdims=True) if lost else bad
     full = [bad.shape[0], *(frame.sizes[axis] if axis in tensor.axes else 1 for axis in frame.order)]
-    return tensor, frame.to_tensor(np.broadcast_to(rows, full), tensor)
+    return tensor, frame.to_tensor(np.broadcast_to(rows, full), tensor), bad.size // rows.size
 
 
 def _replace(old: FieldValue, new: FieldValue, where: NDArray[np.bool_]) -> FieldValue:

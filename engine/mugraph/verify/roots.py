@@ -1,23 +1,24 @@
 """Roots of negative numbers, which the fields do not see: there `sqrt(x) sqrt(x)` is `sqrt(x x)` for every x.
 
-Real inputs of both signs do. Wherever the program has a number, so must what stands for it.
+A graph may take the root of what is known not to be negative wherever the program has a number (signs.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.verify.arithmetic import FloatArithmetic
-from mugraph.verify.evaluate import evaluate_program
+from mugraph.verify.evaluate import evaluate_values
 from mugraph.verify.execute import execute_kernels
-from mugraph.verify.inputs import homes
+from mugraph.verify.field import FieldArithmetic
+from mugraph.verify.inputs import draw_inputs
+from mugraph.verify.signs import SignArithmetic, Signed
 
+_SEEDS = 32
 _DRAWS = 4
 
 
@@ -25,24 +26,24 @@ def takes_roots(blocks: Sequence[BlockGraph]) -> bool:
     return any(op.kind is Kind.SQRT for block in blocks for op in block.ops)
 
 
-def without_number(
-    program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]], rng: np.random.Generator
-) -> str | None:
-    """An output in which the kernels have no number where the program has one; None when there is none. At the sizes
-    the program has, which the caller chooses. Raises Malformed."""
-    arithmetic = FloatArithmetic()
+def has_unknown_roots(
+    program: TensorProgram,
+    kernels: Sequence[tuple[BlockGraph, Schedule]],
+    rng: np.random.Generator,
+    by_form: Collection[str] = frozenset(),
+) -> bool:
+    """Do the kernels, at these sizes, take a root of what may be negative where the program's roots are not? Raises
+    Malformed."""
+    graphs = (program.ops, *(block.ops for block, _ in kernels))
+    with_q = any(op.kind is Kind.EXP for ops in graphs for op in ops) or bool(by_form)
+    roots = sorted({op.inputs[0] for op in program.ops if op.kind is Kind.SQRT})
     for _ in range(_DRAWS):
-        inputs = _drawn(program, rng)
-        with np.errstate(all="ignore"):
-            reference = evaluate_program(program, inputs, arithmetic)
-            found = execute_kernels(kernels, inputs, arithmetic)
-        for name, value in reference.items():
-            if name in found and bool((np.isfinite(value) & np.isnan(found[name])).any()):
-                return name
-    return None
-
-
-def _drawn(program: TensorProgram, rng: np.random.Generator) -> Mapping[str, NDArray[np.float64]]:
-    home = homes(program)
-    drawn = {name: rng.standard_normal((1, *program.tensor(name).shape(program.sizes))) for name in home.values()}
-    return {name: drawn[owner] for name, owner in home.items()}
+        field = FieldArithmetic(rng, _SEEDS, with_q, by_form)
+        inputs = draw_inputs(program, field, rng)
+        counted = field.valid.copy()
+        values = evaluate_values(program, inputs, field, roots)
+        signs = SignArithmetic(field, counted, [values[name].p for name in roots])
+        execute_kernels(kernels, {name: Signed(value, False) for name, value in inputs.items()}, signs)
+        if not signs.unknown:
+            return False
+    return True

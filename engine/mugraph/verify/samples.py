@@ -61,7 +61,7 @@ class Samples:
             return "all of it at full size"
         count = f"{len(self.runs)} samples" if len(self.runs) > 1 else "a sample"
         if self.never_full:
-            return f"{count} of its tiles, {', '.join(self.never_full)} smaller than they are"
+            return f"{count} of its tiles, {len(self.never_full)} of its axes never as long as they are"
         most = [prod(run.sizes.values()) for run in self.runs]
         if not self.joint:
             return f"{count} of its tiles, each axis at its full size in one of them"

@@ -14,11 +14,13 @@ class Verdict:
     lax:           both graphs are in the Lax fragment (else no bound is claimed)
     repetitions:   independent random seeds tested over the finite fields
     sizes:         axis sizes of the field tests
-    bound:         probability of accepting a wrong graph (Mirage Theorem 2), None where it was not earned
-    bound_note:    why there is none ("sqrt is outside the theorem")
+    bound:         probability of accepting a wrong graph (Mirage Theorem 2), None where it was not earned. Of the
+                   algebra of the topology at the first of `sizes`, not of other sizes and not of a schedule
+    bound_note:    what it was earned with; why there is none ("sqrt is outside the theorem")
     indexing:      how the schedule's own tiles, loops and masks were tested at full size; None until they were
     max_rel_error: largest error of the compiled or interpreted kernel against float64; None until the float test ran
     eager_rel_error: the same error of the eager program in its own precision
+    float_from_store: that test is one of an earlier run, kept in the store; all else was run again
     float_device:  where the float test ran: "interpreter" or the GPU's name
     dynamic_sizes: axis whose size is known at run time only -> the sizes of the float tests
     versions:      torch, triton, mugraph
@@ -36,5 +38,22 @@ class Verdict:
     eager_rel_error: float | None = None
     float_sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     float_device: str | None = None
+    float_from_store: bool = False
     dynamic_sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def bound_words(self) -> str:
+        """What the bound covers, or why there is none."""
+        if self.bound is None:
+            return f"no bound on accepting a wrong graph ({self.bound_note or 'none was earned'})"
+        note = f" ({self.bound_note})" if self.bound_note else ""
+        return (
+            f"a wrong graph passes with probability at most {self.bound:.1e}{note}: a bound on the algebra of the "
+            "topology at the first of these sizes, neither on other sizes nor on the schedule"
+        )
+
+    @property
+    def schedule_words(self) -> str:
+        """What was done for the schedule, which no bound covers."""
+        return f"{self.indexing}; no bound" if self.indexing else "its own tiles, loops and masks were not run"

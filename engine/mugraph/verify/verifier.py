@@ -12,15 +12,18 @@ from mugraph.ir.lax import why_not_lax
 from mugraph.ir.masks import complement, diagonal, extents
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.ops.by_sign import BY_SIGN, taken_by_sign
 from mugraph.ops.through_exp import SIGMOID, is_below_exp, used
 from mugraph.verify.bound import earned_bound
 from mugraph.verify.compare import Functions, Rejected, compare
 from mugraph.verify.evaluate import Malformed
 from mugraph.verify.forms import Unbounded
 from mugraph.verify.order import REPETITIONS_OF_MAXIMA
-from mugraph.verify.roots import takes_roots, without_number
+from mugraph.verify.reals import unlike
+from mugraph.verify.roots import has_unknown_roots, takes_roots
 from mugraph.verify.sizes import Assignment, assignments, grid_axes, resize, resize_block
 from mugraph.verify.verdict import Verdict
+from mugraph.verify.weights import belongs_to_sizes, weighted, weighted_block
 
 REPETITIONS = 4
 """Seeds at each of the two sizes where Theorem 2 gives no bound to reach."""
@@ -47,15 +50,21 @@ def verify_topologies(
 
     kernels: with the axes to cut into blocks
 
-    First as graphs that are equal whatever their functions are, which costs least; where they are not, with sigmoid,
-    tanh, silu and GELU as what they are made of (ops/through_exp.py).
+    First as graphs that are equal whatever their functions and sizes are, which costs least; where they are not, with
+    sigmoid, tanh, silu and GELU as what they are made of (ops/through_exp.py) and relu and maxima by signs
+    (ops/by_sign.py); then with sums that weigh as much as at full size (weights.py).
     """
     # The operating system's entropy: numpy's SeedSequence() reads it by the `secrets` module.
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     cut = [(block, grid_axes(block) if grid is None else tuple(grid)) for block, grid in kernels]
     verdict = _verify(program, cut, rng, frozenset())
-    forms = known_functions(program, [block for block, _ in cut])
-    return verdict if verdict.passed or not forms else _verify(program, cut, rng, forms)
+    blocks = [block for block, _ in cut]
+    forms = known_functions(program, blocks)
+    if not verdict.passed and forms:
+        verdict = _verify(program, cut, rng, forms)
+    if not verdict.passed and belongs_to_sizes(program.ops, *(block.ops for block in blocks)):
+        verdict = _verify(program, cut, rng, forms, as_at_full_size=True)
+    return verdict
 
 
 def _verify(
@@ -63,29 +72,29 @@ def _verify(
     cut: Sequence[tuple[BlockGraph, Sequence[str]]],
     rng: np.random.Generator,
     by_form: Functions,
+    *,
+    as_at_full_size: bool = False,
 ) -> Verdict:
     blocks = [block for block, _ in cut]
     lax, unlax_reason = laxness(program.ops, *(block.ops for block in blocks))
     tested: list[Mapping[str, int]] = []
     total = 0
     maxima = any(op.kind in (Kind.MAX, Kind.AMAX) for ops in (program.ops, *(b.ops for b in blocks)) for op in ops)
-    repetitions = REPETITIONS_OF_MAXIMA if maxima else REPETITIONS
+    repetitions = REPETITIONS_OF_MAXIMA if maxima or by_form & BY_SIGN else REPETITIONS
     try:
         check_kernels(program, blocks)
         small, large = assignments(program, cut)
         for assignment in (small, large):
             tested.append(_named_sizes(program, blocks, assignment))
             total += repetitions
-            rejected = _Case(program, cut, assignment, by_form).test(rng, repetitions)
+            rejected = _Case(program, cut, assignment, by_form, as_at_full_size).test(rng, repetitions)
             if rejected is not None:
                 return Verdict(False, rejected.reason, lax, repetitions=total, sizes=tuple(tested))
         _check_masks(program, blocks)
-        case = _Case(program, cut, small, by_form)
-        if takes_roots(blocks):
-            nowhere = case.without_number(rng)
-            if nowhere is not None:
-                reason = f"{nowhere} takes the root of a negative number where the program does not"
-                return Verdict(False, reason, lax, repetitions=total, sizes=tuple(tested))
+        case = _Case(program, cut, small, by_form, as_at_full_size)
+        reason = case.unlike(rng)
+        if reason is not None:
+            return Verdict(False, reason, lax, repetitions=total, sizes=tuple(tested))
         if not lax:
             note = f"{unlax_reason}; the tests say equal, but no theorem bounds their error"
             return Verdict(True, None, lax, total, tuple(tested), bound_note=note)
@@ -98,7 +107,8 @@ def known_functions(program: TensorProgram, blocks: Sequence[BlockGraph]) -> Fun
     """What is known of the functions in the graphs, for those that are not equal whatever the functions are."""
     graphs = (program.ops, *(block.ops for block in blocks))
     functions = used(*graphs)
-    return functions - {SIGMOID} if not functions or is_below_exp(*graphs) else functions | {SIGMOID}
+    by_exp = functions - {SIGMOID} if not functions or is_below_exp(*graphs) else functions | {SIGMOID}
+    return by_exp | taken_by_sign(*graphs)
 
 
 def verify_schedule(program: TensorProgram, block: BlockGraph, schedule: Schedule, seed: int | None = None) -> Verdict:
@@ -144,18 +154,30 @@ class _Case:
         cut: Sequence[tuple[BlockGraph, Sequence[str]]],
         assignment: Assignment,
         by_form: Functions,
+        as_at_full_size: bool,
     ) -> None:
         self.by_form = by_form
         self.program = resize(program, assignment.sizes)
         self.kernels = [
             (resize_block(block, assignment.sizes), assignment.schedule(block, grid)) for block, grid in cut
         ]
+        if as_at_full_size:
+            self.program = weighted(self.program, program.sizes)
+            self.kernels = [
+                (weighted_block(small, block.sizes), schedule)
+                for (small, schedule), (block, _) in zip(self.kernels, cut, strict=True)
+            ]
 
     def test(self, rng: np.random.Generator, repetitions: int) -> Rejected | None:
         return compare(self.program, self.kernels, rng, repetitions, self.by_form)
 
-    def without_number(self, rng: np.random.Generator) -> str | None:
-        return without_number(self.program, self.kernels, rng)
+    def unlike(self, rng: np.random.Generator) -> str | None:
+        """What the fields do not see, in a sentence."""
+        reason = unlike(self.program, self.kernels, rng)
+        if reason is not None or not takes_roots([block for block, _ in self.kernels]):
+            return reason
+        unknown = has_unknown_roots(self.program, self.kernels, rng, self.by_form)
+        return "it takes the root of what may be negative where the program does not" if unknown else None
 
 
 def _until_bound(case: _Case, rng: np.random.Generator, done: int, sizes: tuple[Mapping[str, int], ...]) -> Verdict:
@@ -170,7 +192,7 @@ def _until_bound(case: _Case, rng: np.random.Generator, done: int, sizes: tuple[
     done += max(0, missing)
     if rejected is not None:
         return Verdict(False, rejected.reason, True, done, sizes)
-    note = f"for the first of the sizes (k = {bound.terms}, d = {bound.degree}, {max(needed, REPETITIONS)} seeds)"
+    note = f"k = {bound.terms}, d = {bound.degree}, {max(needed, REPETITIONS)} seeds"
     functions = {op.fn for op in case.program.ops if op.kind is Kind.UNARY}
     opaque, known = sorted(functions - case.by_form), sorted(functions & case.by_form)
     if opaque:

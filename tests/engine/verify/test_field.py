@@ -24,6 +24,8 @@ def one_seed(seed: int = 0) -> FieldArithmetic:
 def test_the_fields_are_what_theorem_2_asks_for() -> None:
     assert P == 2 * Q + 1
     assert P % 4 == Q % 4 == 3
+    for small in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 43, 67, 71, 73, 83, 97):
+        assert pow(small, (P - 1) // 2, P) == pow(small, (Q - 1) // 2, Q) == 1
     for prime in (P, Q):
         assert all(prime % d for d in range(2, int(prime**0.5) + 1))
 
@@ -111,16 +113,33 @@ def test_constants_keep_their_identities() -> None:
     field = FieldArithmetic(np.random.default_rng(1), 3)
     assert (field.constant(3.0, 1).p == 3).all()
     assert (field.constant(-1.0, 1).p == P - 1).all()
-    tenth, again = field.constant(0.1, 1), field.constant(0.1, 1)
-    assert (tenth.p == again.p).all()
-    assert len(set(tenth.p.reshape(-1).tolist())) == 3
+    odd, again = field.constant(0.123456789012345, 1), field.constant(0.123456789012345, 1)
+    assert (odd.p == again.p).all()
+    assert len(set(odd.p.reshape(-1).tolist())) == 3
+    tenth = field.constant(0.1, 1)
+    assert (field.mul(tenth, field.constant(10.0, 1)).p == 1).all()
     assert (field.add(tenth, field.constant(-0.1, 1)).p == 0).all()
     two = field.constant(2.0, 1)
     assert (field.mul(two, field.constant(-0.5, 1)).p == P - 1).all()
-    assert (field.mul(two, tenth).p == field.constant(0.2, 1).p).all()
+    for other in (tenth, odd):
+        root = field.sqrt(other)
+        assert (field.mul(root, root).p == other.p).all()
+    assert (field.mul(two, odd).p == field.constant(2 * 0.123456789012345, 1).p).all()
     assert (field.constant(0.0, 1).p == 0).all()
-    root = field.sqrt(tenth)
-    assert (field.mul(root, root).p == tenth.p).all()
+
+
+@given(st.sampled_from([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 271, 1187]), st.integers(1, 4))
+@settings(max_examples=60, deadline=None)
+def test_the_root_of_a_square_is_the_positive_number(prime: int, power: int) -> None:
+    field = FieldArithmetic(np.random.default_rng(1), 3)
+    number = float(prime**power)
+    for value in (number, 1 / number):
+        element = field.constant(value, 0)
+        root = field.sqrt(field.mul(element, element))
+        assert root.q is not None
+        assert element.q is not None
+        assert (root.p == element.p).all()
+        assert (root.q == element.q).all()
 
 
 def test_oracles_agree_on_equal_arguments_only() -> None:

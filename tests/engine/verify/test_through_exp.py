@@ -1,7 +1,6 @@
 """sigmoid, tanh, silu and GELU by tanh are what they are made of: the same function, however it is written.
 
-What the fields do not see: constants are random elements but for small whole numbers, and for powers of two before
-any: 0.2 * 5 is not 1. Past another exponential nothing is known of a sigmoid.
+What the fields do not see: past another exponential nothing is known of a sigmoid.
 """
 
 from __future__ import annotations

@@ -1,0 +1,23 @@
+"""Functions that are known once it is known where their argument is positive: relu(x) is x or 0, abs(x) is x or -x.
+
+Each stays one operator of a graph. Verification may take it by the sign of its argument, besides as a function of which
+nothing is known but that it is never negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mugraph.ir.ops import Kind, Op
+
+BY_SIGN = frozenset({"relu", "abs"})
+"""`fn` of a UNARY."""
+MAX = "max"
+"""Stands for maxima: that max(x, 0) is x where x is positive."""
+
+
+def taken_by_sign(*graphs: Iterable[Op]) -> frozenset[str]:
+    """Functions in the graphs that signs decide, MAX among them where there are any or a maximum of two values."""
+    ops = [op for graph in graphs for op in graph]
+    found = {op.fn for op in ops if op.kind is Kind.UNARY and op.fn in BY_SIGN}
+    return frozenset(found | {MAX}) if found or any(op.kind is Kind.MAX for op in ops) else frozenset()

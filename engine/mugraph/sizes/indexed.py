@@ -1,0 +1,69 @@
+"""The last look at what is offered: that its kernels keep the rules of block graphs, and that the indexing of every
+schedule a launch may choose is right at the size it is chosen for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mugraph.codegen.kernel import KernelSource
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.spec import check_candidate
+from mugraph.sizes.table import at_step, sizes_at, steps_of
+from mugraph.verify.document import PASSES
+from mugraph.verify.full_size import verify_full_size
+from mugraph.verify.verdict import Verdict
+
+Kernels = Sequence[tuple[BlockGraph, Schedule]]
+
+
+def indexed(program: TensorProgram, kernels: Kernels, source: KernelSource) -> Verdict:
+    """Over the fields, at full size; of a size in a range at each that the launcher changes its schedules at."""
+    found = _at_its_size(program, kernels)
+    if not program.least or not found.passed:
+        return found
+    for (block, _), part in zip(kernels, source.kernels, strict=True):
+        sizes = [row.largest for row in part.launches]
+        whole = next((block.sizes[axis] for axis in block.sizes if axis in program.least), None)
+        if sizes and (sizes != sorted(set(sizes)) or sizes[-1] != whole or sizes[0] < 1):
+            return Verdict(False, f"{block.name} has schedules up to the sizes {sizes}, the largest being {whole}")
+    steps = {
+        step
+        for (block, _), part in zip(kernels, source.kernels, strict=True)
+        for step in _steps(program, block, part)
+    }  # fmt: skip
+    for step in sorted(steps):
+        chosen = [
+            (block, _at_step(program, block, schedule, part, step))
+            for (block, schedule), part in zip(kernels, source.kernels, strict=True)
+        ]
+        verdict = _at_its_size(*at_step(program, chosen, step))
+        if not verdict.passed:
+            sizes = ", ".join(f"{axis} = {n}" for axis, n in sizes_at(program, step).items() if axis in program.least)
+            return replace(verdict, reason=f"{verdict.reason}, at {sizes}")
+    if len(steps) == 1:
+        return found
+    return replace(found, indexing=f"{found.indexing}; so with the schedules for {len(steps) - 1} smaller sizes")
+
+
+def _steps(program: TensorProgram, block: BlockGraph, part: KernelSource) -> list[int]:
+    """At which the launcher takes another schedule of a kernel after."""
+    first = next((axis for axis in block.sizes if axis in program.least), None)
+    _, largest = steps_of(program)
+    return [row.largest * largest // program.sizes[first] for row in part.launches] if first is not None else []
+
+
+def _at_step(program: TensorProgram, block: BlockGraph, own: Schedule, part: KernelSource, step: int) -> Schedule:
+    """What the launcher takes at a step: the first of its rows that is for sizes so large."""
+    rows = zip(_steps(program, block, part), part.launches, strict=False)
+    return next((row.schedule for last, row in rows if last >= step), own)
+
+
+def _at_its_size(program: TensorProgram, kernels: Kernels) -> Verdict:
+    for block, schedule in kernels:
+        violations = check_candidate(block, schedule, passes=PASSES)
+        if violations:
+            return Verdict(False, f"{block.name}: {violations[0]}")
+    return verify_full_size(program, kernels)
