@@ -24,6 +24,7 @@ from mugraph.ir.json import FormatError, mugraph_from_json, program_from_json
 from mugraph.ir.program import TensorProgram
 from mugraph.verify.document import verify_document
 
+from tests.trust.explanations import explanation
 from tests.trust.judge import judge
 from tests.trust.memory import Json
 from tests.trust.mutations import MUTATIONS
@@ -156,7 +157,8 @@ def details(found: Sequence[Outcome]) -> Iterator[str]:
     ):
         groups: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
         for one in chosen:
-            groups[one.case.kind if title != "rejected and right" else "", reason_class(one.reason)].append(one)
+            why = explanation(one.case.kind, one.reason) if title == "rejected and right" else ""
+            groups["" if why else one.case.kind, why or reason_class(one.reason)].append(one)
         yield f"\n{title}: {len(chosen)}"
         for (kind, reason), ones in sorted(groups.items(), key=lambda item: -len(item[1])):
             first = ones[0]

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from tests.trust.memory import Floats
 
-TOLERANCE = 1e-6
+TOLERANCE = 1e-9
 """Of an element, relative to it."""
-NEAR_ZERO = 1e-9
+NEAR_ZERO = 1e-12
 """And of the largest: what cancels is not known better."""
 
 

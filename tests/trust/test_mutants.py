@@ -13,6 +13,7 @@ from functools import cache
 import pytest
 
 from tests.trust.campaign import SEED, Case, Outcome, cases, outcome
+from tests.trust.explanations import explanation
 from tests.trust.mutations import MUTATIONS
 from tests.trust.pool import names
 
@@ -58,3 +59,4 @@ def test_nothing_wrong_is_accepted(kind: str) -> None:
     for one in found:
         assert one.verdict != "raised", one
         assert one.name != "wrong, accepted", one
+        assert one.name != "right, rejected" or explanation(kind, one.reason), one
