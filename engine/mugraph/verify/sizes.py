@@ -6,7 +6,7 @@ differ in every part, so that no number of iterations passes for a constant of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, prod
@@ -86,26 +86,38 @@ def _lengthened(
     products: Mapping[str, tuple[str, ...]],
 ) -> bool:
     """Masks that are uniform at these sizes, or two that are one, need longer axes. Were there any? The least that does
-    is added to the outermost of their rows and columns. Raises Malformed for a mask that stays uniform."""
+    is added to the outermost of their rows and columns; two far from any corner may stay one, and full sizes tell them
+    apart. Raises Malformed for a mask that stays uniform."""
 
     def outermost(axes: Sequence[str]) -> str | None:
         parts = [part for axis in axes for part in products.get(equal.get(axis, axis), (axis,))]
         return next((equal.get(part, part) for part in parts if equal.get(part, part) in chosen), None)
 
-    for group in masks:
-        if group.is_apart(_complete(full, chosen, equal, products).sizes):
-            continue
+    def longer(group: MaskGroup, is_enough: Callable[[Sizes], bool]) -> dict[str, tuple[int, int]] | None:
+        """The least change."""
         rows, columns = outermost(group.rows), outermost(group.columns)
-        for more in range(1, _MOST_LENGTHENED if rows or columns else 1):
+        for more in range(1, _MOST_LENGTHENED):
             for of_rows in range(more + 1):
                 trial = dict(chosen)
-                for axis, longer in ((rows, of_rows), (columns, more - of_rows)):
+                for axis, extra in ((rows, of_rows), (columns, more - of_rows)):
                     if axis is not None:
-                        trial[axis] = (trial[axis][0], trial[axis][1] + longer)
-                if trial != chosen and group.is_apart(_complete(full, trial, equal, products).sizes):
-                    chosen.update(trial)
-                    return True
-        if (uniform := group.uniform(_complete(full, chosen, equal, products).sizes)) is not None:
+                        trial[axis] = (trial[axis][0], trial[axis][1] + extra)
+                if trial != chosen and is_enough(_complete(full, trial, equal, products).sizes):
+                    return trial
+        return None
+
+    for group in masks:
+        now = _complete(full, chosen, equal, products).sizes
+        if group.is_apart(now):
+            continue
+        uniform = group.uniform(now)
+        found = longer(group, group.is_apart)
+        if found is None and uniform is not None:
+            found = longer(group, lambda sizes, group=group: group.uniform(sizes) is None)
+        if found is not None:
+            chosen.update(found)
+            return True
+        if uniform is not None:
             raise Malformed(f"{uniform} has ones and zeros, but one of them alone at every size it could be tested at")
     return False
 
