@@ -27,13 +27,13 @@ EXPLANATIONS = {
     r"reads \w+ before anything has written it": "an input is not listed",
     r"windows that no kernel reads it through": "the kernel graph has another window than its kernels",
     r"Invalid enum value": "memory between kernels is of a type that kernels have not",
-    r"which share no finer cut": "a dimension's axes in another order, of which one has one element or no window sees it",
+    r"which share no finer cut": "a dimension's axes in another order, which reaches the same elements",
     r"the diagonal .* is no whole number": "a mask that starts between two diagonals",
     r"which an operand does not have": "a product's sum over an axis of one operand",
     # What holds for some numbers only.
-    r"divides by zero where the program does not": "y·y/y, which is no number where y is 0, if no input here makes it 0",
+    r"divides by zero where the program does not": "y·y/y, no number where y is 0, which no input here makes it",
     r"differs from the program's in": "√y·√y, √(y·y) or |y| for y, where y is never negative by what it is made of",
-}  # fmt: skip
+}
 BY_SIGN = frozenset({"detour"})
 """Kinds of mutation that a difference found by random tests alone is an explanation for."""
 
