@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.trust.judge import judge
 from tests.trust.memory import OUTSIDE, Buffer, Json, Wrong, places_of
+from tests.trust.mutations.edits import new_op
 from tests.trust.pool import entry, names
 from tests.trust.reference import SETS, reference
 
@@ -142,12 +145,22 @@ def test_a_sum_that_one_tile_holds_is_right_with_its_own_tiles_alone() -> None:
 
 
 def test_a_range_is_judged_at_its_smaller_sizes() -> None:
+    """The result times the number of rows over the most there may be."""
     known = entry("norm_linear_of_any_batch")
     graph = copy.deepcopy(known.graphs[0])
-    graph["kernels"][0]["block"]["ops"].append(
-        {**_op(graph, "store"), "name": "store_again"}
-    )  # the same numbers twice: no matter
-    assert judge(known, graph).wrong == ""
+    kernel = graph["kernels"][0]
+    kernel["schedule"]["grid"] = [pair for pair in kernel["schedule"]["grid"] if pair[0] != "m"]
+    kernel["threads"] = []
+    ops, store = kernel["block"]["ops"], _op(graph, "store")
+    ops[-1:] = [
+        new_op("ones", "mask", [], axes=["k", "m"], rows=["m"], columns=["k"], value=100.0),
+        new_op("count", "sum", ["ones"], over=["k", "m"]),
+        new_op("most", "const", [], value=1 / (20 * 40)),
+        new_op("share", "mul", ["count", "most"]),
+        new_op("scaled", "mul", [store["inputs"][0], "share"], axes=["m", "n"]),
+        {**store, "inputs": ["scaled"]},
+    ]
+    assert judge(known, graph).wrong == "sizes"
 
 
 def test_the_reference_is_no_tensor_program() -> None:
@@ -157,3 +170,21 @@ def test_the_reference_is_no_tensor_program() -> None:
             for values in reference(entry(name), step).values.values():
                 assert np.isfinite(values).all(), name
                 assert (np.abs(values).reshape(len(SETS), -1).max(1) > 0).all(), name
+
+
+def test_nothing_that_says_what_is_true_is_the_engine() -> None:
+    """Nor asks for anything that is."""
+    folder = Path(__file__).parent
+    waiting, seen = ["judge"], set[str]()
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        for node in ast.walk(ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))):
+            imported = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            imported += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for module in imported:
+                assert not module.startswith("mugraph"), name
+                own = module.removeprefix("tests.trust.")
+                if own != module and own not in seen:
+                    waiting.append(own)
+    assert seen == {"judge", "interpreter", "library", "meaning", "memory", "numbers", "pool", "reference", "threads"}
