@@ -42,24 +42,34 @@ def check_block(block: BlockGraph, *, passes: int = 1) -> list[str]:
             varies in a loop to an output. More allow a value accumulated over a loop to be used in a further pass over
             the same loop (rows that do not fit), which lowering emits as a second loop.
     """
+    found = [*_broken(block), *loop_violations(block, passes)]
+    return [*found, *store_violations(block)] if not list(tensor_violations(block.tensors, block.sizes)) else found
+
+
+def _broken(block: BlockGraph) -> list[str]:
+    """Violations that leave nothing to look at in what is made of the block graph: of tensors, and of operators."""
     return [
         *tensor_violations(block.tensors, block.sizes),
         *op_violations(block.ops, block.sizes, block.tensors, frozenset(Kind)),
-        *loop_violations(block, passes),
-        *store_violations(block),
     ]
 
 
 def check_candidate(
     block: BlockGraph, schedule: Schedule, target: Target | None = None, *, passes: int = 1
 ) -> list[str]:
-    """A topology with its schedule. Without a target, sizes of device memories are not checked."""
-    return [*check_block(block, passes=passes), *schedule_violations(block, schedule, target)]
+    """A topology with its schedule, which is looked at where operators and tensors are valid. Without a target, sizes
+    of device memories are not checked."""
+    return [
+        *check_block(block, passes=passes),
+        *(schedule_violations(block, schedule, target) if not _broken(block) else ()),
+    ]
 
 
 def check_mugraph(mugraph: MuGraph, target: Target | None = None, *, passes: int = 1) -> list[str]:
-    """A kernel graph, and every block graph and thread graph in it."""
-    violations = list(mugraph_violations(mugraph))
+    """A kernel graph, and every block graph and thread graph in it. Of a kernel whose operators or tensors are not
+    valid, what is made of them is not looked at."""
+    broken = {kernel.name for kernel in mugraph.kernels if kernel.block is not None and _broken(kernel.block)}
+    violations = list(mugraph_violations(mugraph, broken))
     for kernel in mugraph.kernels:
         if isinstance(kernel, GraphKernel):
             inside = check_candidate(kernel.block, kernel.schedule, target, passes=passes)

@@ -65,10 +65,11 @@ def recall(
     document: Mapping[str, object], piece: LaxPiece, name: str, target: Target, names: Renaming, *, again: bool = True
 ) -> PieceResult | None:
     """The result the document was made of, with the kernel called `name` and everything else as the piece calls it;
-    None where it cannot be read. Raises NotRight.
+    None where it cannot be read.
 
     names: from the piece's own to those of the document
-    again: verify its candidate, as one must that comes from a file
+    again: verify its candidate, as one must that comes from a file. Then raises NotRight for one that is wrong, and for
+           what cannot be read
     """
     own = names.inverse
     try:
@@ -96,7 +97,9 @@ def recall(
         kernels = list(zip(blocks, schedules, strict=True))
         source = _source(SizeTable(piece.program, target, outputs), kernels, document["launches"], own)
         kernel, *then = (node_of(block, schedule) for block, schedule in zip(blocks, schedules, strict=True))
-    except (KeyError, ValueError, msgspec.ValidationError, Rejected):
+    except (KeyError, ValueError, ArithmeticError, msgspec.ValidationError, Rejected) as error:
+        if again:
+            raise NotRight(f"it cannot be read ({error})") from error
         return None
     if again:
         verdict = _verified(piece, kernels, source, verdict)

@@ -85,11 +85,12 @@ def _named_as(program: TensorProgram, graph: MuGraph) -> TensorProgram:
     """The program with its tensors called what the graph calls them."""
     shapes = {tensor.name: tensor.shape(graph.sizes) for tensor in graph.tensors}
     names: dict[str, str] = {}
-    for ours, theirs in (
-        (program.tensors, graph.inputs),
-        (tuple(program.outputs.values()), graph.outputs),
+    for ours, theirs, some in (
+        (program.tensors, graph.inputs, True),  # one that is not read, or another's memory, may be missing
+        (tuple(program.outputs.values()), graph.outputs, False),
     ):
-        if {tensor.name for tensor in ours} >= set(theirs) and len(theirs) <= len(ours):
+        known = {tensor.name for tensor in ours}
+        if known == set(theirs) or (some and known > set(theirs)):
             continue
         if len(ours) != len(theirs):
             raise Malformed(f"the program has {len(ours)} tensors where the graph has {len(theirs)}")
@@ -99,6 +100,9 @@ def _named_as(program: TensorProgram, graph: MuGraph) -> TensorProgram:
                     f"{tensor.name} has shape {tensor.shape(program.sizes)}, the graph's {name} {shapes.get(name)}"
                 )
             names[tensor.name] = name
+    every = [names.get(t.name, t.name) for t in (*program.tensors, *program.outputs.values())]
+    if len(set(every)) < len(every):
+        raise Malformed(f"the graph's names of tensors are those of others in the program: {every}")
     return replace(
         program,
         tensors=tuple(replace(tensor, name=names.get(tensor.name, tensor.name)) for tensor in program.tensors),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.masks import complement, diagonal, extents, is_uniform, resized
@@ -33,6 +34,10 @@ class MaskGroup:
         small = (resized(op, self.sizes, sizes) for op in self.masks)
         return next((op.name for op in small if is_uniform(op, sizes)), None)
 
+    def is_cut(self, sizes: Mapping[str, int]) -> bool:
+        """None is uniform at other sizes."""
+        return self.uniform(sizes) is None
+
     def is_apart(self, sizes: Mapping[str, int]) -> bool:
         """None is uniform at other sizes, and masks that differ do so there, in the same order."""
         if self.uniform(sizes) is not None:
@@ -40,6 +45,25 @@ class MaskGroup:
         places = sorted({(self._number(op, self.sizes), self._number(resized(op, self.sizes, sizes), sizes))
                          for op in self.masks})  # fmt: skip
         return all(one[1] < other[1] for one, other in pairwise(places))
+
+    def keeps_rows(self, sizes: Mapping[str, int]) -> bool:
+        """As `is_apart`, and where all of them together leave a one in each row, or in each column, they do so there: a
+        softmax divides by what is left of a row."""
+        if not self.is_apart(sizes):
+            return False
+        small = [resized(op, self.sizes, sizes) for op in self.masks]
+        before, after = self._filled(self.masks, self.sizes), self._filled(small, sizes)
+        return all(now or not then for then, now in zip(before, after, strict=True))
+
+    def _filled(self, masks: Sequence[Op], sizes: Mapping[str, int]) -> tuple[bool, bool]:
+        """Has each row a one in the product of the masks; has each column? They leave the places where column - row is
+        from `low` to `high`."""
+        rows, columns = (prod(sizes[axis] for axis in axes) for axes in (self.rows, self.columns))
+        low = max((-diagonal(op) for op in masks if op.rows != self.rows), default=-rows)
+        high = min((diagonal(op) for op in masks if op.rows == self.rows), default=columns)
+        each_row = low <= high and high >= 0 and rows - 1 + low <= columns - 1
+        each_column = low <= high and low <= 0 and columns - 1 - high <= rows - 1
+        return each_row, each_column
 
     def _number(self, op: Op, sizes: Mapping[str, int]) -> int:
         """Its diagonal, or that of its complement where rows and columns are exchanged."""

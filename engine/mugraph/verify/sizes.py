@@ -21,6 +21,8 @@ from mugraph.verify.evaluate import Malformed
 from mugraph.verify.mask_sizes import MaskGroup, mask_groups
 from mugraph.verify.relations import Relations
 
+_MOST_CHANGES = 100
+"""Times that axes are made longer."""
 _MOST_LENGTHENED = 12
 """Elements that the axes of a mask are made longer by, at most."""
 
@@ -72,8 +74,12 @@ def assignments(
     found: list[Assignment] = []
     for chosen in (small, large):
         assignment = _complete(full, chosen, equal, products)
-        while _widened(tensors, assignment, chosen, equal) or _lengthened(masks, full, chosen, equal, products):
+        for _ in range(_MOST_CHANGES):
+            if not (_widened(tensors, assignment, chosen, equal) or _lengthened(masks, full, chosen, equal, products)):
+                break
             assignment = _complete(full, chosen, equal, products)
+        else:
+            raise Malformed("no small sizes were found that its windows and masks can be tested at")
         found.append(assignment)
     return found[0], found[1]
 
@@ -85,9 +91,9 @@ def _lengthened(
     equal: Mapping[str, str],
     products: Mapping[str, tuple[str, ...]],
 ) -> bool:
-    """Masks that are uniform at these sizes, or two that are one, need longer axes. Were there any? The least that does
-    is added to the outermost of their rows and columns; two far from any corner may stay one, and full sizes tell them
-    apart. Raises Malformed for a mask that stays uniform."""
+    """Masks that are uniform at these sizes, two that are one, or leave a row empty, need longer axes. Were there any?
+    The least that does is added to the outermost of their rows and columns; two far from any corner may stay one, and
+    full sizes tell them apart. Raises Malformed for a mask that stays uniform."""
 
     def outermost(axes: Sequence[str]) -> str | None:
         parts = [part for axis in axes for part in products.get(equal.get(axis, axis), (axis,))]
@@ -108,16 +114,15 @@ def _lengthened(
 
     for group in masks:
         now = _complete(full, chosen, equal, products).sizes
-        if group.is_apart(now):
-            continue
-        uniform = group.uniform(now)
-        found = longer(group, group.is_apart)
-        if found is None and uniform is not None:
-            found = longer(group, lambda sizes, group=group: group.uniform(sizes) is None)
-        if found is not None:
-            chosen.update(found)
-            return True
-        if uniform is not None:
+        for wish in (group.keeps_rows, group.is_apart, group.is_cut):  # the strongest that can be
+            if wish(now):
+                break
+            found = longer(group, wish)
+            if found is not None:
+                chosen.update(found)
+                return True
+        else:
+            uniform = group.uniform(now)
             raise Malformed(f"{uniform} has ones and zeros, but one of them alone at every size it could be tested at")
     return False
 

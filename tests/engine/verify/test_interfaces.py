@@ -12,6 +12,7 @@ from mugraph.ir.mugraph import GraphKernel, MuGraph
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
+from mugraph.ir.windows import Window
 from mugraph.optimizer.thread_fusion import fuse_threads
 from mugraph.verify.document import verify_document
 from mugraph.verify.verdict import Verdict
@@ -207,6 +208,9 @@ def test_sizes_that_no_kernel_has() -> None:
     assert not verdict_of(case.program, replace(graph, sizes={**graph.sizes, "n": 0})).passed
     assert not verdict_of(case.program, replace(graph, inputs=("x", "w"))).passed
     assert not verdict_of(case.program, replace(graph, outputs=("x",))).passed
+    assert not verdict_of(case.program, replace(graph, outputs=())).passed
+    assert not verdict_of(case.program, replace(graph, outputs=("o", "o"))).passed
+    assert not verdict_of(case.program, replace(graph, inputs=("x", "w", "v", "v"))).passed
     assert not verdict_of(case.program, replace(graph, kernels=())).passed
 
 
@@ -281,3 +285,27 @@ def test_a_chain_of_squares_has_no_bound_and_says_so() -> None:
     assert verdict.passed
     assert verdict.bound is None
     assert "degree" in (verdict.bound_note or "")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_operators_out_of_order(seed: int) -> None:
+    """Never a traceback, wherever an operator stands."""
+    case = rms_norm_linear()
+    ops = list(case.block.ops)
+    ops.insert((7 * seed + 3) % len(ops), ops.pop((5 * seed + 1) % len(ops)))
+    graph = one_kernel(replace(case, block=replace(case.block, ops=tuple(ops))), NORM)
+    kernel = graph.kernels[0]
+    assert isinstance(kernel, GraphKernel)
+    threaded = replace(graph, kernels=(replace(kernel, threads=fuse_threads(case.block)),))
+    for one in (graph, threaded):
+        verdict = verdict_of(case.program, one)
+        assert verdict.passed or verdict.reason
+
+
+@pytest.mark.parametrize(
+    "window", [Window(7, 1), Window(-1, 0), Window(0, 9), Window(0, 0, stride=-1), Window(1, 1, dilation=0)]
+)
+def test_windows_that_are_none(window: Window) -> None:
+    program, graph = norm()
+    verdict = verdict_of(program, with_tensor(graph, "x", lambda t: replace(t, windows=(window,))))
+    assert "x" in (verdict.reason or "")

@@ -185,3 +185,17 @@ def test_a_mask_is_all_but_its_complement(diagonal: int) -> None:
     for off in (-1, 1):
         shifted = replace(other, value=other.value + off)
         assert not verify_topology(program(diagonal), with_other(shifted), seed=1).passed
+
+
+@pytest.mark.parametrize("cut", [("s",), ("s", "e"), ("e",), ()])
+@pytest.mark.parametrize("width", [2, 7, 100])
+def test_a_square_window_without_loops_leaves_no_row_empty(cut: tuple[str, ...], width: int) -> None:
+    """Whatever is cut into blocks, queries and keys are as many as leave something of each row."""
+    window = Op("window", Kind.MASK, axes=("s", "t"), value=float(width - 1), rows=("t",), columns=("s",))
+    own = windowed(program(0), window)
+    assert isinstance(own, TensorProgram)
+    own = replace(own, sizes={**SIZES, "t": 256})
+    store = Op("store", Kind.STORE, ("y",), ("e", "s"), tensor="out")
+    block = BlockGraph("whole", own.sizes, (*TENSORS, OUT), (*own.ops, store))
+    verdict = verify_topology(own, block, seed=1, grid=cut)
+    assert verdict.passed, verdict.reason

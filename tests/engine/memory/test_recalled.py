@@ -1,0 +1,167 @@
+"""What the store gives back is verified again: a candidate that was changed in it is searched for anew."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mugraph.codegen.kernel import KernelSource
+from mugraph.events import Done, FileResult
+from mugraph.memory import pieces
+from mugraph.options import Options
+from mugraph.pipeline import run
+from mugraph.report import evidence
+from mugraph.store import Store
+
+MODEL = """\
+import torch
+
+
+# mugraph: x=f16[8, 512], w=f16[512, 512]
+def scaled(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x @ w) * 2.5
+"""
+RANGED = MODEL.replace("x=f16[8, 512]", "x=f16[b, 512], b=1..64")
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "model.py"
+    path.write_text(MODEL)
+    return path
+
+
+def optimized(path: Path) -> tuple[FileResult, list[str]]:
+    """The result, and what the store had to say."""
+    with Store.open(path.with_name("results.sqlite")) as store:
+        options = Options(target="h100", budget_s=5, measure=False)
+        (done,) = [event for event in run(path, None, options, store=store) if isinstance(event, Done)]
+        return done.result, list(store.notices)
+
+
+def edit(path: Path, change: Callable[[Json], None], *, mark: bool) -> None:
+    """mark: as somebody would who knows of it"""
+    with sqlite3.connect(path.with_name("results.sqlite")) as database:
+        (table,) = [
+            name
+            for (name,) in database.execute("select name from sqlite_master where type = 'table'")
+            if "document" in [row[1] for row in database.execute(f"pragma table_info({name})")]
+        ]
+        for key, text in database.execute(f"select rowid, document from {table}").fetchall():
+            document = json.loads(text)
+            if not isinstance(document, dict) or "candidate" not in document:
+                continue
+            change(document)
+            if mark:
+                document["mark"] = pieces._mark(document)
+            database.execute(f"update {table} set document = ? where rowid = ?", (json.dumps(document), key))
+
+
+def first_op(document: Json, kind: str) -> Json:
+    found: list[Json] = [op for op in document["candidate"]["block"]["ops"] if op["kind"] == kind]
+    return found[0]
+
+
+def other_constant(document: Json) -> None:
+    first_op(document, "const")["value"] = 2.0
+
+
+def other_function(document: Json) -> None:
+    first_op(document, "unary")["fn"] = "sigmoid"
+
+
+def other_strides(document: Json) -> None:
+    tensor = document["candidate"]["block"]["tensors"][1]
+    tensor["strides"] = tensor["strides"][::-1]
+
+
+def other_type(document: Json) -> None:
+    document["candidate"]["block"]["tensors"][0]["dtype"] = "bf16"
+
+
+def no_tile(document: Json) -> None:
+    grid = document["candidate"]["schedule"]["grid"]
+    grid[0] = [grid[0][0], 0]
+
+
+def no_warps(document: Json) -> None:
+    document["candidate"]["schedule"]["num_warps"] = -1
+
+
+def not_passed(document: Json) -> None:
+    document["verdict"]["passed"] = False
+
+
+CHANGES = {
+    change.__name__: change
+    for change in (other_constant, other_function, other_strides, other_type, no_tile, no_warps, not_passed)
+}
+
+
+def source_of(result: FileResult) -> KernelSource:
+    (region,) = result.regions
+    (source,) = region.sources.values()
+    return source
+
+
+def test_what_is_as_it_was_is_used_and_says_what_was_run_again(path: Path) -> None:
+    first, _ = optimized(path)
+    second, notices = optimized(path)
+    assert notices == []
+    (one,), (other,) = ([p for r in result.regions for p in r.pieces] for result in (first, second))
+    assert (one.from_store, other.from_store) == (False, True)
+    assert one.solution is not None
+    assert other.solution is not None
+    assert not one.solution.verdict.float_from_store
+    assert other.solution.verdict.float_from_store
+    assert "from the store" in " ".join(evidence(other.solution.verdict))
+    assert "from the store" not in " ".join(evidence(one.solution.verdict))
+    assert "full size" in (other.solution.verdict.indexing or "")
+    assert first.preview == second.preview
+
+
+@pytest.mark.parametrize("mark", [False, True])
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_was_changed_is_searched_for_again(path: Path, name: str, mark: bool) -> None:
+    first, _ = optimized(path)
+    edit(path, CHANGES[name], mark=mark)
+    second, notices = optimized(path)
+    (piece,) = [p for r in second.regions for p in r.pieces]
+    assert not piece.from_store
+    assert source_of(second).jit == source_of(first).jit
+    assert any("searched for again" in notice for notice in notices)
+    third, notices = optimized(path)
+    assert notices == []
+    assert [p.from_store for r in third.regions for p in r.pieces] == [True]
+
+
+def missing_largest(document: Json) -> None:
+    document["launches"][0] = document["launches"][0][:-1]
+
+
+def other_order(document: Json) -> None:
+    document["launches"][0] = document["launches"][0][::-1]
+
+
+def tiles_of_nothing(document: Json) -> None:
+    for row in document["launches"][0]:
+        row[1]["grid"] = [[axis, -4] for axis, _ in row[1]["grid"]]
+
+
+@pytest.mark.parametrize("change", [missing_largest, other_order, tiles_of_nothing])
+def test_schedules_by_size_are_looked_at_too(path: Path, change: Callable[[Json], None]) -> None:
+    path.write_text(RANGED)
+    first, _ = optimized(path)
+    assert len(source_of(first).launches) > 1
+    assert optimized(path)[1] == []
+    edit(path, change, mark=True)
+    second, notices = optimized(path)
+    assert not any(p.from_store for r in second.regions for p in r.pieces)
+    assert len(notices) == 1
+    assert source_of(second).launches == source_of(first).launches
