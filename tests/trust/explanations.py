@@ -32,15 +32,17 @@ EXPLANATIONS = {
     r"which an operand does not have": "a product's sum over an axis of one operand",
     # What holds for some numbers only.
     r"divides by zero where the program does not": "y·y/y, no number where y is 0, which no input here makes it",
-    r"differs from the program's in": "√y·√y, √(y·y) or |y| for y, where y is never negative by what it is made of",
 }
+OF_SIGNS = {
+    r"differs from the program's in": "√y·√y, √(y·y), |y| for y, where y is never negative by what it is made of",
+    r"divides by zero at random inputs, again": "relu(y) for y, where y is never negative: over a field half of it is 0",
+}
+"""Of the mutations in BY_SIGN alone."""
 BY_SIGN = frozenset({"detour"})
-"""Kinds of mutation that a difference found by random tests alone is an explanation for."""
+"""Kinds of mutation that put in what holds for some signs only."""
 
 
 def explanation(kind: str, reason: str) -> str:
     """ "" where there is none."""
-    for pattern, why in EXPLANATIONS.items():
-        if re.search(pattern, reason):
-            return why if "differs" not in pattern or kind in BY_SIGN else ""
-    return ""
+    known = {**EXPLANATIONS, **(OF_SIGNS if kind in BY_SIGN else {})}
+    return next((why for pattern, why in known.items() if re.search(pattern, reason)), "")
