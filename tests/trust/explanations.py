@@ -35,7 +35,7 @@ EXPLANATIONS = {
 }
 OF_SIGNS = {
     r"differs from the program's in": "√y·√y, √(y·y), |y| for y, where y is never negative by what it is made of",
-    r"divides by zero at random inputs, again": "relu(y) for y, where y is never negative: over a field half of it is 0",
+    r"divides by zero at random inputs, again": "relu(y) for y that is never negative: over a field half of it is 0",
 }
 """Of the mutations in BY_SIGN alone."""
 BY_SIGN = frozenset({"detour"})
