@@ -11,8 +11,9 @@ from pathlib import Path
 import mugraph
 from mugraph.codegen.entry import entry_names, on_tensors
 from mugraph.codegen.kernel import KernelSource, Rejected
+from mugraph.codegen.module_first_use import CHECK, FIRST_USE
 from mugraph.codegen.module_masks import MASKS, masks_of, triangle_text, with_masks
-from mugraph.codegen.module_parts import CHECK, MACHINERY, PRELUDE
+from mugraph.codegen.module_parts import MACHINERY, PRELUDE
 from mugraph.codegen.module_sizes import cases_of, with_sizes
 from mugraph.codegen.names import operator_name
 from mugraph.codegen.plan import KernelStep, RegionPlan
@@ -45,7 +46,9 @@ def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 MODULE_NAMES = frozenset(
-    _bound(ast.parse(PRELUDE + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0") + CHECK + MASKS).body)
+    _bound(
+        ast.parse(PRELUDE + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0") + FIRST_USE + CHECK + MASKS).body
+    )
 ) | {VARIABLE, "_CASES", "_filled", "_own", "weakref"}
 
 
@@ -74,7 +77,7 @@ def module_text(
     wrappers = [wrapper(plan, kernels, names) for plan in plans]
     capability = (target.capability if target else 0) or TARGETS["h100"].capability
     machinery = MACHINERY.replace("@MAJOR@", str(capability // 10)).replace("@MINOR@", str(capability % 10))
-    prelude, machinery = with_masks(PRELUDE, machinery, plans)
+    prelude, first_use = with_masks(PRELUDE, FIRST_USE, plans)
     sections = [_header(plans, original_path), prelude.rstrip()]
     written, operators = set[str](), list[str]()
     for plan, wrapped in zip(plans, wrappers, strict=True):
@@ -86,7 +89,7 @@ def module_text(
                 sections += [kernel.jit.strip(), kernel.launcher.strip()]
                 operators.append(operator_text(kernel, operator_name(kernel, original_path)))
         sections.append(wrapped.text)
-    sections += [machinery.rstrip(), *operators, _cases(plans)]
+    sections += [machinery.rstrip(), first_use.rstrip(), *operators, _cases(plans)]
     if record is not None:
         sections.append(record_text(record).rstrip())
     sections.append(with_sizes(CHECK, plans).rstrip())

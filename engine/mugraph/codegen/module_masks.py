@@ -57,13 +57,13 @@ def masks_of(plan: RegionPlan) -> Mapping[int, Triangle]:
     return {value: triangle for value, triangle in found.items() if triangle is not None}
 
 
-def with_masks(prelude: str, machinery: str, plans: Sequence[RegionPlan]) -> tuple[str, str]:
-    """The module's common parts, with what masks need where there are any."""
+def with_masks(prelude: str, first_use: str, plans: Sequence[RegionPlan]) -> tuple[str, str]:
+    """The module's imports and its check at first use, with what masks need where there are any."""
     if not any(masks_of(plan) for plan in plans):
-        return prelude, machinery
-    assert DRAWN in machinery
-    machinery = machinery.replace(DRAWN, _MASKED)
-    return prelude.replace("import warnings\n", "import warnings\nimport weakref\n"), f"{machinery}\n\n{MASKS}{_FILLED}"
+        return prelude, first_use
+    assert DRAWN in first_use
+    first_use = first_use.replace(DRAWN, _MASKED)
+    return prelude.replace("import warnings\n", "import warnings\nimport weakref\n"), f"{first_use}\n\n{MASKS}{_FILLED}"
 
 
 def triangle_text(triangle: Triangle, info: TensorInfo) -> str:

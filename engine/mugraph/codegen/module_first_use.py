@@ -1,0 +1,93 @@
+"""What a kernel module has for its first use on a device where its kernels were not tested: they are tried there."""
+
+from __future__ import annotations
+
+FIRST_USE = '''\
+# Whether the kernels are right on this GPU
+_right: dict[tuple[str, int | None], bool] = {}
+
+
+@torch.compiler.assume_constant_result
+def _right_here(name: str, kind: str, index: int | None) -> bool:
+    """Whether a region's kernels agree with its PyTorch code on this GPU, because compilers err: tried once, at their
+    first use, unless they were tested on such a GPU with this Triton."""
+    if kind != "cuda":  # an interpreter compiles nothing
+        return True
+    if (name, index) not in _right:
+        here = torch.cuda.get_device_name(index), triton.__version__
+        _right[name, index] = _CASES[name][2] == here or _agreed(name, torch.device("cuda", index), here)
+    return _right[name, index]
+
+
+def _agreed(name: str, device: torch.device, here: tuple[str, str]) -> bool:
+    """Tries a region in a process of its own, as a wrong kernel may break the GPU context it runs in; what agreed once
+    is not tried again on this machine."""
+    known = hashlib.sha256(repr((Path(__file__).read_bytes(), name, here)).encode()).hexdigest()[:32]
+    cache = os.environ.get("MUGRAPH_CACHE_DIR") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "mugraph"
+    )
+    mark = Path(cache, "agreed", known)
+    if mark.exists():
+        return True
+    command = [sys.executable, "-P", os.path.abspath(__file__), name, str(device)]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+        said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()] or ["it died"]
+        trouble = said[-1] if done.returncode else None
+    except (OSError, subprocess.SubprocessError) as error:
+        trouble = f"it could not be tried: {error}"
+    if trouble is None:
+        try:
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+        except OSError:  # then it is tried again in the next process
+            pass
+        return True
+    warnings.warn(f"{name}: its kernel is not used on {here[0]} with triton {here[1]}: {trouble}")
+    return False
+
+
+def _errors(name: str, device: torch.device) -> list[tuple[float, float]]:
+    """Of each output, on random inputs: how far the kernel is from what PyTorch computes in double precision, over its
+    largest value; and how far it may be, which depends on how far PyTorch is in the region's own precision."""
+    kernel, reference, _, specs = _CASES[name]
+    random, inputs = torch.Generator(device).manual_seed(0), []
+    for shape, strides, dtype, deviation in specs:
+        tensor = torch.empty_strided(shape, strides, dtype=dtype, device=device)
+        inputs.append(tensor.normal_(std=deviation, generator=random) if dtype.is_floating_point else tensor.zero_())
+    with torch.no_grad():
+        got, expected = kernel(*inputs), reference(*inputs)
+        try:
+            exact = reference(*(t.double() if t.is_floating_point() else t for t in inputs))
+        except RuntimeError:  # an operator that knows no doubles, or too little memory
+            exact = expected
+    errors = []
+    for one, other, truth in zip(*((r,) if isinstance(r, torch.Tensor) else r for r in (got, expected, exact))):
+        scale = truth.double().abs().max().clamp_min(1e-30)
+        error, own = (((t.double() - truth.double()).abs().max() / scale).item() for t in (one, other))
+        rounding = max(8 * torch.finfo(other.dtype).eps, 1e-5) if other.is_floating_point() else 0.0
+        errors.append((error, 3 * own + rounding))
+    return errors
+'''
+
+CHECK = '''\
+def _check(name: str, device: torch.device) -> bool:
+    """Compares a region's kernels with the code they replace, on random inputs, and says what came of it."""
+    errors = _errors(name, device)
+    for number, (error, limit) in enumerate(errors):
+        verdict = "right" if error <= limit else f"WRONG, more than {limit:.2e}"
+        print(f"{name}, output {number}: off by {error:.2e} of the largest value, {verdict}")
+    return all(error <= limit for error, limit in errors)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        sys.exit(0 if _check(sys.argv[1], torch.device(sys.argv[2])) else 1)
+    if not torch.cuda.is_available():
+        print("There is no GPU here: the original code runs.")
+    elif not _tested_gpu("cuda", torch.cuda.current_device()):
+        print("The kernels were not made for this GPU or this Triton: the original code runs.")
+    else:
+        _all = [_check(name, torch.device("cuda", torch.cuda.current_device())) for name in _CASES]
+        sys.exit(0 if all(_all) else 1)
+'''
