@@ -12,6 +12,7 @@ import mugraph
 from mugraph.codegen.entry import entry_names, on_tensors
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.module_first_use import CHECK, FIRST_USE
+from mugraph.codegen.module_judge import JUDGE
 from mugraph.codegen.module_masks import MASKS, masks_of, triangle_text, with_masks
 from mugraph.codegen.module_parts import MACHINERY, PRELUDE
 from mugraph.codegen.module_sizes import cases_of, with_sizes
@@ -29,7 +30,7 @@ def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
     """Names that statements bind in the module, blocks included, functions' insides not."""
     for node in body:
         match node:
-            case ast.FunctionDef(name):
+            case ast.FunctionDef(name) | ast.ClassDef(name):
                 yield name
             case ast.Import(aliases) | ast.ImportFrom(_, aliases):
                 yield from (alias.asname or alias.name for alias in aliases)
@@ -47,7 +48,9 @@ def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
 
 MODULE_NAMES = frozenset(
     _bound(
-        ast.parse(PRELUDE + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0") + FIRST_USE + CHECK + MASKS).body
+        ast.parse(
+            PRELUDE + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0") + FIRST_USE + JUDGE + CHECK + MASKS
+        ).body
     )
 ) | {VARIABLE, "_CASES", "_filled", "_own", "weakref"}
 
@@ -77,7 +80,7 @@ def module_text(
     wrappers = [wrapper(plan, kernels, names) for plan in plans]
     capability = (target.capability if target else 0) or TARGETS["h100"].capability
     machinery = MACHINERY.replace("@MAJOR@", str(capability // 10)).replace("@MINOR@", str(capability % 10))
-    prelude, first_use = with_masks(PRELUDE, FIRST_USE, plans)
+    prelude, first_use = with_masks(PRELUDE, f"{FIRST_USE}\n\n{JUDGE}", plans)
     sections = [_header(plans, original_path), prelude.rstrip()]
     written, operators = set[str](), list[str]()
     for plan, wrapped in zip(plans, wrappers, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 PRELUDE = """\
+import functools
 import hashlib
 import os
 import subprocess
@@ -13,6 +14,8 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from torch.autograd import forward_ad
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 try:
     import triton
