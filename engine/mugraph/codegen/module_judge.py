@@ -38,11 +38,11 @@ def _drawn(name: str, kind: str, device: torch.device, random: torch.Generator) 
 
 class _Doubles(TorchDispatchMode):
     """Computes in double precision, whatever type is asked for; if it is given random numbers, with errors of the size
-    of a rounding to that type, and of what a sum in float32 may lose."""
+    of a rounding to that type, and of what a sum in float32 may lose. usual: the type of what an operator makes"""
 
-    def __init__(self, random: torch.Generator | None) -> None:
+    def __init__(self, random: torch.Generator | None, usual: torch.dtype) -> None:
         super().__init__()
-        self.random = random
+        self.random, self.usual = random, usual
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor) and t.is_floating_point()]
@@ -50,8 +50,9 @@ class _Doubles(TorchDispatchMode):
         if asked is not None and asked.is_floating_point:
             kwargs["dtype"] = torch.float64
         else:
-            kinds = [getattr(t, "kind", t.dtype) for t in given if t.dim() or len(given) == 1]
-            asked = functools.reduce(torch.promote_types, kinds) if kinds else torch.get_default_dtype()
+            kinds = [getattr(t, "kind", self.usual) for t in given if t.dim() or len(given) == 1]
+            asked = functools.reduce(torch.promote_types, kinds) if kinds else self.usual
+        asked = self.usual if asked == torch.float64 else asked
         made = func(*args, **kwargs)
         for result in tree_leaves(made):
             if isinstance(result, torch.Tensor) and result.dtype == torch.float64:
@@ -71,7 +72,8 @@ def _perturb(tensor: torch.Tensor, kind: torch.dtype, longest: int, random: torc
     """With errors of the size of a rounding: its root mean square is 0.41 of the largest."""
     size = max(torch.finfo(kind).eps / 2, 2**-24 * longest**0.5) * 0.41 * 12**0.5
     noise = torch.rand(tensor.shape, dtype=torch.float64, device=tensor.device, generator=random) - 0.5
-    tensor.add_(noise.mul_(tensor.abs().clamp_min(torch.finfo(kind).tiny)), alpha=size)
+    numbers = torch.where(tensor.isfinite(), tensor, 0)  # a mask's minus infinity stays
+    tensor.add_(noise.mul_(numbers.abs().clamp_min(torch.finfo(kind).tiny)), alpha=size)
 
 
 def _in_doubles(name: str, inputs: list[torch.Tensor], random: torch.Generator | None) -> tuple[torch.Tensor, ...]:
@@ -81,7 +83,9 @@ def _in_doubles(name: str, inputs: list[torch.Tensor], random: torch.Generator |
         if random is not None and tensor.is_floating_point():  # what an operator loses inside itself
             _perturb(double, torch.float32, 4, random)
         double.kind = tensor.dtype
-    with _Doubles(random):
+    kinds = [t.dtype for t in inputs if t.is_floating_point()]
+    usual = max(kinds, key=lambda kind: torch.finfo(kind).eps, default=torch.get_default_dtype())
+    with _Doubles(random, usual):
         return _several(_CASES[name][1](*doubles))
 
 
@@ -90,14 +94,19 @@ def _several(results: torch.Tensor | tuple[torch.Tensor, ...]) -> tuple[torch.Te
 
 
 def _trouble(
-    got: torch.Tensor, expected: torch.Tensor, exact: torch.Tensor, draws: list[torch.Tensor], longest: int
+    got: torch.Tensor,
+    expected: torch.Tensor,
+    exact: torch.Tensor,
+    draws: list[torch.Tensor],
+    known: torch.Tensor,
+    longest: int,
 ) -> str | None:
-    """What is wrong with an output, element by element. Random errors of PyTorch's own sizes (`draws`) say how far an
-    element may be from exact, its spread. In spreads the kernel's error may be 3 in the root mean square, 6 in that of
-    a slice, 20 at an element; or 3 times what PyTorch's own is there. And it may not lean to one side."""
+    """What is wrong with an output, element by element, where all have numbers (`known`). Random errors of PyTorch's
+    own sizes (`draws`) say how far an element may be from exact, its spread. In spreads the kernel's error may be 3 in
+    the root mean square, 6 in that of a slice, 20 at an element; or 3 times what PyTorch's own is there. And it may
+    not lean to one side."""
     if not got.is_floating_point():
         return None if torch.equal(got, expected) else "its numbers are others"
-    known = functools.reduce(torch.logical_and, (t.isfinite() for t in (exact, expected, *draws)))
     if not got[known].isfinite().all():
         return "it holds NaN or infinity"
     own = sum((torch.where(known, draw - exact, 0).square() for draw in draws), torch.zeros_like(exact)) / len(draws)
@@ -144,9 +153,11 @@ def _errors(name: str, device: torch.device) -> list[tuple[float, str | None]]:
             scale = truth.double().abs().max().clamp_min(1e-30)
             if kind == "ordinary":
                 errors.append(((one.double() - truth.double()).abs().max() / scale).item())
-            trouble = _trouble(one, other, truth, drawn, longest)
-            if kind == "ordinary" and not truth.isfinite().any():
-                trouble = "there is no number to compare"
+            known = functools.reduce(torch.logical_and, (t.isfinite() for t in (truth, other, *drawn)))
+            if kind == "ordinary" and known.double().mean() < 0.5:
+                trouble = "there are too few numbers to compare"
+            else:
+                trouble = _trouble(one, other, truth, drawn, known, longest)
             if trouble is not None:
                 troubles.setdefault(number, f"on {kind} inputs {trouble}")
     return [(error, troubles.get(number)) for number, error in enumerate(errors)]

@@ -128,6 +128,10 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor
     return torch.softmax(q @ k.mT * 0.125, -1) @ v
 
 
+def causal(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
 def gated(x: torch.Tensor, w: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
     return F.silu(x @ w) * (x @ u)
 
@@ -151,6 +155,7 @@ WRONG_LINEAR = {
     "last term": "without_last(x) @ without_last(w, 0)",
     "first term": "x[:, 1:] @ w[1:]",
     "a term in the middle": "x[:, 1000] = 0\nx @ w",
+    "a term of 170": "x[:, ::170] = 0\nx @ w",
     "last tile twice": "x @ w + x[:, -16:] @ w[-16:]",
     "a thousandth too large": "x @ w * 1.001",
     "one row of the result": "out = x @ w\nout[-1] = 0\nout",
@@ -183,6 +188,10 @@ WRONG_ATTENTION = {
     "maximum begins with 0": "online(q, k, v, 0.125, begin=0.0)",
     "sum of rounded": "s = q @ k.mT * 0.125\ne = exp(s - largest(s))\ne @ v / (e * 1.002).sum(-1, keepdim=True)",
 }
+CAUSAL = (
+    "seen = torch.ones(256, 256, dtype=torch.bool).tril({})\ns = q @ k.mT * 0.125\n"
+    "e = exp((s - largest(s.masked_fill(~seen, -9e9)))).masked_fill(~seen, 0.0)\ne @ v / e.sum(-1, keepdim=True)"
+)
 F16, BF16, F32 = torch.float16, torch.bfloat16, torch.float32
 
 FAMILIES = {
@@ -193,7 +202,7 @@ FAMILIES = {
         {"x": (16, 14336), "w": (14336, 64)},
         BF16,
         LINEAR,
-        {**WRONG_LINEAR, "24 of 4096": "x[:, ::597] = 0\nx @ w"},
+        WRONG_LINEAR,
     ),
     "linear f32": Family(
         linear,
@@ -306,6 +315,19 @@ FAMILIES = {
         )
         for name, dtype in (("f16", F16), ("bf16", BF16), ("f32", F32))
     },
+    "causal f16": Family(
+        causal,
+        {"q": (2, 256, 64), "k": (2, 256, 64), "v": (2, 256, 64)},
+        F16,
+        {"by hand": CAUSAL.format(0), "rounded": CAUSAL.replace("e @ v", "e.half().float() @ v").format(0)},
+        {
+            "last rows without their own key": CAUSAL.replace(
+                "e = ", "seen[192:] = seen[191:255].clone()\ne = "
+            ).format(0),
+            "one more": CAUSAL.format(1),
+            "one less": CAUSAL.replace("e = ", "seen[0, 0] = True\ne = ").format(-1),
+        },
+    ),
     "gated bf16": Family(
         gated,
         {"x": (16, 512), "w": (512, 64), "u": (512, 64)},
