@@ -71,8 +71,7 @@ def with_kinds(data: Tensor, reduced: Sequence[int], kinds: Sequence[Kind]) -> T
     across = [dim for dim in range(data.dim()) if dim not in reduced]
     rows = data.permute(*across, *reduced).reshape(-1, *(data.shape[dim] for dim in reduced)).clone()
     for number, kind in enumerate(kinds):
-        for row in range(number, rows.shape[0], len(kinds)):
-            rows[row] = kind(rows[row])
+        rows[number :: len(kinds)] = kind(rows[number :: len(kinds)])
     order = [*across, *reduced]
     back = [order.index(dim) for dim in range(data.dim())]
     return rows.reshape([data.shape[dim] for dim in order]).permute(back)
