@@ -17,7 +17,7 @@ import torch
 from mugraph.trace.entries import find_definitions
 from mugraph.trace.shapes import TensorSpec
 from mugraph.trace.source import Source
-from mugraph.verify.float_child import patch_interpreter
+from mugraph.verify.interpreter import patch_interpreter
 from torch import nn
 
 sys.path.insert(0, str(Path(__file__).parent))

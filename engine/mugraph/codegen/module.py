@@ -13,6 +13,7 @@ from mugraph.codegen.entry import entry_names, on_tensors
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.module_first_use import CHECK, FIRST_USE
 from mugraph.codegen.module_guards import GUARDS, TABLES, with_ran
+from mugraph.codegen.module_judge import JUDGE
 from mugraph.codegen.module_masks import MASKS, masks_of, triangle_text, with_masks
 from mugraph.codegen.module_parts import MACHINERY, PRELUDE
 from mugraph.codegen.module_sizes import cases_of, with_sizes
@@ -46,7 +47,9 @@ def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
                 pass
 
 
-_COMMON = PRELUDE + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0") + GUARDS + FIRST_USE + CHECK + MASKS
+_COMMON = (
+    PRELUDE + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0") + GUARDS + FIRST_USE + JUDGE + CHECK + MASKS
+)
 MODULE_NAMES = frozenset(_bound(ast.parse(_COMMON).body)) | {*TABLES, VARIABLE, "_CASES", "_filled", "_own", "weakref"}
 
 
@@ -77,7 +80,7 @@ def module_text(
     wrappers = [wrapper(plan, kernels, names) for plan in plans]
     capability = (target.capability if target else 0) or TARGETS["h100"].capability
     machinery = MACHINERY.replace("@MAJOR@", str(capability // 10)).replace("@MINOR@", str(capability % 10))
-    prelude, first_use = with_masks(PRELUDE, FIRST_USE, plans)
+    prelude, first_use = with_masks(PRELUDE, f"{FIRST_USE}\n\n{JUDGE}", plans)
     sections = [_header(plans, original_path), prelude.rstrip()]
     written, operators = set[str](), list[str]()
     for plan, wrapped in zip(plans, wrappers, strict=True):

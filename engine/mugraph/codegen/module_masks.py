@@ -38,7 +38,7 @@ def _holds(tensor: torch.Tensor, diagonal: int, below: float, above: float) -> b
 '''
 
 DRAWN = "tensor.normal_(std=deviation, generator=random) if dtype.is_floating_point else tensor.zero_()"
-"""How a kernel module's `_errors` fills an input."""
+"""How a kernel module's `_drawn` fills an input."""
 _MASKED = "_filled(tensor, deviation, random)"
 _FILLED = '''
 

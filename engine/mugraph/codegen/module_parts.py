@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 PRELUDE = """\
+import functools
 import hashlib
 import importlib
 import os
@@ -20,6 +21,8 @@ import torch.nn.functional as F
 from torch.autograd import forward_ad
 from torch.jit import is_scripting
 from torch.utils._device import DeviceContext
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 try:
     import triton

@@ -108,7 +108,7 @@ def _parts(expression: str, value: object) -> Iterator[tuple[tuple[str, ...], ob
     """What is reached without being read by a name: the items of a sequence, the modules of a container. With the
     expressions that say so."""
     if isinstance(value, torch.nn.Module):
-        for name, child in value._modules.items():
+        for name, child in cast("Mapping[str, object]", value.__dict__["_modules"]).items():
             plain = (f"{expression}.{name}", f"{expression}[{name}]", f"{expression}[{name!r}]")
             yield (f"{expression}._modules[{name!r}]", *plain), child
     elif isinstance(value, list | tuple):

@@ -234,7 +234,9 @@ class _Look:
             if function is None or not self.user.owns(function):
                 continue
             owner = f"{place}.{name}" if position == 0 else f"{place}.__mro__[{position}].{name}"
-            middle = {property: ".fget", functools.cached_property: ".func"}.get(type(raw), "")
+            middle = (
+                ".fget" if isinstance(raw, property) else ".func" if isinstance(raw, functools.cached_property) else ""
+            )
             self._names(owner + middle + ".__wrapped__" * len(around), function)
 
     def _registered_library(self, kind: type) -> None:

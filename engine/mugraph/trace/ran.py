@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def said_of(value: object) -> str:
     if value is None or type(value) in (bool, int, float, complex, str, bytes):
         return repr(value)
     if type(value) is tuple:
-        return f"({', '.join(said_of(item) for item in value)},)"  # pyright: ignore[reportUnknownVariableType]
+        return f"({', '.join(said_of(item) for item in cast('tuple[object, ...]', value))},)"
     kind = type(value)
     if kind.__module__ == "torch" and kind.__name__ in ("dtype", "device", "memory_format", "layout"):
         return str(value)

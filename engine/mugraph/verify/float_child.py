@@ -16,19 +16,22 @@ import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from math import nan, prod
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
+from mugraph.ir.ops import REDUCING
 from mugraph.ir.program import TensorProgram
-from mugraph.verify.float_inputs import Scenario, make_inputs, scenarios
-from mugraph.verify.torch_reference import EPSILON, TORCH_TYPES, evaluate, outputs
+from mugraph.verify.float_inputs import Drawn, Scenario, make_inputs, scenarios
+from mugraph.verify.interpreter import patch_interpreter
+from mugraph.verify.judge import Compared
+from mugraph.verify.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed
+from mugraph.verify.torch_reference import evaluate, outputs
 
-_MULTIPLE = 3.0
-_PEAK = 4.0  # the largest of many roundings lies so far above their root mean square
-_ACCUMULATION = 8 * 2.0**-24  # float32 accumulators, whose order is the kernel's own
+_DRAWS = 4
 
 
 @dataclass(frozen=True)
@@ -49,72 +52,89 @@ def run(request: Mapping[str, Any], device: torch.device, folder: Path) -> list[
     results: list[ScenarioResult] = []
     for position, scenario in enumerate(scenarios(program)):
         generator = torch.Generator(device).manual_seed(request["seed"] + position)
-        inputs = make_inputs(program, scenario, generator)
-        if inputs is None:
+        drawn = make_inputs(program, scenario, generator)
+        if drawn is None:
             continue
         # The interpreter is slow, and as deterministic in one scenario as in the next.
         twice = device.type == "cuda" or position == 0
-        results.append(_scenario(program, launch, request["inputs"], request["outputs"], scenario, inputs, twice))
+        run_once = _Run(program, launch, request["inputs"], request["outputs"], scenario, drawn)
+        results.append(run_once.judged(twice, generator))
         if not results[-1].passed:
             break
     return results
 
 
-def _scenario(
-    program: TensorProgram,
-    launch: Callable[..., Any],
-    order: Sequence[str],
-    names: Sequence[str],
-    scenario: Scenario,
-    inputs: Mapping[str, Tensor],
-    twice: bool,
-) -> ScenarioResult:
-    def failed(reason: str) -> ScenarioResult:
-        return ScenarioResult(scenario, False, f"{reason} ({scenario} inputs)", float("nan"), float("nan"))
+@dataclass(frozen=True)
+class _Run:
+    """A kernel on inputs of one scenario. order: of its arguments; names: of its outputs."""
 
-    arguments = [inputs[name] for name in order]
-    # Whole buffers, so that writes into gaps and guards show too; compared as bits because they hold NaN.
-    before = [_bits(argument).clone() for argument in arguments]
-    with _poisoned():
-        first = _as_tuple(launch(*arguments))
-        kept = [result.clone() for result in first]
-        second = _as_tuple(launch(*arguments)) if twice else first
-    if not all(torch.equal(_bits(a), b) for a, b in zip(arguments, before, strict=True)):
-        return failed("the kernel writes to its inputs")
-    if len(first) != len(names):
-        return failed(f"the launcher returns {len(first)} tensors, not {len(names)}")
-    if not all(torch.equal(_bits(a), _bits(b)) for a, b in zip(kept, second, strict=True)):
-        return failed("two runs give different results")
-    exact = outputs(program, evaluate(program, inputs, rounded=False))
-    eager = outputs(program, evaluate(program, inputs, rounded=True))
-    worst = (0.0, 0.0)
-    for name, result in zip(names, kept, strict=True):
-        tensor = program.tensor(name)
-        reference, magnitude = exact[name]
-        if tuple(result.shape) != tuple(reference.shape) or result.dtype != TORCH_TYPES[tensor.dtype]:
-            return failed(f"{name} has shape {tuple(result.shape)} and type {result.dtype}")
-        if not bool(torch.isfinite(result).all()):
-            return failed(f"{name} holds NaN or infinity")
-        # The output's own rounding belongs to the eager program as well.
-        rounded = eager[name][0].to(result.dtype).to(torch.float64)
-        error, eager_error = result.to(torch.float64) - reference, rounded - reference
-        relative = _norm(error) / max(_norm(reference), 1e-300)
-        eager_relative = _norm(eager_error) / max(_norm(reference), 1e-300)
-        worst = max(worst, (relative, eager_relative))
-        scale = magnitude.clamp_min(torch.finfo(result.dtype).tiny)
-        scaled, eager_scaled = (error / scale).abs(), (eager_error / scale).abs()
-        slack = _coarsest(program) + _ACCUMULATION
-        mean, eager_mean = (float(x.square().mean().sqrt()) for x in (scaled, eager_scaled))
-        peak, eager_peak = float(scaled.max()), float(eager_scaled.max())
-        if mean > _MULTIPLE * eager_mean + slack or peak > _MULTIPLE * eager_peak + _PEAK * slack:
-            reason = f"{name} is wrong by {relative:.2g} where eager PyTorch is by {eager_relative:.2g}"
-            return ScenarioResult(scenario, False, f"{reason} ({scenario} inputs)", relative, eager_relative)
-    return ScenarioResult(scenario, True, None, *worst)
+    program: TensorProgram
+    launch: Callable[..., Any]
+    order: Sequence[str]
+    names: Sequence[str]
+    scenario: Scenario
+    drawn: Drawn
+
+    def judged(self, twice: bool, generator: torch.Generator) -> ScenarioResult:
+        results = self._launched(twice)
+        if isinstance(results, str):
+            return self._failed(results)
+        program, inputs = self.program, self.drawn.inputs
+        exact = outputs(program, evaluate(program, inputs, wanted=tuple(program.outputs)))
+        errors = {name: self._errors(exact[name], name, result) for name, result in results.items()}
+        worst = max(errors.values())
+        draws = [self._perturbed(generator) for _ in range(_DRAWS)]
+        for name, result in results.items():
+            dtype, even = result.dtype, _even(program) if self.scenario == "normal" else None
+            mine = [draw[name] for draw in draws]
+            compared = Compared(result.to(torch.float64), exact[name], self.drawn.eager[name], mine, dtype, even)
+            trouble = compared.trouble()
+            if trouble is not None:
+                ours, eager = errors[name]
+                told = f"; on the whole by {ours:.2g}, where eager PyTorch is by {eager:.2g}" if ours == ours else ""
+                return self._failed(f"{name} {trouble}{told}", *errors[name])
+        return ScenarioResult(self.scenario, True, None, *worst)
+
+    def _launched(self, twice: bool) -> dict[str, Tensor] | str:
+        """Its outputs by name, or what it does that no kernel may."""
+        arguments = [self.drawn.inputs[name] for name in self.order]
+        # Whole buffers, so that writes into gaps and guards show too; compared as bits because they hold NaN.
+        before = [_bits(argument).clone() for argument in arguments]
+        with _poisoned():
+            first = _as_tuple(self.launch(*arguments))
+            kept = [result.clone() for result in first]
+            second = _as_tuple(self.launch(*arguments)) if twice else first
+        if not all(torch.equal(_bits(a), b) for a, b in zip(arguments, before, strict=True)):
+            return "the kernel writes to its inputs"
+        if len(first) != len(self.names):
+            return f"the launcher returns {len(first)} tensors, not {len(self.names)}"
+        if not all(torch.equal(_bits(a), _bits(b)) for a, b in zip(kept, second, strict=True)):
+            return "two runs give different results"
+        for name, result in zip(self.names, kept, strict=True):
+            tensor = self.program.tensor(name)
+            shape, dtype = tensor.shape(self.program.sizes), TORCH_TYPES[tensor.dtype]
+            if tuple(result.shape) != tuple(shape) or result.dtype != dtype:
+                return f"{name} has shape {tuple(result.shape)} and type {result.dtype}"
+        return dict(zip(self.names, kept, strict=True))
+
+    def _perturbed(self, generator: torch.Generator) -> dict[str, Tensor]:
+        program = self.program
+        rounding = Perturbed(program, generator)
+        return outputs(program, evaluate(program, self.drawn.inputs, rounding, wanted=tuple(program.outputs)))
+
+    def _errors(self, exact: Tensor, name: str, result: Tensor) -> tuple[float, float]:
+        size = max(_norm(exact), 1e-300)
+        return _norm(result.to(torch.float64) - exact) / size, _norm(self.drawn.eager[name] - exact) / size
+
+    def _failed(self, reason: str, error: float = nan, eager_error: float = nan) -> ScenarioResult:
+        return ScenarioResult(self.scenario, False, f"{reason} ({self.scenario} inputs)", error, eager_error)
 
 
-def _coarsest(program: TensorProgram) -> float:
-    """One rounding in the coarsest type of the program: kernels round what they feed to tensor cores."""
-    return max(EPSILON[tensor.dtype] for tensor in program.tensors)
+def _even(program: TensorProgram) -> float:
+    """A relative error that all of an output may share. Tensor cores cut off what they add up."""
+    longest = max((prod(program.sizes[a] for a in op.over) for op in program.ops if op.kind in REDUCING), default=1)
+    cut = longest / 32 if any(EPSILON[tensor.dtype] > SINGLE for tensor in program.tensors) else longest**0.5
+    return SINGLE * (8 + cut)
 
 
 def _norm(x: Tensor) -> float:
@@ -163,31 +183,6 @@ def _load(module: str, launcher: str, folder: Path, number: int) -> Callable[...
     sys.modules[path.stem] = loaded  # torch.library and Triton look modules up by name
     spec.loader.exec_module(loaded)
     return getattr(loaded, launcher)
-
-
-def patch_interpreter() -> None:
-    """Triton's interpreter multiplies the raw bits of bfloat16 in tl.dot; convert both operands to float32 first."""
-    import numpy as np
-    import triton.language as tl
-    from triton.runtime import interpreter
-
-    builder: Any = interpreter.InterpreterBuilder
-    handle: Any = interpreter.TensorHandle
-
-    def as_float32(operand: Any) -> Any:
-        if operand.dtype.scalar == tl.bfloat16:
-            return (operand.data.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-        return operand.data.astype(np.float32)
-
-    original = builder.create_dot
-
-    def create_dot(self: Any, a: Any, b: Any, d: Any, *rest: Any) -> Any:
-        if {a.dtype.scalar, b.dtype.scalar} <= {tl.bfloat16, tl.float16, tl.float32}:
-            product = np.matmul(as_float32(a), as_float32(b)) + d.data
-            return handle(product.astype(d.data.dtype), d.dtype.scalar)
-        return original(self, a, b, d, *rest)
-
-    builder.create_dot = create_dot
 
 
 def _sentence(error: Exception) -> str:

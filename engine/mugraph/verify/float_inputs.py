@@ -1,4 +1,5 @@
-"""Inputs for the float test: normal, varied magnitudes, cancellation, large logits; laid out in memory as they will be.
+"""Inputs for the float test: normal, rows of many kinds (float_kinds.py), cancellation, ends that stand out, large
+logits; laid out in memory as they will be.
 
 Every tensor lies in a buffer of its own with NaN around it and in the gaps its strides leave, so that a load outside
 the tensor shows.
@@ -6,7 +7,9 @@ the tensor shows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
 from typing import Literal
 
 import torch
@@ -17,64 +20,111 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
 from mugraph.verify.evaluate import ancestors
-from mugraph.verify.torch_reference import TORCH_TYPES, evaluate, largest
+from mugraph.verify.float_kinds import FAR, centred, far, others, with_kinds, with_spikes
+from mugraph.verify.roundings import TORCH_TYPES, Eager
+from mugraph.verify.torch_reference import evaluate, largest, outputs
 
-Scenario = Literal["normal", "magnitudes", "cancellation", "large logits"]
+Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits"]
 _GUARD = 1024  # elements; keeps the start of the tensor aligned
-_LOGIT = 200.0  # exp overflows float16 at 11 and float32 at 89
+_LARGE = 200.0  # exp overflows float16 at 11 and float32 at 89
+_MODERATE = 12.0  # where one of them does not hide all others
 _HEADROOM = 16.0
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """inputs: tensor name -> tensor with the program's shapes, strides and types. eager: of each output, float64, what
+    eager PyTorch rounds it to."""
+
+    inputs: dict[str, Tensor]
+    eager: dict[str, Tensor]
 
 
 def scenarios(program: TensorProgram) -> tuple[Scenario, ...]:
     has_exp = any(op.kind is Kind.EXP for op in program.ops)
-    return ("normal", "magnitudes", "cancellation", *(("large logits",) if has_exp else ()))
+    return ("normal", "rows", "cancellation", "ends", *(("large logits",) if has_exp else ()))
 
 
-def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Generator) -> dict[str, Tensor] | None:
-    """Tensor name -> tensor with the program's shapes, strides and types, on the generator's device. Tensors with one
-    source, shape and layout are one tensor. None where the program's own values leave the range of its types however
-    small the inputs are made."""
+def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Generator) -> Drawn | None:
+    """On the generator's device. Tensors with one source, shape and layout are one tensor. None where the program's own
+    values leave the range of its types however small the inputs are made."""
     owners: dict[tuple[str, tuple[int, ...], tuple[int, ...]], str] = {}
     home: dict[str, str] = {}
     for tensor in program.tensors:
         key = (tensor.source or f"tensor {tensor.name}", tensor.shape(program.sizes), tensor.strides)
         home[tensor.name] = owners.setdefault(key, tensor.name)
-    drawn = {
-        name: _draw(program, program.tensor(name), scenario, number, generator)
-        for number, name in enumerate(owners.values())
-    }
-    if scenario == "large logits":
-        drawn = _enlarge_logits(program, drawn, home)
-    for _ in range(12):
+    state = generator.get_state()
+    for reach, degenerate, factor in _attempts(scenario):
+        generator.set_state(state)
+        drawn = {
+            name: factor * _draw(program, program.tensor(name), scenario, number, generator, reach, degenerate)
+            for number, name in enumerate(owners.values())
+        }
+        if scenario != "normal":
+            drawn = _bounded_logits(program, drawn, home, _LARGE if scenario == "large logits" else _MODERATE)
         placed = {name: place(drawn[name], program.tensor(name), program.sizes) for name in drawn}
         inputs = {name: placed[owner] for name, owner in home.items()}
-        if _fits(program, inputs):
-            return inputs
-        drawn = {name: data / 4 for name, data in drawn.items()}
+        eager = _eager(program, inputs)
+        if eager is not None:
+            return Drawn(inputs, eager)
     return None
 
 
+def _attempts(scenario: Scenario) -> Iterator[tuple[float, bool, float]]:
+    """How large numbers may be, whether rows may be degenerate, and what all is multiplied with, until the program's
+    own values stay in range: large rows are made smaller first, because small ones have a range to lose as well."""
+    if scenario == "rows":
+        for power in range(6):
+            for degenerate in (True, False):
+                yield 1000.0 / 4**power, degenerate, 1.0
+    for power in range(12):
+        yield 1.0, False, 4.0**-power
+
+
 def _draw(
-    program: TensorProgram, tensor: Layout, scenario: Scenario, number: int, generator: torch.Generator
+    program: TensorProgram,
+    tensor: Layout,
+    scenario: Scenario,
+    number: int,
+    generator: torch.Generator,
+    reach: float,
+    degenerate: bool,
 ) -> Tensor:
+    """reach, degenerate: of `_attempts`"""
     shape = tuple(
         1 if stride == 0 else size for size, stride in zip(tensor.shape(program.sizes), tensor.strides, strict=True)
     )
     data = torch.randn(shape, generator=generator, dtype=torch.float64, device=generator.device)
-    if scenario == "magnitudes" and len(shape) > 0:
-        rows = torch.randint(-6, 7, (shape[0],), generator=generator, device=generator.device).to(torch.float64)
-        data = data * torch.exp2(rows).reshape(-1, *(1 for _ in shape[1:]))
-    if scenario == "cancellation":
-        data = _mirror(program, tensor, data, -1.0 if number % 2 else 1.0, generator)
-    return data
+    match scenario:
+        case "rows":
+            reduced = _rows_along(program, tensor)
+            if reduced == tuple(range(len(shape))):
+                return data
+            kinds = centred(reach, degenerate) if _is_centred(program, tensor) else others(reach)
+            return with_kinds(data, reduced, kinds)
+        case "ends":
+            return with_spikes(data, _reduced(program, tensor), generator)
+        case "cancellation":
+            return _mirror(program, tensor, data, -1.0 if number % 2 else 1.0, generator)
+        case "large logits":
+            if number:
+                return with_kinds(data, _rows_along(program, tensor), FAR)
+            terms = prod(data.shape[dim] for dim in _reduced(program, tensor))
+            single = 3.0 if _is_centred(program, tensor) else 3.0 * terms**0.5
+            return with_kinds(data, _rows_along(program, tensor), far(single))
+        case "normal" if any(op.kind is Kind.UNARY for op in program.ops):
+            # Functions are curved around zero: products near 1, not near the root of how many they add up.
+            terms = prod(data.shape[dim] for dim in _reduced(program, tensor))
+            return data * terms**-0.25
+        case _:
+            return data
 
 
 def _mirror(program: TensorProgram, tensor: Layout, data: Tensor, sign: float, generator: torch.Generator) -> Tensor:
     """The second half along a reduced dimension repeats the first, negated in every other tensor, up to 2^-4."""
-    reduced = {axis for op in program.ops if op.kind in REDUCING for axis in op.over}
-    for position, dim in enumerate(tensor.dims):
+    for position in _reduced(program, tensor):
         half = data.shape[position] // 2
-        if half and reduced.intersection(dim):
+        if half:
             first = data.narrow(position, 0, half)
             noise = torch.randn(first.shape, generator=generator, dtype=torch.float64, device=generator.device)
             data.narrow(position, half, half).copy_(sign * first + noise / 16)
@@ -82,18 +132,49 @@ def _mirror(program: TensorProgram, tensor: Layout, data: Tensor, sign: float, g
     return data
 
 
-def _enlarge_logits(program: TensorProgram, drawn: dict[str, Tensor], home: Mapping[str, str]) -> dict[str, Tensor]:
-    """Scale what the arguments of exp come from until the largest is near _LOGIT (where it follows the inputs)."""
+def _reduced(program: TensorProgram, tensor: Layout) -> tuple[int, ...]:
+    """The tensor's dimensions along which something is summed, or the largest is looked for."""
+    reduced = {axis for op in program.ops if op.kind in REDUCING for axis in op.over}
+    return tuple(position for position, dim in enumerate(tensor.dims) if reduced.intersection(dim))
+
+
+def _rows_along(program: TensorProgram, tensor: Layout) -> tuple[int, ...]:
+    """The dimensions of one of its rows: those reduced, of which a matrix has one at most; else all but the first."""
+    reduced = _reduced(program, tensor)
+    if len(tensor.dims) > 1 and len(reduced) in (0, len(tensor.dims)):
+        return tuple(range(1, len(tensor.dims)))
+    return reduced
+
+
+def _is_centred(program: TensorProgram, tensor: Layout) -> bool:
+    """Whether its own numbers, not products of it, are summed, their maximum is taken or they are a function's."""
+    plain = {op.name for op in program.ops if op.kind is Kind.LOAD and op.tensor == tensor.name}
+    for op in program.ops:
+        if plain.intersection(op.inputs):
+            if op.kind in (Kind.SUM, Kind.AMAX, Kind.EXP, Kind.UNARY):
+                return True
+            if op.kind is not Kind.DOT:
+                plain.add(op.name)
+    return False
+
+
+def _bounded_logits(
+    program: TensorProgram, drawn: dict[str, Tensor], home: Mapping[str, str], bound: float
+) -> dict[str, Tensor]:
+    """Scale what the arguments of exp come from until the largest is near the bound (where it follows the inputs); if
+    that is moderate, only where it is larger."""
     arguments = [op.inputs[0] for op in program.ops if op.kind is Kind.EXP]
     above = ancestors(program.ops, arguments)
     scaled = {home[op.tensor] for op in program.ops if op.kind is Kind.LOAD and op.name in above}
-    for _ in range(8):
+    for _ in range(8 if arguments else 0):
         inputs = {name: _expanded(drawn[owner], program, name) for name, owner in home.items()}
-        values = evaluate(program, inputs, rounded=False)
+        values = evaluate(program, inputs, wanted=arguments)
         top = max(float(values[name].data.abs().max()) for name in arguments)
-        if not 0 < top < float("inf") or 0.5 < _LOGIT / top < 2:
+        if not 0 < top < float("inf") or (0.5 < bound / top < 2):
             break
-        factor = min(8.0, max(0.125, (_LOGIT / top) ** 0.5))
+        if bound == _MODERATE and top < bound:
+            break
+        factor = min(8.0, max(0.001, (bound / top) ** 0.5))
         drawn = {name: data * factor if name in scaled else data for name, data in drawn.items()}
     return drawn
 
@@ -102,15 +183,17 @@ def _expanded(data: Tensor, program: TensorProgram, name: str) -> Tensor:
     return data.expand(program.tensor(name).shape(program.sizes))
 
 
-def _fits(program: TensorProgram, inputs: Mapping[str, Tensor]) -> bool:
-    """Whether eager PyTorch would compute it without overflow, with room to spare."""
-    eager = evaluate(program, inputs, rounded=True)
-    if largest(eager) == float("inf"):
-        return False
-    return all(
-        float(eager[name].data.abs().max()) * _HEADROOM < torch.finfo(TORCH_TYPES[tensor.dtype]).max
-        for name, tensor in program.outputs.items()
-    )
+def _eager(program: TensorProgram, inputs: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
+    """What eager PyTorch would compute; None if not without overflow, with room to spare."""
+    values = evaluate(program, inputs, Eager(program))
+    if largest(values) == float("inf"):
+        return None
+    for name, tensor in program.outputs.items():
+        if float(values[name].data.abs().max()) * _HEADROOM >= torch.finfo(TORCH_TYPES[tensor.dtype]).max:
+            return None
+    # The output's own rounding belongs to the eager program as well.
+    types = {tensor.name: TORCH_TYPES[tensor.dtype] for tensor in program.outputs.values()}
+    return {name: data.to(types[name]).to(torch.float64) for name, data in outputs(program, values).items()}
 
 
 def place(data: Tensor, tensor: Layout, sizes: Sizes) -> Tensor:

@@ -1,15 +1,15 @@
-"""A tensor program in torch: exact (float64), as eager PyTorch rounds it, and how large its errors may be expected.
+"""A tensor program in torch, in float64: exact, or with what a way of rounding (roundings.py) loses.
 
-Runs on the device its inputs are on. All values are float64 tensors; precision is lost by rounding after an operator.
+Runs on the device its inputs are on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from math import inf
-from typing import cast
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor
@@ -17,57 +17,76 @@ from torch import Tensor
 from mugraph.ir.masks import diagonal
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import DType, Sizes
+from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
 from mugraph.ops.unary import UNARY
-
-TORCH_TYPES: Mapping[DType, torch.dtype] = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
-EPSILON: Mapping[DType, float] = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24}
-"""Largest relative error of one rounding (half a unit in the last place)."""
+from mugraph.verify.evaluate import ancestors
 
 
 @dataclass(frozen=True)
 class Value:
-    """data: float64, one dimension per axis, in the order of `axes`.
-    magnitude: of the same shape: how large an error of relative size 1 in every summand, added up in quadrature, would
-    make this value wrong. Near |data| for a random sum, far above it where the summands cancel."""
+    """data: float64, one dimension per axis, in the order of `axes`."""
 
     data: Tensor
     axes: tuple[str, ...]
-    magnitude: Tensor
 
 
-def evaluate(program: TensorProgram, inputs: Mapping[str, Tensor], rounded: bool) -> dict[str, Value]:
+class Rounding(Protocol):
+    """What is lost on the way: operands of an operator before it is computed, its result after."""
+
+    def operand(self, op: Op, position: int, data: Tensor) -> Tensor: ...
+    def result(self, op: Op, operands: Sequence[Tensor], data: Tensor) -> Tensor: ...
+
+
+class Exact:
+    """Nothing is lost."""
+
+    def operand(self, op: Op, position: int, data: Tensor) -> Tensor:
+        return data
+
+    def result(self, op: Op, operands: Sequence[Tensor], data: Tensor) -> Tensor:
+        return data
+
+
+def evaluate(
+    program: TensorProgram,
+    inputs: Mapping[str, Tensor],
+    rounding: Rounding | None = None,
+    wanted: Collection[str] | None = None,
+) -> dict[str, Value]:
     """Value name -> its value.
 
-    inputs:  tensor name -> tensor of the storage type, in PyTorch's shape
-    rounded: round every value as the eager program does: to the type it would have (the storage type, or float32 where
-             Op.f32 says so); sums are accumulated in full and rounded once. What lies between an exp and the division
-             that normalises it is rounded to float32's 24 bits without its range, as inside a softmax.
+    inputs:   tensor name -> tensor of the storage type, in PyTorch's shape
+    rounding: none: exact
+    wanted:   values to compute; others are let go as soon as nothing needs them. All if not given.
     """
+    rounding = rounding or Exact()
     values: dict[str, Value] = {}
     masks = {op.name for op in program.ops if op.kind is Kind.MASK}
-    precision = _precisions(program)
-    for op in program.ops:
-        operands = [values[name] for name in op.inputs]
+    device = next(iter(inputs.values())).device
+    needed = ancestors(program.ops, program.outputs if wanted is None else wanted)
+    ops = [op for op in program.ops if wanted is None or op.name in needed]
+    last = {name: op.name for op in ops for name in op.inputs}
+    for op in ops:
         if op.kind is Kind.LOAD:
             tensor = program.tensor(op.tensor)
             sizes = [program.sizes[axis] for axis in tensor.axes]
             data = _through_windows(inputs[tensor.name], tensor, program.sizes).reshape(sizes).to(torch.float64)
-            values[op.name] = Value(data, tensor.axes, data.abs())
+            values[op.name] = Value(data, tensor.axes)
         elif op.kind is Kind.CONST:
-            device = next(iter(inputs.values())).device
-            data = torch.tensor(op.value, dtype=torch.float64, device=device)
-            values[op.name] = Value(data, (), data.abs())
+            values[op.name] = Value(torch.tensor(op.value, dtype=torch.float64, device=device), ())
         elif op.kind is Kind.MASK:
-            values[op.name] = _mask(op, program.sizes, next(iter(inputs.values())).device)
+            values[op.name] = _mask(op, program.sizes, device)
         else:
-            value = _compute(op, operands)
+            operands = [values[name] for name in op.inputs]
+            given = [Value(rounding.operand(op, at, v.data), v.axes) for at, v in enumerate(operands)]
+            value = _compute(op, given)
             if op.kind is Kind.MUL:
                 value = _cleared(value, [o for o, name in zip(operands, op.inputs, strict=True) if name in masks])
-            if rounded:
-                value = Value(_round(value.data, precision[op.name]), value.axes, value.magnitude)
-            values[op.name] = value
+            values[op.name] = Value(rounding.result(op, [v.data for v in operands], value.data), value.axes)
+        if wanted is not None:
+            for name in {name for name in op.inputs if last[name] == op.name and name not in wanted}:
+                del values[name]
     return values
 
 
@@ -91,27 +110,25 @@ def _mask(op: Op, sizes: Mapping[str, int], device: torch.device) -> Value:
 
     rows, columns = places(op.rows), places(op.columns)
     data = columns <= rows.reshape(rows.shape + (1,) * columns.dim()) + diagonal(op)
-    return Value(data.to(torch.float64), (*op.rows, *op.columns), data.to(torch.float64))
+    return Value(data.to(torch.float64), (*op.rows, *op.columns))
 
 
 def _cleared(product: Value, masks: list[Value]) -> Value:
     """The product, exactly zero where a factor that is a mask is: also where the other factor, an exponential, is
     infinite, which the program adds minus infinity to before."""
-    data, magnitude = product.data, product.magnitude
+    data = product.data
     for mask in masks:
-        hidden = _align(mask.data, mask.axes, product.axes) == 0
-        data, magnitude = data.masked_fill(hidden, 0.0), magnitude.masked_fill(hidden, 0.0)
-    return Value(data, product.axes, magnitude)
+        data = data.masked_fill(_align(mask.data, mask.axes, product.axes) == 0, 0.0)
+    return Value(data, product.axes)
 
 
-def outputs(program: TensorProgram, values: Mapping[str, Value]) -> dict[str, tuple[Tensor, Tensor]]:
-    """Output tensor name -> (data, magnitude), float64, in PyTorch's shape."""
-    results: dict[str, tuple[Tensor, Tensor]] = {}
+def outputs(program: TensorProgram, values: Mapping[str, Value]) -> dict[str, Tensor]:
+    """Output tensor name -> its numbers, float64, in PyTorch's shape."""
+    results: dict[str, Tensor] = {}
     for name, tensor in program.outputs.items():
         value = values[name]
         order = [value.axes.index(axis) for axis in tensor.axes]
-        shape = tensor.shape(program.sizes)
-        results[tensor.name] = (value.data.permute(order).reshape(shape), value.magnitude.permute(order).reshape(shape))
+        results[tensor.name] = value.data.permute(order).reshape(tensor.shape(program.sizes))
     return results
 
 
@@ -121,31 +138,24 @@ def _compute(op: Op, operands: list[Value]) -> Value:
     if op.kind is Kind.AMAX:
         (value,) = operands
         over = [value.axes.index(axis) for axis in op.over]
-        kept = tuple(axis for axis in value.axes if axis not in op.over)
-        return Value(value.data.amax(over), kept, value.magnitude.amax(over))
+        return Value(value.data.amax(over), tuple(axis for axis in value.axes if axis not in op.over))
     axes = tuple(dict.fromkeys(axis for operand in operands for axis in operand.axes))
     data = [_align(operand.data, operand.axes, axes) for operand in operands]
-    size = [_align(operand.magnitude, operand.axes, axes) for operand in operands]
     match op.kind:
         case Kind.ADD:
-            return Value(data[0] + data[1], axes, torch.hypot(size[0], size[1]))
+            return Value(data[0] + data[1], axes)
         case Kind.MUL:
-            return Value(data[0] * data[1], axes, torch.maximum(size[0] * data[1].abs(), data[0].abs() * size[1]))
+            return Value(data[0] * data[1], axes)
         case Kind.DIV:
-            result = data[0] / data[1]
-            own = torch.maximum(size[0] / data[1].abs(), result.abs() * size[1] / data[1].abs())
-            return Value(result, axes, own)
+            return Value(data[0] / data[1], axes)
         case Kind.SQRT:
-            result = torch.sqrt(data[0])
-            return Value(result, axes, torch.maximum(result, result * (size[0] / (2 * data[0])).nan_to_num(0.0)))
+            return Value(torch.sqrt(data[0]), axes)
         case Kind.MAX:
-            return Value(torch.maximum(data[0], data[1]), axes, torch.maximum(size[0], size[1]))
+            return Value(torch.maximum(data[0], data[1]), axes)
         case Kind.EXP:
-            result = torch.exp(data[0])
-            return Value(result, axes, result * (1 + size[0]))
+            return Value(torch.exp(data[0]), axes)
         case Kind.UNARY:
-            result = unary(op.fn)(data[0])
-            return Value(result, axes, torch.maximum(result.abs(), size[0]))
+            return Value(unary(op.fn)(data[0]), axes)
         case _:
             raise ValueError(f"{op.kind} is no operator of a tensor program")
 
@@ -153,19 +163,8 @@ def _compute(op: Op, operands: list[Value]) -> Value:
 def _reduce(op: Op, operands: list[Value]) -> Value:
     names = {axis: i for i, axis in enumerate(dict.fromkeys(axis for operand in operands for axis in operand.axes))}
     kept = tuple(axis for axis in names if axis not in op.over)
-    rest = [names[axis] for axis in kept]
-
-    def contract(*tensors: Tensor) -> Tensor:
-        arguments = [part for t, v in zip(tensors, operands, strict=True) for part in (t, [names[a] for a in v.axes])]
-        return torch.einsum(*arguments, rest)
-
-    data = contract(*(operand.data for operand in operands))
-    if len(operands) == 1:
-        return Value(data, kept, contract(operands[0].magnitude.square()).sqrt())
-    a, b = operands
-    left = contract(a.magnitude.square(), b.data.square())
-    right = contract(a.data.square(), b.magnitude.square())
-    return Value(data, kept, torch.maximum(left, right).sqrt())
+    arguments = [part for value in operands for part in (value.data, [names[axis] for axis in value.axes])]
+    return Value(torch.einsum(*arguments, [names[axis] for axis in kept]), kept)
 
 
 def _align(data: Tensor, own: tuple[str, ...], axes: tuple[str, ...]) -> Tensor:
@@ -180,41 +179,6 @@ def unary(name: str) -> Callable[[Tensor], Tensor]:
     entry = UNARY[name]
     function = reduce(getattr, entry.reference.split(".")[1:], torch)
     return partial(cast(Callable[[Tensor], Tensor], function), **dict(entry.keywords))
-
-
-def _precisions(program: TensorProgram) -> dict[str, DType | None]:
-    """Value -> the type eager PyTorch keeps it in; None inside a softmax.
-
-    A value's natural type is the promoted type of the tensors it comes from; Op.f32 lifts it to float32 for itself
-    only, because the user's program converts back where the mark ends.
-    """
-    natural: dict[str, DType | None] = {}
-    inside: dict[str, bool] = {}
-    result: dict[str, DType | None] = {}
-    for op in program.ops:
-        if op.kind is Kind.LOAD:
-            natural[op.name] = program.tensor(op.tensor).dtype
-        else:
-            natural[op.name] = reduce(_promoted, (natural[name] for name in op.inputs), None)
-        parts = [inside[name] for name in op.inputs]
-        normalised = op.kind is Kind.DIV and all(parts)
-        inside[op.name] = op.kind is Kind.EXP or (any(parts) and not normalised)
-        result[op.name] = None if inside[op.name] else "f32" if op.f32 else natural[op.name] or "f32"
-    return result
-
-
-def _promoted(a: DType | None, b: DType | None) -> DType | None:
-    """torch's promotion; None is a number without a type."""
-    if a is None or b is None:
-        return b if a is None else a
-    return a if a == b else "f32"
-
-
-def _round(data: Tensor, kind: DType | None) -> Tensor:
-    if kind is None:
-        mantissa, exponent = torch.frexp(data)
-        return torch.ldexp(torch.round(mantissa * 2.0**24) / 2.0**24, exponent)
-    return data.to(TORCH_TYPES[kind]).to(torch.float64)
 
 
 def largest(values: Mapping[str, Value]) -> float:

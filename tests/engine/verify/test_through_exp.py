@@ -210,6 +210,6 @@ def test_kernels_are_tested_with_large_arguments(fn: str) -> None:
     value = p.fn(fn, p.x)
     program = TensorProgram("one", SIZES, (X, Y), tuple(p.ops), {value: Z})
     drawn = [make_inputs(program, scenario, torch.Generator().manual_seed(0)) for scenario in scenarios(program)]
-    arguments = [inputs["x"].double() for inputs in drawn if inputs is not None]
+    arguments = [found.inputs["x"].double() for found in drawn if found is not None]
     assert max(float(x.max()) for x in arguments) > 89
     assert min(float(x.min()) for x in arguments) < -89

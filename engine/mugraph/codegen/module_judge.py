@@ -1,0 +1,164 @@
+"""What a kernel module has to compare its kernels with PyTorch: the float test's rule (verify/judge.py), on its own."""
+
+from __future__ import annotations
+
+JUDGE = '''\
+# How kernels are compared with PyTorch
+def _drawn(name: str, kind: str, device: torch.device, random: torch.Generator) -> list[torch.Tensor]:
+    """Inputs of a region. Besides ordinary ones: rows that are small, large, negative, positive, aside, or zero; rows
+    in which the last place, the first or any counts as much as all others; rows far from zero on one side."""
+    inputs = []
+    for shape, strides, dtype, deviation in _CASES[name][3]:
+        tensor = torch.empty_strided(shape, strides, dtype=dtype, device=device)
+        tensor.normal_(std=deviation, generator=random) if dtype.is_floating_point else tensor.zero_()
+        inputs.append(tensor)
+        if kind == "ordinary" or not (dtype.is_floating_point and isinstance(deviation, float) and tensor.dim() > 1):
+            continue
+        if kind == "rows":
+            for number, factor in enumerate((2**-8, 8.0, -1.0, 1.0, 1.0, 1.0, 0.0, 1.0)):
+                row = tensor[..., number::8, :].mul_(factor)
+                row.copy_(row.abs().mul_(factor) if number in (2, 3) else row + {4: 10.0, 5: -30.0}.get(number, 0.0))
+            continue
+        if kind == "far":  # of two that are multiplied, one is above zero
+            tensor.abs_().add_(8 * deviation)
+            if len(inputs) == 1:
+                tensor.mul_(16)
+                tensor[..., ::2, :].neg_()
+            continue
+        for dim in (-1, -2):
+            size, across = tensor.shape[dim], list(shape)
+            across[dim] = 1
+            places = torch.randint(size, across, device=device, generator=random)
+            for number, place in enumerate((size - 1, 0)):
+                places[..., number::3, :] = place
+                places[..., number::3] = place
+            tensor.scatter_(dim, places, deviation * size**0.5)
+    return inputs
+
+
+class _Doubles(TorchDispatchMode):
+    """Computes in double precision, whatever type is asked for; if it is given random numbers, with errors of the size
+    of a rounding to that type, and of what a sum in float32 may lose. usual: the type of what an operator makes"""
+
+    def __init__(self, random: torch.Generator | None, usual: torch.dtype) -> None:
+        super().__init__()
+        self.random, self.usual = random, usual
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor) and t.is_floating_point()]
+        asked, kwargs = (kwargs or {}).get("dtype"), dict(kwargs or {})
+        if asked is not None and asked.is_floating_point:
+            kwargs["dtype"] = torch.float64
+        else:
+            kinds = [getattr(t, "kind", self.usual) for t in given if t.dim() or len(given) == 1]
+            asked = functools.reduce(torch.promote_types, kinds) if kinds else self.usual
+        asked = self.usual if asked == torch.float64 else asked
+        made = func(*args, **kwargs)
+        for result in tree_leaves(made):
+            if isinstance(result, torch.Tensor) and result.dtype == torch.float64:
+                same = [t for t in given if t.untyped_storage().data_ptr() == result.untyped_storage().data_ptr()]
+                moved = func.overloadpacket in _MOVES and asked == getattr(given[0], "kind", None)
+                if self.random is not None and not moved and (not same or same[0] is result):
+                    longest = max([1, *(size for t in given for size in t.shape)])
+                    _perturb(result, asked, longest, self.random)
+                result.kind = asked
+        return made
+
+
+_MOVES = (torch.ops.aten.clone, torch.ops.aten._to_copy, torch.ops.aten.copy_, torch.ops.aten.cat)
+
+
+def _perturb(tensor: torch.Tensor, kind: torch.dtype, longest: int, random: torch.Generator) -> None:
+    """With errors of the size of a rounding: its root mean square is 0.41 of the largest."""
+    size = max(torch.finfo(kind).eps / 2, 2**-24 * longest**0.5) * 0.41 * 12**0.5
+    noise = torch.rand(tensor.shape, dtype=torch.float64, device=tensor.device, generator=random) - 0.5
+    numbers = torch.where(tensor.isfinite(), tensor, 0)  # a mask's minus infinity stays
+    tensor.add_(noise.mul_(numbers.abs().clamp_min(torch.finfo(kind).tiny)), alpha=size)
+
+
+def _in_doubles(name: str, inputs: list[torch.Tensor], random: torch.Generator | None) -> tuple[torch.Tensor, ...]:
+    """What a region's PyTorch code computes in double precision: exactly, or with random errors."""
+    doubles = [t.double() if t.is_floating_point() else t for t in inputs]
+    for double, tensor in zip(doubles, inputs):
+        if random is not None and tensor.is_floating_point():  # what an operator loses inside itself
+            _perturb(double, torch.float32, 4, random)
+        double.kind = tensor.dtype
+    kinds = [t.dtype for t in inputs if t.is_floating_point()]
+    usual = max(kinds, key=lambda kind: torch.finfo(kind).eps, default=torch.get_default_dtype())
+    with _Doubles(random, usual):
+        return _several(_CASES[name][1](*doubles))
+
+
+def _several(results: torch.Tensor | tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    return (results,) if isinstance(results, torch.Tensor) else tuple(results)
+
+
+def _trouble(
+    got: torch.Tensor,
+    expected: torch.Tensor,
+    exact: torch.Tensor,
+    draws: list[torch.Tensor],
+    known: torch.Tensor,
+    longest: int,
+) -> str | None:
+    """What is wrong with an output, element by element, where all have numbers (`known`). Random errors of PyTorch's
+    own sizes (`draws`) say how far an element may be from exact, its spread. In spreads the kernel's error may be 3 in
+    the root mean square, 6 in that of a slice, 20 at an element; or 3 times what PyTorch's own is there. And it may
+    not lean to one side."""
+    if not got.is_floating_point():
+        return None if torch.equal(got, expected) else "its numbers are others"
+    if not got[known].isfinite().all():
+        return "it holds NaN or infinity"
+    own = sum((torch.where(known, draw - exact, 0).square() for draw in draws), torch.zeros_like(exact)) / len(draws)
+    total, dims = own.mean().clamp_min(1e-300), range(own.dim())
+    near = functools.reduce(torch.mul, [own.mean([d for d in dims if d != dim], True) / total for dim in dims], total)
+    info, size = torch.finfo(got.dtype), torch.where(known, exact, 0)
+    least = max(info.tiny * info.eps / 2, torch.finfo(torch.float32).tiny)
+    near = torch.maximum(near, size.square() * (total / size.square().mean().clamp_min(1e-300)))
+    spread = torch.maximum(((own + near) / 2).sqrt(), (size.abs() * info.eps * 0.2).clamp_min(least))
+    ours, theirs, *others = (torch.where(known, t.double() - exact, 0) / spread for t in (got, expected, *draws))
+    for number, few in [(None, 0)] + [(dim, 16) for dim in dims if 1 < got.shape[dim] < got.numel()]:
+        across = None if number is None else [d for d in dims if d != number]
+        error, own = (t.square().mean(across).sqrt() for t in (ours, theirs))
+        limit = (3 * own).clamp_min(3 if number is None else 6)
+        if number is None or got.numel() // got.shape[number] >= few:
+            if (error > limit).any():
+                return f"it is {(error / limit).max().item():.2g} times as wrong as it may be"
+    if ours.abs().max() > max(20, 3 * theirs.abs().max().item()):
+        return "an element is wrong"
+    for along in (size / spread, torch.ones_like(size)):
+        weight = along.square().sum().clamp_min(1e-300)
+        lean, own, *rest = (((t * along).sum() / weight).abs().item() for t in (ours, theirs, *others))
+        shared = 2**-24 * (8 + longest / 32) * ((size / spread).square().sum() / weight).sqrt().item()
+        if got.numel() >= 16 and lean > 3 * own + 6 * max(*rest, weight.item() ** -0.5) + shared:
+            return "its errors lean to one side"
+    return None
+
+
+def _errors(name: str, device: torch.device) -> list[tuple[float, str | None]]:
+    """Of each output: how far the kernel is from what PyTorch computes in double precision on ordinary inputs, over its
+    largest value; and what is wrong with it on those or others, if anything."""
+    kernel, reference, _, specs = _CASES[name]
+    longest = max([1, *(size for spec in specs for size in spec[0])])
+    errors: list[float] = []
+    troubles: dict[int, str] = {}
+    for kind in ("ordinary", "rows", "ends", "far"):
+        random = torch.Generator(device).manual_seed(0)
+        inputs = _drawn(name, kind, device, random)
+        with torch.no_grad():
+            got, expected = _several(kernel(*inputs)), _several(reference(*inputs))
+            exact = _in_doubles(name, inputs, None)
+            draws = [_in_doubles(name, inputs, random) for _ in range(4)]
+        for number, (one, other, truth, *drawn) in enumerate(zip(got, expected, exact, *draws)):
+            scale = truth.double().abs().max().clamp_min(1e-30)
+            if kind == "ordinary":
+                errors.append(((one.double() - truth.double()).abs().max() / scale).item())
+            known = functools.reduce(torch.logical_and, (t.isfinite() for t in (truth, other, *drawn)))
+            if kind == "ordinary" and known.double().mean() < 0.5:
+                trouble = "there are too few numbers to compare"
+            else:
+                trouble = _trouble(one, other, truth, drawn, known, longest)
+            if trouble is not None:
+                troubles.setdefault(number, f"on {kind} inputs {trouble}")
+    return [(error, troubles.get(number)) for number, error in enumerate(errors)]
+'''

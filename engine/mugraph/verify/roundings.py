@@ -1,0 +1,159 @@
+"""What PyTorch loses on the way through a program, and what a right kernel may lose: for torch_reference.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from math import hypot, prod, sqrt
+
+import torch
+from torch import Tensor
+
+from mugraph.ir.ops import ELEMENTWISE, LEAVES, Kind, Op
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import DType
+
+TORCH_TYPES: Mapping[DType, torch.dtype] = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+EPSILON: Mapping[DType, float] = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24}
+"""Largest relative error of one rounding (half a unit in the last place)."""
+SINGLE = EPSILON["f32"]
+SPREAD = 0.41
+"""Root mean square of a relative rounding error, as a part of the largest (numbers spread evenly over a binade)."""
+_TILE = 256
+"""Numbers of a sum that are added in a tree, or side by side; what is left is added one after the other."""
+_APPROXIMATE = frozenset({Kind.DIV, Kind.SQRT, Kind.EXP, Kind.UNARY})
+"""GPUs compute these to two units in the last place of a float32."""
+_CHOICES = frozenset({"relu", "abs"})
+
+
+class Eager:
+    """As the eager program rounds: every value to the type it would have (the storage type, or float32 where Op.f32
+    says so); sums are accumulated in full and rounded once. What lies between an exp and the division that normalises
+    it is rounded to float32's 24 bits without its range, as inside a softmax."""
+
+    def __init__(self, program: TensorProgram) -> None:
+        self._precision = precisions(program)
+
+    def operand(self, op: Op, position: int, data: Tensor) -> Tensor:
+        return data
+
+    def result(self, op: Op, operands: Sequence[Tensor], data: Tensor) -> Tensor:
+        return _round(data, self._precision[op.name])
+
+
+class Perturbed:
+    """Random errors in all the places, and of the sizes, in which a right kernel may have them: what comes of them in
+    the outputs is how far the program, as it is written, lets a kernel be from exact. A kernel that computes it in a
+    form that is worse conditioned is further.
+
+    Every result is wrong by a rounding to its own type. Besides, in relative terms: what a product over an axis reads
+    by a rounding to the coarsest type of the program, where it was computed (tensor cores); sums by float32's
+    accumulation, one after the other in a product and by tiles else; arguments of exponentials by two units in the last
+    place of a float32, and quotients, roots and other functions by as much. Tensors are read as they are.
+    """
+
+    def __init__(self, program: TensorProgram, generator: torch.Generator) -> None:
+        self._precision = precisions(program)
+        self._sizes, self._random = program.sizes, generator
+        types: list[DType] = [tensor.dtype for tensor in program.tensors]
+        self._coarsest: DType = max(types, key=lambda kind: EPSILON[kind])
+        ops = {op.name: op for op in program.ops}
+        self._computed = {
+            name for name, op in ops.items() if op.kind not in LEAVES or self._precision[name] != self._coarsest
+        } - {name for name, op in ops.items() if op.kind in (Kind.CONST, Kind.MASK)}
+
+    def operand(self, op: Op, position: int, data: Tensor) -> Tensor:
+        if op.kind is Kind.EXP:
+            return self._wrong(data, 2 * SINGLE)
+        if op.kind not in (Kind.SUM, Kind.DOT):
+            return data
+        size = SINGLE * sqrt(self._steps(op) / 2) if position == 0 else 0.0
+        rounded = op.kind is Kind.DOT and op.inputs[position] in self._computed
+        if rounded:
+            size = hypot(size, EPSILON[self._coarsest])
+        return self._wrong(data, size, _least(self._coarsest) if rounded else 0.0) if size else data
+
+    def result(self, op: Op, operands: Sequence[Tensor], data: Tensor) -> Tensor:
+        if op.kind in (Kind.AMAX, Kind.MAX) or op.fn in _CHOICES:
+            return data
+        kind = self._precision[op.name]
+        size = EPSILON[kind] if kind else SINGLE
+        if op.kind in (Kind.SUM, Kind.DOT):
+            size = hypot(size, SINGLE * sqrt(self._steps(op) / 3))
+        if op.kind in _APPROXIMATE:
+            size = hypot(size, 2 * SINGLE)
+        wrong = self._wrong(data, size, _least(kind))
+        if op.kind is Kind.UNARY:  # x * (1 + erf(x)) and its kin cancel
+            wrong = wrong + (self._wrong(operands[0], SINGLE) - operands[0])
+        return wrong
+
+    def _steps(self, op: Op) -> float:
+        terms = prod(self._sizes[axis] for axis in op.over)
+        return terms if op.kind is Kind.DOT else 1 + terms / _TILE
+
+    def _wrong(self, data: Tensor, size: float, least: float = 0.0) -> Tensor:
+        noise = torch.rand(data.shape, generator=self._random, device=data.device, dtype=torch.float32)
+        noise = (noise - 0.5).to(torch.float64) * (sqrt(12) * SPREAD * size)
+        return data + noise * (data.abs().clamp_min(least) if least else data)
+
+
+def _least(kind: DType | None) -> float:
+    """Below it a type's numbers lie as close together as just above."""
+    return torch.finfo(TORCH_TYPES[kind]).tiny if kind else 0.0
+
+
+def precisions(program: TensorProgram) -> dict[str, DType | None]:
+    """Value -> the type eager PyTorch keeps it in; None inside a softmax.
+
+    A value's natural type is the promoted type of the tensors it comes from; Op.f32 lifts it to float32 for itself
+    only, because the user's program converts back where the mark ends. Sums, what is computed for nothing but them, and
+    what is computed from nothing else (a mean, a root of a mean square) are float32 as well: so they are inside
+    PyTorch's norms and variances, and a program does not say whether it has them from one.
+    """
+    inner = _statistics(program)
+    natural: dict[str, DType | None] = {}
+    inside: dict[str, bool] = {}
+    result: dict[str, DType | None] = {}
+    for op in program.ops:
+        if op.kind is Kind.LOAD:
+            natural[op.name] = program.tensor(op.tensor).dtype
+        else:
+            natural[op.name] = reduce(_promoted, (natural[name] for name in op.inputs), None)
+        parts = [inside[name] for name in op.inputs]
+        normalised = op.kind is Kind.DIV and all(parts)
+        inside[op.name] = op.kind is Kind.EXP or (any(parts) and not normalised)
+        result[op.name] = (
+            None if inside[op.name] else "f32" if op.f32 or op.name in inner else natural[op.name] or "f32"
+        )
+    return result
+
+
+def _statistics(program: TensorProgram) -> set[str]:
+    """Sums that are no products, what is computed for them alone, and what is computed from them and numbers alone."""
+    ops = {op.name: op for op in program.ops}
+    found: set[str] = set()
+    for op in program.ops:
+        made = [name for name in op.inputs if ops[name].kind is not Kind.CONST]
+        if op.kind in (Kind.SUM, Kind.AMAX) or (op.kind is not Kind.DOT and made and found.issuperset(made)):
+            found.add(op.name)
+    summed: set[str] = set()
+    for op in reversed(program.ops):
+        users = [other for other in program.ops if op.name in other.inputs]
+        kept = op.name in program.outputs or not users
+        if op.kind in ELEMENTWISE and not kept and all(u.kind is Kind.SUM or u.name in summed for u in users):
+            summed.add(op.name)
+    return found | summed
+
+
+def _promoted(a: DType | None, b: DType | None) -> DType | None:
+    """torch's promotion; None is a number without a type."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a if a == b else "f32"
+
+
+def _round(data: Tensor, kind: DType | None) -> Tensor:
+    if kind is None:
+        mantissa, exponent = torch.frexp(data)
+        return torch.ldexp(torch.round(mantissa * 2.0**24) / 2.0**24, exponent)
+    return data.to(TORCH_TYPES[kind]).to(torch.float64)
