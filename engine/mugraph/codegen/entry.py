@@ -12,7 +12,7 @@ import ast
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
 
-from mugraph.codegen.guard_paths import hoisted
+from mugraph.codegen.guard_paths import by_members, hoisted
 from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.names import Scope
 from mugraph.codegen.plan import RegionPlan
@@ -69,8 +69,11 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str]) -> str:
         return _test(plan, [f"{name}: torch.Tensor" for name in renamed.values()], _both(plan, renamed.values()))
     tensors = {live_in.expression for live_in in region.live_ins}
     parameters = [f"{new}: {'torch.Tensor' if old in tensors else 'Any'}" for old, new in renamed.items()]
-    values = [_renamed(live_in.expression, renamed) for live_in in region.live_ins]
-    guards, tests = _apart(plan, [_renamed(guard, renamed) for guard in region.guards])
+    values = [
+        _renamed(by_members(live_in.expression, region.ran, region.guards), renamed) for live_in in region.live_ins
+    ]
+    quick = [by_members(guard, region.ran, region.guards) for guard in region.guards]
+    guards, tests = _apart(plan, [_renamed(guard, renamed) for guard in quick])
     bindings, (*checks, last) = hoisted([*guards, f"f({', '.join(values)})"], scope)
     given = [ast.unparse(argument) for argument in _arguments_of(last)]
     lines = [f"{'and ' if at else ''}{_bracketed(check)}" for at, check in enumerate(checks)]

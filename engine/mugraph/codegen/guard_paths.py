@@ -3,9 +3,42 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from mugraph.codegen.names import Scope, parameter_name
+from mugraph.trace.ran import Ran
+
+_MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\['(\w+)'\]")
+
+
+def by_members(expression: str, ran: Mapping[str, Ran], guards: Sequence[str]) -> str:
+    """The expression with parts of modules read where these keep them, which is what reading their attributes comes to
+    for a module that `_is` what was analysed."""
+    kinds: dict[str, str] = {}
+    for guard in guards:
+        match ast.parse(guard, mode="eval").body:
+            case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]):
+                kinds[ast.unparse(module)] = what
+            case _:
+                pass
+    return ast.unparse(
+        _Members({path: ran[what].members for path, what in kinds.items() if what in ran}).visit(
+            ast.parse(expression, mode="eval")
+        )
+    )
+
+
+class _Members(ast.NodeTransformer):
+    def __init__(self, members: Mapping[str, Mapping[str, str]]) -> None:
+        self._members = members
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        kept = self._members.get(ast.unparse(node.value), {}).get(node.attr)
+        inner = self.visit(node.value)
+        if kept is None:
+            return ast.Attribute(inner, node.attr, node.ctx)
+        return ast.Subscript(ast.Attribute(inner, kept, ast.Load()), ast.Constant(node.attr), node.ctx)
 
 
 def hoisted(expressions: Sequence[str], scope: Scope) -> tuple[list[str], list[str]]:
@@ -25,6 +58,7 @@ def hoisted(expressions: Sequence[str], scope: Scope) -> tuple[list[str], list[s
 
 def _name_for(path: str) -> str:
     """`attention_q_proj` of self.attention.q_proj; `rotate` of type(self).forward.__globals__["rotate"]."""
+    path = _MEMBER.sub(r".\1", path)
     node = ast.parse(path, mode="eval").body
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         return node.slice.value

@@ -34,7 +34,9 @@ _PLAIN_ACCESS = {
     "__getattribute__": (object.__getattribute__,),
     "__getattr__": (None, torch.nn.Module.__getattr__),
 }
-_met: dict[tuple[int, str], tuple[object, tuple[tuple[object, ...], ...] | None]] = {}
+_Check = tuple[Callable[[Any], object], Any, object]
+_NEVER: list[_Check] = [(id, None, None)]
+_met: dict[tuple[int, str], tuple[object, list[_Check]]] = {}
 _here: dict[str, object] = {}
 _copies: tuple[int, list[tuple[str, ModuleType]]] = (0, [])
 
@@ -79,12 +81,10 @@ def _unchanged(kind: type, what: str) -> bool:
     key = id(kind), what
     if key not in _met:
         _met[key] = kind, _meet_class(kind, what)
-    known = _met[key][1]
-    if known is None or not _still(known):
-        return False
-    if what in _ACCESSED:  # a class that takes calls and attributes into its own hands, as it did
-        return True
-    return _ACCESS(kind) == _OF_MODULES if what in _MODULES else kind.__getattribute__ is object.__getattribute__
+    for read, thing, expected in _met[key][1]:
+        if read(thing) != expected:
+            return False
+    return True
 
 
 @torch.compiler.assume_constant_result
@@ -93,8 +93,10 @@ def _runs(function: object, what: str) -> bool:
     key = id(function), what
     if key not in _met:
         _met[key] = function, _meet(function, _RAN[what][""][0])
-    known = _met[key][1]
-    return known is not None and _still(known)
+    for read, thing, expected in _met[key][1]:
+        if read(thing) != expected:
+            return False
+    return True
 
 
 @torch.compiler.assume_constant_result
@@ -130,77 +132,73 @@ def _is_the(thing: object, name: str) -> bool:
     return thing is _named(name)
 
 
-def _still(known: tuple[tuple[object, ...], ...]) -> bool:
-    for owner, name, raw, function, code, defaults, keywords, names, values, absent in known:
-        if owner is not None and owner.get(name) is not raw:
-            return False
-        if function is not None:
-            if function.__code__ is not code or function.__defaults__ is not defaults:
-                return False
-            if keywords and function.__kwdefaults__ != keywords:
-                return False
-            space = function.__globals__
-            if any(space.get(n) is not v for n, v in zip(names, values)) or space.keys() & absent:
-                return False
-    return True
-
-
-def _meet_class(kind: type, what: str) -> tuple[tuple[object, ...], ...] | None:
-    """What to compare with from now on; None for a class that is another one."""
+def _meet_class(kind: type, what: str) -> list[_Check]:
+    """What to compare with from now on."""
     methods, name = _RAN[what], f"{kind.__module__}.{kind.__qualname__}"
     if _named(what) is not kind if what in _LIBRARY else what not in (name, kind.__qualname__):
-        return None
-    known: list[tuple[object, ...]] = []
+        return _NEVER
+    owners = kind.__mro__[: next(n for n, owner in enumerate(kind.__mro__) if owner in (torch.nn.Module, object))]
+    checks: list[_Check] = [(attrgetter("__mro__", "__class__"), kind, (kind.__mro__, kind.__class__))]
+    checks += [(len, vars(owner), len(vars(owner))) for owner in owners]  # nothing was put beside its methods
+    if what not in _ACCESSED:  # it takes neither calls nor attributes into its own hands
+        access = _ACCESS if what in _MODULES else attrgetter("__class__.__call__", "__getattribute__")
+        expected = _OF_MODULES if what in _MODULES else (kind.__class__.__call__, object.__getattribute__)
+        checks.append((access, kind, expected))
     for name, chain in methods.items():
         codes = list(chain)
-        for owner in kind.__mro__:
-            if owner in (torch.nn.Module, object):
-                break
+        for owner in owners:
             raw = vars(owner).get(name)
             if raw is None:
-                known.append((vars(owner), name, None, *(None,) * 7))
                 continue
-            met = _meet(raw, codes.pop(0)) if codes else None
-            if met is None:
-                return None
-            known.append((vars(owner), name, raw, *met[0][3:]))
+            met = _meet(raw, codes.pop(0)) if codes else _NEVER
+            if met is _NEVER:
+                return _NEVER
+            checks += [(attrgetter(name), owner, getattr(owner, name)), *met]
         if codes:
-            return None
+            return _NEVER
     if len(_met) > 1000:  # classes that were made anew again and again
         _met.clear()
-    return tuple(known)
+    return checks if all(read(thing) == expected for read, thing, expected in checks) else _NEVER
 
 
-def _meet(raw: object, code: _Code) -> tuple[tuple[object, ...], ...] | None:
+def _meet(raw: object, code: _Code) -> list[_Check]:
     function = getattr(raw, "__func__", None) or getattr(raw, "fget", None) or getattr(raw, "func", None) or raw
     around = []
     while isinstance(function, FunctionType) and "__wrapped__" in vars(function):
         around.append(f"{function.__globals__.get('__name__')}.{function.__code__.co_qualname}")
         function = vars(function)["__wrapped__"]
     if not isinstance(function, FunctionType) or tuple(around) != code.wrapped:
-        return None
+        return _NEVER
     own, space, keywords = function.__code__, function.__globals__, function.__kwdefaults__ or {}
-    if not code.text:
+    names, values, absent = (), (), frozenset()
+    if code.text:
+        defaults = (*(function.__defaults__ or ()), *(keywords[name] for name in sorted(keywords)))
+        free = tuple(name for name in own.co_freevars if name != "__class__")
+        if free != code.free or tuple(map(_said, defaults)) != code.defaults:
+            return _NEVER
+        if not any(_alike(own, other) for text in (code.text, code.edited) for other in _compiled(code, text)):
+            return _NEVER
+        names = tuple(name for name, dotted in code.outside.items() if dotted)
+        values = tuple(_named(code.outside[name]) for name in names)
+        absent = frozenset(code.outside.keys() - set(names))
+    else:  # PyTorch's own
         file = sys.modules.get(str(space.get("__name__")))
         ours = str(space.get("__name__")).startswith("torch.") and file is not None and vars(file) is space
-        if not ours or own.co_qualname != code.qualname:
-            return None
         names = tuple(name for name in own.co_names if isinstance(space.get(name), (ModuleType, FunctionType)))
         values = tuple(space[name] for name in names)
-        if not all(_is_torchs(value) for value in values):
-            return None
-        return ((None, "", None, function, own, function.__defaults__, None, names, values, frozenset()),)
-    defaults = (*(function.__defaults__ or ()), *(keywords[name] for name in sorted(keywords)))
-    free = tuple(name for name in own.co_freevars if name != "__class__")
-    if free != code.free or tuple(map(_said, defaults)) != code.defaults:
-        return None
-    if not any(_alike(own, other) for text in (code.text, code.edited) for other in _compiled(code, text)):
-        return None
-    names = tuple(name for name, dotted in code.outside.items() if dotted)
-    values = tuple(_named(code.outside[name]) for name in names)
-    absent = frozenset(code.outside.keys() - set(names))
-    known = None, "", None, function, own, function.__defaults__, dict(keywords), names, values, absent
-    return (known,) if None not in values and _still((known,)) else None
+        if not ours or own.co_qualname != code.qualname or not all(map(_is_torchs, values)):
+            return _NEVER
+    fixed = attrgetter("__code__", "__defaults__", "__kwdefaults__")
+    keywords = dict(keywords) if function.__kwdefaults__ is not None else None
+    checks: list[_Check] = [(fixed, function, (own, function.__defaults__, keywords))]
+    if names:
+        checks.append((itemgetter(*names, names[0]), space, (*values, values[0])))
+    if absent:
+        checks.append((absent.isdisjoint, space, True))
+    try:
+        return checks if all(read(thing) == expected for read, thing, expected in checks) else _NEVER
+    except KeyError:
+        return _NEVER
 
 
 def _is_torchs(value: ModuleType | FunctionType) -> bool:
@@ -282,8 +280,8 @@ def _undisturbed() -> bool:
         _here = vars(copies[0][1]) if copies else {}
     if any(_HOOKS):
         return False
-    for space, read, values, python in _FUNCTIONS:
-        if read(space) != values or any(f.__code__ is not c or f.__defaults__ is not d for f, c, d in python):
+    for space, read, values in _FUNCTIONS:
+        if read(space) != values:
             return False
     for _, module in copies:
         names = vars(module)
@@ -299,16 +297,19 @@ def _is_file(module: object, path: str) -> bool:
     return isinstance(name, str) and os.path.basename(name) == "@FILE@" and os.path.realpath(name) == path
 
 
-def _as_they_came(owner: str, *names: str) -> tuple[object, attrgetter, tuple[object, ...], list[tuple[Any, ...]]]:
+def _as_they_came(owner: str, *names: str) -> tuple[object, attrgetter, tuple[object, ...]]:
     """Where a library has functions, how they are read there, and what they are; None for one that is not its own."""
     space = torch.Tensor if owner == "Tensor" else importlib.import_module(owner)
-    values = [getattr(space, name, None) for name in names]
     library = "torch" if owner == "Tensor" else owner.partition(".")[0]
-    for at, value in enumerate(values):
-        if isinstance(value, FunctionType) and str(value.__globals__.get("__name__")).partition(".")[0] != library:
-            values[at] = None
-    python = [(f, f.__code__, f.__defaults__) for f in values if isinstance(f, FunctionType)]
-    return space, attrgetter(*names, names[0]), (*values, values[0]), python
+    expected = []
+    for name in names:
+        value = getattr(space, name, None)
+        own = not isinstance(value, FunctionType) or str(value.__globals__.get("__name__")).partition(".")[0] == library
+        expected.append((name, value if own else None))
+        if isinstance(value, FunctionType):
+            expected += [(f"{name}.__code__", value.__code__), (f"{name}.__defaults__", value.__defaults__)]
+    read = attrgetter(*(path for path, _ in expected), names[0])
+    return space, read, (*(value for _, value in expected), expected[0][1])
 '''
 
 
@@ -335,10 +336,7 @@ def with_ran(plans: Sequence[RegionPlan], file: str, edited: str | None) -> str:
         "# The code that ran, by the names that conditions call it; a function's is its only method",
         *_lines("_RAN", [f"{name!r}: {_methods(one, definitions, imported)}" for name, one in ran.items()]),
         f"_LIBRARY = frozenset({sorted(name for name, one in ran.items() if one.library)!r})",
-        "_HIDING = {",
-        "    what: frozenset({*methods, *(_BEFORE_FORWARD if what in _MODULES else ())})",
-        "    for what, methods in _RAN.items()",
-        "}",
+        *_lines("_HIDING", [f"{name!r}: {_hiding(one)}" for name, one in ran.items()]),
         "_ACCESSED = {what for what, methods in _RAN.items() if methods.keys() & _OWN_ACCESS}",
         f"_FUNCTIONS = [{', '.join(_functions(plans))}]",
         f"_OUTSIDE = [{', '.join(f'({n!r}, _named({d!r}))' for n, d in outside.items() if d)}]",
@@ -347,6 +345,14 @@ def with_ran(plans: Sequence[RegionPlan], file: str, edited: str | None) -> str:
     ]
     modules = f"_MODULES = frozenset({sorted(name for name, one in ran.items() if one.is_module)!r})"
     return "\n".join([GUARDS.replace("@FILE@", file).rstrip(), "", "", modules, *tables])
+
+
+def _hiding(ran: Ran) -> str:
+    """What an object must not have of its own: it would come before its class's methods, or a module's parts."""
+    names = f"{', '.join(map(repr, sorted({*ran.methods, *ran.members})))}"
+    if ran.is_module:
+        return f"frozenset({{{names}, *_BEFORE_FORWARD}})" if names else "frozenset(_BEFORE_FORWARD)"
+    return f"frozenset({{{names}}})" if names else "frozenset()"
 
 
 def _lines(name: str, items: Sequence[str]) -> list[str]:

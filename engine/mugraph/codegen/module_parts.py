@@ -11,7 +11,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -39,6 +39,7 @@ else:
 MACHINERY = '''\
 # Where the kernels may run
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+_STRIDED = torch.strided
 _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 _function_modes = getattr(torch._C, "_len_torch_function_stack", lambda: 1)
@@ -65,13 +66,6 @@ def _watched() -> bool:
     return any(type(mode) is not DeviceContext for mode in torch.overrides._get_current_function_mode_stack())
 
 
-def _is_dense(tensor: torch.Tensor) -> bool:
-    """Plain memory, in whole words of 16 bytes, and what it holds is what it says (no negation that is still to do)."""
-    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_neg() or tensor._is_zerotensor():
-        return False
-    return tensor.data_ptr() % 16 == 0
-
-
 def _runs_here(*tensors: torch.Tensor) -> bool:
     """Plain tensors on one tested GPU; no gradient, autocast, mode, function transform or tracing by torch.jit."""
     compiling, exporting = torch.compiler.is_compiling(), torch.compiler.is_exporting()
@@ -81,8 +75,12 @@ def _runs_here(*tensors: torch.Tensor) -> bool:
     for tensor in tensors:
         if type(tensor) not in _PLAIN and not (exporting and isinstance(tensor, torch.Tensor)):
             return False
-        if not compiling and not _is_dense(tensor):
-            return False
+        if not compiling:  # plain memory, in whole words of 16 bytes, and no negation that is still to do
+            if tensor.layout is not _STRIDED or tensor.is_nested or tensor.is_neg():
+                return False
+            address = tensor.data_ptr()
+            if address == 0 or address & 15:
+                return False
         if grad and tensor.requires_grad:
             return False
         if device is None:

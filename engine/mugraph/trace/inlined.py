@@ -213,6 +213,10 @@ class _Look:
 
     def _guard(self, owner: object, kind: type, path: str) -> None:
         test = "_is" if isinstance(owner, torch.nn.Module) else "_is_object"
+        if isinstance(owner, torch.nn.Module):
+            members = cast("dict[str, str]", self._ran(kind).members)
+            for kept in ("_modules", "_parameters", "_buffers"):
+                members.update(dict.fromkeys(cast("dict[str, object]", owner.__dict__[kept]), kept))
         if isinstance(owner, type):
             test = "_unchanged"
         self.found.conditions.setdefault(f"{test}({path}, {self._key(kind.__module__, kind.__qualname__)!r})", [])

@@ -42,12 +42,14 @@ class Ran:
     function: where it is no class
     library:  the module that has a class of PyTorch's, "torch.nn.modules.linear"; "" for one of the user's
     is_module: whether it is a torch.nn.Module, which runs hooks before its `forward`
+    members:  of one: names of its parts -> where it keeps them: "_modules", "_parameters", "_buffers"
     """
 
     methods: Mapping[str, tuple[Code, ...]] = field(default_factory=dict[str, tuple[Code, ...]])
     function: Code | None = None
     library: str = ""
     is_module: bool = False
+    members: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def together(first: Ran, other: Ran) -> Ran | None:
@@ -56,7 +58,8 @@ def together(first: Ran, other: Ran) -> Ran | None:
     if any(methods.setdefault(name, chain) != chain for name, chain in other.methods.items()):
         return None
     same = (first.function, first.library, first.is_module) == (other.function, other.library, other.is_module)
-    return Ran(methods, first.function, first.library, first.is_module) if same else None
+    members = {**first.members, **other.members}
+    return Ran(methods, first.function, first.library, first.is_module, members) if same else None
 
 
 def said_of(value: object) -> str:
