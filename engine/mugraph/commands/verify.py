@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from rich.console import Console
+from rich.markup import escape
 
 from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
 from mugraph.document import finite
@@ -47,6 +48,8 @@ def read_graphs(path: Path) -> list[MuGraph]:
         raise WrongUsage(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise WrongUsage(f"{path} is no JSON: {error}") from None
+    except RecursionError:
+        raise WrongUsage(f"{path} is nested too deeply to be read") from None
     found = _listed(document)
     if not found:
         raise WrongUsage(f"{path} holds no μGraph")
@@ -54,6 +57,8 @@ def read_graphs(path: Path) -> list[MuGraph]:
         return [mugraph_from_json(one) for one in found]
     except FormatError as error:
         raise WrongUsage(f"{path} holds no μGraph that can be read: {error}") from None
+    except RecursionError:
+        raise WrongUsage(f"{path} is nested too deeply to be read") from None
 
 
 def _listed(document: object) -> list[object]:
@@ -97,6 +102,6 @@ def _report(graphs: list[MuGraph], verdicts: list[Verdict]) -> None:
     console = Console()
     for index, (graph, verdict) in enumerate(zip(graphs, verdicts, strict=True)):
         state = "[bold green]equivalent[/]" if verdict.passed else "[bold red]NOT EQUIVALENT[/]"
-        console.print(f"{index}: {graph.name}  {state}")
+        console.print(f"{index}: {escape(graph.name)}  {state}")
         for sentence in evidence(verdict):
             console.print(f"   {sentence}", markup=False, highlight=False)

@@ -401,3 +401,23 @@ def test_what_a_library_kernel_computes_must_fit_it() -> None:
     norm_as_library = Schedule((), library=True)
     assert isinstance(norm, GraphKernel)
     assert check_candidate(norm.block, norm_as_library) == ["no library call computes it without a copy"]
+
+
+def test_a_loop_inside_another_one_waits_for_its_sums() -> None:
+    """What varies in the inner loop alone stands in the outer one too, whose sums are not complete there."""
+    sizes = {"m": 16, "n": 64, "k": 64}
+    x, y, z = tensor("x", (("m",), ("n",)), sizes), tensor("y", (("m",), ("k",)), sizes), tensor("z", (("m",),), sizes)
+    ops = Ops((x, y, z))
+    ops.load("X", "x"), ops.load("Y", "y")
+    ops.reduce("row", Kind.SUM, "X", over="n"), ops.accum("rows", "row", "n")
+    ops.op("scaled", Kind.MUL, "Y", "rows"), ops.reduce("part", Kind.SUM, "scaled", over="k")
+    ops.accum("total", "part", "k"), ops.store("out", "total", "z")
+    apart = BlockGraph("apart", sizes, (x, y, z), tuple(ops.ops), (Loop("n"), Loop("k")))
+    assert check_block(apart) == []
+    nested = replace(apart, loops=(Loop("n", (Loop("k"),)),))
+    assert check_block(nested) == [
+        "scaled varies in k and so stands in loop n and uses a value accumulated over it, "
+        "which needs 2 passes over the loop"
+    ]
+    assert check_block(nested, passes=2) == []
+    assert check_block(replace(apart, loops=(Loop("k", (Loop("n"),)),))) == []

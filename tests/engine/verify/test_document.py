@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
+from mugraph.commands.common import WrongUsage
+from mugraph.commands.verify import read_graphs
 from mugraph.ir.block import BlockGraph, Loop, Schedule
+from mugraph.ir.json import mugraph_to_json
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.ops import Kind
 from mugraph.verify.document import verify_document
@@ -102,3 +108,26 @@ def test_library_kernels_are_not_taken_on_trust() -> None:
     (verdict,) = verify_document(case.program, [replace(graph, kernels=(library,))])
     assert not verdict.passed
     assert "library" in (verdict.reason or "")
+
+
+@pytest.mark.parametrize("depth", [200, 400, 900, 3000, 100_000])
+def test_a_nest_of_any_depth_is_one_sentence(depth: int, tmp_path: Path) -> None:
+    """Read and refused, or not read: never a traceback."""
+    case = lora()
+    graph = mugraph_to_json(one_kernel(case, Schedule((("n", 64),), {"k": 64})))
+    text = json.dumps(graph)
+    loops = '{"axis": "k", "body": [' * depth + "]}" * depth
+    text = text.replace('"loops": [{"axis": "k", "body": []}]', f'"loops": [{loops}]')
+    assert len(text) > 20 * depth
+    path = tmp_path / "graph.json"
+    path.write_text(text)
+    said = ""
+    try:
+        (read,) = read_graphs(path)
+        (verdict,) = verify_document(case.program, [read])
+        assert not verdict.passed
+        said = verdict.reason or ""
+    except WrongUsage as error:
+        said = str(error)
+    assert said
+    assert "\n" not in said
