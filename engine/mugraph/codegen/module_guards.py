@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 
@@ -138,6 +138,10 @@ def _meet_class(kind: type, what: str) -> list[_Check]:
     if _named(what) is not kind if what in _LIBRARY else what not in (name, kind.__qualname__):
         return _NEVER
     owners = kind.__mro__[: next(n for n, owner in enumerate(kind.__mro__) if owner in (torch.nn.Module, object))]
+    attributes = [(name, raw) for owner in owners for name, raw in vars(owner).items()]
+    computed = {name for name, raw in attributes if hasattr(type(raw), "__set__")}
+    if not computed <= _PROPERTIES[what] or _MEMBERS[what] & {name for name, _ in attributes}:
+        return _NEVER
     checks: list[_Check] = [(attrgetter("__mro__", "__class__"), kind, (kind.__mro__, kind.__class__))]
     checks += [(len, vars(owner), len(vars(owner))) for owner in owners]  # nothing was put beside its methods
     if what not in _ACCESSED:  # it takes neither calls nor attributes into its own hands
@@ -184,7 +188,7 @@ def _meet(raw: object, code: _Code) -> list[_Check]:
     else:  # PyTorch's own
         file = sys.modules.get(str(space.get("__name__")))
         ours = str(space.get("__name__")).startswith("torch.") and file is not None and vars(file) is space
-        names = tuple(name for name in own.co_names if isinstance(space.get(name), (ModuleType, FunctionType)))
+        names = tuple(name for name in own.co_names if name in space)
         values = tuple(space[name] for name in names)
         if not ours or own.co_qualname != code.qualname or not all(map(_is_torchs, values)):
             return _NEVER
@@ -201,11 +205,13 @@ def _meet(raw: object, code: _Code) -> list[_Check]:
         return _NEVER
 
 
-def _is_torchs(value: ModuleType | FunctionType) -> bool:
-    """Whether a module or function that PyTorch's code reads is PyTorch's, or Python's, own."""
-    space = vars(value) if isinstance(value, ModuleType) else value.__globals__
-    root = str(space.get("__name__")).partition(".")[0]
-    return root == "torch" or root in sys.stdlib_module_names
+def _is_torchs(value: object) -> bool:
+    """Whether what PyTorch's code reads of its module is PyTorch's, or Python's, own."""
+    if isinstance(value, (ModuleType, FunctionType)):
+        root = str((vars(value) if isinstance(value, ModuleType) else value.__globals__).get("__name__"))
+    else:
+        root = str(getattr(value, "__module__", None) or type(value).__module__)
+    return root.partition(".")[0] in ("torch", *sys.stdlib_module_names) and type(value) is not SimpleNamespace
 
 
 def _compiled(code: _Code, text: str) -> list[CodeType]:
@@ -313,7 +319,19 @@ def _as_they_came(owner: str, *names: str) -> tuple[object, attrgetter, tuple[ob
 '''
 
 
-TABLES = ("_MODULES", "_RAN", "_LIBRARY", "_HIDING", "_ACCESSED", "_FUNCTIONS", "_OUTSIDE", "_BUILTINS", "_OWN")
+TABLES = (
+    "_PROPERTIES",
+    "_MEMBERS",
+    "_MODULES",
+    "_RAN",
+    "_LIBRARY",
+    "_HIDING",
+    "_ACCESSED",
+    "_FUNCTIONS",
+    "_OUTSIDE",
+    "_BUILTINS",
+    "_OWN",
+)
 """Names of the tables that the machinery reads."""
 
 
@@ -336,6 +354,8 @@ def with_ran(plans: Sequence[RegionPlan], file: str, edited: str | None) -> str:
         "# The code that ran, by the names that conditions call it; a function's is its only method",
         *_lines("_RAN", [f"{name!r}: {_methods(one, definitions, imported)}" for name, one in ran.items()]),
         f"_LIBRARY = frozenset({sorted(name for name, one in ran.items() if one.library)!r})",
+        *_lines("_PROPERTIES", [f"{name!r}: {_set(one.properties)}" for name, one in ran.items()]),
+        *_lines("_MEMBERS", [f"{name!r}: {_set(one.members)}" for name, one in ran.items()]),
         *_lines("_HIDING", [f"{name!r}: {_hiding(one)}" for name, one in ran.items()]),
         "_ACCESSED = {what for what, methods in _RAN.items() if methods.keys() & _OWN_ACCESS}",
         f"_FUNCTIONS = [{', '.join(_functions(plans))}]",
@@ -345,6 +365,10 @@ def with_ran(plans: Sequence[RegionPlan], file: str, edited: str | None) -> str:
     ]
     modules = f"_MODULES = frozenset({sorted(name for name, one in ran.items() if one.is_module)!r})"
     return "\n".join([GUARDS.replace("@FILE@", file).rstrip(), "", "", modules, *tables])
+
+
+def _set(names: Iterable[str]) -> str:
+    return f"{{{', '.join(map(repr, sorted(names)))}}}" if names else "set()"
 
 
 def _hiding(ran: Ran) -> str:

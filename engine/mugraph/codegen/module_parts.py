@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
@@ -28,8 +28,6 @@ try:
     import triton
     import triton.language as tl
 except ImportError:  # every test below says no, and the original code runs
-    from types import SimpleNamespace
-
     triton, tl = SimpleNamespace(jit=lambda function: function), SimpleNamespace(constexpr=lambda value: value)
     _TRITON = False
 else:

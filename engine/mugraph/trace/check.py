@@ -54,6 +54,7 @@ def faults(found: Assembled) -> Iterator[str]:
     place = f"{region.function}, line {region.range.start.line + 1}"
     old = {new: number for number, new in found.numbers.items()}
     scope = {**found.unit.activation.globals, **names, **dict.fromkeys(_OF_CODE, _taken)}
+    scope["_here"] = found.unit.activation.globals
     for named in region.live_ins:
         if _evaluate(named.expression, scope) is not values.tensor(old[named.value]):
             yield f"{place}: {named.expression} is not the tensor that the region reads"

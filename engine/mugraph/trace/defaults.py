@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import torch
 
 from mugraph.trace.conditions import Conditions
-from mugraph.trace.devices import makes_tensors
 from mugraph.trace.record_values import refs
 from mugraph.trace.scope import Scope
 from mugraph.trace.tape import Record
@@ -29,8 +28,11 @@ def defaults_of(scope: Scope, records: Sequence[Record], here: str) -> Condition
 
 
 def _takes_type(scope: Scope, record: Record) -> bool:
-    """Of a tensor that is made without one, or of what whole numbers and truth values become in arithmetic."""
-    if makes_tensors(record.target):
-        return "dtype" not in record.kwargs
-    kinds = {scope.values.infos[number].dtype for number in refs(record)}
-    return any(not kind.startswith(("f", "bf", "c")) for kind in kinds)
+    """Floats that are made of no floats: of numbers, of whole numbers or of truth values."""
+    infos = scope.values.infos
+    made = any(_is_float(infos[number].dtype) for number in record.outputs)
+    return made and "dtype" not in record.kwargs and not any(_is_float(infos[n].dtype) for n in refs(record))
+
+
+def _is_float(kind: str) -> bool:
+    return kind.startswith(("f", "bf", "c"))

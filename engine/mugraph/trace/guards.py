@@ -87,7 +87,7 @@ def _read(
 ) -> None:
     """What was read by an expression: the same as what has another one, or something that is compared by itself."""
     known = consumed.get(id(value)) or (None if constant(value) is not None else paths.get(value))
-    if known is not None and known != expression:
+    if known is not None and known != expression and (isinstance(value, torch.Tensor) or _alike(expression, known)):
         conditions.setdefault(f"{expression} is {known}", [])
     about(expression, value, conditions, here, id(value) in consumed)
     if not isinstance(value, torch.nn.Module) or isinstance(value, torch.nn.ModuleList | torch.nn.ModuleDict):
@@ -96,12 +96,16 @@ def _read(
 
 def _tied(expression: str, value: object, conditions: Conditions, paths: Paths) -> None:
     """Parts that are also reached in another way must go on being one."""
-    root = _ROOT.split(expression, maxsplit=1)[0]
     for names, child in _parts(expression, value):
         known = paths.get(child)
-        # A local that is one of the parts is another one in the loop's next iteration
-        if known is not None and known not in names and constant(child) is None and _ROOT.split(known, 1)[0] == root:
+        if known is not None and known not in names and constant(child) is None and _alike(expression, known):
             conditions.setdefault(f"{names[0]} is {known}", [])
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two expressions begin with the same name. A local that is one of an object's parts is another one in the
+    loop's next iteration."""
+    return _ROOT.split(one, maxsplit=1)[0] == _ROOT.split(other, maxsplit=1)[0]
 
 
 def _parts(expression: str, value: object) -> Iterator[tuple[tuple[str, ...], object]]:

@@ -31,6 +31,7 @@ from mugraph.trace.user_code import (
     helpers_of,
     is_own_of_torch,
     library_name,
+    properties_of,
     underlying,
 )
 
@@ -223,7 +224,8 @@ class _Look:
 
     def _ran(self, kind: type) -> Ran:
         key = self._key(kind.__module__, kind.__qualname__)
-        return self.found.ran.setdefault(key, Ran(is_module=issubclass(kind, torch.nn.Module)))
+        is_module = issubclass(kind, torch.nn.Module)
+        return self.found.ran.setdefault(key, Ran(is_module=is_module, properties=properties_of(kind)))
 
     def _registered(self, kind: type, place: str, name: str) -> None:
         """A method of a class of the user's. place: an expression for the class. Raises Unfound."""
@@ -251,7 +253,7 @@ class _Look:
         for name in helpers_of(kind, "forward"):
             codes = [self.user.code(raw) for raw in definitions_along(kind, name).values()]
             methods[name] = tuple(code for code in codes if code is not None)
-        self.found.ran[key] = Ran(methods, None, kind.__module__, True)
+        self.found.ran[key] = Ran(methods, None, kind.__module__, True, properties=properties_of(kind))
 
     def _key(self, module: str, qualname: str) -> str:
         """Plain where the region's file has it."""

@@ -6,7 +6,7 @@ As data that travels: it is compared with what is there when the region runs (co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 
@@ -42,6 +42,7 @@ class Ran:
     function: where it is no class
     library:  the module that has a class of PyTorch's, "torch.nn.modules.linear"; "" for one of the user's
     is_module: whether it is a torch.nn.Module, which runs hooks before its `forward`
+    properties: of a class: attributes that it computes, whether they were read or not
     members:  of one: names of its parts -> where it keeps them: "_modules", "_parameters", "_buffers"
     """
 
@@ -50,6 +51,7 @@ class Ran:
     library: str = ""
     is_module: bool = False
     members: Mapping[str, str] = field(default_factory=dict[str, str])
+    properties: tuple[str, ...] = ()
 
 
 def together(first: Ran, other: Ran) -> Ran | None:
@@ -57,9 +59,9 @@ def together(first: Ran, other: Ran) -> Ran | None:
     methods = dict(first.methods)
     if any(methods.setdefault(name, chain) != chain for name, chain in other.methods.items()):
         return None
-    same = (first.function, first.library, first.is_module) == (other.function, other.library, other.is_module)
+    same = replace(first, methods={}, members={}) == replace(other, methods={}, members={})
     members = {**first.members, **other.members}
-    return Ran(methods, first.function, first.library, first.is_module, members) if same else None
+    return replace(first, methods=methods, members=members) if same else None
 
 
 def said_of(value: object) -> str:

@@ -231,6 +231,16 @@ def _raw(kind: type, name: str) -> object:
     return None
 
 
+def properties_of(kind: type) -> tuple[str, ...]:
+    """Attributes that a class, or a base of it below torch.nn.Module, computes itself: its data descriptors."""
+    found: set[str] = set()
+    for owner in kind.__mro__:
+        if owner in (torch.nn.Module, object):
+            break
+        found |= {name for name, raw in vars(owner).items() if hasattr(cast("type[object]", type(raw)), "__set__")}
+    return tuple(sorted(found))
+
+
 def definitions_along(kind: type, name: str) -> Mapping[int, object]:
     """Position among the class's bases (itself 0) -> what is there under the name, as far as torch.nn.Module."""
     found: dict[int, object] = {}

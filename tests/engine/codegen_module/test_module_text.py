@@ -97,7 +97,7 @@ def test_conditions_are_joined_as_they_are_meant(maker, source, part):
     assert [ast.unparse(value) for value in tried.body[-1].value.values] == [
         "_is(a, 'A')",
         "self.b or len(torch_2) == 2",
-        "a.n == 3",
+        "_equals(a.n, 3)",
         "_gated_tensors_fit(x, self.w, self.u)",
     ]
 
