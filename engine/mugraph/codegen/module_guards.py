@@ -37,6 +37,7 @@ _PLAIN_ACCESS = {
 _Check = tuple[Callable[[Any], object], Any, object]
 _NEVER: list[_Check] = [(id, None, None)]
 _met: dict[tuple[int, str], tuple[object, list[_Check]]] = {}
+_FILE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "@FILE@")
 _here: dict[str, object] = {}
 _copies: tuple[int, list[tuple[str, ModuleType]]] = (0, [])
 
@@ -66,13 +67,23 @@ def _is(module: torch.nn.Module, what: str) -> bool:
         and not own["_forward_pre_hooks"]
         and not own["_backward_hooks"]
         and not own["_backward_pre_hooks"]
-        and not own.keys() & _HIDING[what]
+        and not _hides(own, _HIDING[what])
     )
+
+
+def _hides(own: dict[str, object], names: frozenset[str]) -> bool:
+    """Whether an object has any of these names of its own."""
+    if not torch.compiler.is_compiling():
+        return not names.isdisjoint(own)
+    for name in names:  # as torch.compile can follow it
+        if name in own:
+            return True
+    return False
 
 
 def _is_object(thing: object, what: str) -> bool:
     """Whether an object's class has the code that was analysed, and the object puts nothing before it."""
-    return _unchanged(type(thing), what) and not getattr(thing, "__dict__", {}).keys() & _HIDING[what]
+    return _unchanged(type(thing), what) and not _hides(getattr(thing, "__dict__", {}), _HIDING[what])
 
 
 @torch.compiler.assume_constant_result
@@ -117,7 +128,7 @@ def _default_type(name: str) -> bool:
 
 def _equals(value: object, constant: object) -> bool:
     """Whether it is the same constant: 1, 1.0 and True are not, nor is a tensor that holds it."""
-    if type(value) is not type(constant):
+    if type(value) is not type(constant) and not isinstance(value, torch.SymInt):
         return False
     if type(value) is tuple or type(value) is list:
         return len(value) == len(constant) and all(_equals(a, b) for a, b in zip(value, constant))
@@ -280,15 +291,16 @@ def _undisturbed() -> bool:
     global _copies, _here
     count, copies = _copies
     if len(sys.modules) != count or any(sys.modules.get(name) is not module for name, module in copies):
-        path = os.path.join(os.path.dirname(os.path.realpath(__file__)), "@FILE@")
-        copies = [(name, module) for name, module in list(sys.modules.items()) if _is_file(module, path)]
+        copies = [(name, module) for name, module in list(sys.modules.items()) if _is_file(module)]
         _copies = len(sys.modules), copies
         _here = vars(copies[0][1]) if copies else {}
     if any(_HOOKS):
         return False
-    for space, read, values in _FUNCTIONS:
-        if read(space) != values:
+    try:
+        if any(read(space) != values for space, read, values in _FUNCTIONS):
             return False
+    except AttributeError:  # what was a function of Python's is something else, or nothing
+        return False
     for _, module in copies:
         names = vars(module)
         if any(names.get(name) is not value for name, value in _OUTSIDE) or names.keys() & _BUILTINS:
@@ -298,9 +310,9 @@ def _undisturbed() -> bool:
     return bool(copies)
 
 
-def _is_file(module: object, path: str) -> bool:
+def _is_file(module: object) -> bool:
     name = vars(module).get("__file__") if isinstance(module, ModuleType) else None
-    return isinstance(name, str) and os.path.basename(name) == "@FILE@" and os.path.realpath(name) == path
+    return isinstance(name, str) and os.path.basename(name) == "@FILE@" and os.path.realpath(name) == _FILE
 
 
 def _as_they_came(owner: str, *names: str) -> tuple[object, attrgetter, tuple[object, ...]]:

@@ -55,29 +55,32 @@ def _tested_gpu(kind: str, index: int | None) -> bool:
 
 
 def _watched() -> bool:
-    """Whether a transform, a tracer or a mode is to see what the original code calls. Of modes, one that only says
-    where new tensors go (`with torch.device(...)`) does not count."""
-    if _transforms() or _dispatch_modes() or torch.jit.is_tracing() or forward_ad._current_level >= 0:
-        return True
-    if _function_modes() == 0:
-        return False
-    return any(type(mode) is not DeviceContext for mode in torch.overrides._get_current_function_mode_stack())
+    """Whether a transform, a tracer or a mode is to see what the original code calls."""
+    traced = torch.jit.is_tracing() or forward_ad._current_level >= 0
+    return traced or _transforms() or _dispatch_modes() > 0 or _in_a_mode()
+
+
+def _in_a_mode() -> bool:
+    """One that only says where new tensors go (`with torch.device(...)`) does not count."""
+    for at in range(_function_modes()):
+        if not isinstance(torch._C._get_function_stack_at(at), DeviceContext):
+            return True
+    return False
 
 
 def _runs_here(*tensors: torch.Tensor) -> bool:
     """Plain tensors on one tested GPU; no gradient, autocast, mode, function transform or tracing by torch.jit."""
     compiling, exporting = torch.compiler.is_compiling(), torch.compiler.is_exporting()
-    if (_function_modes() and not exporting) if compiling else _watched():
+    if (not exporting and _in_a_mode()) if compiling else _watched():
         return False
     grad, device = torch.is_grad_enabled(), None
     for tensor in tensors:
         if type(tensor) not in _PLAIN and not (exporting and isinstance(tensor, torch.Tensor)):
             return False
         if not compiling:  # plain memory, in whole words of 16 bytes, and no negation that is still to do
-            if tensor.layout is not _STRIDED or tensor.is_nested or tensor.is_neg():
+            if tensor.layout is not _STRIDED or tensor.is_nested or tensor.is_neg() or tensor._is_zerotensor():
                 return False
-            address = tensor.data_ptr()
-            if address == 0 or address & 15:
+            if tensor.data_ptr() & 15:
                 return False
         if grad and tensor.requires_grad:
             return False

@@ -7,6 +7,7 @@ their modules and of functions around them, and nothing put before them.
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -96,8 +97,9 @@ class _Look:
         activation = self.unit.activation
         for name in sorted(names_read(self.unit) - activation.steps[self.unit.first].names.keys()):
             if name not in activation.globals:
-                self.found.outside[name] = ""
-                continue
+                if hasattr(builtins, name):
+                    self.found.outside[name] = ""
+                continue  # else a comprehension's own
             value = activation.globals[name]
             if (known := self._library(value)) is not None:
                 self.found.outside[name] = known

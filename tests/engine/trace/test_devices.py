@@ -38,15 +38,17 @@ def test_one_region_on_the_live_ins_device(regions, device):
     assert replay(region.calls, env)[out.value].shape == (4, 6)
     on_meta = {value: tensor.to("meta") for value, tensor in env.items()}
     assert replay(region.calls, on_meta)[out.value].device.type == "meta"
-    assert region.guards == (("_on_default_device(x.device)",) if device == "None" else ())
+    made_of_numbers = "_default_type('torch.float32')"  # torch.full's, where it is told no type
+    assert region.guards == (("_on_default_device(x.device)",) if device == "None" else ()) + (made_of_numbers,)
 
 
 def test_named_devices_are_guarded(regions):
     (region,) = regions(program("place", "place = x.device"))
-    assert region.guards in ((), ("str(place) in ('cuda', str(x.device))",))
+    full = "_default_type('torch.float32')"
+    assert region.guards in ((full,), ("str(place) in ('cuda', str(x.device))", full))
     module = 'PLACE = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n'
     (region,) = regions(program("PLACE", module=module))
-    assert region.guards == ("str(PLACE) in ('cuda', str(x.device))",)
+    assert region.guards == ("str(PLACE) in ('cuda', str(x.device))", full)
     helper = f"{module}\n\ndef scale(x):\n    return x * torch.ones(6, device=PLACE)\n"
     (region,) = regions(program(after=" + scale(y)", module=helper))
     assert region.guards == ("_runs(scale, 'scale')", "str(PLACE) in ('cuda', str(x.device))")
