@@ -12,10 +12,11 @@ import mugraph
 from mugraph.codegen.entry import entry_names, on_tensors
 from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.module_first_use import CHECK, FIRST_USE
-from mugraph.codegen.module_guards import GUARDS, TABLES, with_ran
+from mugraph.codegen.module_guards import GUARDS
 from mugraph.codegen.module_judge import JUDGE
 from mugraph.codegen.module_masks import MASKS, masks_of, triangle_text, with_masks
 from mugraph.codegen.module_parts import MACHINERY, PRELUDE
+from mugraph.codegen.module_ran import TABLES, with_ran
 from mugraph.codegen.module_sizes import cases_of, with_sizes
 from mugraph.codegen.names import operator_name
 from mugraph.codegen.plan import KernelStep, RegionPlan
