@@ -68,8 +68,11 @@ def _in_a_mode() -> bool:
     return False
 
 
-def _runs_here(*tensors: torch.Tensor) -> bool:
-    """Plain tensors on one tested GPU; no gradient, autocast, mode, function transform or tracing by torch.jit."""
+def _runs_here(*tensors: torch.Tensor, any_size: bool = False) -> bool:
+    """Plain tensors on one tested GPU; no gradient, autocast, mode, function transform or tracing by torch.jit.
+
+    While a program is compiled or exported for more than one size, comparing that size would fix it.
+    """
     compiling, exporting = torch.compiler.is_compiling(), torch.compiler.is_exporting()
     if (not exporting and _in_a_mode()) if compiling else _watched():
         return False
@@ -77,7 +80,11 @@ def _runs_here(*tensors: torch.Tensor) -> bool:
     for tensor in tensors:
         if type(tensor) not in _PLAIN and not (exporting and isinstance(tensor, torch.Tensor)):
             return False
-        if not compiling:  # plain memory, in whole words of 16 bytes, and no negation that is still to do
+        if compiling:
+            fixed = torch.fx.experimental.symbolic_shapes.has_static_value
+            if (exporting or not any_size) and not all([fixed(size) for size in tensor.shape]):
+                return False
+        else:  # plain memory, in whole words of 16 bytes, and no negation that is still to do
             if tensor.layout is not _STRIDED or tensor.is_nested or tensor.is_neg() or tensor._is_zerotensor():
                 return False
             if tensor.data_ptr() & 15:

@@ -140,7 +140,8 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
     first_lines: list[str] = []
     if dynamic is not None:
         owner, rank = sizes.owner()
-        first_lines += call("if not ", "_runs_here", parameters, f" or {owner}.dim() != {rank}:", width=100)
+        given = [*parameters, "any_size=True"]
+        first_lines += call("if not ", "_runs_here", given, f" or {owner}.dim() != {rank}:", width=100)
         first_lines += ["    return False", f"{sizes.name} = {sizes.given}"]
     body = [
         '"""Whether it may run on these: what it was made and tested for, and no gradient is wanted."""',

@@ -125,6 +125,39 @@ def test_compiles_without_a_graph_break(fits, edited, original, x, on_this_machi
     assert [("mugraph.gate_" in code) for code in graphs] == [fits, False, False]
 
 
+def for_any_number_of_rows(model: torch.nn.Module) -> torch.nn.Module:
+    """The program's own addend has four rows, and so would everything."""
+    model.u = torch.nn.Parameter(torch.ones(1, 16))
+    return model.eval()
+
+
+@pytest.mark.parametrize("how", ["dynamic", "marked"])
+def test_compiled_for_any_size_is_kept_so(how, edited, original, x, on_this_machine):
+    on_this_machine(edited.kernels)
+    model, original = for_any_number_of_rows(edited.model.Gated()), for_any_number_of_rows(original)
+    graphs: list[str] = []
+    torch.compiler.reset()
+    compiled = torch.compile(model, fullgraph=True, backend=counting(graphs), dynamic=how == "dynamic" or None)
+    first = x.clone()
+    if how == "marked":
+        torch._dynamo.mark_dynamic(first, 0)
+    with torch.no_grad():
+        for given in (first, torch.randn(3, 8), torch.randn(7, 8)):
+            torch.testing.assert_close(compiled(given), original(given))
+    assert len(graphs) == 1
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_exports_for_any_number_of_rows(strict, edited, original, x, on_this_machine):
+    on_this_machine(edited.kernels)
+    model, original = for_any_number_of_rows(edited.model.Gated()), for_any_number_of_rows(original)
+    rows = torch.export.Dim("rows", min=2, max=64)
+    with torch.no_grad():
+        exported = torch.export.export(model, (x,), dynamic_shapes=({0: rows},), strict=strict)
+        for given in (x, torch.randn(7, 8)):
+            torch.testing.assert_close(exported.module()(given), original(given))
+
+
 def test_compiles_under_functionalisation(edited, original, x, on_this_machine):
     log = on_this_machine(edited.kernels)
     torch.compiler.reset()
