@@ -52,6 +52,7 @@ from mugraph.verify.float_test import FloatResult, FloatTester
 from mugraph.verify.sizes import resize
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import verify_schedules
+from mugraph.verify.weights import summing_as_at_full_size
 
 LARGEST_TILE = 32
 """Of kernels in the interpreter."""
@@ -291,13 +292,14 @@ def _tested(
     where = "on the device" if tools.compiled else "in Triton's interpreter"
     for number, (variant, verdict) in enumerate(variants):
         yield Working(place.region, f"testing {place.name} {where}", number, len(variants))
-        kernels = _scheduled(variant.candidate)
+        whole = _scheduled(variant.candidate)
         # Of two kernels one has small tiles, so many blocks, at the sizes that the other needs.
-        kernels = reduced_kernels(kernels, largest_tile=LARGEST_TILE if len(kernels) == 1 else 16)
+        kernels = reduced_kernels(whole, largest_tile=LARGEST_TILE if len(whole) == 1 else 16)
         program = resize(piece.program, program_sizes(piece.program, kernels))
+        program, kernels = summing_as_at_full_size(program, kernels, piece.program, whole)
         sizes = [at_step(program, kernels, step) for step in tested_steps(program)]
         found = [verify_schedules(*one) for one in sizes]
-        right = indexed(piece.program, _scheduled(variant.candidate), variant.kernel)
+        right = indexed(piece.program, whole, variant.kernel)
         wrong = next((one for one in (*found, right) if not one.passed), None)
         if wrong is not None:
             rejected[f"its tiles: {wrong.reason}"] += 1

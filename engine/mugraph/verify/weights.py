@@ -16,7 +16,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import prod
 
-from mugraph.ir.block import BlockGraph
+from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
@@ -48,6 +48,20 @@ def weighted_block(block: BlockGraph, full: Sizes) -> BlockGraph:
     tiles = {axis: _OF_A_TILE if axis in looped else weight for axis, weight in weights.items()}
     loops = {axis: weights[axis] / _OF_A_TILE for axis in looped}
     return replace(block, ops=_weighted(block.ops, tiles, loops)[0])
+
+
+def summing_as_at_full_size(
+    program: TensorProgram,
+    kernels: Sequence[tuple[BlockGraph, Schedule]],
+    full: TensorProgram,
+    full_kernels: Sequence[tuple[BlockGraph, Schedule]],
+) -> tuple[TensorProgram, list[tuple[BlockGraph, Schedule]]]:
+    """A program and its kernels at small sizes; with weights where a constant of theirs may belong to full sizes."""
+    if not belongs_to_sizes(program.ops, *(block.ops for block, _ in kernels)):
+        return program, list(kernels)
+    pairs = zip(kernels, full_kernels, strict=True)
+    blocks = [(weighted_block(block, own.sizes), schedule) for (block, schedule), (own, _) in pairs]
+    return weighted(program, full.sizes), blocks
 
 
 def _weighted(
