@@ -29,7 +29,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 reach: $(VENV)/.installed
-	$(BIN)/python -m mugraph.trace.reach samples samples/reach
+	$(BIN)/python -m mugraph.research.reach samples samples/reach
 
 bench: $(VENV)/.installed
 	$(BIN)/mugraph bench

@@ -6,19 +6,19 @@ neither torch nor triton, so that the language server can use `mugraph.protocol`
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
+
+from mugraph.version import __version__
 
 if TYPE_CHECKING:
     from mugraph.api import Optimized as Optimized
     from mugraph.api import optimize as optimize
 
-__version__ = "0.1.0"
 __all__ = ["Optimized", "__version__", "optimize"]
 
 
 def __getattr__(name: str) -> object:
     if name in ("optimize", "Optimized"):
-        from mugraph import api
-
-        return getattr(api, name)
+        return getattr(import_module("mugraph.api"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

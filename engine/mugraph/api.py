@@ -39,12 +39,13 @@ def optimize(
     target, budget: as the command line takes them (budget in seconds for each search).
     Raises TypeError for something without Python source, ValueError where the source cannot be traced.
     """
-    from mugraph import edited_function, pipeline
+    from mugraph import pipeline
+    from mugraph.edit import in_memory
     from mugraph.events import Done
     from mugraph.store import Store
 
-    found = edited_function.Origin.of(fn)
-    shapes = edited_function.described(found, example_inputs)
+    found = in_memory.Origin.of(fn)
+    shapes = in_memory.described(found, example_inputs)
     options = pipeline.Options(target=target, budget_s=budget)
     result: FileResult | None = None
     with Store.open() as store:
@@ -57,5 +58,5 @@ def optimize(
     if result.errors and not result.regions:
         raise ValueError(result.errors[0])
     plans, sources, _ = pipeline.improved(result.regions)
-    replacement = edited_function.replacement(fn, found, plans, sources, result.device.target) if plans else fn
+    replacement = in_memory.replacement(fn, found, plans, sources, result.device.target) if plans else fn
     return Optimized(fn, replacement, result)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mugraph.codegen.kernel import KernelSource
-from mugraph.codegen.plan import RegionPlan
 from mugraph.ir.block import BlockGraph
+from mugraph.ir.kernel import KernelSource
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel
-from mugraph.trace.region import LaxPiece, Region, Status, Trace
+from mugraph.ir.region import LaxPiece, Region, Status, Trace
+from mugraph.plans.plan import RegionPlan
 from mugraph.tune.device import Device
 from mugraph.verify.verdict import Verdict
 

@@ -11,23 +11,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mugraph.codegen.kernel import KernelSource, Rejected
-from mugraph.codegen.module import module_text
-from mugraph.codegen.names import Scope
-from mugraph.codegen.plan import RegionPlan
-from mugraph.codegen.wrapper_evidence import Speed
+from mugraph.edit.module.evidence import Speed
+from mugraph.edit.module.file import module_text
 from mugraph.events import Done, Event, FileResult, RegionDone, RegionResult, Traced
 from mugraph.executors.choose import choose
+from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.ir.names import Scope
+from mugraph.ir.region import Trace
 from mugraph.ir.target import Target
 from mugraph.memory.traces import recall_trace, remember_trace, trace_key
 from mugraph.options import Options
+from mugraph.plans.plan import RegionPlan
 from mugraph.sizes.timing import ratios
 from mugraph.solve.job import RegionJob
 from mugraph.solve.unit import Tools
 from mugraph.store import Store
-from mugraph.trace.entries import RecordedShapes
-from mugraph.trace.region import Trace
-from mugraph.trace.source import read_source
+from mugraph.trace.run.entries import RecordedShapes
+from mugraph.trace.syntax.source import read_source
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.device import Device, detect, resolve

@@ -45,7 +45,7 @@ class Acts:
             "mugraph.searchWorkspace": self._search_workspace,
             "mugraph.clearResults": self._clear,
             "mugraph.showLog": self._show_log,
-            "mugraph.report": self._report,
+            "mugraph.reports.text": self._report,
         }
 
     @property

@@ -233,7 +233,7 @@ class MugraphServer(LanguageServer):
             raise
 
     async def _report(self, _: Any) -> object:
-        return {**cast("dict[str, object]", await self.acts.run("mugraph.report", ())), "hovers": self.hovers}
+        return {**cast("dict[str, object]", await self.acts.run("mugraph.reports.text", ())), "hovers": self.hovers}
 
     async def _graph(self, params: Any) -> object:
         """{"uri", "key", "theme"} -> {"svg"}"""

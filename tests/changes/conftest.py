@@ -10,7 +10,7 @@ from subprocess import DEVNULL, PIPE
 from typing import Any
 
 import pytest
-from mugraph.codegen.edit import apply_files
+from mugraph.edit.apply import apply_files
 from mugraph.tune.device import detect, resolve
 
 from tests.changes.case import PROGRAMS, Change, Program

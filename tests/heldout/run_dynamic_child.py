@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from mugraph.trace.entries import find_definitions
-from mugraph.trace.shapes import TensorSpec
-from mugraph.trace.source import Source
+from mugraph.trace.run.entries import find_definitions
+from mugraph.trace.syntax.shapes import TensorSpec
+from mugraph.trace.syntax.source import Source
 from mugraph.verify.interpreter import patch_interpreter
 from torch import nn
 
-sys.path.insert(0, str(Path(__file__).parent))
-from run_child import DTYPES, counted, distance, load, made, strides
+sys.path.append(str(Path(__file__).parents[2]))
+from tests.heldout.run_child import DTYPES, counted, distance, load, made, strides
 
 
 def inputs_at(path: Path, size: int) -> list[torch.Tensor]:

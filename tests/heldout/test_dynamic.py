@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from mugraph.codegen.aot import compile_for
-from mugraph.codegen.edit import apply_files
-from mugraph.document import file_document
+from mugraph.edit.apply import apply_files
 from mugraph.events import Done, FileResult
 from mugraph.pipeline import Options, run
+from mugraph.reports.document import file_document
 
 from tests.support.forks import run_interpreted
 

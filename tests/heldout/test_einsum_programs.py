@@ -3,17 +3,14 @@ and run there in Triton's interpreter beside PyTorch's float64."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 from mugraph.events import Done, FileResult
 from mugraph.pipeline import Options, run
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "engine" / "search"))
-from einsum_programs import EinsumProgram, programs
 from test_heldout import check_edit, check_kernels
+
+from tests.engine.search.einsum_programs import EinsumProgram, programs
 
 CHUNKS, PER_CHUNK = 4, 11
 BUDGET_S = 0.5

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mugraph.codegen.edit import apply_files
-from mugraph.codegen.revert import revert_file
-from mugraph.document import file_document
+from mugraph.edit.apply import apply_files
+from mugraph.edit.revert import revert_file
 from mugraph.events import Done, FileResult
 from mugraph.pipeline import Options, improved, run
+from mugraph.reports.document import file_document
 
 from tests.support.forks import run_interpreted
 

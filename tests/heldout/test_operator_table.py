@@ -7,7 +7,6 @@ kernel of its own in the region's kernel graph, which is PyTorch's.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from mugraph.events import Done, FileResult, RegionResult
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel
 from mugraph.ir.ops import REDUCING, Kind
 from mugraph.pipeline import Options, run
-
-sys.path.insert(0, str(Path(__file__).parent))
 from test_heldout import check_edit, check_kernels
 
 BUDGET_S = 0.5

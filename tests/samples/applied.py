@@ -14,12 +14,12 @@ from pathlib import Path
 from types import ModuleType
 
 import torch
-from mugraph.codegen.edit import apply_files
-from mugraph.codegen.entry import tensors_fit
-from mugraph.codegen.plan import KernelStep, RegionPlan
+from mugraph.edit.apply import apply_files
+from mugraph.edit.module.entry import tensors_fit
 from mugraph.events import Done, FileResult
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.pipeline import Options, run_trace
+from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.store import Store
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import detect, resolve

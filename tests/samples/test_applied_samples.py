@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 import torch
-from mugraph.codegen.revert import revert_file
+from mugraph.edit.revert import revert_file
 from torch import nn
 
 from tests.samples.applied import Applied, Target, fits, targets

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 from mugraph.codegen.aot import compile_for
-from mugraph.codegen.kernel import KernelSource
 from mugraph.codegen.lower import lower_kernels
-from mugraph.codegen.resize import program_sizes, reduced_kernels
 from mugraph.events import FileResult, PieceResult, Solution
+from mugraph.ir.kernel import KernelSource
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.ops import Kind
+from mugraph.ir.region import LaxPiece
 from mugraph.ir.target import TARGETS, Target
+from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
+from mugraph.ir.transforms.resizing import resize
 from mugraph.optimizer.nodes import scheduled
 from mugraph.options import Bounds
 from mugraph.solve.ranking import Place
 from mugraph.solve.unit import Tools, solve
-from mugraph.trace.region import LaxPiece
 from mugraph.verify.float_test import FloatTester
-from mugraph.verify.sizes import resize
 
 from tests.support.clock import slow_clock
 from tests.support.searched import BUDGET_S

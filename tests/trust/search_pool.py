@@ -13,28 +13,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from mugraph.codegen.plan import KernelStep
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.json import mugraph_to_json, program_to_json
 from mugraph.ir.library import library_call
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import LaxPiece, Region, Trace
 from mugraph.ir.spec import check_candidate
-from mugraph.kernel_graph import kernel_graph, with_own_names
 from mugraph.optimizer.nodes import LIBRARY, node_of
 from mugraph.optimizer.order import by_depth
+from mugraph.plans.kernel_graph import kernel_graph, with_own_names
+from mugraph.plans.plan import KernelStep
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.several import SeveralSearch
-from mugraph.search.limits import Limits
 from mugraph.search.run import Search
-from mugraph.search.split_schedules import kernel_candidates
-from mugraph.search.splits import Cut, cuts, part_counts
+from mugraph.search.schedules.split_schedules import kernel_candidates
+from mugraph.search.schedules.splits import Cut, cuts, part_counts
+from mugraph.search.topologies.limits import Limits
 from mugraph.sizes.table import tested_steps
-from mugraph.trace.ranged import ranged_units
-from mugraph.trace.region import LaxPiece, Region, Trace
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import detect, resolve
+from mugraph.units.ranged import ranged_units
 from mugraph.verify.sizes import grid_axes
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import verify_topologies

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from mugraph.codegen.kernel import KernelSource, Rejected
+from mugraph.ir.kernel import KernelSource, Rejected
 
 _POINTER = {"f16": "*fp16", "bf16": "*bf16", "f32": "*fp32"}
 _ALIGNED = [["tt.divisibility", 16]]

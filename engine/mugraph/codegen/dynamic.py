@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from mugraph.codegen.arguments import argument_lines
-from mugraph.codegen.kernel import KernelSource, Launch, Rejected
-from mugraph.codegen.names import Scope
 from mugraph.codegen.tile.axes import Plan
 from mugraph.codegen.tile.index import Grid
 from mugraph.ir.block import BlockGraph
+from mugraph.ir.kernel import KernelSource, Launch, Rejected
+from mugraph.ir.names import Scope
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 from mugraph.codegen.arguments import argument_lines
 from mugraph.codegen.dynamic import launch_lines, shape_text, size_lines
-from mugraph.codegen.kernel import KernelSource, Rejected
-from mugraph.codegen.names import RESERVED, Scope
+from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.ir.names import RESERVED, Scope
 from mugraph.ir.tensors import Tensor
 
 TORCH_TYPE = {"f16": "torch.float16", "bf16": "torch.bfloat16", "f32": "torch.float32"}

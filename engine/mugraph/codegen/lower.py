@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from mugraph.codegen.dynamic import check_dynamic, grid_terms
-from mugraph.codegen.kernel import KernelSource, Launch, Rejected, Unfinished
 from mugraph.codegen.launcher import borders, launcher_text
 from mugraph.codegen.tile.analyses import analyse, varying
 from mugraph.codegen.tile.axes import Dim, Plan, plan_axes, widen
@@ -26,6 +25,7 @@ from mugraph.codegen.tile.shared import check_shared, shared_estimate
 from mugraph.codegen.tile.softmax import safe_softmax
 from mugraph.codegen.tile.text import Item, Printer, prune
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.kernel import KernelSource, Launch, Rejected, Unfinished
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target

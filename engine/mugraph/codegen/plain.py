@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.statements import statement
 from mugraph.ir.calls import operands
-from mugraph.trace.region import LaxPiece
+from mugraph.ir.kernel import Rejected
+from mugraph.ir.region import LaxPiece
 
 FUNCTION = "plain"
 

@@ -9,10 +9,10 @@ import ast
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from mugraph.codegen.kernel import Rejected
 from mugraph.ir.calls import is_inplace
-from mugraph.trace.emit_call import NotReplayable, call_text
-from mugraph.trace.region import Argument, Call, Ref
+from mugraph.ir.kernel import Rejected
+from mugraph.ir.region import Argument, Call, Ref
+from mugraph.trace.regions.emit_call import NotReplayable, call_text
 
 WIDTH = 100
 """Columns of a line, its indent aside."""

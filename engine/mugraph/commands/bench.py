@@ -13,17 +13,17 @@ from rich.table import Table
 
 from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
 from mugraph.commands.progress import ProgressView
-from mugraph.document import device_document, finite
 from mugraph.events import Done, FileResult, RegionResult
 from mugraph.executors.choose import choose
 from mugraph.executors.executor import CannotExecute
 from mugraph.ir.target import Target
 from mugraph.pipeline import Options, run
-from mugraph.report import model_name
+from mugraph.reports.document import device_document, finite
+from mugraph.reports.text import model_name
 from mugraph.store.keys import versions
-from mugraph.trace.ranged import region_at
 from mugraph.tune.device import Device, detect, resolve
 from mugraph.tune.tuner import PEERS
+from mugraph.units.ranged import region_at
 
 Json = dict[str, object]
 _ITEMSIZE = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "bool": 1, "i8": 1, "u8": 1}

@@ -22,16 +22,16 @@ from mugraph.executors.executor import CannotExecute, Executor
 from mugraph.executors.spread import SpreadSearch
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import LaxPiece, Trace
 from mugraph.ir.target import Target
 from mugraph.search.kernel_graphs.run import KernelGraphs
-from mugraph.search.limits import Limits, NotSearchable
 from mugraph.search.run import Search
-from mugraph.search.split_schedules import kernel_candidates
-from mugraph.search.splits import cuts, part_counts
-from mugraph.trace.pieces import pieces
-from mugraph.trace.region import LaxPiece, Trace
+from mugraph.search.schedules.split_schedules import kernel_candidates
+from mugraph.search.schedules.splits import cuts, part_counts
+from mugraph.search.topologies.limits import Limits, NotSearchable
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import detect, resolve
+from mugraph.units.search_units import pieces
 from mugraph.verify.verifier import verify_topologies, verify_topology
 
 _TRIES = 4

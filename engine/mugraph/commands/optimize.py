@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from mugraph.codegen.edit import EditError, apply_files
-from mugraph.codegen.kernel import Rejected
 from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
 from mugraph.commands.progress import ProgressView
-from mugraph.document import file_document
+from mugraph.edit.apply import EditError, apply_files
 from mugraph.events import Done, FileResult
 from mugraph.executors.executor import CannotExecute
+from mugraph.ir.kernel import Rejected
 from mugraph.pipeline import Options, improved, run
 from mugraph.recording.memory import recorded_shapes
-from mugraph.report import print_report
+from mugraph.reports.document import file_document
+from mugraph.reports.text import print_report
 from mugraph.store import Store
-from mugraph.trace.entries import RecordedShapes
-from mugraph.trace.source import read_source
+from mugraph.trace.run.entries import RecordedShapes
+from mugraph.trace.syntax.source import read_source
 from mugraph.tune.device import UnknownTarget
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mugraph.codegen.revert import revert_file
-from mugraph.codegen.sourcefile import EditError
 from mugraph.commands.common import FAILED, OK, Where, say_error
+from mugraph.edit.revert import revert_file
+from mugraph.edit.source.text import EditError
 
 
 def revert(place: Where) -> int:

@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
-from mugraph.document import finite
 from mugraph.ir.json import FormatError, mugraph_from_json
 from mugraph.ir.mugraph import MuGraph
 from mugraph.ir.program import TensorProgram
-from mugraph.report import evidence
-from mugraph.trace.joining import units
-from mugraph.trace.region import LaxPiece, Trace
+from mugraph.ir.region import LaxPiece, Trace
+from mugraph.reports.document import finite
+from mugraph.reports.text import evidence
 from mugraph.trace.tracer import trace_file
+from mugraph.units.joining import units
 from mugraph.verify.document import verify_document
 from mugraph.verify.verdict import Verdict
 

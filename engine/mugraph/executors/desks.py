@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mugraph.executors.tasks import Task
 from mugraph.executors.turns import Desk, Order, Start, Turned
-from mugraph.search.limits import NotSearchable
+from mugraph.search.topologies.limits import NotSearchable
 
 
 @dataclass(frozen=True, slots=True)

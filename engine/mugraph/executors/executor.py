@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from mugraph.executors.desks import Done, Wrong
 from mugraph.executors.tasks import Task
 from mugraph.executors.turns import Order, Start, Turned
-from mugraph.search.limits import NotSearchable
+from mugraph.search.topologies.limits import NotSearchable
 
 T = TypeVar("T")
 

@@ -15,9 +15,9 @@ from mugraph.executors.executor import CannotExecute, Executor, Lost, Seat
 from mugraph.executors.inline import Inline
 from mugraph.executors.turns import Order, Start, Turned
 from mugraph.ir.program import TensorProgram
-from mugraph.search.frame import check
-from mugraph.search.limits import Found, Limits, Stats
 from mugraph.search.run import FIRST_SHARE, HIT_WEIGHT, SATURATION_SHARE, loop_sets, summary
+from mugraph.search.topologies.frame import check
+from mugraph.search.topologies.limits import Found, Limits, Stats
 
 TURN = 20_000
 """Work of a nest in a round, without a topology so far: long enough that sending it to and fro is little beside it."""

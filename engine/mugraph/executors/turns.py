@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.program import TensorProgram
-from mugraph.search.limits import Limits
-from mugraph.search.nest import Account, Nest
+from mugraph.search.topologies.limits import Limits
+from mugraph.search.topologies.nest import Account, Nest
 
 
 @dataclass(frozen=True, slots=True)

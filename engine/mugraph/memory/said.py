@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from mugraph.search.renaming import Renaming
+from mugraph.ir.transforms.renaming import Renaming
 from mugraph.verify.verdict import Verdict
 
 _AXIS_IN_WORDS = re.compile(r"\b\w+(?=/\d)|(?<=\bfor )\w+(?=:)")

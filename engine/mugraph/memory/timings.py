@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from mugraph.codegen.content import digest
 from mugraph.events import Timing
+from mugraph.ir.content import digest
 from mugraph.store.keys import versions
 from mugraph.tune.device import Device
 from mugraph.tune.messages import InputSpec

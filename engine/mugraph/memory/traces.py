@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from mugraph.codegen.content import digest
+from mugraph.ir.content import digest
+from mugraph.ir.region import Trace
 from mugraph.store import Store
 from mugraph.store.keys import code_digest, versions
 from mugraph.trace.codec import trace_from_json, trace_to_json
-from mugraph.trace.entries import RecordedShapes
-from mugraph.trace.region import Trace
-from mugraph.trace.source import read_source, text_digest
+from mugraph.trace.run.entries import RecordedShapes
+from mugraph.trace.syntax.source import read_source, text_digest
 
 
 def trace_key(path: Path, text: str, qualname: str | None, recorded: RecordedShapes | None) -> str:

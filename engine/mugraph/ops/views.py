@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from mugraph.ir.calls import Argument, Symbol, TensorInfo
-from mugraph.ops.axes import AtomDim, AtomDims
-from mugraph.ops.refusals import NotLowerable
-from mugraph.ops.sections import Section, spelled
+from mugraph.ops.algebra.axes import AtomDim, AtomDims
+from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.sections import Section, spelled
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import msgspec
 
 from mugraph.recording.signatures import fits, signatures
 from mugraph.store.place import cache_folder
-from mugraph.trace.entries import RecordedShapes
+from mugraph.trace.run.entries import RecordedShapes
 
 FORMAT = 1
 

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from mugraph.ir.program import TensorProgram
-from mugraph.search.frame import check
-from mugraph.search.limits import Found, Limits, Stats
-from mugraph.search.nest import Account, Nest
+from mugraph.search.topologies.frame import check
+from mugraph.search.topologies.limits import Found, Limits, Stats
+from mugraph.search.topologies.nest import Account, Nest
 
 FIRST_SHARE = 0.25
 """Of the work: first hits only."""

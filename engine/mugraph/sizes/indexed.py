@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mugraph.codegen.kernel import KernelSource
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_candidate
 from mugraph.sizes.table import at_step, sizes_at, steps_of

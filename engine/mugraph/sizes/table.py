@@ -10,18 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd, inf, log2
 
-from mugraph.codegen.kernel import KernelSource, Launch, Rejected
 from mugraph.codegen.launcher import launcher_text
 from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
+from mugraph.ir.kernel import KernelSource, Launch, Rejected
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
-from mugraph.search.cost import estimate_call_us, estimate_library_us
-from mugraph.search.schedules import ScheduleLimits, fits, schedules
-from mugraph.search.split_schedules import again_us
-from mugraph.search.tiles import Shape
-from mugraph.verify.sizes import resize, resize_block
+from mugraph.ir.transforms.resizing import resize, resize_block
+from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us
+from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
+from mugraph.search.schedules.split_schedules import again_us
+from mugraph.search.schedules.tiles import Shape
 from mugraph.verify.verdict import Verdict
 
 TRIED = 12

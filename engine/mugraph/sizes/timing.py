@@ -13,7 +13,7 @@ from math import sqrt
 
 from mugraph.events import SizeTiming, Timing
 from mugraph.ir.ranges import SizeRange
-from mugraph.trace.region import Region
+from mugraph.ir.region import Region
 
 MOST = 6
 """Sizes that are timed: each takes PyTorch's compilers their time again."""

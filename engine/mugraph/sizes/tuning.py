@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mugraph.codegen.kernel import KernelSource, Launch
+from mugraph.ir.kernel import KernelSource, Launch
 from mugraph.ir.program import TensorProgram
 from mugraph.sizes.table import SizeTable, at_step, merged, tested_steps
 from mugraph.tune.compile_pool import CompilePool

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mugraph.codegen.kernel import KernelSource
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.kernel import KernelSource
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import LaxPiece, Region
 from mugraph.ir.target import Target
-from mugraph.search.cost import estimate_call_us, estimate_library_us, estimate_us
-from mugraph.search.split_schedules import again_us
+from mugraph.ir.transforms.resizing import resize_block
+from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us, estimate_us
+from mugraph.search.schedules.split_schedules import again_us
 from mugraph.sizes.table import at_sizes
-from mugraph.trace.ranged import calls_at, values_at
-from mugraph.trace.region import LaxPiece, Region
-from mugraph.verify.sizes import resize_block
+from mugraph.units.ranged import calls_at, values_at
 
 
 def piece_at(piece: LaxPiece, region: Region, size: int) -> LaxPiece:

@@ -6,16 +6,17 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mugraph.codegen.kernel import KernelSource, Rejected
-from mugraph.codegen.names import Scope
-from mugraph.codegen.plan import KernelStep, RegionPlan
 from mugraph.events import Event, PieceResult, RegionResult, SearchReport, Timing
-from mugraph.kernel_graph import kernel_graph, with_own_names
+from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.ir.names import Scope
+from mugraph.ir.region import LaxPiece, Piece, PlainPiece, Region
+from mugraph.ir.transforms.renaming import Renaming, canonical
 from mugraph.log import note
 from mugraph.memory.pieces import NotRight, recall, remember
 from mugraph.options import Options
-from mugraph.plan_names import kernel_name, plan_name
-from mugraph.search.renaming import Renaming, canonical
+from mugraph.plans.kernel_graph import kernel_graph, with_own_names
+from mugraph.plans.names import kernel_name, plan_name
+from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.sizes.timing import first_sizes, spans_of
 from mugraph.sizes.unit import piece_at
 from mugraph.solve.ranking import Place
@@ -23,11 +24,10 @@ from mugraph.solve.timing import RegionTimer, with_sizes
 from mugraph.solve.unit import Tools, solve
 from mugraph.store import Store
 from mugraph.store.keys import region_key
-from mugraph.trace.part_views import with_views
-from mugraph.trace.pieces import is_divisible
-from mugraph.trace.ranged import ranged_units
-from mugraph.trace.region import LaxPiece, Piece, PlainPiece, Region
 from mugraph.tune.device import Device
+from mugraph.units.part_views import with_views
+from mugraph.units.ranged import ranged_units
+from mugraph.units.search_units import is_divisible
 
 CUTS = 4
 """Ways to cut a region that are tried, where units have no kernel."""

@@ -10,20 +10,20 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mugraph.codegen.dynamic import check_dynamic
-from mugraph.codegen.kernel import Rejected
 from mugraph.events import Another, Better, Event, FirstHit, Searching, SearchReport, Working
 from mugraph.ir.block import BlockGraph, Candidate
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import LaxPiece
 from mugraph.ir.target import Target
 from mugraph.options import Bounds
-from mugraph.search.diverse import diverse
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.parts import Workers, by_estimate
 from mugraph.search.kernel_graphs.run import KernelGraphs
-from mugraph.search.limits import Limits, NotSearchable, Searcher
-from mugraph.search.split_schedules import kernel_candidates
+from mugraph.search.schedules.diverse import diverse
+from mugraph.search.schedules.split_schedules import kernel_candidates
+from mugraph.search.topologies.limits import Limits, NotSearchable, Searcher
 from mugraph.solve.trail import Trail
-from mugraph.trace.region import LaxPiece
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import verify_topologies, verify_topology
 

@@ -11,25 +11,25 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mugraph.codegen.entry import on_tensors
-from mugraph.codegen.index_limits import INTEGERS, index_limit
-from mugraph.codegen.kernel import KernelSource
-from mugraph.codegen.module import module_text
-from mugraph.codegen.plan import RegionPlan
-from mugraph.codegen.scales import input_scales
+from mugraph.edit.module.entry import on_tensors
+from mugraph.edit.module.file import module_text
+from mugraph.edit.module.index_limits import INTEGERS, index_limit
 from mugraph.events import Event, PieceResult, Timing, Working
+from mugraph.ir.kernel import KernelSource
 from mugraph.ir.ranges import SizeRange
+from mugraph.ir.region import Region
 from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.optimizer.nodes import scheduled
+from mugraph.plans.plan import RegionPlan
+from mugraph.plans.scales import input_scales
 from mugraph.sizes.timing import next_size, of_sizes
 from mugraph.sizes.unit import estimates_at, piece_at
 from mugraph.solve.unit import Tools
 from mugraph.store import Store
-from mugraph.trace.ranged import region_at
-from mugraph.trace.region import Region
 from mugraph.tune.device import Device
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.tuner import Measurement, against_peers
+from mugraph.units.ranged import region_at
 
 DRAWN = frozenset({"f16", "bf16", "f32", "bool", *INTEGERS})
 """Types of inputs that measuring can make up."""

@@ -8,10 +8,10 @@ from math import inf
 
 from mugraph.events import Considered
 from mugraph.ir.block import BlockGraph, Candidate
-from mugraph.ir.draw_words import grid_words, launch_words, loop_words
+from mugraph.ir.drawing.words import grid_words, launch_words, loop_words
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.target import Target
-from mugraph.search.schedules import Looks
+from mugraph.search.schedules.sizes import Looks
 
 _LEAST_GAIN = 0.999
 """Of two estimates the lower one is an improvement from here on; topologies that differ in the place of a scale do by

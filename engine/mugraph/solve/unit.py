@@ -11,28 +11,30 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from mugraph.codegen.kernel import KernelSource, Rejected
 from mugraph.codegen.lower import lower_kernels
-from mugraph.codegen.names import Scope
 from mugraph.codegen.plain import FUNCTION, plain_source
-from mugraph.codegen.resize import program_sizes, reduced_kernels
 from mugraph.events import Another, Event, PieceResult, Solution, Working
 from mugraph.executors.executor import Executor
 from mugraph.executors.parts import SpreadParts
 from mugraph.executors.spread import SpreadSearch
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
+from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.ir.names import Scope
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import LaxPiece
 from mugraph.ir.target import Target
+from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
+from mugraph.ir.transforms.resizing import resize
 from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.optimizer.order import by_depth
 from mugraph.options import Bounds
-from mugraph.search.cost import estimate_library_us
 from mugraph.search.kernel_graphs.several import SeveralSearch
-from mugraph.search.limits import Limits, Searcher
-from mugraph.search.neighbours import neighbours
 from mugraph.search.run import Search
-from mugraph.search.splits import COMBINE
+from mugraph.search.schedules.cost import estimate_library_us
+from mugraph.search.schedules.neighbours import neighbours
+from mugraph.search.schedules.splits import COMBINE
+from mugraph.search.topologies.limits import Limits, Searcher
 from mugraph.sizes.choice import Chosen, by_sizes
 from mugraph.sizes.indexed import indexed
 from mugraph.sizes.table import SizeTable, at_step, sizes_at, step_of, tested_steps
@@ -41,7 +43,6 @@ from mugraph.sizes.unit import estimates_at
 from mugraph.solve.ranking import Place, ranked_candidates
 from mugraph.solve.trail import Trail
 from mugraph.store.keys import versions
-from mugraph.trace.region import LaxPiece
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
 from mugraph.tune.messages import InputSpec, Subject
@@ -49,7 +50,6 @@ from mugraph.tune.process import Unavailable
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import MEASURED, Variant, input_specs, subject_of, tune
 from mugraph.verify.float_test import FloatResult, FloatTester
-from mugraph.verify.sizes import resize
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import verify_schedules
 from mugraph.verify.weights import summing_as_at_full_size

@@ -8,16 +8,16 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import mugraph
-from mugraph.codegen.content import digest
+from mugraph.ir.content import digest
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
+from mugraph.version import __version__
 
 
 @cache
 def versions() -> Mapping[str, str]:
     """Versions of mugraph, torch and triton ("none" where there is none); imports neither of them."""
-    found = {"mugraph": mugraph.__version__}
+    found = {"mugraph": __version__}
     for package in ("torch", "triton"):
         try:
             found[package] = version(package)
@@ -30,7 +30,7 @@ def versions() -> Mapping[str, str]:
 def code_digest() -> str:
     """64 hexadecimal digits of this package's own source: what another search, cost model or lowering would find must
     not be answered with what an earlier one found, between releases either. About 10 ms, once a process."""
-    folder = Path(mugraph.__file__).parent
+    folder = Path(__file__).parents[1]
     found = hashlib.sha256()
     for file in sorted(folder.rglob("*.py")):
         found.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes())

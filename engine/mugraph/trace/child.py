@@ -15,17 +15,9 @@ from pathlib import Path
 
 import msgspec
 
+from mugraph.trace.request import Request
+
 _PR_SET_PDEATHSIG = 1
-
-
-class Request(msgspec.Struct, frozen=True):
-    """source: the text to trace if it is not what the file holds. check: run on real tensors and replay each region."""
-
-    path: str
-    source: str | None = None
-    qualname: str | None = None
-    recorded: dict[str, dict[str, str]] | None = None
-    check: bool = False
 
 
 def _end_with_parent() -> None:

@@ -8,9 +8,9 @@ from typing import Literal
 
 import msgspec
 
+from mugraph.ir.ran import Ran
 from mugraph.ir.ranges import DynamicSize, SizeRange
-from mugraph.trace.ran import Ran
-from mugraph.trace.region import Argument, Call, Named, Range, Ref, Region, Status, Symbol, TensorInfo, Trace
+from mugraph.ir.region import Argument, Call, Named, Range, Ref, Region, Status, Symbol, TensorInfo, Trace
 
 
 class _Value(msgspec.Struct, omit_defaults=True):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mugraph.trace.entries import Definitions, Missing
-from mugraph.trace.region import Region, Trace
+from mugraph.ir.region import Region, Trace
+from mugraph.trace.run.entries import Definitions, Missing
 
 
 def selected(function: str, qualname: str | None) -> bool:

@@ -14,24 +14,24 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from mugraph.ir.ranges import SizeRange
-from mugraph.trace.autocast import remember_what_is_wanted
-from mugraph.trace.build import Builder, CannotBuild
-from mugraph.trace.callables import Judge
-from mugraph.trace.check import check_found
-from mugraph.trace.child import Request
-from mugraph.trace.constants import Constants
-from mugraph.trace.devices import OneDevice
-from mugraph.trace.dynamic import with_ranges
-from mugraph.trace.entries import Entry, find_definitions
-from mugraph.trace.loader import Workspace, WorkspaceFinder
-from mugraph.trace.partition import Partition
-from mugraph.trace.recorder import Recorder
-from mugraph.trace.region import Region, Status, Trace
+from mugraph.ir.region import Region, Status, Trace
+from mugraph.trace.pytorch.callables import Judge
+from mugraph.trace.regions.check import check_found
+from mugraph.trace.regions.dynamic import with_ranges
+from mugraph.trace.regions.partition import Partition
+from mugraph.trace.regions.scope import Scope
 from mugraph.trace.report import needs_shapes, selected
-from mugraph.trace.scope import Scope
-from mugraph.trace.source import Source, read_source, text_digest
-from mugraph.trace.tape import Happening, Record, Tape
-from mugraph.trace.tape_writer import TraceTooLong
+from mugraph.trace.request import Request
+from mugraph.trace.run.autocast import remember_what_is_wanted
+from mugraph.trace.run.build import Builder, CannotBuild
+from mugraph.trace.run.constants import Constants
+from mugraph.trace.run.devices import OneDevice
+from mugraph.trace.run.entries import Entry, find_definitions
+from mugraph.trace.run.loader import Workspace, WorkspaceFinder
+from mugraph.trace.run.recorder import Recorder
+from mugraph.trace.run.tape import Happening, Record, Tape
+from mugraph.trace.run.tape_writer import TraceTooLong
+from mugraph.trace.syntax.source import Source, read_source, text_digest
 
 
 def package_of(path: Path) -> tuple[Path, str, str | None]:
@@ -160,7 +160,7 @@ class Session:
 
 def _decisions(session: Session, chosen: Mapping[str, Entry]) -> dict[str, str | None]:
     """Functions with a range -> why they do not do the same at all its sizes; None where they do."""
-    from mugraph.trace.unknown_size import decided_at  # sympy is slow to import
+    from mugraph.trace.run.unknown_size import decided_at  # sympy is slow to import
 
     others = find_definitions(session.source, session.request.recorded, lambda size: size.middle).entries
     pairs = ((chosen[other.function], other) for other in others if other.function in chosen)

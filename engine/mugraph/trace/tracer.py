@@ -13,12 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from mugraph.trace.child import Request
+from mugraph.ir.region import Trace
 from mugraph.trace.codec import trace_from_json
-from mugraph.trace.entries import RecordedShapes, find_definitions
-from mugraph.trace.region import Trace
 from mugraph.trace.report import without_running
-from mugraph.trace.source import Source, read_source
+from mugraph.trace.request import Request
+from mugraph.trace.run.entries import RecordedShapes, find_definitions
+from mugraph.trace.syntax.source import Source, read_source
 
 
 def trace_file(

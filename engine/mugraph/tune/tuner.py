@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mugraph.codegen.kernel import KernelSource
-from mugraph.codegen.scales import input_scale
 from mugraph.ir.block import Candidate
+from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
+from mugraph.plans.scales import input_scale
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import METHOD, Measurer, Refused
 from mugraph.tune.messages import Agreed, Compiler, InputSpec, Subject

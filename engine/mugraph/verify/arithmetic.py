@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.ops.unary_floats import float_unary
+from mugraph.ops.functions.floats import float_unary
 
 Index = tuple[slice, ...]
 # A rearrangement of an array (slice, reshape, transpose, pad) that looks at no element: it must not care for the dtype.

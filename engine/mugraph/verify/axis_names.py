@@ -13,7 +13,7 @@ from math import prod
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes, Tensor
-from mugraph.search.renaming import Names, Renaming
+from mugraph.ir.transforms.renaming import Names, Renaming
 
 Kernels = Sequence[tuple[BlockGraph, Schedule]]
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.ops.by_sign import MAX, ORDER
-from mugraph.ops.through_exp import SIGMOID
+from mugraph.ops.functions.by_sign import MAX, ORDER
+from mugraph.ops.functions.through_exp import SIGMOID
 from mugraph.verify.evaluate import evaluate_program
 from mugraph.verify.execute import execute_kernels
 from mugraph.verify.field import FieldArithmetic, FieldValue

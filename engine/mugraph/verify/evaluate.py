@@ -15,7 +15,7 @@ from mugraph.ir.ops import ARITY, LARGEST, REDUCING, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from mugraph.ir.windows import Window
-from mugraph.ops.unary import UNARY
+from mugraph.ops.functions.unary import UNARY
 from mugraph.verify.arithmetic import Arithmetic
 
 V = TypeVar("V")

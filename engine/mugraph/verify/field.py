@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.ops.by_erf import ERF, GELU, gelu_by_erf
-from mugraph.ops.by_sign import BY_SIGN, MAX
-from mugraph.ops.through_exp import SIGMOID, form
+from mugraph.ops.functions.by_erf import ERF, GELU, gelu_by_erf
+from mugraph.ops.functions.by_sign import BY_SIGN, MAX
+from mugraph.ops.functions.through_exp import SIGMOID, form
 from mugraph.verify import modular, order
 from mugraph.verify.arithmetic import Index, Rearrange, assemble_arrays
 from mugraph.verify.constants import Base, read

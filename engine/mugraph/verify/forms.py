@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.ops.through_exp import form
+from mugraph.ops.functions.through_exp import form
 from mugraph.verify.arithmetic import Index, Rearrange, assemble_arrays
 from mugraph.verify.constants import Base, read
 from mugraph.verify.primes import Q, elements, random_powers

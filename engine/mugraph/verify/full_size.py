@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
+from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.verify.borders import check_memory
 from mugraph.verify.compare import Draw, Functions, Rejected, compare
 from mugraph.verify.evaluate import Malformed
@@ -23,7 +24,6 @@ from mugraph.verify.field import FieldArithmetic, FieldValue
 from mugraph.verify.inputs import draw_inputs, mark_no_squares
 from mugraph.verify.restrict import places_of, restricted, restricted_block
 from mugraph.verify.samples import Sample, samples
-from mugraph.verify.sizes import resize, resize_block
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import check_kernels, known_functions, laxness
 from mugraph.verify.weights import belongs_to_sizes, weighted, weighted_block

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
-from mugraph.ops.through_exp import CONSTANTS
+from mugraph.ops.functions.through_exp import CONSTANTS
 from mugraph.verify import modular
 from mugraph.verify.evaluate import Frame, ancestors, evaluate_values
 from mugraph.verify.field import FieldArithmetic, FieldValue, P, Q

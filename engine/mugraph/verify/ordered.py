@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ops.by_sign import BY_SIGN
+from mugraph.ops.functions.by_sign import BY_SIGN
 from mugraph.verify.arithmetic import FloatArithmetic, Index, Rearrange
 from mugraph.verify.field import FieldArithmetic, FieldValue
 from mugraph.verify.inputs import homes

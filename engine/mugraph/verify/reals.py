@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ops.through_exp import CONSTANTS
+from mugraph.ops.functions.through_exp import CONSTANTS
 from mugraph.verify.arithmetic import FloatArithmetic
 from mugraph.verify.evaluate import evaluate_program
 from mugraph.verify.execute import execute_kernels

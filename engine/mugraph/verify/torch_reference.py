@@ -19,7 +19,7 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
-from mugraph.ops.unary import UNARY
+from mugraph.ops.functions.unary import UNARY
 from mugraph.verify.evaluate import ancestors
 
 

@@ -12,9 +12,10 @@ from mugraph.ir.lax import why_not_lax
 from mugraph.ir.masks import complement, diagonal, extents
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ops.by_erf import taken_by_erf
-from mugraph.ops.by_sign import BY_SIGN, ORDER, has_maxima, taken_by_sign
-from mugraph.ops.through_exp import SIGMOID, is_below_exp, used
+from mugraph.ir.transforms.resizing import resize, resize_block
+from mugraph.ops.functions.by_erf import taken_by_erf
+from mugraph.ops.functions.by_sign import BY_SIGN, ORDER, has_maxima, taken_by_sign
+from mugraph.ops.functions.through_exp import SIGMOID, is_below_exp, used
 from mugraph.verify.bound import earned_bound
 from mugraph.verify.compare import Functions, Rejected, compare
 from mugraph.verify.evaluate import Malformed
@@ -23,7 +24,7 @@ from mugraph.verify.order import REPETITIONS_OF_MAXIMA
 from mugraph.verify.ordered import REPETITIONS_BY_REALS
 from mugraph.verify.reals import unlike
 from mugraph.verify.roots import has_unknown_roots, takes_roots
-from mugraph.verify.sizes import Assignment, assignments, grid_axes, resize, resize_block
+from mugraph.verify.sizes import Assignment, assignments, grid_axes
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.weights import belongs_to_sizes, weighted, weighted_block
 

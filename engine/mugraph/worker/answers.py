@@ -7,9 +7,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from mugraph.codegen.kernel import Rejected
-from mugraph.codegen.revert import reverted
-from mugraph.codegen.sourcefile import EditError
+from mugraph.edit.revert import reverted
+from mugraph.edit.source.text import EditError
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.target import TARGETS
 from mugraph.log import log_path
 from mugraph.protocol import messages as m
@@ -174,7 +174,7 @@ def _drawing(question: m.Draw, known: Known | None) -> m.Drawing:
     result = known.results.get(question.key) if known is not None else None
     if result is None or result.plan is None:
         raise NoAnswer("there is no μGraph for this code")
-    from mugraph.ir.draw import draw_overview, draw_svg, draw_tree  # igraph takes long to import
+    from mugraph.ir.drawing import draw_overview, draw_svg, draw_tree  # igraph takes long to import
 
     mugraph = result.plan.mugraph
     if question.form == "text":
@@ -187,7 +187,7 @@ def _drawing(question: m.Draw, known: Known | None) -> m.Drawing:
 
 
 def _report(question: m.AskReport, engine: Engine) -> m.Report:
-    from mugraph.findings import findings
+    from mugraph.reports.findings import findings
 
     device = engine.device or NOTHING
     found = [values.Finding(one.what, one.found, one.state, one.advice) for one in findings(device)]

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from mugraph.codegen.content import digest
-from mugraph.codegen.plan import RegionPlan
 from mugraph.events import RegionResult
+from mugraph.ir.content import digest
 from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.region import Position, Range, Region, Trace
+from mugraph.plans.plan import RegionPlan
 from mugraph.protocol.values import Settings
-from mugraph.trace.region import Position, Range, Region, Trace
 from mugraph.tune.device import Device
 
 _NOWHERE = Range(Position(0, 0), Position(0, 0))

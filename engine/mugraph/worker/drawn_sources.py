@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mugraph.codegen.plan import RegionPlan
-from mugraph.ir.draw_layout import INPUT, OUTPUT
-from mugraph.ir.draw_parts import Sources
+from mugraph.ir.drawing.layout import INPUT, OUTPUT
+from mugraph.ir.drawing.parts import Sources
 from mugraph.ir.mugraph import GraphKernel
-from mugraph.origins import origins
-from mugraph.trace.region import Range
+from mugraph.ir.region import Range
+from mugraph.plans.origins import origins
+from mugraph.plans.plan import RegionPlan
 from mugraph.worker.states import statements
 
 

@@ -12,9 +12,9 @@ import struct
 from dataclasses import dataclass, field
 
 from mugraph.events import Event
+from mugraph.ir.region import Range, Trace
 from mugraph.options import Options
 from mugraph.protocol.values import Document
-from mugraph.trace.region import Range, Trace
 from mugraph.tune.device import Device
 
 _HEAD = struct.Struct("<Q")

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from mugraph.codegen.edit_check import edited_spans
-from mugraph.codegen.names import ALIAS
-from mugraph.codegen.record import Record, Replaced, text_hash
-from mugraph.codegen.revert import kernel_modules
-from mugraph.codegen.sourcefile import EditError, SourceFile
+from mugraph.edit.check import edited_spans
+from mugraph.edit.names import ALIAS
+from mugraph.edit.revert import kernel_modules
+from mugraph.edit.source.record import Record, Replaced, text_hash
+from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.protocol.values import KernelCheck, Position, Range
 
 _OURS = re.compile(rf"{ALIAS}(_\d+)?")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mugraph.codegen.edit import Prepared, prepare
+from mugraph.edit.apply import Prepared, prepare
 from mugraph.events import RegionResult
+from mugraph.ir.region import Position, Range
 from mugraph.pipeline import improved
 from mugraph.protocol.values import Document
-from mugraph.trace.region import Position, Range
 from mugraph.tune.device import resolve
 from mugraph.worker.documents import Known, moved
 from mugraph.worker.edits import common_end, common_start, lines_of

@@ -17,10 +17,11 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
-from mugraph.codegen.edit_check import edited_spans
-from mugraph.codegen.names import ALIAS
-from mugraph.codegen.sourcefile import EditError, SourceFile
+from mugraph.edit.check import edited_spans
+from mugraph.edit.names import ALIAS
+from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.events import Event
+from mugraph.ir.region import Range, Trace
 from mugraph.log import note
 from mugraph.memory.traces import recall_trace, remember_trace, trace_key
 from mugraph.pipeline import run_trace
@@ -28,10 +29,9 @@ from mugraph.recording.memory import recorded_shapes
 from mugraph.store import Store
 from mugraph.store.place import cache_folder
 from mugraph.store.results import FILE
-from mugraph.trace.definitions import name_range
-from mugraph.trace.entries import RecordedShapes
-from mugraph.trace.region import Range, Trace
-from mugraph.trace.source import Source
+from mugraph.trace.run.entries import RecordedShapes
+from mugraph.trace.syntax.definitions import name_range
+from mugraph.trace.syntax.source import Source
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import UnknownTarget, detect, resolve
 from mugraph.worker.frames import (

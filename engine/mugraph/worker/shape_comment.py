@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
-from mugraph.trace.shapes import comment_text
+from mugraph.trace.syntax.shapes import comment_text
 from mugraph.worker.edits import lines_of
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

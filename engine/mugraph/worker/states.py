@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from mugraph.codegen.names import mugraph_id
-from mugraph.document import finite, verdicts_of
+from mugraph.edit.names import mugraph_id
 from mugraph.events import Considered, RegionResult, SearchReport
 from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.region import Range, Region
 from mugraph.protocol import values
-from mugraph.report import evidence
+from mugraph.reports.document import finite, verdicts_of
+from mugraph.reports.text import evidence
 from mugraph.sizes.timing import faster_for
-from mugraph.trace.region import Range, Region
 from mugraph.worker.documents import Known
 
 _WAITING: dict[values.RegionStatus, str] = {"queued": "to be searched", "searching": "searching for kernels"}

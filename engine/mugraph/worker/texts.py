@@ -8,8 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from mugraph.protocol.values import Document
-from mugraph.trace.entries import RecordedShapes
-from mugraph.trace.source import read_source
+from mugraph.trace.run.entries import RecordedShapes
+from mugraph.trace.syntax.source import read_source
 from mugraph.worker.neighbours import fingerprint
 
 

@@ -7,9 +7,9 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
-from mugraph import findings
 from mugraph.cli import run
-from mugraph.findings import findings as found
+from mugraph.reports import findings
+from mugraph.reports.findings import findings as found
 from mugraph.tune.device import detect
 
 

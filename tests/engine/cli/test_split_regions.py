@@ -13,8 +13,8 @@ from mugraph.events import RegionDone
 from mugraph.ir.json import mugraph_from_json
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.spec import check_mugraph
-from mugraph.kernel_graph import kernel_graph
 from mugraph.options import Options
+from mugraph.plans.kernel_graph import kernel_graph
 from mugraph.store import Store
 
 TEXT = """\

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mugraph.codegen.resize import reduced
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.transforms.reduced import reduced
 
 import tests.engine.codegen.graphs as g
 import tests.engine.codegen.graphs_maxima as gm

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mugraph.codegen.kernel import KernelSource
 from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.kernel import KernelSource
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.search.splits import cuts
+from mugraph.search.schedules.splits import cuts
 
 import tests.engine.codegen.graphs as g
 import tests.engine.codegen.graphs_maxima as gm

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 from mugraph.codegen.aot import compile_for
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.lower import lower
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.target import TARGETS
 
 from tests.engine.codegen.cases import CASES, REAL_SIZES

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.lower import lower_kernels
-from mugraph.codegen.resize import program_sizes, reduced_kernels
-from mugraph.codegen.wrapper_operator import operator_text
+from mugraph.edit.module.operator import operator_text
 from mugraph.ir.block import BlockGraph, Loop, Schedule
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor, contiguous_strides
+from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
+from mugraph.ir.transforms.resizing import resize
 from mugraph.search.kernel_graphs.parts import as_block
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram
-from mugraph.search.splits import cuts
+from mugraph.search.schedules.splits import cuts
 from mugraph.verify.float_test import FloatTester
-from mugraph.verify.sizes import resize
 from mugraph.verify.verifier import verify_schedules, verify_topologies
 from syrupy.assertion import SnapshotAssertion
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
-from harness import lower_region, randn, record
 from mugraph.codegen.aot import compile_for
 from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.target import TARGETS
 from mugraph.search.run import topologies
-from mugraph.search.schedules import schedules
+from mugraph.search.schedules.sizes import schedules
+
+from tests.engine.ops.harness import lower_region, randn, record
 
 pytestmark = pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") == "1", reason="the interpreter compiles nothing")
 

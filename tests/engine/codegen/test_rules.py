@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.lower import lower
-from mugraph.codegen.resize import reduced
 from mugraph.ir.block import BlockGraph, Loop, Schedule
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.masks import resized_all
 from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor
-from mugraph.verify.sizes import resize_tensor
+from mugraph.ir.transforms.reduced import reduced
+from mugraph.ir.transforms.resizing import resize_tensor
 
 from tests.engine.codegen.cases import REAL_SIZES
 from tests.engine.codegen.graphs import (

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 from mugraph.codegen.aot import compile_for
-from mugraph.codegen.kernel import KernelSource, Rejected, Unfinished
 from mugraph.codegen.launcher import borders, launcher_text
 from mugraph.codegen.lower import lower, lower_kernels
-from mugraph.codegen.resize import program_sizes, reduced_kernels
+from mugraph.ir.kernel import KernelSource, Rejected, Unfinished
 from mugraph.ir.target import TARGETS
+from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
+from mugraph.ir.transforms.resizing import resize
 from mugraph.verify.float_test import FloatResult, FloatTester
-from mugraph.verify.sizes import resize
 from mugraph.verify.verifier import verify_schedules
 from syrupy.assertion import SnapshotAssertion
 

@@ -17,7 +17,7 @@ from mugraph.ir.target import TARGETS
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.parts import PartTask
 from mugraph.search.kernel_graphs.run import KernelGraphs
-from mugraph.search.limits import Limits
+from mugraph.search.topologies.limits import Limits
 
 from tests.engine.search import workloads
 from tests.support.clock import slow_clock

@@ -19,7 +19,7 @@ from mugraph.executors.spread import SpreadSearch
 from mugraph.ir.target import TARGETS
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.run import KernelGraphs
-from mugraph.search.limits import Limits
+from mugraph.search.topologies.limits import Limits
 from mugraph.tune.measure import Refused
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.process import ChildProcess

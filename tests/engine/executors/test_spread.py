@@ -16,8 +16,8 @@ from mugraph.executors.inline import Inline
 from mugraph.executors.processes import Processes
 from mugraph.executors.spread import SpreadSearch
 from mugraph.ir.program import TensorProgram
-from mugraph.search.limits import Limits, NotSearchable
 from mugraph.search.run import Search
+from mugraph.search.topologies.limits import Limits, NotSearchable
 
 from tests.engine.search import workloads
 from tests.support.clock import Clock

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from mugraph.ir.block import BlockGraph, Loop, Schedule
-from mugraph.ir.draw import draw_overview, draw_svg, draw_tree
-from mugraph.ir.draw_layout import INPUT, OUTPUT, graph_edges, layout
+from mugraph.ir.drawing import draw_overview, draw_svg, draw_tree
+from mugraph.ir.drawing.layout import INPUT, OUTPUT, graph_edges, layout
 from mugraph.ir.mugraph import GraphKernel, MuGraph
 from mugraph.ir.ops import Kind
 from mugraph.ir.placement import placement

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from mugraph.ir.block import BlockGraph, Loop, Schedule
-from mugraph.ir.draw import draw_svg, draw_tree
+from mugraph.ir.drawing import draw_svg, draw_tree
 from mugraph.ir.json import block_from_json, block_to_json
 from mugraph.ir.mugraph import GraphKernel, MuGraph
 from mugraph.ir.ops import LARGEST, Kind, Op

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from mugraph.ir.block import BlockGraph, Loop, Schedule
-from mugraph.ir.draw import draw_svg, draw_tree
+from mugraph.ir.drawing import draw_svg, draw_tree
 from mugraph.ir.mugraph import MuGraph
 from mugraph.ir.packing import packed
 from mugraph.ir.spec import check_candidate, check_mugraph

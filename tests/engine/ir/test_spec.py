@@ -19,7 +19,7 @@ from mugraph.ir.spec import (
     ensure_mugraph,
     ensure_program,
 )
-from mugraph.ir.spec_schedule import least_shared_memory
+from mugraph.ir.spec.schedule import least_shared_memory
 from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mugraph.codegen.kernel import KernelSource
 from mugraph.events import Done, FileResult
+from mugraph.ir.kernel import KernelSource
 from mugraph.memory import pieces
 from mugraph.options import Options
 from mugraph.pipeline import run
-from mugraph.report import evidence
+from mugraph.reports.text import evidence
 from mugraph.store import Store
 
 MODEL = """\

@@ -11,15 +11,15 @@ import pytest
 from mugraph.codegen.lower import lower_kernels
 from mugraph.events import Done, RegionResult, Searching
 from mugraph.ir.block import Candidate
+from mugraph.ir.region import LaxPiece
 from mugraph.ir.target import TARGETS
+from mugraph.ir.transforms.renaming import canonical
 from mugraph.memory.said import renamed_reason, renamed_words
 from mugraph.pipeline import Options, run
 from mugraph.search import Limits, topologies
-from mugraph.search.renaming import canonical
-from mugraph.search.split_schedules import kernel_candidates
-from mugraph.trace.pieces import pieces
-from mugraph.trace.region import LaxPiece
+from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.trace.tracer import trace_file
+from mugraph.units.search_units import pieces
 from mugraph.verify.verifier import verify_topologies
 
 PRELUDE = "import torch\nimport torch.nn.functional as F\n\n"

@@ -10,12 +10,12 @@ import torch
 from mugraph.ir.calls import operands
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import Argument, Call, Named, Position, Range, Ref, Region, Symbol, TensorInfo
 from mugraph.ir.tensors import Tensor
-from mugraph.ops.unary import UNARY
-from mugraph.trace.lower import Lowered, lower
-from mugraph.trace.region import Argument, Call, Named, Position, Range, Ref, Region, Symbol, TensorInfo
-from mugraph.trace.targets import target_of
-from mugraph.trace.triangles import triangle_of
+from mugraph.ops.functions.unary import UNARY
+from mugraph.trace.pytorch.targets import target_of
+from mugraph.trace.run.triangles import triangle_of
+from mugraph.units.lower import Lowered, lower
 from torch.overrides import TorchFunctionMode
 
 NOWHERE = Range(Position(0, 0), Position(0, 0))

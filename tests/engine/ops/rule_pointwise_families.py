@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rule_draws import Drawn, Lower, Rng, T, broadcast, drawn, number, shape, some
+from tests.engine.ops.rule_draws import Drawn, Lower, Rng, T, broadcast, drawn, number, shape, some
 
 
 def unary(rng: Rng) -> Drawn:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from rule_draws import Drawn, Rng, T, drawn, shape, some
+
+from tests.engine.ops.rule_draws import Drawn, Rng, T, drawn, shape, some
 
 
 def largest(rng: Rng) -> Drawn:

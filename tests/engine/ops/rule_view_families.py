@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from rule_draws import Drawn, Rng, T, drawn, shape, some
-from rule_pointwise_families import unary
+
+from tests.engine.ops.rule_draws import Drawn, Rng, T, drawn, shape, some
+from tests.engine.ops.rule_pointwise_families import unary
 
 
 def view(rng: Rng) -> Drawn:

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from mugraph.ir.region import Argument, Call, Named, Ref, Symbol, TensorInfo
+from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.registry import known_targets
+from mugraph.trace.regions.replay import NotReplayable, function_of, replay
+from mugraph.trace.run.triangles import triangle_of
+from mugraph.units.lower import lower
 
-sys.path.insert(0, str(Path(__file__).parent))
-from harness import DTYPES, NOWHERE, evaluate, parts, well_formed
-from mugraph.ops.refusals import NotLowerable
-from mugraph.ops.registry import known_targets
-from mugraph.trace.lower import lower
-from mugraph.trace.region import Argument, Call, Named, Ref, Symbol, TensorInfo
-from mugraph.trace.replay import NotReplayable, function_of, replay
-from mugraph.trace.triangles import triangle_of
-from rule_draws import Drawn, Lower, Rng, T
-from rule_pointwise_families import POINTWISE, POINTWISE_BY_TARGET
-from rule_product_families import PRODUCTS
-from rule_reduction_families import REDUCTIONS, REDUCTIONS_BY_TARGET
-from rule_view_families import VIEWS, VIEWS_BY_TARGET
+from tests.engine.ops.harness import DTYPES, NOWHERE, evaluate, parts, well_formed
+from tests.engine.ops.rule_draws import Drawn, Lower, Rng, T
+from tests.engine.ops.rule_pointwise_families import POINTWISE, POINTWISE_BY_TARGET
+from tests.engine.ops.rule_product_families import PRODUCTS
+from tests.engine.ops.rule_reduction_families import REDUCTIONS, REDUCTIONS_BY_TARGET
+from tests.engine.ops.rule_view_families import VIEWS, VIEWS_BY_TARGET
 
 DRAWS = 12
 

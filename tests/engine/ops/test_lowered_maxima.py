@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
-from harness import check, lower_region, randn, record
 from mugraph.ir.ops import Kind
-from mugraph.ops.refusals import NotLowerable
+from mugraph.ops.algebra.refusals import NotLowerable
+
+from tests.engine.ops.harness import check, lower_region, randn, record
 
 X, Y = randn(4, 6), randn(4, 6, seed=1)
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
-
-sys.path.insert(0, str(Path(__file__).parent))
-from harness import check, lower_region, randn, record
 from mugraph.ir.ops import Kind
-from mugraph.ops.refusals import Duplicated
+from mugraph.ops.algebra.refusals import Duplicated
+
+from tests.engine.ops.harness import check, lower_region, randn, record
 
 X, Y, V = randn(4, 6), randn(4, 6, seed=1), randn(6)
 B3 = randn(2, 4, 6)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
-
-sys.path.insert(0, str(Path(__file__).parent))
-from harness import check, lower_region, randn, record
 from mugraph.ir.ops import Kind
+
+from tests.engine.ops.harness import check, lower_region, randn, record
 
 X = randn(4, 6)
 

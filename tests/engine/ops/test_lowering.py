@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-sys.path.insert(0, str(Path(__file__).parent))
-from harness import check, randn
+from tests.engine.ops.harness import check, randn
 
 X, Y, V = randn(4, 6), randn(4, 6, seed=1), randn(6)
 POSITIVE = randn(4, 6).abs() + 0.5

@@ -6,17 +6,14 @@ Operators are drawn so that shapes fit; the same input may come in again anywher
 from __future__ import annotations
 
 import random
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
+from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
 
-sys.path.insert(0, str(Path(__file__).parent))
-from harness import check, randn
-from mugraph.ops.refusals import Duplicated, NotLowerable
+from tests.engine.ops.harness import check, randn
 
 SHAPES = [(4, 6), (6, 4), (4, 4), (6, 6), (6,), (4, 1), (2, 4, 6), (2, 6, 4), (1, 6), (2, 2, 2, 3)]
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
+from mugraph.ops.algebra.refusals import NotLowerable
 
-sys.path.insert(0, str(Path(__file__).parent))
-from harness import lower_region, randn, record
-from mugraph.ops.refusals import NotLowerable
+from tests.engine.ops.harness import lower_region, randn, record
 
 X, Y, V = randn(4, 6), randn(4, 6, seed=1), randn(6)
 POSITIVE = randn(4, 6).abs() + 0.5

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
-
-sys.path.insert(0, str(Path(__file__).parent))
-from harness import check, lower_region, randn, record
 from mugraph.ir.ops import Kind
-from mugraph.ops.axes import Atoms
-from mugraph.ops.refusals import Duplicated, NotLowerable
+from mugraph.ops.algebra.axes import Atoms
+from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
+
+from tests.engine.ops.harness import check, lower_region, randn, record
 
 Q, K, V = randn(2, 5, 8), randn(2, 7, 8), randn(2, 7, 3)
 COS, SIN = randn(1, 8, seed=1), randn(1, 8, seed=2)

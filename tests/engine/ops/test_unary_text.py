@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
-from mugraph.ops.unary import UNARY
+from mugraph.ops.functions.unary import UNARY
 from numpy.typing import NDArray
 
 ONE = np.float32(1)

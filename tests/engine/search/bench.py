@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import time
 
-from mugraph.search.limits import Limits
 from mugraph.search.run import Search
-from workloads import WORKLOADS
+from mugraph.search.topologies.limits import Limits
+
+from tests.engine.search.workloads import WORKLOADS
 
 
 def main(names: list[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from mugraph.search.abstract import NF, Algebra
+from mugraph.search.algebra.abstract import NF, Algebra
 
 
 @dataclass(frozen=True)

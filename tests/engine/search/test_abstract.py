@@ -6,8 +6,9 @@ import itertools
 import random
 
 import pytest
-from mugraph.search.abstract import Algebra
-from plain_expressions import Expr, random_expr
+from mugraph.search.algebra.abstract import Algebra
+
+from tests.engine.search.plain_expressions import Expr, random_expr
 
 
 def test_the_relation_is_transitive_on_a_pool() -> None:

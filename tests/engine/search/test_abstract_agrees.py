@@ -6,9 +6,10 @@ import random
 import time
 from statistics import mean, median
 
-from mugraph.search.abstract import Algebra
-from plain_expressions import Expr, random_expr, rewrite_somewhere
-from z3_axioms import Axioms
+from mugraph.search.algebra.abstract import Algebra
+
+from tests.engine.search.plain_expressions import Expr, random_expr, rewrite_somewhere
+from tests.engine.search.z3_axioms import Axioms
 
 REWRITTEN = 20_000
 PAIRS = 1_000

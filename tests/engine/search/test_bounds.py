@@ -9,17 +9,26 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.search import Limits, Search
-from mugraph.search.abstract import NF, Algebra
-from mugraph.search.doubts import Doubts
-from mugraph.search.edges import Edge, needs
-from mugraph.search.fitting import Fitting
-from mugraph.search.frame import Frame
-from mugraph.search.nest import Nest
-from mugraph.search.remaining import Remaining
-from mugraph.search.saturate import Saturation
-from mugraph.search.sites import Marks, Sites
+from mugraph.search.algebra.abstract import NF, Algebra
+from mugraph.search.topologies.doubts import Doubts
+from mugraph.search.topologies.edges import Edge, needs
+from mugraph.search.topologies.fitting import Fitting
+from mugraph.search.topologies.frame import Frame
+from mugraph.search.topologies.nest import Nest
+from mugraph.search.topologies.remaining import Remaining
+from mugraph.search.topologies.saturate import Saturation
+from mugraph.search.topologies.sites import Marks, Sites
 from test_random_programs import programs
-from workloads import Builder, attention, gated_mlp, lora, norm_transformer, rmsnorm_gated_mlp, rmsnorm_linear
+
+from tests.engine.search.workloads import (
+    Builder,
+    attention,
+    gated_mlp,
+    lora,
+    norm_transformer,
+    rmsnorm_gated_mlp,
+    rmsnorm_linear,
+)
 
 SMALL = [program for program in programs() if 3 <= len(program.compute_ops) <= 5][:48]
 

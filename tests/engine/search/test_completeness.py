@@ -9,7 +9,8 @@ import pytest
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.search import Limits, Search
-from workloads import Builder
+
+from tests.engine.search.workloads import Builder
 
 P = 2147481143
 OPERATORS = {
@@ -116,7 +117,7 @@ def test_every_graph_with_the_programs_abstract_expression_is_found(make, kinds:
 
 def keeps_expression(program: TensorProgram, graph: frozenset[object], leaves: dict[str, int]) -> bool:
     """Has the graph's result the program's abstract expression?"""
-    from mugraph.search.abstract import Algebra
+    from mugraph.search.algebra.abstract import Algebra
 
     algebra = Algebra()
     names = {value: algebra.atom(name) for name, value in leaves.items()}

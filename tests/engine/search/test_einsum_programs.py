@@ -8,31 +8,28 @@ PyTorch's own values.
 from __future__ import annotations
 
 import random
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
-from einsum_programs import EinsumProgram, programs
 from mugraph.ir.block import BlockGraph
+from mugraph.ir.region import LaxPiece, Region
 from mugraph.search import Limits, NotSearchable, Search
-from mugraph.search.splits import cuts
-from mugraph.trace.pieces import pieces
-from mugraph.trace.region import LaxPiece, Region
-from mugraph.trace.replay import replay
+from mugraph.search.schedules.splits import cuts
+from mugraph.trace.regions.replay import replay
+from mugraph.units.search_units import pieces
 from mugraph.verify.arithmetic import FloatArithmetic
 from mugraph.verify.evaluate import evaluate_program
 from mugraph.verify.execute import execute_kernels
 from mugraph.verify.sizes import Assignment, grid_axes
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
-from harness import record
+from tests.engine.ops.harness import record
+from tests.engine.search.einsum_programs import EinsumProgram, programs
 
 CHUNKS, PER_CHUNK = 8, 280
 LEAST_SEARCHED = 250

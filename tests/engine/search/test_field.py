@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mugraph.search.field import OMEGA, P, Q, inverse, oracle, power_of_omega, square_root
+from mugraph.search.algebra.field import OMEGA, P, Q, inverse, oracle, power_of_omega, square_root
 
 
 def test_the_root_of_unity_has_order_q() -> None:

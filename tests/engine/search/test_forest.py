@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mugraph.ir.text_printer import format_loops
-from mugraph.search.forest import forest
+from mugraph.ir.text.printer import format_loops
+from mugraph.search.topologies.forest import forest
 
 
 def shown(axes: str, inside: dict[str, str], after: dict[str, str]) -> str | None:

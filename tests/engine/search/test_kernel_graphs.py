@@ -16,6 +16,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_candidate, check_program
 from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor, contiguous_strides
+from mugraph.ir.transforms.renaming import key_of
 from mugraph.search import Limits, Search
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.merge import merged
@@ -24,16 +25,16 @@ from mugraph.search.kernel_graphs.parts import as_block
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
-from mugraph.search.neighbours import neighbours
-from mugraph.search.renaming import key_of
-from mugraph.search.split_schedules import kernel_candidates
+from mugraph.search.schedules.neighbours import neighbours
+from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.verify.arithmetic import FloatArithmetic
 from mugraph.verify.execute import execute_kernels
 from mugraph.verify.sizes import grid_axes
 from mugraph.verify.verifier import verify_topologies
 from test_random_programs import programs
-from tile_evaluator import evaluate_program, random_inputs, spread
-from workloads import Builder, attention, gated_mlp, gemm_chain, rmsnorm_linear
+
+from tests.engine.search.workloads import Builder, attention, gated_mlp, gemm_chain, rmsnorm_linear
+from tests.support.tile_evaluator import evaluate_program, random_inputs, spread
 
 H200 = TARGETS["h200"]
 LITTLE = GraphLimits(max_parts=6, partitions=6, slack=50.0, variants=1, each=Limits(seconds=0.3, max_topologies=3))

@@ -13,13 +13,14 @@ from mugraph.ir.ops import LARGEST, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_block, check_program
 from mugraph.search import Limits, Search
-from mugraph.search.abstract import Algebra
-from mugraph.search.frame import Frame
-from mugraph.search.sites import Sites
+from mugraph.search.algebra.abstract import Algebra
+from mugraph.search.topologies.frame import Frame
+from mugraph.search.topologies.sites import Sites
 from test_random_programs import live
 from test_reference import literal, once, resized, searched
-from tile_evaluator import check_axes, evaluate_block, evaluate_program, random_inputs, small_schedule
-from workloads import Builder
+
+from tests.engine.search.workloads import Builder
+from tests.support.tile_evaluator import check_axes, evaluate_block, evaluate_program, random_inputs, small_schedule
 
 KINDS = (Kind.MAX, Kind.MAX, Kind.AMAX, Kind.AMAX, Kind.ADD, Kind.MUL, Kind.DIV, Kind.SUM, Kind.DOT)
 

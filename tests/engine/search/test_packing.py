@@ -14,11 +14,12 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_candidate
 from mugraph.ir.target import TARGETS
 from mugraph.search import Limits, ScheduleLimits, schedules, topologies
-from mugraph.search.split_schedules import kernel_candidates
-from mugraph.search.tiles import Shape
+from mugraph.search.schedules.split_schedules import kernel_candidates
+from mugraph.search.schedules.tiles import Shape
 from mugraph.verify.float_test import FloatTester
 from mugraph.verify.verifier import verify_schedule
-from workloads import Builder
+
+from tests.engine.search.workloads import Builder
 
 H100 = TARGETS["h100"]
 ALL = ScheduleLimits(max_candidates=10_000, num_warps=(4,), num_stages=(3,))

@@ -12,8 +12,9 @@ import pytest
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.search import Limits, NotSearchable, Search
-from tile_evaluator import check_axes, evaluate_block, evaluate_program, random_inputs, small_schedule
-from workloads import Builder
+
+from tests.engine.search.workloads import Builder
+from tests.support.tile_evaluator import check_axes, evaluate_block, evaluate_program, random_inputs, small_schedule
 
 AXES = "abcd"
 CHUNKS = 8

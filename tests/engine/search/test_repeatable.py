@@ -10,12 +10,20 @@ from pathlib import Path
 
 import pytest
 from mugraph.search import Limits, Search
-from workloads import attention, gated_mlp, lora, norm_transformer, rmsnorm_gated_mlp, rmsnorm_linear
+
+from tests.engine.search.workloads import (
+    attention,
+    gated_mlp,
+    lora,
+    norm_transformer,
+    rmsnorm_gated_mlp,
+    rmsnorm_linear,
+)
 
 PRINT = """
 from mugraph.ir.target import TARGETS
 from mugraph.search import Limits, Search, candidates
-from workloads import attention, lora, norm_transformer, rmsnorm_linear
+from tests.engine.search.workloads import attention, lora, norm_transformer, rmsnorm_linear
 for program in (lora(), rmsnorm_linear(), attention(norm=True), norm_transformer()):
     search = Search(program, Limits(seconds=3.0))
     blocks = [found.block for found in search.run()]
@@ -27,7 +35,7 @@ for program in (lora(), rmsnorm_linear(), attention(norm=True), norm_transformer
 
 
 def test_the_hash_seed_changes_nothing() -> None:
-    here = Path(__file__).parent
+    here = Path(__file__).parents[3]
     path = os.pathsep.join([str(here), *(p for p in sys.path if p)])
     said = [
         subprocess.run([sys.executable, "-c", PRINT], env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},

@@ -15,7 +15,8 @@ from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
 from mugraph.verify.verifier import verify_topologies
-from workloads import Builder, gated_mlp
+
+from tests.engine.search.workloads import Builder, gated_mlp
 
 H200 = TARGETS["h200"]
 FIRST = Limits(seconds=5.0, max_topologies=1)

@@ -11,11 +11,11 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.ir.target import TARGETS
 from mugraph.search import Limits, ScheduleLimits, candidates, estimate_library_us, estimate_us, schedules, topologies
-from mugraph.search.cost import mcfuser_us, usage
-from mugraph.search.diverse import HEAD
-from mugraph.search.tiles import Shape
-from tile_evaluator import evaluate_block, evaluate_program, random_inputs
-from workloads import (
+from mugraph.search.schedules.cost import mcfuser_us, usage
+from mugraph.search.schedules.diverse import HEAD
+from mugraph.search.schedules.tiles import Shape
+
+from tests.engine.search.workloads import (
     WORKLOADS,
     attention,
     gated_mlp,
@@ -24,6 +24,7 @@ from workloads import (
     norm_transformer,
     rmsnorm_linear,
 )  # fmt: skip
+from tests.support.tile_evaluator import evaluate_block, evaluate_program, random_inputs
 
 H200 = TARGETS["h200"]
 

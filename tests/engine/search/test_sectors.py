@@ -6,10 +6,11 @@ import pytest
 from mugraph.ir.block import Schedule
 from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor
-from mugraph.search.cost import estimate_us
 from mugraph.search.kernel_graphs.parts import as_block
-from mugraph.search.sectors import in_sectors, innermost
-from workloads import Builder
+from mugraph.search.schedules.cost import estimate_us
+from mugraph.search.schedules.sectors import in_sectors, innermost
+
+from tests.engine.search.workloads import Builder
 
 SIZES = {"h": 4, "s": 64, "d": 32, "one": 1}
 

@@ -20,7 +20,7 @@ from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.partitions import Part, Partitions
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.several import SeveralSearch
-from mugraph.search.split_schedules import kernel_candidates
+from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.verify.float_test import FloatTester
 from mugraph.verify.verifier import verify_topologies, verify_topology
 

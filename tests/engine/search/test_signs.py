@@ -6,8 +6,9 @@ import numpy as np
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.search import Limits, topologies
-from tile_evaluator import evaluate_block, evaluate_program, small_schedule
-from workloads import Builder
+
+from tests.engine.search.workloads import Builder
+from tests.support.tile_evaluator import evaluate_block, evaluate_program, small_schedule
 
 
 def roots_of(program: TensorProgram) -> set[str]:

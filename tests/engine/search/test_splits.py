@@ -13,13 +13,14 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_block, check_candidate
 from mugraph.ir.target import TARGETS
 from mugraph.search import Limits, topologies
-from mugraph.search.cost import estimate_us
-from mugraph.search.neighbours import neighbours
-from mugraph.search.schedules import best, schedules
-from mugraph.search.split_schedules import kernel_candidates, split_candidates, with_then
-from mugraph.search.splits import Cut, cuts, part_counts
+from mugraph.search.schedules.cost import estimate_us
+from mugraph.search.schedules.neighbours import neighbours
+from mugraph.search.schedules.sizes import best, schedules
+from mugraph.search.schedules.split_schedules import kernel_candidates, split_candidates, with_then
+from mugraph.search.schedules.splits import Cut, cuts, part_counts
 from mugraph.verify.verifier import verify_topologies, verify_topology
-from workloads import attention, gated_mlp, gemm_chain, lora, rmsnorm_linear
+
+from tests.engine.search.workloads import attention, gated_mlp, gemm_chain, lora, rmsnorm_linear
 
 H200 = TARGETS["h200"]
 SMALL = (

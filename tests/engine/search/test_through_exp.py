@@ -13,17 +13,18 @@ import pytest
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.ops.through_exp import searchable
+from mugraph.ops.functions.through_exp import searchable
 from mugraph.search import Limits, Search
-from mugraph.search.abstract import Algebra
-from mugraph.search.edges import Dag
-from mugraph.search.extract import Extraction
-from mugraph.search.frame import Frame
-from mugraph.search.remaining import Remaining
-from mugraph.search.saturate import Saturation
+from mugraph.search.algebra.abstract import Algebra
+from mugraph.search.topologies.edges import Dag
+from mugraph.search.topologies.extract import Extraction
+from mugraph.search.topologies.frame import Frame
+from mugraph.search.topologies.remaining import Remaining
+from mugraph.search.topologies.saturate import Saturation
 from mugraph.verify.verifier import verify_topology
 from test_reference import literal, once, resized, searched
-from workloads import Builder, gated_mlp
+
+from tests.engine.search.workloads import Builder, gated_mlp
 
 SLOPE, CUBE = 1.5957691216057308, 0.044715
 

@@ -10,9 +10,9 @@ import pytest
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind
 from mugraph.search import Limits, NotSearchable, Search, topologies
-from mugraph.search.softmax import is_shift_invariant
-from tile_evaluator import check_axes, evaluate_block, evaluate_program, random_inputs, small_schedule
-from workloads import (
+from mugraph.search.topologies.softmax import is_shift_invariant
+
+from tests.engine.search.workloads import (
     Builder,
     attention,
     gated_mlp,
@@ -22,6 +22,7 @@ from workloads import (
     rmsnorm_gated_mlp,
     rmsnorm_linear,
 )  # fmt: skip
+from tests.support.tile_evaluator import check_axes, evaluate_block, evaluate_program, random_inputs, small_schedule
 
 
 def find(program, **limits) -> list[BlockGraph]:

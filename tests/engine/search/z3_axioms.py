@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import z3
-from plain_expressions import Expr
+
+from tests.engine.search.plain_expressions import Expr
 
 
 class Axioms:

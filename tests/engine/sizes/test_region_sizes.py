@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from mugraph.codegen.module import module_text
-from mugraph.codegen.names import Scope
-from mugraph.codegen.plan import KernelStep
 from mugraph.commands.bench import floor_us, workload
-from mugraph.document import region_document
+from mugraph.edit.module.file import module_text
 from mugraph.events import RegionResult, Working
+from mugraph.ir.names import Scope
+from mugraph.ir.region import Region
 from mugraph.ir.target import TARGETS
 from mugraph.options import Options
-from mugraph.report import times_text
+from mugraph.plans.plan import KernelStep
+from mugraph.reports.document import region_document
+from mugraph.reports.text import times_text
 from mugraph.sizes.timing import gain_words
 from mugraph.solve.job import RegionJob
 from mugraph.solve.unit import Tools
 from mugraph.store import Store
-from mugraph.trace.region import Region
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import Device
 from mugraph.tune.messages import Agreed, Hello

@@ -8,26 +8,26 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pytest
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import Candidate
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import LaxPiece
 from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor
-from mugraph.search.cost import estimate_library_us, estimate_us
-from mugraph.search.limits import Limits
 from mugraph.search.run import Search
-from mugraph.search.schedules import schedules
-from mugraph.search.split_schedules import split_candidates
+from mugraph.search.schedules.cost import estimate_library_us, estimate_us
+from mugraph.search.schedules.sizes import schedules
+from mugraph.search.schedules.split_schedules import split_candidates
+from mugraph.search.topologies.limits import Limits
 from mugraph.sizes import table as tables
 from mugraph.sizes import tuning
 from mugraph.sizes.table import SizeTable, at_step, sizes_at, steps_of
 from mugraph.sizes.unit import estimates_at
-from mugraph.trace.pieces import pieces
-from mugraph.trace.region import LaxPiece
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import Variant
+from mugraph.units.search_units import pieces
 from mugraph.verify.float_test import FloatResult
 
 TARGET = TARGETS["h100"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mugraph.trace.region import Region
+from mugraph.ir.region import Region
 
 Regions = Callable[..., list[Region]]
 

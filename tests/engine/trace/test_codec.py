@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mugraph.ir.region import Argument, Call, Named, Position, Range, Ref, Region, Symbol, TensorInfo, Trace
 from mugraph.trace.codec import trace_from_json, trace_to_json
-from mugraph.trace.region import Argument, Call, Named, Position, Range, Ref, Region, Symbol, TensorInfo, Trace
 
 WHERE = Range(Position(1, 2), Position(3, 4))
 

@@ -10,10 +10,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mugraph.ir.ops import Kind
+from mugraph.ir.region import LaxPiece, Region, Trace, Triangle
 from mugraph.trace.codec import trace_from_json, trace_to_json
-from mugraph.trace.pieces import pieces
-from mugraph.trace.region import LaxPiece, Region, Trace, Triangle
-from mugraph.trace.triangles import triangle_of
+from mugraph.trace.run.triangles import triangle_of
+from mugraph.units.search_units import pieces
 
 Found = Callable[..., Trace]
 

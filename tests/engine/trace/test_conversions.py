@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from mugraph.trace.region import Region, Trace
+from mugraph.ir.region import Region, Trace
 
 Tracer = Callable[..., Trace]
 BLOCK = """

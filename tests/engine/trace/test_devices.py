@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from mugraph.trace.region import DEVICE
-from mugraph.trace.replay import replay
+from mugraph.ir.region import DEVICE
+from mugraph.trace.regions.replay import replay
 
 
 def calls(region):

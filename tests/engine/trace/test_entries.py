@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from mugraph.trace.entries import find_definitions
-from mugraph.trace.region import Region, Trace
-from mugraph.trace.shapes import BadShapes, Expression, TensorSpec, parse_description, parse_spec
-from mugraph.trace.source import Source
+from mugraph.ir.region import Region, Trace
+from mugraph.trace.run.entries import find_definitions
+from mugraph.trace.syntax.shapes import BadShapes, Expression, TensorSpec, parse_description, parse_spec
+from mugraph.trace.syntax.source import Source
 
 LINEAR = """
     class Block(nn.Module):

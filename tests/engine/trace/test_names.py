@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 
 from mugraph.trace.codec import trace_from_json, trace_to_json
-from mugraph.trace.value_names import value_names
+from mugraph.trace.regions.value_names import value_names
 
 ATTENTION = """
 import math

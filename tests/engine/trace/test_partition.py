@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mugraph.trace.region import Ref
+from mugraph.ir.region import Ref
 
 from tests.engine.trace.partition import Regions, ins, only, outs, targets
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mugraph.trace.region import Symbol
+from mugraph.ir.region import Symbol
 
 from tests.engine.trace.partition import Regions, ins, only, targets
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from mugraph.trace.recurrent import recurrent_by_shape
-from mugraph.trace.region import Trace
+from mugraph.ir.region import Trace
+from mugraph.trace.run.recurrent import recurrent_by_shape
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 

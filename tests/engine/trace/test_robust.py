@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mugraph.trace.region import Region, Trace
+from mugraph.ir.region import Region, Trace
 from mugraph.trace.tracer import trace_file
 
 Tracer = Callable[..., Trace]

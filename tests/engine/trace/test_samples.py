@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mugraph.trace.check import same
-from mugraph.trace.reach import main
-from mugraph.trace.region import Trace
+from mugraph.ir.region import Trace
+from mugraph.research.reach import main
+from mugraph.trace.regions.check import same
 from mugraph.trace.tracer import trace_file
 
 SAMPLES = Path(__file__).parents[3] / "samples"
@@ -61,7 +61,7 @@ def test_reach_fails_where_a_file_does(tmp_path: Path, capsys: pytest.CaptureFix
 def test_the_check_itself_sees_a_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A recorder that loses a call's argument is caught: the check in this process, on a tampered region."""
     import mugraph.trace.session as session
-    from mugraph.trace.child import Request
+    from mugraph.trace.request import Request
 
     kept = session.Partition.kept
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mugraph.ir.region import LaxPiece, Region, Symbol
 from mugraph.ir.text import format_program, parse_program
 from mugraph.trace.codec import trace_from_json, trace_to_json
-from mugraph.trace.part_views import with_views
-from mugraph.trace.ranged import ranged_units, values_at
-from mugraph.trace.region import LaxPiece, Region, Symbol
-from mugraph.trace.shapes import BadShapes, TensorSpec, parse_description
+from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_description
 from mugraph.trace.tracer import trace_file
+from mugraph.units.part_views import with_views
+from mugraph.units.ranged import ranged_units, values_at
 
 
 def test_a_range_is_read_with_its_largest_size() -> None:

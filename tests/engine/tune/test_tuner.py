@@ -8,21 +8,21 @@ from math import log2
 from typing import Any, cast
 
 import pytest
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.lower import lower
 from mugraph.ir.block import Candidate, Schedule
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import LaxPiece
 from mugraph.ir.target import TARGETS
-from mugraph.search.limits import Limits
-from mugraph.search.neighbours import key, neighbours
 from mugraph.search.run import Search
-from mugraph.search.schedules import ScheduleLimits, fits, schedules
-from mugraph.search.tiles import Shape
-from mugraph.trace.pieces import pieces
-from mugraph.trace.region import LaxPiece
+from mugraph.search.schedules.neighbours import key, neighbours
+from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
+from mugraph.search.schedules.tiles import Shape
+from mugraph.search.topologies.limits import Limits
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import MEASURED, WALKS, Variant, tune
+from mugraph.units.search_units import pieces
 from mugraph.verify.float_test import FloatResult
 
 TARGET = TARGETS["h100"]

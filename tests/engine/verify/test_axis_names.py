@@ -13,7 +13,7 @@ from mugraph.ir.mugraph import GraphKernel, MuGraph
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
-from mugraph.search.renaming import Names, Renaming
+from mugraph.ir.transforms.renaming import Names, Renaming
 from mugraph.verify.axis_names import groups, with_program_axes
 from mugraph.verify.document import verify_document
 from mugraph.verify.relations import Relations

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mugraph.ir.block import Schedule
 from mugraph.ir.tensors import Tensor, contiguous_strides
+from mugraph.ir.transforms.resizing import resize, resize_block, resize_tensor
 from mugraph.verify.arithmetic import FloatArithmetic
 from mugraph.verify.evaluate import evaluate_program
 from mugraph.verify.execute import execute_block
-from mugraph.verify.sizes import grid_axes, resize, resize_block, resize_tensor
+from mugraph.verify.sizes import grid_axes
 
 from tests.engine.verify.graphs import CASES, rms_norm_linear
 

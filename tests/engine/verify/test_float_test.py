@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import DType
+from mugraph.ir.transforms.resizing import resize
 from mugraph.verify.float_test import FloatResult, FloatTester
-from mugraph.verify.sizes import resize
 
 from tests.engine.verify.graphs import attention, rms_norm_linear
 from tests.engine.verify.kernels import ATTENTION, RMS_NORM_LINEAR, SOFTMAX_ROWS, with_constants

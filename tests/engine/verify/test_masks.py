@@ -9,7 +9,7 @@ from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor, contiguous_strides
-from mugraph.search.splits import cuts
+from mugraph.search.schedules.splits import cuts
 from mugraph.verify.verifier import verify_schedule, verify_topologies, verify_topology
 
 SIZES = {"s": 256, "t": 512, "d": 64, "e": 64}

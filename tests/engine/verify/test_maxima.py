@@ -10,7 +10,7 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import LARGEST, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_block, check_program
-from mugraph.search.splits import cuts
+from mugraph.search.schedules.splits import cuts
 from mugraph.verify.field import FieldArithmetic, FieldValue
 from mugraph.verify.verifier import verify_schedule, verify_topologies, verify_topology
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.verify.arithmetic import FloatArithmetic
 from mugraph.verify.evaluate import Malformed, evaluate_program
 from mugraph.verify.execute import execute_block
-from mugraph.verify.sizes import assignments, grid_axes, resize, resize_block
+from mugraph.verify.sizes import assignments, grid_axes
 from mugraph.verify.verifier import verify_topology
 
 from tests.engine.verify.graphs import CASES

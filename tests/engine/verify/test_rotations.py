@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
-from harness import lower_region, randn, record
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.search.run import topologies
 from mugraph.verify.verifier import verify_topology
+
+from tests.engine.ops.harness import lower_region, randn, record
 
 
 def halves(x: torch.Tensor) -> torch.Tensor:

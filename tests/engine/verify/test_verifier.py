@@ -9,8 +9,8 @@ import pytest
 from mugraph.ir.block import Loop, Schedule
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.verify.bound import theorem_2
-from mugraph.verify.sizes import resize, resize_block
 from mugraph.verify.verifier import verify_schedule, verify_topology
 
 from tests.engine.verify.graphs import CASES, Builder, attention, gated_mlp, lora, rms_norm_linear, tensor

@@ -8,7 +8,7 @@ import pytest
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.search.splits import cuts
+from mugraph.search.schedules.splits import cuts
 from mugraph.verify.verifier import verify_topologies, verify_topology
 
 from tests.engine.verify.graphs import Builder, tensor

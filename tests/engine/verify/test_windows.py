@@ -12,9 +12,10 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_block
 from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.ir.text import format_block, parse_block, parse_program
+from mugraph.ir.transforms.resizing import resize
 from mugraph.ir.windows import Window
 from mugraph.search.run import topologies
-from mugraph.verify.sizes import assignments, resize
+from mugraph.verify.sizes import assignments
 from mugraph.verify.verifier import verify_schedule, verify_topology
 
 PROGRAM = """\

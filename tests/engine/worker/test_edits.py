@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mugraph.trace.entries import find_definitions
-from mugraph.trace.source import Source
+from mugraph.trace.run.entries import find_definitions
+from mugraph.trace.syntax.source import Source
 from mugraph.worker.edits import lines_of, text_edits
 from mugraph.worker.shape_comment import NoPlace, with_shapes
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from mugraph.codegen.plan import KernelStep
+from mugraph.plans.plan import KernelStep
 from torch import nn
 
 from tests.samples.applied import FILES, Applied, Target, applied, found, targets

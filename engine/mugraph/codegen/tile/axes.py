@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import prod
 
-from mugraph.codegen.kernel import Rejected
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.kernel import Rejected
 
 MAX_TILE = 1 << 20
 """Elements Triton allows in one tensor of a program."""

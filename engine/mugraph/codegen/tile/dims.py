@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.tile.axes import Dim, Plan, Role
 from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
 from mugraph.ir.block import BlockGraph
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.packing import ordered
 
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from math import inf
 
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.tile.analyses import Analyses
 from mugraph.codegen.tile.axes import Dim, Plan, Role
 from mugraph.codegen.tile.constants import Constants
@@ -27,6 +26,7 @@ from mugraph.codegen.tile.softmax import SafeSoftmax
 from mugraph.codegen.tile.text import Block, Expr, Item, Line, Prec, Ref, Region, Value, uses
 from mugraph.codegen.tile.values import Values
 from mugraph.ir.block import BlockGraph
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import LARGEST
 
 _LOOP_ORDER = {TileKind.ROWMAX: 0, TileKind.ACCUM: 1, TileKind.STORE: 2}

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from mugraph.codegen.kernel import Rejected, Unfinished
 from mugraph.codegen.tile.analyses import Analyses
 from mugraph.codegen.tile.axes import Plan
 from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
 from mugraph.codegen.tile.softmax import SafeSoftmax
 from mugraph.ir.block import BlockGraph
+from mugraph.ir.kernel import Rejected, Unfinished
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
 

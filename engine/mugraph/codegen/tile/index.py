@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from mugraph.codegen.kernel import Rejected
-from mugraph.codegen.names import Scope
 from mugraph.codegen.tile.axes import Dim, Plan, Role
 from mugraph.codegen.tile.text import Expr, Item, Line
 from mugraph.ir.block import Schedule
+from mugraph.ir.kernel import Rejected
+from mugraph.ir.names import Scope
 from mugraph.ir.tensors import Tensor
 
 GRID_LIMITS = (2**31 - 1, 65_535, 65_535)

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.tile.axes import Dim, Plan, Role
 from mugraph.codegen.tile.index import Indices
 from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
+from mugraph.ir.kernel import Rejected
 
 
 def with_keeps(nodes: dict[str, Node]) -> dict[str, Node]:

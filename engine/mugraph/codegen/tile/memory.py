@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.tile.axes import Dim, Role
 from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pads import Pad
 from mugraph.codegen.tile.text import Assign, Block, Expr, Item, Line, Ref, Region, Value, assigned, uses
 from mugraph.codegen.tile.values import Values
 from mugraph.codegen.tile.windows import window_masks
+from mugraph.ir.kernel import Rejected
 
 
 def load(out: Values, node: Node, region: Region) -> Value:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.tile.axes import Plan, Role
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind, Op
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations, permutations
 
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.tile.axes import Dim
 from mugraph.codegen.tile.dims import Product
+from mugraph.ir.kernel import Rejected
 
 MAX_DIMS = 7
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.tile.axes import Dim
 from mugraph.codegen.tile.index import subscript
 from mugraph.codegen.tile.nodes import Node, TileKind
 from mugraph.codegen.tile.pads import ANY, VALID, Pad, elementwise
 from mugraph.codegen.tile.text import Expr, Prec, Ref, Region, Value
 from mugraph.codegen.tile.values import Values
-from mugraph.ops.unary import UNARY
+from mugraph.ir.kernel import Rejected
+from mugraph.ops.functions.unary import UNARY
 
 _SYMBOL = {TileKind.ADD: " + ", TileKind.SUB: " - ", TileKind.MUL: " * ", TileKind.DIV: " / "}
 

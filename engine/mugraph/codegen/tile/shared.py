@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import prod
 
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.tile.analyses import Analyses
 from mugraph.codegen.tile.axes import Dim, Plan
 from mugraph.codegen.tile.nodes import Nodes, TileKind
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.target import Target
 from mugraph.ir.tensors import ITEMSIZE
 

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.tile.axes import Plan, Role
 from mugraph.codegen.tile.masks import mask_of
 from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
+from mugraph.ir.kernel import Rejected
 
 LOG2E = 1.4426950408889634
 

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import prod
 
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.tile.analyses import Analyses
 from mugraph.codegen.tile.axes import MAX_TILE, Dim, Plan
 from mugraph.codegen.tile.constants import Constants
@@ -16,6 +15,7 @@ from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.codegen.tile.pads import Pad
 from mugraph.codegen.tile.text import Assign, Expr, Prec, Ref, Region, Value, uses
 from mugraph.ir.block import BlockGraph
+from mugraph.ir.kernel import Rejected
 
 TRITON_TYPE = {"f16": "tl.float16", "bf16": "tl.bfloat16", "f32": "tl.float32"}
 

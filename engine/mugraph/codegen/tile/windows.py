@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mugraph.codegen.kernel import Rejected
 from mugraph.codegen.tile.axes import Dim
 from mugraph.codegen.tile.index import Indices
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.tensors import Tensor
 from mugraph.ir.windows import Window
 

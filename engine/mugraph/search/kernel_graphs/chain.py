@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from mugraph.ir.block import Candidate
 from mugraph.ir.target import Target
-from mugraph.search.renaming import Names, Renaming
-from mugraph.search.split_schedules import again_us, with_then
+from mugraph.ir.transforms.renaming import Names, Renaming
+from mugraph.search.schedules.split_schedules import again_us, with_then
 
 
 def chained(parts: Sequence[Candidate], target: Target) -> Candidate:

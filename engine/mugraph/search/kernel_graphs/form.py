@@ -10,7 +10,7 @@ from mugraph.ir.library import library_call
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
-from mugraph.search.cost import estimate_call_us
+from mugraph.ir.transforms.renaming import key_of
 from mugraph.search.kernel_graphs.chain import Apart, chained
 from mugraph.search.kernel_graphs.expected import Remainders
 from mugraph.search.kernel_graphs.limits import GraphLimits
@@ -18,9 +18,9 @@ from mugraph.search.kernel_graphs.partitions import Options, Part, Partition, Pa
 from mugraph.search.kernel_graphs.parts import Solved, as_block, by_estimate
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
-from mugraph.search.renaming import key_of
-from mugraph.search.softmax import is_shift_invariant
-from mugraph.search.split_schedules import again_us
+from mugraph.search.schedules.cost import estimate_call_us
+from mugraph.search.schedules.split_schedules import again_us
+from mugraph.search.topologies.softmax import is_shift_invariant
 
 _SCHEDULES = 6
 """Schedules of each kernel of a kernel graph, the others' being the best."""

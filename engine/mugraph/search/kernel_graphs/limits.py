@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from mugraph.search.limits import Limits
+from mugraph.search.topologies.limits import Limits
 
 MAX_KERNELS = 5
 """Of a kernel graph (Mirage §8)."""

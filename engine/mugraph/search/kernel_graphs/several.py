@@ -10,12 +10,12 @@ from itertools import product, zip_longest
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.program import TensorProgram
-from mugraph.search.frame import check
+from mugraph.ir.transforms.renaming import Names, Renaming, key_of
 from mugraph.search.kernel_graphs.merge import merged
 from mugraph.search.kernel_graphs.subprogram import only
-from mugraph.search.limits import Found, Limits, Searcher, Stats
-from mugraph.search.renaming import Names, Renaming, key_of
 from mugraph.search.run import Search
+from mugraph.search.topologies.frame import check
+from mugraph.search.topologies.limits import Found, Limits, Searcher, Stats
 
 LAID = 12
 """Topologies of each output and loop nest, the smallest, that are laid over those of the others."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.ir.library_convolution import output_axes
+from mugraph.ir.library.convolution import output_axes
 from mugraph.ir.ops import ELEMENTWISE, LEAVES, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import ITEMSIZE, DType, Tensor, contiguous_strides

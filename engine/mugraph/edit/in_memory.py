@@ -1,0 +1,171 @@
+"""A function of the running program with its regions replaced, without touching its file: for `mugraph.optimize`."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import importlib.util
+import inspect
+import re
+import sys
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
+
+from mugraph.edit.apply import prepare
+from mugraph.ir.content import digest
+from mugraph.ir.kernel import KernelSource
+from mugraph.ir.target import Target
+from mugraph.plans.plan import RegionPlan
+from mugraph.store.place import cache_folder
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a callable's code stands. function: the code itself (a module's `forward`). qualname: as tracing names
+    it. module: the nn.Module instance, if that was given."""
+
+    path: Path
+    text: str
+    qualname: str
+    function: Any
+    module: object | None
+
+    @staticmethod
+    def of(fn: Callable[..., object]) -> Origin:
+        """Raises TypeError, one sentence."""
+        module = None
+        code: object = inspect.unwrap(fn)
+        if not isinstance(code, types.FunctionType):
+            module = fn
+            code = getattr(type(fn), "forward", None)
+        if not isinstance(code, types.FunctionType):
+            raise TypeError("mugraph.optimize takes a Python function or an nn.Module")
+        try:
+            path = Path(inspect.getsourcefile(code) or "")
+            text = path.read_text(encoding="utf-8")
+        except (OSError, TypeError):
+            raise TypeError(f"{code.__qualname__} has no source file to read") from None
+        if "<locals>" in code.__qualname__:
+            raise TypeError(f"{code.__qualname__} is defined inside a function; move it to the module's level")
+        if code.__closure__:
+            raise TypeError(f"{code.__qualname__} uses super() or variables of an enclosing function")
+        return Origin(path, text, code.__qualname__, code, module)
+
+    def traceable(self) -> str:
+        """The text to trace: a function's own shape comments give way to the inputs at hand."""
+        if self.module is not None:
+            return self.text  # the comment may say how to build the module
+        return re.sub(r"(?m)^([ \t]*)#[ \t]*mugraph:.*$", r"\1#", self.text)
+
+
+def described(origin: Origin, inputs: Sequence[object]) -> Mapping[str, Mapping[str, str]]:
+    """The example inputs as recorded shapes: qualified name -> argument -> "f16[16, 4096]", other values as they print.
+
+    Raises TypeError where they do not fit the signature.
+    """
+    import torch
+
+    names = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64"}
+    names |= {torch.int64: "i64", torch.int32: "i32", torch.bool: "bool"}
+    arguments = inspect.signature(origin.function).bind(*([origin.module] if origin.module else []), *inputs).arguments
+    seen: dict[str, str] = {}
+    for name, value in arguments.items():
+        if value is origin.module and origin.module is not None:
+            continue
+        if isinstance(value, torch.Tensor):
+            if value.dtype not in names:
+                raise TypeError(f"{name} has the type {value.dtype}, which cannot be traced")
+            seen[name] = f"{names[value.dtype]}{list(value.shape)}"
+        else:
+            seen[name] = repr(value)
+    return {origin.qualname: seen}
+
+
+def replacement(
+    fn: Callable[P, R],
+    origin: Origin,
+    plans: Sequence[RegionPlan],
+    sources: Mapping[str, KernelSource],
+    target: Target,
+) -> Callable[P, R]:
+    """`fn` with the plans' regions replaced; a module comes back as a copy that shares all parameters."""
+    ready = prepare(origin.traceable().encode(), origin.path, plans, sources, target=target)
+    kernels = _kernel_module(ready.module.stem, ready.module_text)
+    tree = ast.parse(ready.source.decode())
+    alias = _alias(tree, ready.module.stem)
+    node = _definition(tree, origin.qualname)
+    future = ast.parse("from __future__ import annotations").body
+    unique = f"_{alias}_{digest(ready.module_text, length=10)}"
+    node = _Renamed(alias, unique).visit(node)
+    code = compile(ast.Module([*future, node], []), f"{origin.path} (edited by mugraph)", "exec")
+    space: dict[str, object] = dict(origin.function.__globals__)
+    exec(code, space)
+    made: Any = inspect.unwrap(cast("Callable[..., object]", space[node.name]))
+    # The function's own globals, live: a copy would not see what the program sets later.
+    origin.function.__globals__[unique] = kernels
+    linked: Any = types.FunctionType(
+        made.__code__, origin.function.__globals__, made.__name__, origin.function.__defaults__
+    )
+    linked.__kwdefaults__ = origin.function.__kwdefaults__
+    if origin.module is None:
+        return cast("Callable[P, R]", linked)
+    clone: Any = copy.copy(cast(Any, origin.module))
+    clone.forward = types.MethodType(linked, clone)
+    return cast("Callable[P, R]", clone)
+
+
+class _Renamed(ast.NodeTransformer):
+    """A global name by another: every kernel module needs its own in the user's globals."""
+
+    def __init__(self, old: str, new: str) -> None:
+        self._old, self._new = old, new
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.copy_location(ast.Name(self._new, node.ctx), node) if node.id == self._old else node
+
+
+def _alias(tree: ast.Module, module: str) -> str:
+    """The name the edited text imports the kernel module by."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for name in node.names:
+                if name.name.rpartition(".")[2] == module:
+                    return name.asname or name.name
+    raise AssertionError("the edited text does not import its kernels")
+
+
+def _definition(tree: ast.Module, qualname: str) -> ast.FunctionDef:
+    """The function's own node. Raises TypeError where it is no plain `def`."""
+    body = tree.body
+    *owners, last = qualname.split(".")
+    for owner in owners:
+        found = [node for node in body if isinstance(node, ast.ClassDef) and node.name == owner]
+        body = found[-1].body if found else []
+    functions = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == last]
+    if not functions:
+        raise TypeError(f"{qualname} is not defined at the level of its module or class")
+    return functions[-1]
+
+
+def _kernel_module(name: str, text: str) -> types.ModuleType:
+    """The kernel module, imported from a file in the cache: Triton reads kernels back from their file."""
+    folder = cache_folder() / "modules"
+    folder.mkdir(parents=True, exist_ok=True)
+    unique = f"{name}_{digest(text, length=16)}"
+    if unique in sys.modules:
+        return sys.modules[unique]
+    path = folder / f"{unique}.py"
+    path.write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(unique, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules[unique] = module
+    return module

@@ -1,0 +1,201 @@
+"""What the user's file calls: two functions over the names its own code reads there (`self`, `x`).
+
+    def norm_linear_fits(self, x): what tracing took for granted still holds, and the tensors are those it was made for
+    def norm_linear(self, x):      the replacement, its parameters read where the user's code reads them
+
+TorchScript sees a test that says no, and compiles the original.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+
+from mugraph.edit.module.guard_paths import by_members, hoisted
+from mugraph.edit.module.operator import call, returns
+from mugraph.ir.kernel import Rejected
+from mugraph.ir.names import Scope
+from mugraph.plans.plan import RegionPlan
+
+MODULES_OWN = frozenset(
+    {"_is", "_is_object", "_unchanged", "_runs", "_is_the", "_here", "_on_default_device", "_default_type"}
+)
+"""Names in guards that the kernel module has, not the user's file."""
+
+
+def arguments(plan: RegionPlan) -> tuple[str, ...]:
+    """What the user's code passes: the live-ins in their order where they are called directly, else the names that
+    live-ins and guards start from, those of its function first.
+
+    Raises Rejected when one of them is no expression.
+    """
+    region = plan.region
+    if is_direct(plan):
+        return tuple(live_in.expression for live_in in region.live_ins)
+    found: dict[str, None] = {}
+    for expression in (*(live_in.expression for live_in in region.live_ins), *region.guards):
+        found |= dict.fromkeys(_names_in(expression, region.function))
+    first = [name for name in region.function_args if name in found]
+    return (*first, *(name for name in found if name not in first))
+
+
+def is_direct(plan: RegionPlan) -> bool:
+    """Whether the user's code already has every tensor under a name, and nothing else has to hold."""
+    return not plan.region.guards and all(live_in.expression.isidentifier() for live_in in plan.region.live_ins)
+
+
+def on_tensors(plan: RegionPlan) -> str:
+    """Name of the replacement as a function of the live-ins' tensors."""
+    return plan.name if is_direct(plan) else f"_{plan.name}_on_tensors"
+
+
+def tensors_fit(plan: RegionPlan) -> str:
+    """Name of the test as a function of the live-ins' tensors."""
+    return f"_{plan.name}_tensors_fit"
+
+
+def entry_names(plan: RegionPlan) -> tuple[str, ...]:
+    """Every name the region's functions bind in the kernel module."""
+    own = (plan.name, f"{plan.name}_fits", f"_{plan.name}_fits", f"_{plan.name}_reference")
+    return tuple(dict.fromkeys((*own, on_tensors(plan), tensors_fit(plan))))
+
+
+def entry_text(plan: RegionPlan, module_names: frozenset[str]) -> str:
+    """The functions. module_names: globals that no parameter may hide."""
+    region, scope = plan.region, Scope(module_names)
+    renamed = {name: name if name == "self" else scope.unique(name) for name in arguments(plan)}
+    if is_direct(plan):
+        return _test(plan, [f"{name}: torch.Tensor" for name in renamed.values()], _both(plan, renamed.values()))
+    tensors = {live_in.expression for live_in in region.live_ins}
+    parameters = [f"{new}: {'torch.Tensor' if old in tensors else 'Any'}" for old, new in renamed.items()]
+    values = [
+        _renamed(by_members(live_in.expression, region.ran, region.guards), renamed) for live_in in region.live_ins
+    ]
+    quick = [by_members(guard, region.ran, region.guards) for guard in region.guards]
+    guards, tests = _apart(plan, [_renamed(guard, renamed) for guard in quick])
+    bindings, (*checks, last) = hoisted([*guards, f"f({', '.join(values)})"], scope)
+    given = [ast.unparse(argument) for argument in _arguments_of(last)]
+    lines = [f"{'and ' if at else ''}{_bracketed(check)}" for at, check in enumerate(checks)]
+    lines += call("and " if checks else "", tensors_fit(plan), given, width=100)
+    test = [
+        "if not _undisturbed():",
+        "    return False",
+        "try:",
+        *(f"    {line}" for line in bindings),
+        "    return (",
+        *(f"        {line}" for line in lines),
+        "    )",
+        "except Exception:  # something is not there any more, or answers in its own way: the original says so",
+        "    return False",
+    ]
+    names = ", ".join(renamed.values())
+    return "\n".join(
+        [
+            _test(plan, parameters, call("return ", f"_{plan.name}_fits", list(renamed.values()), width=100)),
+            "",
+            "",
+            *tests,
+            f"def _{plan.name}_fits({names}):",
+            *(f"    {line}" for line in test),
+            "",
+            "",
+            "@torch.jit.unused",
+            *call("def ", plan.name, parameters, f" -> {returns(len(region.live_outs))}:", width=110),
+            f'    """{region.function}; only where {plan.name}_fits says yes."""',
+            *(f"    {line}" for line in call("return ", on_tensors(plan), values, width=104)),
+        ]
+    )
+
+
+def _test(plan: RegionPlan, parameters: Sequence[str], answer: Sequence[str]) -> str:
+    """What the user's code asks."""
+    lines = [
+        *call("def ", f"{plan.name}_fits", parameters, " -> bool:", width=110),
+        f'    """Whether {plan.name} may run: all is as it was when {plan.region.function} was analysed."""',
+        "    if is_scripting():  # TorchScript compiles the original",
+        "        return False",
+        "    else:",
+        *(f"        {line}" for line in answer),
+    ]
+    return "\n".join(lines)
+
+
+def _both(plan: RegionPlan, names: Iterable[str]) -> list[str]:
+    return call("return _undisturbed() and ", tensors_fit(plan), list(names), width=100)
+
+
+def _arguments_of(text: str) -> list[ast.expr]:
+    node = ast.parse(text, mode="eval").body
+    assert isinstance(node, ast.Call)
+    return node.args
+
+
+def _names_in(expression: str, function: str) -> list[str]:
+    """In the order they are read. A builtin that is called (`type(...)`) is the builtin: guards are written so."""
+    tree = _parsed(expression, function)
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id not in MODULES_OWN]
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    nodes = [node for node in nodes if not (id(node) in called and hasattr(builtins, node.id))]
+    return [node.id for node in sorted(nodes, key=lambda node: (node.lineno, node.col_offset))]
+
+
+def _parsed(expression: str, function: str) -> ast.expr:
+    try:
+        return ast.parse(expression, mode="eval").body
+    except SyntaxError:
+        raise Rejected(f"The condition {expression!r} of {function} is no Python expression.") from None
+
+
+def _bracketed(guard: str) -> str:
+    """A condition as it is written: numbers are equal where their types are; brackets around what `and` would tear
+    apart."""
+    match ast.parse(guard, mode="eval").body:
+        case ast.BoolOp() | ast.IfExp() | ast.Lambda() | ast.NamedExpr():
+            return f"({guard})"
+        case ast.Compare(left, [ast.Eq()], [right]) if not isinstance(left, ast.Call):
+            return f"_equals({ast.unparse(left)}, {ast.unparse(right)})"
+        case ast.Compare(left, [ast.In()], [ast.Tuple(elts)]) if not isinstance(left, ast.Call):
+            return f"({' or '.join(f'_equals({ast.unparse(left)}, {ast.unparse(one)})' for one in elts)})"
+        case _:
+            return guard
+
+
+class _Closures(ast.NodeTransformer):
+    """`f.__closure__[0].cell_contents == 2` as a test of `f`: torch.compile cannot look into closures."""
+
+    def __init__(self) -> None:
+        self.function: ast.expr | None = None
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if node.attr == "__closure__" and "__closure__" not in ast.unparse(node.value):
+            self.function = node.value
+            return ast.Attribute(ast.Name("f", ast.Load()), node.attr, ast.Load())
+        return self.generic_visit(node)
+
+
+def _apart(plan: RegionPlan, guards: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The guards, with calls in place of those that look into closures, and lines that define what is called."""
+    kept: list[str] = []
+    lines: list[str] = []
+    for guard in guards:
+        closures = _Closures()
+        tree = closures.visit(ast.parse(guard, mode="eval"))
+        if closures.function is None:
+            kept.append(guard)
+            continue
+        name = f"_{plan.name}_inside_{len(kept)}"
+        lines += [f"def {name}(f):", f"    return {_bracketed(ast.unparse(tree))}", "", ""]
+        kept.append(f"_inside({ast.unparse(closures.function)}, {name})")
+    return kept, lines
+
+
+def _renamed(expression: str, names: Mapping[str, str]) -> str:
+    if all(old == new for old, new in names.items()):
+        return expression
+    tree = ast.parse(expression, mode="eval")
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in names and not (id(node) in called and hasattr(builtins, node.id)):
+            node.id = names[node.id]
+    return ast.unparse(tree)

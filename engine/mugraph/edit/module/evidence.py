@@ -1,0 +1,100 @@
+"""The comment above a region's functions: what was replaced, how it was checked, what it gains."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from mugraph.edit.names import mugraph_id
+from mugraph.ir.kernel import KernelSource
+from mugraph.plans.plan import KernelStep, RegionPlan
+from mugraph.verify.primes import P, Q
+from mugraph.verify.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """How much faster the region became, and where that figure comes from.
+
+    ratio:  time of the original over time of the replacement
+    device: the GPU's name; what is being compared with, if it was measured ("NVIDIA H200, CUDA graphs, cold L2")
+    at:     of a size in a range: the ratios at some sizes, "b = 1: 2.30x, b = 64: 0.98x"
+    """
+
+    ratio: float
+    source: Literal["measured", "estimated"]
+    device: str = ""
+    at: str = ""
+
+
+def evidence(plan: RegionPlan, kernels: Mapping[str, KernelSource], speed: Speed | None) -> str:
+    """Comment lines. Every figure says where it comes from; what was not done is said to be not done."""
+    region, start, end = plan.region, plan.region.range.start.line + 1, plan.region.range.end.line + 1
+    lines = [
+        f"{plan.name}: μGraph {mugraph_id(plan)}",
+        f"  replaces  {region.function}, line{'' if start == end else 's'} {start}{'' if start == end else f'-{end}'}",
+    ]
+    if region.dynamic is not None:
+        size = region.dynamic.range
+        where = "" if plan.faster_for is None else f"; runs for {size.words(plan.faster_for)}"
+        lines.append(f"  sizes     {size}{where}; blocks are those of the largest")
+    for step in plan.steps:
+        if isinstance(step, KernelStep):
+            for part in kernels[step.kernel.name].kernels:
+                lines += _kernel_lines(part)
+            lines += _verdict_lines(step.verdict)
+        else:
+            count = len(step.calls)
+            lines.append("  PyTorch   " + ("1 call as it was" if count == 1 else f"{count} calls as they were"))
+    lines.append(f"  speed     {_speed(speed)}")
+    return "\n".join(wrapped for line in lines for wrapped in _wrapped(line))
+
+
+def _kernel_lines(kernel: KernelSource) -> list[str]:
+    if kernel.library is not None:
+        return [f"  library   {kernel.name}: {kernel.library.shown}"]
+    grid = " x ".join(map(str, kernel.grid))
+    warps = "1 warp" if kernel.num_warps == 1 else f"{kernel.num_warps} warps"
+    stages = "1 stage" if kernel.num_stages == 1 else f"{kernel.num_stages} stages"
+    return [f"  kernel    {kernel.name}: {grid} blocks, {warps}, {stages}"]
+
+
+def _verdict_lines(verdict: Verdict) -> list[str]:
+    if not verdict.passed:
+        return [f"  checked   NOT VERIFIED: {verdict.reason or 'no reason given'}"]
+    sizes = "; ".join(" ".join(f"{axis}={size}" for axis, size in point.items()) for point in verdict.sizes)
+    repeats = f"{verdict.repetitions} random repetition{'' if verdict.repetitions == 1 else 's'}"
+    fields = f"the fields of {P} and {Q}"
+    lines = [f"  checked   equal over {fields} in {repeats} at sizes {sizes or 'not recorded'}; {verdict.bound_words}"]
+    lines.append(f"  schedule  {verdict.schedule_words}")
+    if verdict.max_rel_error is None:
+        lines.append("  error     not tested in floating point")
+    else:
+        where = {"interpreter": "Triton's interpreter", None: "an unnamed device"}.get(
+            verdict.float_device, verdict.float_device
+        )
+        eager = "" if verdict.eager_rel_error is None else f" (PyTorch: {verdict.eager_rel_error:.1e})"
+        several = {axis: ", ".join(map(str, sizes)) for axis, sizes in verdict.dynamic_sizes.items()}
+        at = " ".join(f"{axis}={several.get(axis, size)}" for axis, size in verdict.float_sizes.items())
+        lines.append(
+            f"  error     largest relative error {verdict.max_rel_error:.1e}{eager} against float64, on {where}"
+            + (f" at {at}" if at else "")
+            + ", when it was found"
+        )
+    if verdict.versions:
+        lines.append("  with      " + ", ".join(f"{name} {version}" for name, version in verdict.versions.items()))
+    return lines
+
+
+def _speed(speed: Speed | None) -> str:
+    if speed is None:
+        return "not measured"
+    return f"{speed.at or f'{speed.ratio:.2f}x'}, {speed.source}" + (f" ({speed.device})" if speed.device else "")
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(
+        line, 110, initial_indent="# ", subsequent_indent="#             ", drop_whitespace=True, break_long_words=False
+    )

@@ -1,0 +1,222 @@
+"""The kernel module: a Python file beside the user's, standing alone, with everything the edited file calls."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mugraph.edit.module.entry import entry_names, on_tensors
+from mugraph.edit.module.evidence import Speed, evidence
+from mugraph.edit.module.first_use import CHECK, FIRST_USE
+from mugraph.edit.module.guards import GUARDS
+from mugraph.edit.module.judge import JUDGE
+from mugraph.edit.module.masks import MASKS, masks_of, triangle_text, with_masks
+from mugraph.edit.module.operator import operator_text, torch_type, tuple_text
+from mugraph.edit.module.parts import MACHINERY, PRELUDE
+from mugraph.edit.module.ran import TABLES, with_ran
+from mugraph.edit.module.sizes import KNOWN_TO_FIT, cases_of, with_known_sizes, with_sizes
+from mugraph.edit.module.wrapper import wrapper
+from mugraph.edit.names import operator_name
+from mugraph.edit.source.record import VARIABLE, Record, record_text
+from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.ir.target import TARGETS, Target
+from mugraph.plans.plan import KernelStep, RegionPlan
+from mugraph.plans.scales import input_scales
+from mugraph.version import __version__
+
+
+def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """Names that statements bind in the module, blocks included, functions' insides not."""
+    for node in body:
+        match node:
+            case ast.FunctionDef(name) | ast.ClassDef(name):
+                yield name
+            case ast.Import(aliases) | ast.ImportFrom(_, aliases):
+                yield from (alias.asname or alias.name for alias in aliases)
+            case ast.Assign(targets):
+                yield from (n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name))
+            case ast.AnnAssign(ast.Name(name)):
+                yield name
+            case ast.Try(first, handlers, orelse):
+                yield from _bound([*first, *orelse, *(line for handler in handlers for line in handler.body)])
+            case ast.If(_, first, orelse):
+                yield from _bound([*first, *orelse])
+            case _:
+                pass
+
+
+_COMMON = (
+    PRELUDE
+    + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0")
+    + GUARDS
+    + FIRST_USE
+    + JUDGE
+    + CHECK
+    + MASKS
+    + KNOWN_TO_FIT
+)
+MODULE_NAMES = frozenset(_bound(ast.parse(_COMMON).body)) | {*TABLES, VARIABLE, "_CASES", "_filled", "_own", "weakref"}
+
+
+def module_text(
+    plans: Sequence[RegionPlan],
+    kernels: Mapping[str, KernelSource],
+    *,
+    original_path: Path,
+    target: Target | None = None,
+    speeds: Mapping[str, Speed] | None = None,
+    record: Record | None = None,
+    edited: str | None = None,
+) -> str:
+    """Text of the kernel module for `original_path`.
+
+    kernels: GraphKernel.name -> its source
+    target:  the device the kernels were made for; they run on GPUs of exactly its compute capability. Without one, or
+             with the CPU's interpreter, that of an H100 (9.0), which is what schedules are then estimated for.
+    speeds:  plan name -> what was measured or estimated
+    record:  what undoing the edit needs; None while the file is only being looked at
+    edited:  the user's file with the calls of the kernels; None likewise
+
+    Raises Rejected when the plans do not fit together.
+    """
+    kernels = _apart(kernels, plans)
+    used = _used_kernels(plans, kernels)
+    names = MODULE_NAMES | _global_names(plans, used)
+    wrappers = [wrapper(plan, kernels, names) for plan in plans]
+    capability = (target.capability if target else 0) or TARGETS["h100"].capability
+    machinery = MACHINERY.replace("@MAJOR@", str(capability // 10)).replace("@MINOR@", str(capability % 10))
+    prelude, first_use = with_masks(PRELUDE, f"{FIRST_USE}\n\n{JUDGE}", plans)
+    sections = [_header(plans, original_path), prelude.rstrip()]
+    written, operators = set[str](), list[str]()
+    for plan, wrapped in zip(plans, wrappers, strict=True):
+        sections.append(evidence(plan, kernels, (speeds or {}).get(plan.name)))
+        for step in plan.steps:
+            if isinstance(step, KernelStep) and step.kernel.name not in written:
+                written.add(step.kernel.name)
+                kernel = kernels[step.kernel.name]
+                sections += [kernel.jit.strip(), kernel.launcher.strip()]
+                operators.append(operator_text(kernel, operator_name(kernel, original_path)))
+        sections.append(wrapped.text)
+    sections += [
+        with_known_sizes(machinery, plans).rstrip(),
+        with_ran(plans, original_path.name, edited),
+        first_use.rstrip(),
+        *operators,
+        _cases(plans),
+    ]
+    if record is not None:
+        sections.append(record_text(record).rstrip())
+    sections.append(with_sizes(CHECK, plans).rstrip())
+    text = _joined(sections)
+    ast.parse(text)  # a kernel's text that is no Python must not reach a user's disk
+    return text
+
+
+def _joined(sections: Sequence[str]) -> str:
+    """Sections two blank lines apart; a comment, or the docstring, one blank line above what follows it."""
+    text = sections[0]
+    for number, section in enumerate(sections[1:]):
+        near = number == 0 or text.rsplit("\n", 1)[-1].startswith("#")
+        text += ("\n\n" if near else "\n\n\n") + section
+    return text + "\n"
+
+
+def _header(plans: Sequence[RegionPlan], path: Path) -> str:
+    regions = ", ".join(dict.fromkeys(plan.region.function for plan in plans))
+    return (
+        f'"""GPU kernels for {regions} in {path.name}, written by mugraph {__version__}.\n\n'
+        f"{path.name} calls them where `<name>_fits` says yes and runs its own code everywhere else.\n"
+        f"`mugraph revert {path.name}` takes them out again. They are compared with PyTorch when this file is run\n"
+        "on a GPU, and at their first use on one where they were not tested before.\n"
+        '"""'
+    )
+
+
+def _used_kernels(plans: Sequence[RegionPlan], kernels: Mapping[str, KernelSource]) -> list[KernelSource]:
+    used: dict[str, tuple[KernelStep, KernelSource]] = {}
+    for plan in plans:
+        if not plan.name.isidentifier() or plan.name.startswith("__"):
+            raise Rejected(f"{plan.name!r} cannot be a function's name")
+        for step in plan.steps:
+            if not isinstance(step, KernelStep):
+                continue
+            name = step.kernel.name
+            if name not in kernels:
+                raise Rejected(f"there is no source for kernel {name}")
+            if name in used and used[name][0].kernel != step.kernel:
+                raise Rejected(f"two different kernels are called {name}")
+            used.setdefault(name, (step, kernels[name]))
+    return [kernel for _, kernel in used.values()]
+
+
+def _global_names(plans: Sequence[RegionPlan], kernels: Sequence[KernelSource]) -> frozenset[str]:
+    """Names the plans and kernels bind in the module. Raises Rejected when one would mean two things.
+
+    Helpers that several kernels bring along in the same words are one thing.
+    """
+    bound: list[tuple[str, str]] = []
+    for plan in plans:
+        bound += [(name, plan.name) for name in entry_names(plan)]
+    for kernel in kernels:
+        for text in (kernel.jit, kernel.launcher):
+            bound += [(name, ast.dump(node)) for node in ast.parse(text).body for name in _binds(node)]
+        bound += [(f"{prefix}_{kernel.name}", kernel.name) for prefix in ("_run", "_op", "_fake", "")]
+    meanings: dict[str, str] = dict.fromkeys(MODULE_NAMES, "")
+    for name, meaning in bound:
+        if meanings.setdefault(name, meaning) != meaning:
+            raise Rejected(f"the kernel module would use the name {name} for two things")
+    if len({plan.name for plan in plans}) < len(plans):
+        raise Rejected("two regions have the same name")
+    return frozenset(meanings)
+
+
+def _binds(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.FunctionDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _apart(kernels: Mapping[str, KernelSource], plans: Sequence[RegionPlan]) -> dict[str, KernelSource]:
+    """The kernels, with another name for a @triton.jit function that a region's would hide ("lora": "lora_kernel")."""
+    public = {name for plan in plans for name in (plan.name, f"{plan.name}_fits")}
+    apart = dict(kernels)
+    for key, kernel in kernels.items():
+        for name in [name for node in ast.parse(kernel.jit).body for name in _binds(node) if name in public]:
+            jit = re.sub(rf"\b{re.escape(name)}\(", f"{name}_kernel(", apart[key].jit)
+            launcher = re.sub(rf"\b{re.escape(name)}\[", f"{name}_kernel[", apart[key].launcher)
+            apart[key] = replace(apart[key], jit=jit, launcher=launcher)
+    return apart
+
+
+def _cases(plans: Sequence[RegionPlan]) -> str:
+    """The table of how to try a region's kernels: functions, where they were tested, the inputs' shapes, strides, types
+    and standard deviations (of masks: what they hold)."""
+    lines = ["_CASES = {"]
+    for plan, case, values in [(one, *named) for one in plans for named in cases_of(one).items()]:
+        lines.append(f'    "{case}": (')
+        lines += [f"        {on_tensors(plan)},", f"        _{plan.name}_reference,", f"        {_tested_on(plan)!r},"]
+        lines.append("        (")
+        scales = input_scales(plan)
+        for live_in in plan.region.live_ins:
+            info = values[live_in.value]
+            shape, strides, dtype = tuple_text(info.shape), tuple_text(info.strides), torch_type(info.dtype)
+            mask = masks_of(plan).get(live_in.value)
+            drawn = f"({triangle_text(mask, info)})" if mask else f"{scales.get(live_in.value, 1.0):.2g}"
+            lines.append(f"            ({shape}, {strides}, {dtype}, {drawn}),")
+        lines += ["        ),", "    ),"]
+    return "\n".join([*lines, "}"])
+
+
+def _tested_on(plan: RegionPlan) -> tuple[str, str] | None:
+    """The GPU and the Triton with which all its kernels were compared with float64; None where some were not."""
+    places = {
+        (step.verdict.float_device or "", step.verdict.versions.get("triton", ""))
+        for step in plan.steps
+        if isinstance(step, KernelStep)
+    }
+    place = places.pop() if len(places) == 1 else ("", "")
+    return place if place[0] not in ("", "interpreter") else None

@@ -1,0 +1,114 @@
+"""Attributes that several conditions read (`self.attention`), read once: modules answer for theirs in Python."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+
+from mugraph.edit.names import parameter_name
+from mugraph.ir.names import Scope
+from mugraph.ir.ran import Ran
+
+_MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\['(\w+)'\]")
+
+
+def by_members(expression: str, ran: Mapping[str, Ran], guards: Sequence[str]) -> str:
+    """The expression with parts of modules read where these keep them, which is what reading their attributes comes to
+    for a module that `_is` what was analysed."""
+    kinds: dict[str, str] = {}
+    for guard in guards:
+        match ast.parse(guard, mode="eval").body:
+            case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]):
+                kinds[ast.unparse(module)] = what
+            case _:
+                pass
+    return ast.unparse(
+        _Members({path: ran[what].members for path, what in kinds.items() if what in ran}).visit(
+            ast.parse(expression, mode="eval")
+        )
+    )
+
+
+class _Members(ast.NodeTransformer):
+    def __init__(self, members: Mapping[str, Mapping[str, str]]) -> None:
+        self._members = members
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        kept = self._members.get(ast.unparse(node.value), {}).get(node.attr)
+        inner = self.visit(node.value)
+        if kept is None:
+            return ast.Attribute(inner, node.attr, node.ctx)
+        return ast.Subscript(ast.Attribute(inner, kept, ast.Load()), ast.Constant(node.attr), node.ctx)
+
+
+def hoisted(expressions: Sequence[str], scope: Scope) -> tuple[list[str], list[str]]:
+    """Assignments of what is read more than once, in an order in which they can run, and the expressions after them.
+
+    scope: hands out the names
+    """
+    trees = [ast.parse(expression, mode="eval") for expression in expressions]
+    uses: dict[str, set[str]] = {}
+    for number, tree in enumerate(trees):
+        _note(tree.body, f"expression {number}", uses)
+    shared = [path for path, users in uses.items() if len(users) > 1]
+    names = {path: scope.unique(_name_for(path)) for path in sorted(shared, key=len)}
+    bindings = [f"{name} = {_with(path, names, whole=False)}" for path, name in names.items()]
+    return bindings, [_with(expression, names, whole=True) for expression in expressions]
+
+
+def _name_for(path: str) -> str:
+    """`attention_q_proj` of self.attention.q_proj; `rotate` of type(self).forward.__globals__["rotate"]."""
+    path = _MEMBER.sub(r".\1", path)
+    node = ast.parse(path, mode="eval").body
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        return node.slice.value
+    return parameter_name(path)
+
+
+def _note(node: ast.AST, user: str, uses: dict[str, set[str]]) -> None:
+    """Adds who reads each path: a longer path, or the expression itself."""
+    text = ast.unparse(node)
+    if _is_path(node):
+        uses.setdefault(text, set()).add(user)
+        user = text
+    for child in ast.iter_child_nodes(node):
+        _note(child, user, uses)
+
+
+def _is_path(node: ast.AST) -> bool:
+    """`a.b`, `a[0]`, `a.b["c"]`, `type(a.b).c` and the like."""
+    if isinstance(node, ast.Attribute):
+        return _is_root(node.value) or _is_path(node.value)
+    if isinstance(node, ast.Subscript):
+        constant = isinstance(node.slice, ast.Constant)
+        return constant and (_is_root(node.value) or _is_path(node.value))
+    return False
+
+
+def _is_root(node: ast.AST) -> bool:
+    match node:
+        case ast.Name():
+            return True
+        case ast.Call(ast.Name("type"), [argument], []):
+            return _is_root(argument) or _is_path(argument)
+        case _:
+            return False
+
+
+def _with(expression: str, names: dict[str, str], whole: bool) -> str:
+    """The expression with names for paths. whole: also for all of it"""
+    tree = ast.parse(expression, mode="eval")
+    return ast.unparse(_Named(names, None if whole else expression).visit(tree))
+
+
+class _Named(ast.NodeTransformer):
+    def __init__(self, names: dict[str, str], itself: str | None) -> None:
+        self._names, self._itself = names, itself
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if _is_path(node):
+            text = ast.unparse(node)
+            if text != self._itself and text in self._names:
+                return ast.Name(self._names[text], ast.Load())
+        return super().generic_visit(node)

@@ -1,0 +1,91 @@
+"""Which whole numbers a region takes where it takes integers: rows of an embedding, places in a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from mugraph.ir.calls import operands
+from mugraph.ir.region import Argument, Call, Ref, Region, Symbol
+from mugraph.ops.algebra.registry import canonical, entry_for
+
+INTEGERS = frozenset({"i64", "i32", "i16", "i8", "u8"})
+_ANY = 100
+"""Of numbers that choose no place: they are compared, or used as they are."""
+_USED_AS_THEY_ARE = frozenset({
+    "eq", "ne", "lt", "le", "gt", "ge", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "add", "__add__",
+    "__radd__", "sub", "__sub__", "__rsub__", "mul", "__mul__", "__rmul__", "div", "__truediv__", "to", "float", "half",
+    "bfloat16", "type", "type_as",
+})  # fmt: skip
+
+
+def index_limit(region: Region, value: int) -> int | None:
+    """One more than the largest integer that `value` may hold, counted from 0; None where a use of it says nothing."""
+    limits = [_of_use(region, call, value) for call in region.calls if value in operands(call)]
+    if any(limit is None for limit in limits):
+        return None
+    return min((limit for limit in limits if limit is not None), default=_ANY)
+
+
+def _of_use(region: Region, call: Call, value: int) -> int | None:
+    target = canonical(call.target)
+    shapes = {number: info.shape for number, info in region.values.items()}
+    if target in _PLACES:
+        return _PLACES[target](call, value, shapes)
+    integers = [output for output in call.outputs if region.values[output].dtype in INTEGERS]
+    entry = entry_for(target)
+    if integers:
+        # a view of them, or a copy: its uses are theirs
+        found = [index_limit(region, output) for output in integers] if entry and entry.shape_only else [None]
+        return None if None in found else min(limit for limit in found if limit is not None)
+    return _ANY if target.rpartition(".")[2] in _USED_AS_THEY_ARE else None
+
+
+_Shapes = Mapping[int, tuple[int, ...]]
+
+
+def _argument(call: Call, position: int, name: str) -> Argument:
+    return call.args[position] if len(call.args) > position else call.kwargs.get(name)
+
+
+def _embedding(call: Call, value: int, shapes: _Shapes) -> int | None:
+    weight = _argument(call, 1, "weight")
+    return shapes[weight.value][0] if isinstance(weight, Ref) and weight.value != value else None
+
+
+def _along(call: Call, value: int, shapes: _Shapes) -> int | None:
+    """index_select and gather: (input, dim, index)."""
+    source, dim = _argument(call, 0, "input"), _argument(call, 1, "dim")
+    if not isinstance(source, Ref) or source.value == value or not isinstance(dim, int):
+        return None
+    return shapes[source.value][dim]
+
+
+def _indexed(call: Call, value: int, shapes: _Shapes) -> int | None:
+    """x[..., i, :, j]: the dimensions of x that the value stands for."""
+    source, index = _argument(call, 0, "input"), _argument(call, 1, "index")
+    if not isinstance(source, Ref) or source.value == value:
+        return None
+    items = index if isinstance(index, tuple) else (index,)
+    shape = shapes[source.value]
+    used = sum(1 for item in items if item is not None and not isinstance(item, Symbol))
+    at = 0
+    found: list[int] = []
+    for item in items:
+        if item is None:
+            continue
+        if isinstance(item, Symbol):
+            at += len(shape) - used
+            continue
+        if isinstance(item, Ref) and item.value == value:
+            found.append(shape[at])
+        elif isinstance(item, (Ref, tuple, bool)):
+            return None  # a mask may take several dimensions
+        at += 1
+    return min(found, default=None)
+
+
+_PLACES: Mapping[str, Callable[[Call, int, _Shapes], int | None]] = {
+    "torch.nn.functional.embedding": _embedding,
+    "torch.index_select": _along, "Tensor.index_select": _along, "torch.gather": _along, "Tensor.gather": _along,
+    "Tensor.__getitem__": _indexed,
+}  # fmt: skip

@@ -1,0 +1,76 @@
+"""What a kernel module has besides where a region counts on the numbers of a mask that somebody else keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mugraph.ir.calls import TensorInfo, Triangle
+from mugraph.plans.plan import RegionPlan
+
+MASKS = '''\
+# Masks that kernels know by heart
+_looked: dict[tuple[object, ...], tuple[weakref.ref, tuple[int, int], bool]] = {}
+
+
+def _triangle(tensor: torch.Tensor, diagonal: int, below: float, above: float) -> torch.Tensor:
+    """Of the tensor's kind, with one number where column <= row + diagonal and another elsewhere."""
+    part = torch.ones(tensor.shape[-2:], dtype=torch.bool, device=tensor.device).tril(diagonal)
+    return torch.full(part.shape, above, dtype=tensor.dtype, device=tensor.device).masked_fill_(part, below)
+
+
+def _holds(tensor: torch.Tensor, diagonal: int, below: float, above: float) -> bool:
+    """Whether a mask still holds what it did when the region was analysed. It is looked at once, and again when it was
+    written to or moved; of what is written past PyTorch's back (`.data`, NumPy), PyTorch does not know either. A mask
+    made anew for each call is not worth the wait for the GPU, and a compiled or captured graph cannot ask."""
+    if torch.compiler.is_compiling() or tensor.is_inference():
+        return False
+    key, state = (id(tensor), diagonal, below, above), (tensor._version, tensor.data_ptr())
+    if key in _looked:
+        known, seen, answer = _looked[key]
+        if known() is tensor and seen == state:
+            return answer
+    gone = sum(known() is None for known, _, _ in _looked.values())
+    if gone > 64 or (tensor.is_cuda and torch.cuda.is_current_stream_capturing()):
+        return False
+    answer = bool((tensor == _triangle(tensor, diagonal, below, above)).all())
+    _looked[key] = weakref.ref(tensor), state, answer
+    return answer
+'''
+
+DRAWN = "tensor.normal_(std=deviation, generator=random) if dtype.is_floating_point else tensor.zero_()"
+"""How a kernel module's `_drawn` fills an input."""
+_MASKED = "_filled(tensor, deviation, random)"
+_FILLED = '''
+
+def _filled(tensor: torch.Tensor, what: float | tuple[int, float, float], random: torch.Generator) -> torch.Tensor:
+    """With random numbers of a standard deviation, or as the mask that it is."""
+    if isinstance(what, tuple):
+        return tensor.copy_(_triangle(tensor, *what))
+    return tensor.normal_(std=what, generator=random) if tensor.is_floating_point() else tensor.zero_()
+'''
+
+
+def masks_of(plan: RegionPlan) -> Mapping[int, Triangle]:
+    """Live-ins whose numbers the plan counts on: value number -> what they are."""
+    values = plan.region.values
+    found = {live_in.value: values[live_in.value].triangle for live_in in plan.region.live_ins}
+    return {value: triangle for value, triangle in found.items() if triangle is not None}
+
+
+def with_masks(prelude: str, first_use: str, plans: Sequence[RegionPlan]) -> tuple[str, str]:
+    """The module's imports and its check at first use, with what masks need where there are any."""
+    if not any(masks_of(plan) for plan in plans):
+        return prelude, first_use
+    assert DRAWN in first_use
+    first_use = first_use.replace(DRAWN, _MASKED)
+    return prelude.replace("import warnings\n", "import warnings\nimport weakref\n"), f"{first_use}\n\n{MASKS}{_FILLED}"
+
+
+def triangle_text(triangle: Triangle, info: TensorInfo) -> str:
+    """The arguments of `_holds` after the tensor: "0, 1.0, 0.0"."""
+    numbers = ['float("-inf")' if n is None else repr(n) for n in (triangle.below, triangle.above)]
+    if info.dtype == "bool":
+        numbers = [str(bool(n)) for n in (triangle.below, triangle.above)]
+    elif not info.dtype.startswith(("f", "bf")):
+        numbers = [repr(int(n or 0)) for n in (triangle.below, triangle.above)]
+    return f"{triangle.diagonal}, {', '.join(numbers)}"

@@ -1,0 +1,98 @@
+"""A generated kernel as a PyTorch operator, so that torch.compile and torch.export trace through it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mugraph.codegen.dynamic import shape_text, size_lines
+from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.ir.names import RESERVED, Scope
+
+TORCH_TYPES = {
+    "f16": "torch.float16", "bf16": "torch.bfloat16", "f32": "torch.float32", "f64": "torch.float64",
+    "i8": "torch.int8", "i16": "torch.int16", "i32": "torch.int32", "i64": "torch.int64",
+    "u8": "torch.uint8", "bool": "torch.bool", "c64": "torch.complex64", "c128": "torch.complex128",
+}  # fmt: skip
+
+
+def torch_type(dtype: str) -> str:
+    if dtype not in TORCH_TYPES:
+        raise Rejected(f"values of type {dtype} cannot be named in the kernel module")
+    return TORCH_TYPES[dtype]
+
+
+def tuple_text(items: Sequence[object]) -> str:
+    """A tuple's text, with the comma that makes one element a tuple."""
+    return f"({', '.join(map(str, items))}{',' if len(items) == 1 else ''})"
+
+
+def returns(count: int) -> str:
+    """The annotation of a function that returns `count` tensors."""
+    return "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
+
+
+def function(name: str, parameters: Sequence[str], result: str, body: Sequence[str]) -> str:
+    """A function over tensors."""
+    header = call("def ", name, [f"{parameter}: torch.Tensor" for parameter in parameters], f" -> {result}:", width=110)
+    return "\n".join([*header, *(f"    {line}" if line else "" for line in body)])
+
+
+def call(prefix: str, callee: str, arguments: Sequence[str], suffix: str = "", width: int = 100) -> list[str]:
+    """`prefix callee(arguments)suffix` on one line, or broken the way formatters break it."""
+    joined = ", ".join(arguments)
+    one = f"{prefix}{callee}({joined}){suffix}"
+    if len(one) <= width:
+        return [one]
+    if len(joined) + 4 <= width:
+        return [f"{prefix}{callee}(", f"    {joined}", f"){suffix}"]
+    return [f"{prefix}{callee}(", *(f"    {argument}," for argument in arguments), f"){suffix}"]
+
+
+def parameters_of(kernel: KernelSource) -> tuple[str, ...]:
+    """One parameter per input, by the tensor's own name."""
+    scope = Scope(RESERVED)
+    return tuple(scope.unique(tensor.name) for tensor in kernel.inputs)
+
+
+def operator_text(kernel: KernelSource, operator: str) -> str:
+    """The functions around one kernel: `_run_<name>` launches it on the tensors' device, `_op_<name>` is the operator
+    (`operator` in PyTorch's registry) with its fake, `_<name>` is what regions call.
+
+    `_<name>` launches directly in plain eager code, because the way through the dispatcher costs about 10 µs of host
+    time, and takes the operator wherever something traces.
+    """
+    name, parameters = kernel.name, parameters_of(kernel)
+    arguments = ", ".join(parameters)
+    result = returns(len(kernel.outputs))
+    called = dict(zip((tensor.name for tensor in kernel.inputs), parameters, strict=True))
+    read, sizes = size_lines(kernel.inputs, called, kernel.sizes, kernel.least, Scope({*RESERVED, *parameters}))
+    empties = [
+        f"{parameters[0]}.new_empty({shape_text(tensor, kernel.sizes, sizes)}, dtype={torch_type(tensor.dtype)})"
+        for tensor in kernel.outputs
+    ]
+    taken = (
+        [f"{name}: torch.Tensor" for name in parameters]
+        if read
+        else [f"{parameters[0]}: torch.Tensor", "*_: torch.Tensor"]
+    )
+    fake = [f"return {empties[0]}"] if len(empties) == 1 else ["return (", *(f"    {e}," for e in empties), ")"]
+    run = [f"with torch.cuda.device_of({parameters[0]}):", f"    return launch_{name}({arguments})"]
+    return "\n".join(
+        [
+            function(f"_run_{name}", parameters, result, run),
+            "",
+            "",
+            f"_op_{name} = torch.library.custom_op(",
+            f'    "{operator}", _run_{name}, mutates_args=(), tags=(torch.Tag.needs_exact_strides,)',
+            ")",
+            "",
+            "",
+            f"@_op_{name}.register_fake",
+            *call("def ", f"_fake_{name}", taken, f" -> {result}:", width=110),
+            *(f"    {line}" for line in (*read, *fake)),
+            "",
+            "",
+            f"def _{name}(*tensors: torch.Tensor) -> {result}:",
+            f"    return _run_{name}(*tensors) if _plain_eager() else _op_{name}(*tensors)",
+        ]
+    )

@@ -1,0 +1,293 @@
+"""The functions of one region in the kernel module: the original as a reference, the test, and the replacement."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from mugraph.codegen.statements import statements
+from mugraph.edit.module.entry import entry_text, is_direct, on_tensors, tensors_fit
+from mugraph.edit.module.masks import masks_of, triangle_text
+from mugraph.edit.module.operator import call, function, returns, torch_type
+from mugraph.edit.module.wrapper_sizes import RunSizes
+from mugraph.edit.names import parameter_name
+from mugraph.ir.calls import operands
+from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.ir.names import Scope
+from mugraph.ir.region import Call, Region, TensorInfo
+from mugraph.ir.tensors import Tensor, contiguous_strides
+from mugraph.plans.plan import KernelStep, RegionPlan
+from mugraph.trace.regions.value_names import value_names
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """Text of a region's functions.
+
+    parameters: of those over tensors: one per live-in, in the region's order
+    entry:      what the user's file calls, where that is not the test and the replacement themselves
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    reference: str
+    fits: str
+    replacement: str
+    entry: str
+
+    @property
+    def text(self) -> str:
+        return "\n\n\n".join(filter(None, (self.entry, self.fits, self.replacement, self.reference)))
+
+
+def wrapper(plan: RegionPlan, kernels: Mapping[str, KernelSource], module_names: frozenset[str]) -> Wrapper:
+    """The functions of `plan`. module_names: the module's own globals, which no local name may hide.
+
+    Raises Rejected when the plan's steps do not produce what the region must.
+    """
+    region = plan.region
+    scope = Scope(module_names)
+    parameters = tuple(scope.unique(parameter_name(live_in.expression)) for live_in in region.live_ins)
+    names = {live_in.value: name for live_in, name in zip(region.live_ins, parameters, strict=True)}
+    sizes = RunSizes.of(region, names, scope)
+    _name_values(plan, names, scope)
+    return Wrapper(
+        plan.name,
+        parameters,
+        _reference(plan, parameters, names, sizes),
+        _fits(plan, parameters, sizes),
+        _replacement(plan, kernels, parameters, names, sizes),
+        entry_text(plan, module_names),
+    )
+
+
+def _name_values(plan: RegionPlan, names: dict[int, str], scope: Scope) -> None:
+    """Adds a name for every value the region defines."""
+    wanted = value_names(plan.region)
+    for step in plan.steps:
+        if isinstance(step, KernelStep):
+            for name, value in step.piece.inputs.items():
+                if value in step.piece.view_values:
+                    wanted.setdefault(value, name)
+    defined = [value for made in plan.region.calls for value in made.outputs]
+    for step in plan.steps:
+        if isinstance(step, KernelStep):
+            defined += step.piece.outputs.values()
+        else:
+            defined += [value for made in step.calls for value in made.outputs]
+    for value in dict.fromkeys(defined):
+        if value not in names:
+            names[value] = scope.unique(wanted.get(value, "value"))
+
+
+def _bound(region: Region) -> set[int]:
+    """Values that the user's code has names for, or that leave the region: each gets a line of its own."""
+    return {*region.names, *(live_out.value for live_out in region.live_outs)}
+
+
+def _returning(lines: list[str], outputs: str) -> list[str]:
+    """The lines with a `return` of the outputs; what is bound only to be returned is not bound."""
+    last = ast.parse("\n".join(lines)).body[-1]
+    if (
+        isinstance(last, ast.Assign)
+        and len(last.targets) == 1
+        and ast.unparse(last.targets[0]) in (outputs, f"({outputs})")
+    ):
+        first = last.lineno - 1
+        return [*lines[:first], lines[first].replace(f"{outputs} = ", "return ", 1), *lines[first + 1 :]]
+    return [*lines, f"return {outputs}"]
+
+
+def _outputs(region: Region, names: Mapping[int, str]) -> str:
+    missing = [out.expression or "the result" for out in region.live_outs if out.value not in names]
+    if missing or not region.live_outs:
+        raise Rejected(f"the region's steps never compute {', '.join(missing) or 'anything that is read after it'}")
+    return ", ".join(names[out.value] for out in region.live_outs)
+
+
+def _reference(plan: RegionPlan, parameters: tuple[str, ...], names: Mapping[int, str], sizes: RunSizes) -> str:
+    region = plan.region
+    lines = [f'"""What {region.function} computed here, in PyTorch, for the sizes the kernel was made for."""']
+    lines += sizes.read(statements(sizes.calls(region.calls), names, _bound(region)))
+    lines = _returning(lines, _outputs(region, names))
+    return function(f"_{plan.name}_reference", parameters, returns(len(region.live_outs)), lines)
+
+
+def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str:
+    """Nothing but comparisons of Python values, so that torch.compile turns it into guards."""
+    if not parameters:
+        raise Rejected("the region reads no tensor")
+    dynamic = plan.region.dynamic
+    checks = call("", "_runs_here", parameters, width=90) if dynamic is None else []
+    if dynamic is not None:
+        checks.append(f"{dynamic.range.least} <= {sizes.name} <= {dynamic.range.largest}")
+        checks += sizes.faster(plan.faster_for)
+    for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True):
+        info = plan.region.values[live_in.value]
+        of_one = [
+            f"{parameter}.dtype is {torch_type(info.dtype)}",
+            f"{parameter}.shape == {sizes.shape(live_in.value)}",
+            *_stride_checks(parameter, info, live_in.value, sizes),
+        ]
+        together = f"and {' and '.join(of_one)}"
+        checks += [together] if len(together) <= 104 else [f"and {check}" for check in of_one]
+    for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True):
+        if triangle := masks_of(plan).get(live_in.value):
+            checks.append(f"and _holds({parameter}, {triangle_text(triangle, plan.region.values[live_in.value])})")
+    first = parameters[0]
+    checks.append(f'and _right_here("{plan.name}", {first}.device.type, {first}.device.index)')
+    first_lines: list[str] = []
+    if dynamic is not None:
+        owner, rank = sizes.owner()
+        given = [*parameters, "any_size=True"]
+        first_lines += call("if not ", "_runs_here", given, f" or {owner}.dim() != {rank}:", width=100)
+        first_lines += ["    return False", f"{sizes.name} = {sizes.given}"]
+        shapes = [
+            f"({parameter}, {sizes.shape(live_in.value)})"
+            for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True)
+        ]
+        range_of = f"({sizes.name}, {dynamic.range.least}, {dynamic.range.largest})"
+        first_lines += call("if torch.compiler.is_exporting() and not ", "_known_to_fit", [range_of, *shapes], ":", 100)
+        first_lines.append("    return False")
+    body = [
+        '"""Whether it may run on these: what it was made and tested for, and no gradient is wanted."""',
+        *first_lines,
+        "return (",
+        *(f"    {check}" for check in checks),
+        ")",
+    ]
+    return function(tensors_fit(plan), parameters, "bool", body)
+
+
+def _stride_checks(parameter: str, info: TensorInfo, value: int, sizes: RunSizes) -> list[str]:
+    """The stride of a dimension of size 1 says nothing and is not compared."""
+    if all(size != 1 for size in info.shape):
+        return [f"{parameter}.stride() == {sizes.strides(value)}"] if info.shape else []
+    return [
+        f"{parameter}.stride({dimension}) == {sizes.stride(value, dimension)}"
+        for dimension, size in enumerate(info.shape)
+        if size != 1
+    ]
+
+
+def _same_strides(shape: tuple[int, ...], first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+    return all(size == 1 or a == b for size, a, b in zip(shape, first, second, strict=True))
+
+
+def _replacement(
+    plan: RegionPlan,
+    kernels: Mapping[str, KernelSource],
+    parameters: tuple[str, ...],
+    names: Mapping[int, str],
+    sizes: RunSizes,
+) -> str:
+    region = plan.region
+    said = [f'"""{region.function}; only where {tensors_fit(plan)} says yes (nothing is checked here)."""']
+    lines: list[str] = []
+    known = {live_in.value for live_in in region.live_ins}
+    read = {value for step in plan.steps if isinstance(step, KernelStep) for value in step.piece.inputs.values()}
+    bound = _bound(region) | read | _read_by_several(plan)
+    checked = set(known)  # values whose strides are those that were recorded
+    for step in plan.steps:
+        if isinstance(step, KernelStep):
+            lines += _kernel_call(plan, step, kernels[step.kernel.name], names, known, checked, sizes)
+            known |= set(step.piece.outputs.values())
+            continue
+        lines += statements(sizes.calls(step.calls), names, bound)
+        checked |= _views(step.calls, checked)
+        known |= {value for made in step.calls for value in made.outputs}
+    if lacking := [out.expression or "the result" for out in region.live_outs if out.value not in known]:
+        raise Rejected(f"no step of {plan.name} computes {', '.join(lacking)}")
+    lines = _returning([*said, *sizes.read(lines)], _outputs(region, names))
+    text = function(on_tensors(plan), parameters, returns(len(region.live_outs)), lines)
+    return f"@torch.jit.unused\n{text}" if is_direct(plan) else text
+
+
+def _views(calls: Sequence[Call], checked: Collection[int]) -> set[int]:
+    """Parts of tensors whose strides are those that were recorded: their own are, too."""
+    found: set[int] = set()
+    for made in calls:
+        read = operands(made)
+        if made.target in ("Tensor.__getitem__", "Tensor.view") and len(read) == 1:
+            found.update(made.outputs if read[0] in checked or read[0] in found else ())
+    return found
+
+
+def _read_by_several(plan: RegionPlan) -> set[int]:
+    """Values that one step of plain calls computes and another one reads."""
+    made: set[int] = set()
+    shared: set[int] = set()
+    for step in plan.steps:
+        if not isinstance(step, KernelStep):
+            own = {value for made_here in step.calls for value in made_here.outputs}
+            shared |= {value for call_ in step.calls for value in operands(call_)} & made - own
+            made |= own
+    return shared
+
+
+def _kernel_call(
+    plan: RegionPlan,
+    step: KernelStep,
+    kernel: KernelSource,
+    names: Mapping[int, str],
+    known: set[int],
+    checked: set[int],
+    sizes: RunSizes,
+) -> list[str]:
+    """Lines that call a kernel's operator and leave its outputs as the user's program has them (shape, strides, type).
+
+    Kernels address their inputs by fixed strides. Those of live-ins are compared by the test; a value made in between
+    is brought to the strides the kernel was made for if the device's library chose others.
+    """
+    values, lines, arguments = plan.region.values, list[str](), list[str]()
+    for tensor in kernel.inputs:
+        value = step.piece.inputs[tensor.name]
+        if value not in known:
+            raise Rejected(f"{kernel.name} reads {tensor.name}, which no earlier step of {plan.name} computes")
+        if not _addresses_alike(tensor, kernel, values[value]):
+            raise Rejected(f"{kernel.name} reads {tensor.name} by other strides than the program's")
+        if value in checked:
+            arguments.append(names[value])
+        else:
+            arguments.append(f"_laid_out({names[value]}, {sizes.strides(value)})")
+    outputs = [step.piece.outputs[tensor.name] for tensor in kernel.outputs]
+    lines += call(", ".join(names[value] for value in outputs) + " = ", f"_{kernel.name}", arguments, width=110)
+    for tensor, value in zip(kernel.outputs, outputs, strict=True):
+        lines += _as_recorded(tensor, kernel, values[value], names[value], value, sizes)
+        checked.add(value)
+    return lines
+
+
+def _addresses_alike(tensor: Tensor, kernel: KernelSource, info: TensorInfo) -> bool:
+    """Whether the kernel's view of an input puts every element where a tensor like `info` has it.
+
+    Only strides of equal shapes are compared: a kernel that sees other dimensions (an axis split off by a view inside
+    the piece) has been given strides that chain, by construction of its program.
+    """
+    shape = tensor.shape(kernel.sizes)
+    return shape != info.shape or _same_strides(shape, tensor.strides, info.strides)
+
+
+def _as_recorded(
+    tensor: Tensor, kernel: KernelSource, info: TensorInfo, name: str, value: int, sizes: RunSizes
+) -> list[str]:
+    """Lines that turn a kernel's contiguous output into the tensor the program had: later code may view it."""
+    lines: list[str] = []
+    shape = tensor.shape(kernel.sizes)
+    if prod(shape) != prod(info.shape) or any(s == 0 and d > 1 for d, s in zip(info.shape, info.strides, strict=True)):
+        raise Rejected(f"{kernel.name} stores {tensor.name} in another shape than the program's")
+    if tensor.dtype != info.dtype:
+        lines.append(f"{name} = {name}.to({torch_type(info.dtype)})")
+    strides = contiguous_strides(tensor.dims, kernel.sizes)
+    if shape != info.shape:
+        lines.append(f"{name} = {name}.view({sizes.shape(value)})")
+        strides = contiguous_strides(tuple((str(d),) for d in range(len(info.shape))), _sizes(info.shape))
+    if not _same_strides(info.shape, strides, info.strides):
+        lines.append(f"{name} = _laid_out({name}, {sizes.strides(value)})")
+    return lines
+
+
+def _sizes(shape: tuple[int, ...]) -> dict[str, int]:
+    return {str(dimension): size for dimension, size in enumerate(shape)}

@@ -1,0 +1,40 @@
+"""Names in generated files: of the kernel module, its alias in the user's file, parameters, operators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mugraph.ir.content import digest
+from mugraph.ir.kernel import KernelSource
+from mugraph.ir.names import identifier
+from mugraph.plans.plan import RegionPlan
+
+ALIAS = "mugraph_kernels"
+"""What a kernel module is called inside the user's file (`mugraph_kernels_2` for a second one)."""
+
+
+def parameter_name(expression: str) -> str:
+    """The parameter for a live-in: `x` for "x", `norm_weight` for "self.norm.weight"."""
+    return identifier(expression.removeprefix("self."))
+
+
+def module_name(path: Path, number: int = 1) -> str:
+    """The kernel module of a source file: "model_mugraph", then "model_mugraph_2" for a later edit of the same file.
+
+    A stem that cannot be imported ("1_Square_matmul") is made an identifier first.
+    """
+    return f"{identifier(path.stem)}_mugraph" + (f"_{number}" if number > 1 else "")
+
+
+def mugraph_id(plan: RegionPlan) -> str:
+    """Ten hexadecimal digits that name what is computed and how: the region's code, its guards and its μGraph."""
+    region = plan.region
+    return digest(plan.name, region.text, region.guards, plan.mugraph, length=10)
+
+
+def operator_name(kernel: KernelSource, original_path: Path) -> str:
+    """The kernel's name in PyTorch's registry, "mugraph::rms_norm_linear_3fa9c21b04".
+
+    The hash keeps two kernels that differ in anything apart in one process.
+    """
+    return f"mugraph::{kernel.name}_{digest(original_path.name, kernel, length=10)}"

@@ -1,0 +1,1 @@
+"""What the code of one region becomes in the user's file."""

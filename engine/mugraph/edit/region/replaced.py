@@ -1,0 +1,177 @@
+"""What one region's code becomes."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import cast
+
+from mugraph.edit.module.entry import arguments
+from mugraph.edit.module.operator import call
+from mugraph.edit.names import mugraph_id
+from mugraph.edit.source.indent import indent_lines, indent_unit, indentation
+from mugraph.edit.source.text import EditError, SourceFile
+from mugraph.ir.kernel import Rejected
+from mugraph.plans.plan import RegionPlan
+
+MARK = "# mugraph: "
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """[start, end) of the file's text holds `original` and becomes `text`."""
+
+    plan: RegionPlan
+    id: str
+    start: int
+    end: int
+    original: str
+    text: str
+
+
+def replacement(
+    file: SourceFile, tree: ast.Module, plan: RegionPlan, alias: str, in_string: frozenset[int]
+) -> Replacement:
+    """The replacement of the plan's region.
+
+    in_string: lines of the file that begin inside a string literal
+    Raises EditError when the range is no whole statements or expression of this file.
+    """
+    region = plan.region
+    start, end = file.offset(region.range.start), file.offset(region.range.end)
+    text = file.text[start:end]
+    if not text.strip() or _unix(text) != _unix(region.text):
+        raise EditError(f"The code of {region.function} has changed since it was analysed; analyse the file again.")
+    start += len(text) - len(text.lstrip())
+    end -= len(text) - len(text.rstrip())
+    if region.unit == "expression":
+        return _expression(file, plan, alias, start, end)
+    run = _statements_at(file, tree, start, end)
+    if not run:
+        raise EditError(f"The range found in {region.function} is no run of whole statements; analyse the file again.")
+    first, last = file.line_of(start), file.line_of(end - 1)
+    before, after = file.text[file.starts[first] : start], file.text[end : file.line_end(last)].strip()
+    if before.strip() or (after and not after.startswith("#")):
+        return _value_of_statement(file, plan, alias, run)
+    return _statements(file, plan, alias, run, first, last, in_string)
+
+
+def _unix(text: str) -> str:
+    """The text as Python reads it: line ends do not count, nor do blanks around it."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def _statements_at(file: SourceFile, tree: ast.Module, start: int, end: int) -> list[ast.stmt]:
+    """The statements of one block that begin at `start` and end at `end` together; [] when there are none."""
+    for block in _blocks(tree):
+        run = [node for node in block if start <= _span(file, node)[0] and _span(file, node)[1] <= end]
+        if run and _span(file, run[0])[0] == start and _span(file, run[-1])[1] == end:
+            return run
+    return []
+
+
+def _blocks(tree: ast.Module) -> list[list[ast.stmt]]:
+    blocks: list[list[ast.stmt]] = []
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):  # IfExp and Lambda have one expression there
+                blocks.append(cast(list[ast.stmt], block))
+    return blocks
+
+
+def _span(file: SourceFile, node: ast.stmt | ast.expr) -> tuple[int, int]:
+    start = file.offset_utf8(node.lineno, node.col_offset)
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)) and node.decorator_list:
+        start = min(start, _span(file, node.decorator_list[0])[0] - 1)
+    return start, file.offset_utf8(node.end_lineno or node.lineno, node.end_col_offset or 0)
+
+
+def _arguments(plan: RegionPlan) -> tuple[str, ...]:
+    try:
+        return arguments(plan)
+    except Rejected as error:
+        raise EditError(str(error)) from None
+
+
+def _statements(
+    file: SourceFile,
+    plan: RegionPlan,
+    alias: str,
+    run: list[ast.stmt],
+    first: int,
+    last: int,
+    in_string: frozenset[int],
+) -> Replacement:
+    indent, unit = indentation(file.line(first)), indent_unit(file, first)
+    mark = f"{MARK}{mugraph_id(plan)}"
+    room = WIDTH - len(indent)
+    head = call("if ", f"{alias}.{plan.name}_fits", _arguments(plan), f":  {mark}", width=room)
+    body = [f"    {line}" for line in _call_statement(plan, alias, run, room - 4)]
+    lines = [*head, *body, "else:"]
+    start, end = file.starts[first], file.next_line(last)
+    text = "".join(indent + _reindented(line, unit) + "\n" for line in lines)
+    text += indent_lines(file, first, last, unit, in_string)
+    return Replacement(plan, mugraph_id(plan), start, end, file.text[start:end], text)
+
+
+def _reindented(line: str, unit: str) -> str:
+    """Our lines are written with four blanks a level; the file may use something else."""
+    body = line.lstrip(" ")
+    return unit * ((len(line) - len(body)) // 4) + body
+
+
+def _call_statement(plan: RegionPlan, alias: str, run: list[ast.stmt], width: int) -> list[str]:
+    region, callee = plan.region, f"{alias}.{plan.name}"
+    names = [live_out.expression for live_out in region.live_outs]
+    if not names:
+        raise EditError(f"Nothing that {region.function} computes there is used.")
+    last = run[-1]
+    if "return" not in names:
+        if any(isinstance(node, ast.Return) for node in run):
+            raise EditError(f"The range found in {region.function} returns, and what it returns is not known.")
+        return call(f"{', '.join(names)} = ", callee, _arguments(plan), width=width)
+    if any(name != "return" for name in names) or not isinstance(last, ast.Return):
+        raise EditError(f"The range found in {region.function} returns and goes on; it cannot be replaced.")
+    elements = last.value.elts if isinstance(last.value, ast.Tuple) else None
+    if len(names) == 1 and elements is None:
+        return call("return ", callee, _arguments(plan), width=width)
+    if elements is None or len(elements) != len(names) or any(isinstance(node, ast.Starred) for node in elements):
+        raise EditError(f"{region.function} returns something that is no plain tuple of what was traced.")
+    if len(names) == 1:
+        return call("return (", callee, _arguments(plan), ",)", width=width)
+    return call("return ", callee, _arguments(plan), width=width)
+
+
+def _value_of_statement(file: SourceFile, plan: RegionPlan, alias: str, run: list[ast.stmt]) -> Replacement:
+    """A single `return value` or `name = value` that shares its line with other code: its value is replaced."""
+    node, names = run[0], [live_out.expression for live_out in plan.region.live_outs]
+    bound: list[str] = []
+    if isinstance(node, ast.Return):
+        bound = ["return"]
+    elif isinstance(node, ast.Assign):
+        bound = [ast.unparse(target) for target in node.targets]
+    value = node.value if isinstance(node, (ast.Return, ast.Assign)) and len(run) == 1 and bound == names else None
+    if value is None or isinstance(value, (ast.Tuple, ast.List)):
+        raise EditError(f"The code of {plan.region.function} shares a line with other code; put it on its own.")
+    return _expression(file, plan, alias, *_span(file, value))
+
+
+def _expression(file: SourceFile, plan: RegionPlan, alias: str, start: int, end: int) -> Replacement:
+    original = file.text[start:end]
+    line = file.line_of(start)
+    indent, unit = indentation(file.line(line)), indent_unit(file, line)
+    try:
+        parsed = ast.parse(f"(\n{original}\n)", mode="eval").body
+    except SyntaxError:
+        raise EditError(f"The range in {plan.region.function} is no expression; analyse the file again.") from None
+    if isinstance(parsed, (ast.NamedExpr, ast.Tuple, ast.GeneratorExp)) or len(plan.region.live_outs) != 1:
+        raise EditError(f"The range found in {plan.region.function} is no expression with one tensor as its value.")
+    mark = f"  {MARK}{mugraph_id(plan)}"
+    room = WIDTH - len(indent) - len(unit)
+    lines = call("", f"{alias}.{plan.name}", _arguments(plan), mark, width=room)
+    lines += call("if ", f"{alias}.{plan.name}_fits", _arguments(plan), width=room)
+    text = "(\n" + "".join(f"{indent}{unit}{_reindented(line, unit)}\n" for line in lines)
+    text += f"{indent}{unit}else {original}\n{indent})"
+    return Replacement(plan, mugraph_id(plan), start, end, original, text)

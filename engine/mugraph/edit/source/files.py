@@ -1,0 +1,94 @@
+"""Writing and removing the files of an edit: atomically, and all or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from mugraph.edit.source.text import EditError
+
+
+def _temporary(path: Path, content: bytes) -> Path:
+    """A complete file with this content beside `path`, on the same file system, with its permissions if it exists."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if path.exists():
+            shutil.copymode(path, temporary)
+        else:
+            umask = os.umask(0)
+            os.umask(umask)
+            temporary.chmod(0o666 & ~umask)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def _place(temporary: Path, path: Path) -> None:
+    """Gives the file its name. Raises FileExistsError if it is taken (replacing would overwrite it silently)."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if path.exists():
+            raise FileExistsError(path) from None
+        os.replace(temporary, path)
+
+
+def _refusal(path: Path, error: OSError) -> EditError:
+    return EditError(f"{path} cannot be written ({error.strerror or error}); nothing was changed.")
+
+
+def write_both(path: Path, before: bytes, after: bytes, module: Path, content: bytes) -> None:
+    """Writes `module`, which must not exist, and then `path`, which must still hold `before`.
+
+    The module goes first: a crash between the two leaves a module nobody imports, never an import of nothing.
+    """
+    temporaries: list[Path] = []
+    placed = False
+    try:
+        temporaries.append(_temporary(module, content))
+        temporaries.append(_temporary(path, after))
+        _place(temporaries[0], module)
+        placed = True
+        if path.read_bytes() != before:
+            raise EditError(f"{path.name} was changed by something else meanwhile; nothing was changed, try again.")
+        os.replace(temporaries[1], path)
+    except BaseException as error:
+        if placed:
+            with contextlib.suppress(OSError):
+                module.unlink()
+        if isinstance(error, FileExistsError):
+            raise EditError(f"{module.name} was written by something else meanwhile; nothing was changed.") from None
+        if isinstance(error, OSError):
+            raise _refusal(path, error) from None
+        raise
+    finally:
+        for temporary in temporaries:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def write_one(path: Path, before: bytes, after: bytes) -> None:
+    """Replaces the file, which must still hold `before`."""
+    temporary: Path | None = None
+    try:
+        temporary = _temporary(path, after)
+        if path.read_bytes() != before:
+            raise EditError(f"{path.name} was changed by something else meanwhile; nothing was changed, try again.")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise _refusal(path, error) from None
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)

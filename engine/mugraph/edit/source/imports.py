@@ -1,0 +1,78 @@
+"""The import of the kernel module in the user's file: how it is spelled, and where it goes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+
+from mugraph.edit.source.text import SourceFile
+
+
+def import_statement(tree: ast.Module, path: Path, module_name: str, alias: str) -> str:
+    """The statement, each line ended, that finds a module in the file's own folder however the file itself is run.
+
+    A file that imports its neighbours shows how: relatively, or by the package's full name. Otherwise a folder that is
+    a package gets a relative import (with an absolute one for a file that is also run as a script), any other folder
+    an absolute one.
+    """
+    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    absolute, relative = f"import {module_name} as {alias}\n", f"from . import {module_name} as {alias}\n"
+    if any(isinstance(node, ast.ImportFrom) and node.level for node in imports):
+        return relative
+    if package := _package_of_neighbours(imports, path.parent):
+        return f"from {package} import {module_name} as {alias}\n"
+    if not (path.parent / "__init__.py").exists():
+        return absolute
+    if _is_script(tree):
+        return f"try:\n    {relative}except ImportError:  # run as a script\n    {absolute}"
+    return relative
+
+
+def _package_of_neighbours(imports: Sequence[ast.Import | ast.ImportFrom], folder: Path) -> str | None:
+    """The dotted name by which the file imports modules of its own folder ("models.layers"), if it does so."""
+    for node in imports:
+        modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+        for module in modules:
+            parts = module.split(".")
+            for length in range(1, len(parts)):
+                package = parts[:length]
+                neighbour = folder / parts[length]
+                there = neighbour.with_suffix(".py").exists() or neighbour.is_dir()
+                if list(folder.parts[-length:]) == package and there:
+                    return ".".join(package)
+    return None
+
+
+def _is_script(tree: ast.Module) -> bool:
+    return any(
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Compare)
+        and isinstance(node.test.left, ast.Name)
+        and node.test.left.id == "__name__"
+        for node in tree.body
+    )
+
+
+def import_offset(tree: ast.Module, file: SourceFile) -> int:
+    """Offset of the line after the leading imports (docstring, `from __future__` and all), a line of its own.
+
+    Without any import: after the docstring, else before the first statement's line, below the comments at the top.
+    """
+    body = tree.body
+    count = 1 if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else 0
+    while count < len(body) and isinstance(body[count], (ast.Import, ast.ImportFrom)):
+        count += 1
+    if count == 0:
+        if not body:
+            return len(file.text)
+        first = body[0]
+        decorated = isinstance(first, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef))
+        decorators = first.decorator_list if decorated else []
+        return file.starts[min([first.lineno, *(decorator.lineno for decorator in decorators)]) - 1]
+    last = body[count - 1].end_lineno or body[count - 1].lineno
+    for node in body[count:]:  # `import a; b = [` goes on below
+        if node.lineno > last:
+            break
+        last = max(last, node.end_lineno or node.lineno)
+    return file.next_line(last - 1)

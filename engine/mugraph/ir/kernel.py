@@ -1,0 +1,101 @@
+"""A generated kernel as text, with what is needed to launch it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mugraph.ir.block import Schedule
+from mugraph.ir.library import LibraryCall
+from mugraph.ir.library.convolution import ConvolutionCall
+from mugraph.ir.tensors import Tensor
+
+
+class Rejected(Exception):
+    """This candidate cannot be lowered; the message is one sentence saying why."""
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """What a kernel that finishes another one's sums must know of them; the block graphs do not say it.
+
+    maxima:  row maxima in units of log2, float32, which the first kernel stores besides its block graph's outputs
+    degrees: output tensor -> name of a maximum -> degree: its elements are relative to exp2(degree * maximum)
+    storage: output tensor -> types of the tensors it was computed from
+    """
+
+    maxima: tuple[Tensor, ...] = ()
+    degrees: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    storage: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a kernel is launched up to a size: what depends on the schedule, for one text of the kernel.
+
+    largest:    the largest size of the kernel's first dynamic axis that it is for
+    grid:       blocks along x, y, z at that size
+    terms:      the same as products of numbers and `triton.cdiv({size}, tile)`, `{size}` being an axis's name in braces
+    schedule:   that it was made of
+    """
+
+    largest: int
+    grid: tuple[int, int, int]
+    terms: tuple[str, str, str]
+    constexprs: Mapping[str, int | float]
+    num_warps: int
+    num_stages: int
+    schedule: Schedule = field(compare=False)
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """
+    name:       of the kernel; the launcher is `launch_<name>`, the @triton.jit function is `function`
+    jit:        the function's text, decorator included, imports not
+    pointers:   tensor parameters in order (inputs, then outputs), each `<tensor.name>_ptr`
+    constexprs: compile-time parameters in order -> value
+    grid:       blocks along x, y, z
+    inputs, outputs: tensors in the order of `pointers`; outputs are allocated contiguous by the launcher
+    launcher:   text of `def launch_<name>(<inputs>) -> output | tuple of outputs` (torch.empty, then the launch)
+    unfinished: of a kernel that another one finishes: what that one is lowered with
+    library:    of a pre-defined kernel: the PyTorch call that computes it; it has no @triton.jit function then
+    least:      dynamic axes, whose sizes are arguments of the launch -> the least they may be; `sizes` has the largest
+    arguments:  parameters of the function that hold sizes, in order after the pointers -> their axes
+    launches:   of a kernel with dynamic axes: by size, the smallest first. The last one is `grid`, `constexprs`, ...
+    parts:      where several kernels run one after the other: each of them; `jit` then holds all their functions,
+                `launcher` launches all and keeps to itself what they hand over, `pointers` to `num_stages` are the
+                first one's
+    """
+
+    name: str
+    jit: str
+    pointers: tuple[str, ...]
+    constexprs: Mapping[str, int | float]
+    grid: tuple[int, int, int]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    sizes: Mapping[str, int]
+    num_warps: int
+    num_stages: int
+    launcher: str
+    unfinished: Unfinished = field(default_factory=Unfinished)
+    library: LibraryCall | ConvolutionCall | None = None
+    least: Mapping[str, int] = field(default_factory=dict[str, int])
+    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    launches: tuple[Launch, ...] = ()
+    parts: tuple[KernelSource, ...] = ()
+
+    @property
+    def kernels(self) -> tuple[KernelSource, ...]:
+        """What is launched, in order."""
+        return self.parts or (self,)
+
+    @property
+    def function(self) -> str:
+        """Name of the @triton.jit function."""
+        return self.jit.split("def ", 1)[1].split("(", 1)[0].strip()
+
+    def standalone(self) -> str:
+        """A complete Python module holding the kernel and its launcher."""
+        return f"import torch\nimport triton\nimport triton.language as tl\n\n\n{self.jit}\n\n\n{self.launcher}\n"

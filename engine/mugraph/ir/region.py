@@ -1,0 +1,127 @@
+"""What tracing finds in a source file: regions, each a DAG of recorded PyTorch calls with exact source ranges.
+
+This is the door between trace and everything after it; it imports neither torch nor the rest of the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mugraph.ir.calls import Argument, Call, Position, Range, Ref, Symbol, TensorInfo, Triangle
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.ran import Ran
+from mugraph.ir.ranges import DynamicSize
+
+__all__ = [
+    "DEVICE", "Argument", "Call", "LaxPiece", "Named", "Piece", "PlainPiece", "Position", "Range", "Ref", "Region",
+    "Status", "Symbol", "TensorInfo", "Trace", "Triangle",
+]  # fmt: skip
+
+DEVICE = Symbol("device")
+"""As an argument: the device that the region's live-ins are on, which is what `x.device` was in the user's code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A value crossing the region's border, by the expression that reads or the name that binds it in the source."""
+
+    expression: str
+    value: int
+
+
+Status = Literal["improved", "no-gain", "unsupported", "needs-shapes", "failed"]
+
+
+@dataclass(frozen=True)
+class Region:
+    """A replacement unit: a run of statements, or one expression, in one function body.
+
+    function:  qualified name ("RMSNormLinear.forward")
+    unit:      what `range` covers. For "expression" there is one live-out, whose expression is "". If the last of the
+               "statements" is a return, what it returns is the live-out named "return"; of a tuple of tensors there
+               is one of that name for each
+    text:      the source covered, exactly
+    live_ins:  read by the region: locals ("x") and attribute paths ("self.norm.weight"). Each a distinct value.
+    live_outs: bound by the region and read after it
+    calls:     in execution order; dead ones are gone
+    values:    every value number in calls and live_ins
+    guards:    Python expressions over the live-in names that must hold at run time beside the shape, dtype, stride and
+               device checks codegen makes itself ("self.drop.training is False", "self.eps == 1e-06"). Their names are
+               those that the function has before the region: arguments (`self` too), other locals, globals
+    function_args: names the region's function takes (`self` included), so codegen knows what it may refer to
+    names:     what the user's code calls some of the values its calls compute ("scores"); not unique, and only a wish
+    status:    None for a region to be searched; else why not ("needs-shapes", "unsupported", "failed") with reason
+    dynamic:   what varies with a size that was declared with a range; all else here has the largest
+    """
+
+    function: str
+    range: Range
+    unit: Literal["statements", "expression"]
+    text: str
+    live_ins: tuple[Named, ...] = ()
+    live_outs: tuple[Named, ...] = ()
+    calls: tuple[Call, ...] = ()
+    values: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
+    guards: tuple[str, ...] = ()
+    function_args: tuple[str, ...] = ()
+    names: Mapping[int, str] = field(default_factory=dict[int, str], compare=False)
+    status: Status | None = None
+    reason: str | None = None
+    dynamic: DynamicSize | None = None
+    ran: Mapping[str, Ran] = field(default_factory=dict[str, Ran])
+    outside: Mapping[str, str] = field(default_factory=dict[str, str])
+    called: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trace:
+    """All that was found in one file.
+
+    errors:       one clear sentence each (import failed, timed out, raised in forward)
+    dependencies: the user's other files that ran, by absolute path -> `text_digest` of what they held
+    """
+
+    path: str
+    regions: tuple[Region, ...] = ()
+    errors: tuple[str, ...] = ()
+    operators: int = 0
+    barriers: Mapping[str, int] = field(default_factory=dict[str, int])
+    dependencies: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
+class LaxPiece:
+    """A search unit: part of a region's DAG as a tensor program. `inputs`/`outputs` tie its tensors to value numbers.
+
+    inputs:  tensor name -> value number (several names may share one)
+    outputs: program output's tensor name -> value number
+    origins: program operator's name -> positions of the calls it is part of
+    apart:   of a piece with several outputs: the pieces it was joined of, in an order in which they can run
+    views:   calls that make those of its inputs that are parts of values: they run before its kernel, and are not
+             needed where its calls run instead; view_values: what is known of their results; viewed: of the values
+             that they are parts of
+    general_views: of a region with a range: what of the views varies with its size
+    """
+
+    program: TensorProgram
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, int]
+    calls: tuple[Call, ...]
+    origins: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    apart: tuple[Piece, ...] = ()
+    views: tuple[Call, ...] = ()
+    view_values: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
+    viewed: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
+    general_views: DynamicSize | None = None
+
+
+@dataclass(frozen=True)
+class PlainPiece:
+    """Calls emitted again as plain PyTorch."""
+
+    calls: tuple[Call, ...]
+
+
+Piece = LaxPiece | PlainPiece

@@ -1,0 +1,78 @@
+"""Reads axes and tensors of the text form: `axes b=16, h=1024` and `tensor x f16[b, h]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from mugraph.ir.tensors import ITEMSIZE, DType, Tensor, contiguous_strides
+from mugraph.ir.text.lines import NAME, Line, Lines, listed
+from mugraph.ir.text.printer import WINDOW_FIGURES
+from mugraph.ir.windows import Window
+
+TENSOR = re.compile(rf"({NAME}) ({NAME})\[([^\]]*)\](?: strides \[([^\]]*)\])?(?: from (\".*\"))?")
+WINDOW = re.compile(
+    rf"window ({NAME}(?:\*{NAME})*) over ({NAME}(?:\*{NAME})*)"
+    + "".join(rf"(?: {name} (-?\d+))?" for name in WINDOW_FIGURES)
+)
+
+
+def read_axes(lines: Lines, least: dict[str, int] | None = None) -> dict[str, int]:
+    """least: takes the lower ends of ranges, where they may stand"""
+    sizes: dict[str, int] = {}
+    while lines.has("axes"):
+        line = lines.take("axes")
+        for part in listed(line.rest):
+            axis, _, size = part.partition("=")
+            if axis in sizes:
+                line.fail(f"axis {axis} has two sizes")
+            if least is not None and ".." in size:
+                low, _, size = size.partition("..")
+                least[axis] = line.integer(low)
+            sizes[axis] = line.integer(size)
+    return sizes
+
+
+def read_tensors(lines: Lines, sizes: Mapping[str, int]) -> dict[str, Tensor]:
+    tensors: dict[str, Tensor] = {}
+    while lines.has("tensor"):
+        line = lines.take("tensor")
+        tensor = read_tensor(line, line.rest, sizes)
+        if tensor.name in tensors:
+            line.fail(f"there are two tensors {tensor.name}")
+        tensors[tensor.name] = tensor
+    return tensors
+
+
+def read_tensor(line: Line, text: str, sizes: Mapping[str, int]) -> Tensor:
+    found = line.match(TENSOR, text, 'a tensor: `name dtype[dims] strides [..] from ".."`')
+    name, dtype, shown, strides, source = cast("tuple[str, str, str, str | None, str | None]", found.groups())
+    if dtype not in ITEMSIZE:
+        line.fail(f"{dtype} is no element type; there are {', '.join(ITEMSIZE)}")
+    windows: list[Window] = []
+    dims = tuple(_dimension(line, dim, number, windows) for number, dim in enumerate(listed(shown)))
+    for axis in (axis for dim in dims for axis in dim):
+        if axis not in sizes:
+            line.fail(f"axis {axis} of tensor {name} has no size")
+    steps = contiguous_strides(dims, sizes)
+    if strides is not None:
+        steps = tuple(line.integer(part) for part in listed(strides))
+    if len(steps) != len(dims):
+        line.fail(f"tensor {name} has {len(dims)} dimensions and {len(steps)} strides")
+    return Tensor(name, dims, steps, cast("DType", dtype), line.string(source) if source else "", tuple(windows))
+
+
+def _dimension(line: Line, text: str, number: int, windows: list[Window]) -> tuple[str, ...]:
+    """Its axes. A window is put with the others."""
+
+    def axes(part: str) -> tuple[str, ...]:
+        return () if part == "1" else listed(part, "*")
+
+    if not text.startswith("window "):
+        return axes(text)
+    found = line.match(WINDOW, text, "a window: `window p over r stride 2 pad 1`").groups()
+    positions, taps = (axes(part) for part in found[:2])
+    figures = {name: int(value) for name, value in zip(WINDOW_FIGURES, found[2:], strict=True) if value is not None}
+    windows.append(Window(number, len(taps), **figures))
+    return (*positions, *taps)

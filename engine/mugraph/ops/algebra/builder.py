@@ -1,0 +1,137 @@
+"""The builder: values of recorded calls at given axes, as a graph of operators.
+
+Lowering is driven by demand. An output is asked for at fresh axes, its rule asks for the operands at the axes it needs,
+and so on down to the loads: `(x @ x.T)[i, j]` asks for `x[i, k]` and `x[j, k]`, so no operator can ever see one axis
+twice, and a broadcast simply forgets an axis. Which of these axes are the same after all is `unify.py`'s question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
+from mugraph.ir.ops import Kind
+from mugraph.ir.windows import Window
+from mugraph.ops.algebra.arguments import Arguments
+from mugraph.ops.algebra.axes import AtomDim, AtomDims
+from mugraph.ops.algebra.concat import Pieces
+from mugraph.ops.algebra.masks import Masks
+from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.primitives import Primitives
+from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.registry import entry_for
+
+FLOATS = ("f16", "bf16", "f32")
+
+
+class Builder(Primitives):
+    """
+    calls:  what may be lowered, in execution order; every other value is loaded
+    values: what is known of each value number
+    names:  what each value number is called, those in `bound` by the user's code
+    demands: value number -> the axes it was asked for -> the answer
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[Call],
+        values: Mapping[int, TensorInfo],
+        names: Mapping[int, str],
+        bound: Collection[int],
+    ) -> None:
+        super().__init__()
+        self.calls, self.values, self.names, self.bound = calls, values, names, bound
+        self.demands: dict[int, dict[AtomDims, Node]] = {}
+        # `x.float()` of a float32 tensor gives x itself: a call does not produce what it was given
+        self.producers = {
+            output: i for i, call in enumerate(calls) for output in call.outputs if output not in operands(call)
+        }
+        self.masks, self.pieces = Masks(self), Pieces(self)
+        self._mixed = any(info.dtype in ("f16", "bf16") for info in values.values())
+
+    def shape(self, operand: Argument) -> tuple[int, ...]:
+        """Of a tensor argument; () of a number."""
+        return self.values[operand.value].shape if isinstance(operand, Ref) else ()
+
+    def fresh(self, size: int, hint: str = "", weight: int = 1) -> AtomDim:
+        return self.atoms.fresh(size, hint, weight)
+
+    def at(self, operand: Argument, dims: Sequence[AtomDim]) -> Node:
+        """The operand at these axes, one entry for each of its dimensions. A number is a constant."""
+        if isinstance(operand, (int, float)):
+            return self.const(float(operand))
+        if not isinstance(operand, Ref):
+            raise NotLowerable(f"{operand!r} is no tensor")
+        found = self.atoms.resolve_dims(dims)
+        info = self.values[operand.value]
+        if tuple(self.atoms.elements(dim) for dim in found) != info.shape:
+            raise NotLowerable(f"a value of shape {info.shape} was asked for at other sizes")
+        known = self.demands.setdefault(operand.value, {})
+        if found not in known:
+            known[found] = self._value(operand.value, found)
+        return known[found]
+
+    def _value(self, value: int, dims: AtomDims) -> Node:
+        triangle = self.values[value].triangle
+        if triangle is not None:
+            return self.masks.value(triangle, self.values[value].dtype, dims)
+        i = self.producers.get(value)
+        return self._load(value, dims) if i is None else self._apply(i, value, dims)
+
+    def broadcast(self, operand: Argument, dims: Sequence[AtomDim]) -> Node:
+        """The operand at the axes of a result it is broadcast to (PyTorch's rule: aligned at the right)."""
+        shape = self.shape(operand)
+        return self.at(operand, self.trim(shape, dims))
+
+    def trim(self, shape: Sequence[int], dims: Sequence[AtomDim]) -> AtomDims:
+        """`dims` of a result, as an operand of this shape has them: without the axes it is broadcast along."""
+        if len(shape) > len(dims):
+            raise NotLowerable("an operand has more dimensions than its result")
+        kept = tuple(dims)[len(dims) - len(shape) :]
+        return tuple(() if size == 1 else dim for size, dim in zip(shape, kept, strict=True))
+
+    def windowed(self, operand: Ref, dims: Sequence[AtomDim], windows: Sequence[tuple[Window, AtomDim]]) -> Node:
+        """An input read through windows. What is computed here it would compute again for every tap, and beyond its
+        ends it would not be zero: such an operand has to be loaded."""
+        if operand.value in self.producers:
+            raise NotLowerable("a window of a value that is computed here is outside the fragment")
+        found = self.atoms.resolve_dims(dims)
+        if any(atom in self.atoms.sections for dim in found for atom in dim):
+            raise NotLowerable("a part of what is read through windows is outside the fragment")
+        return self._load(operand.value, found, tuple(windows))
+
+    def _load(self, value: int, dims: AtomDims, windows: tuple[tuple[Window, AtomDim], ...] = ()) -> Node:
+        info = self.values[value]
+        if info.dtype not in FLOATS:
+            raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
+        return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows))
+
+    def _apply(self, i: int, value: int, dims: AtomDims) -> Node:
+        call = self.calls[i]
+        entry = entry_for(call.target)
+        if entry is None:
+            raise NotLowerable(f"{call.target} has no rule")
+        one = len(call.outputs) == 1 or (entry.first_only and value == call.outputs[0])
+        if not one and not entry.several:
+            raise NotLowerable(f"{call.target} has {len(call.outputs)} results; its rule gives one")
+        info = self.values[value]
+        if info.dtype not in FLOATS:
+            raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
+        first = call.args[0] if call.args else None
+        writes = is_inplace(call)
+        if writes and not (isinstance(first, Ref) and first.value in self.producers):
+            raise NotLowerable(f"{call.target} writes to a value made outside the piece")
+        outer = self._f32, self._call
+        self._f32, self._call = self._mixed and info.dtype == "f32", i
+        node = entry.rule(self, Arguments(call, entry.parameters, value), dims)
+        self._f32, self._call = outer
+        self._name(node, value)
+        return node
+
+    def _name(self, node: Node, value: int) -> None:
+        """What the user's code calls the value first, before what the value is."""
+        if node.kind in (Kind.LOAD, Kind.CONST) or node.bound or node.keep is not None:
+            return
+        node.bound = value in self.bound
+        if node.bound or not node.hint:
+            node.hint = self.names.get(value, "")

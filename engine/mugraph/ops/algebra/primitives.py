@@ -1,0 +1,228 @@
+"""The algebra's operators on nodes, each giving its canonical form: constants are folded and stand first, zeros and
+ones go away, and what is written in several ways (a sigmoid, silu, relu, abs) is one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, sqrt
+from typing import TYPE_CHECKING
+
+from mugraph.ir.ops import LEAVES, Kind
+from mugraph.ops.algebra.axes import AtomDim, AtomDims, Atoms
+from mugraph.ops.algebra.nodes import HIDDEN, LOG, Node, is_scaled
+from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.sigmoids import share, shifted
+
+if TYPE_CHECKING:
+    from mugraph.ops.algebra.concat import Pieces
+    from mugraph.ops.algebra.masks import Masks
+
+_MOST_NODES = 3000
+"""Nested hand-written norms ask for their argument twice each; a region that grows beyond this is no search unit."""
+
+
+class Primitives:
+    """
+    atoms:  what axes are made of
+    nodes:  in an order in which inputs come before uses
+    masks, pieces: what is hidden, and what is in pieces
+    """
+
+    masks: Masks
+    pieces: Pieces
+
+    def __init__(self) -> None:
+        self.atoms = Atoms()
+        self.nodes: list[Node] = []
+        self._f32 = False
+        self._call = -1
+
+    def _add(self, node: Node) -> Node:
+        if any(i.cases for i in node.inputs):
+            return self.pieces.apply(node)
+        if any(i.keep is not None for i in node.inputs):
+            raise NotLowerable("minus infinity is added to what no exponential is taken of at once")
+        if len(self.nodes) >= _MOST_NODES:
+            raise NotLowerable("the program is too large for one search unit")
+        node.call, node.placed = self._call, True
+        node.f32 = self._f32 and node.kind not in LEAVES
+        self.nodes.append(node)
+        return node
+
+    def again(self, node: Node, inputs: tuple[Node, ...], over: AtomDim, dims: AtomDims = ()) -> Node:
+        """What the node does, to other operands, as part of the same call. dims: of a LOAD."""
+        outer = self._f32, self._call
+        if node.placed:  # else it is about to be added, as part of the call at hand
+            self._f32, self._call = node.f32, node.call
+        made = self._made(node, inputs, over, dims)
+        self._f32, self._call = outer
+        if not made.hint:
+            made.hint = node.hint
+        return made
+
+    def _made(self, node: Node, inputs: tuple[Node, ...], over: AtomDim, dims: AtomDims) -> Node:
+        match node.kind:
+            case Kind.LOAD:
+                if node.windows:
+                    raise NotLowerable("a concatenation of windows is outside the fragment")
+                return self._add(Node(Kind.LOAD, source=node.source, dims=dims))
+            case Kind.ADD:
+                return self.add(*inputs)
+            case Kind.MUL:
+                return self.mul(*inputs)
+            case Kind.DIV:
+                return self.div(*inputs)
+            case Kind.SQRT:
+                return self.sqrt(*inputs)
+            case Kind.EXP:
+                return self.exp(*inputs)
+            case Kind.MAX:
+                return self.maximum(*inputs)
+            case Kind.SUM:
+                return self.sum(inputs[0], over)
+            case Kind.AMAX if node.fn != HIDDEN:
+                return self.amax(inputs[0], over)
+            case Kind.DOT:
+                return self.dot(inputs[0], inputs[1], over)
+            case Kind.UNARY:
+                return self.unary(node.fn, *inputs)
+            case _:
+                raise NotLowerable(f"a concatenation does not reach through {node.kind}")
+
+    def const(self, value: float) -> Node:
+        if value != value or value in (float("inf"), float("-inf")):
+            raise NotLowerable("an infinite constant is outside the fragment")
+        return self._add(Node(Kind.CONST, value=value))
+
+    def mask(self, rows: AtomDim, columns: AtomDim, diagonal: int) -> Node:
+        """1 where the place along `columns` is at most that along `rows` + diagonal, else 0."""
+        rows, columns = self.atoms.resolve_dims((rows, columns))
+        if any(atom in self.atoms.sections for atom in (*rows, *columns)):
+            raise NotLowerable("a part of a mask is outside the fragment")
+        if self.atoms.elements(columns) - 1 <= diagonal:
+            return self.const(1.0)
+        if self.atoms.elements(rows) - 1 + diagonal < 0:
+            return self.const(0.0)
+        return self._add(Node(Kind.MASK, dims=(rows, columns), value=float(diagonal)))
+
+    def hide(self, a: Node, keep: Node) -> Node:
+        """`a`, but minus infinity where the mask `keep` is 0."""
+        if keep.kind is Kind.CONST:
+            if keep.value == 0.0:
+                raise NotLowerable("a mask hides all of a value")
+            return a
+        if a.cases:
+            raise NotLowerable("a concatenation is masked")
+        if a.keep is not None:
+            raise NotLowerable("two masks on one value are outside the fragment")
+        return Node(Kind.ADD, (a,), keep=keep)
+
+    def add(self, a: Node, b: Node) -> Node:
+        for one, other in ((a, b), (b, a)):
+            if one.keep is not None:
+                return self.hide(self.add(one.inputs[0], other), one.keep)
+        if a.kind is Kind.CONST and b.kind is Kind.CONST:
+            return self.const(a.value + b.value)
+        if a.kind is Kind.CONST:
+            a, b = b, a
+        if b.kind is Kind.CONST and b.value == 0.0:
+            return a
+        function = shifted(self, a, b.value) if b.kind is Kind.CONST else None
+        return function or self._add(Node(Kind.ADD, (a, b)))
+
+    def mul(self, a: Node, b: Node) -> Node:
+        if a.kind is Kind.CONST and b.kind is Kind.CONST:
+            return self.const(a.value * b.value)
+        if b.kind is Kind.CONST:
+            a, b = b, a
+        if a.kind is Kind.CONST:
+            return self._scale(a.value, b)
+        for one, other in ((a, b), (b, a)):
+            if other.kind is Kind.DIV and other.inputs[0].kind is Kind.CONST:
+                return self.div(self.mul(other.inputs[0], one), other.inputs[1])
+            if other.kind is Kind.UNARY and other.fn == "sigmoid" and other.inputs[0] is one:
+                return self.unary("silu", one)
+        if all(i.kind is Kind.MUL and i.inputs[0].kind is Kind.CONST and not i.cases for i in (a, b)):
+            return self._scale(a.inputs[0].value * b.inputs[0].value, self.mul(a.inputs[1], b.inputs[1]))
+        return self._add(Node(Kind.MUL, (a, b)))
+
+    def _scale(self, factor: float, x: Node) -> Node:
+        if x.keep is not None and factor > 0.0:
+            return self.hide(self._scale(factor, x.inputs[0]), x.keep)
+        if factor == 1.0:
+            return x
+        if x.kind is Kind.MUL and x.inputs[0].kind is Kind.CONST:
+            return self._scale(factor * x.inputs[0].value, x.inputs[1])
+        if x.kind is Kind.DIV and x.inputs[0].kind is Kind.CONST:
+            return self.div(self.const(factor * x.inputs[0].value), x.inputs[1])
+        return self._add(Node(Kind.MUL, (self.const(factor), x)))
+
+    def sub(self, a: Node, b: Node) -> Node:
+        return self.add(a, self.mul(self.const(-1.0), b))
+
+    def div(self, a: Node, b: Node) -> Node:
+        if b.kind is Kind.CONST:
+            if b.value == 0.0:
+                raise NotLowerable("a division by the constant zero")
+            return self.mul(self.const(1.0 / b.value), a)
+        if b.kind is Kind.DIV and b.inputs[0].kind is Kind.CONST:
+            return self.div(self.mul(a, b.inputs[1]), b.inputs[0])
+        return share(self, a, b) or self._add(Node(Kind.DIV, (a, b)))
+
+    def sqrt(self, a: Node) -> Node:
+        if a.kind is Kind.CONST and a.value >= 0.0:
+            return self.const(sqrt(a.value))
+        return self._add(Node(Kind.SQRT, (a,)))
+
+    def exp(self, a: Node) -> Node:
+        if a.keep is not None:
+            return self.mul(self.exp(a.inputs[0]), a.keep)
+        if a.kind is Kind.CONST and a.value < 700.0:
+            return self.const(exp(a.value))
+        if a.kind is Kind.ADD and not a.cases:
+            for one, other in (a.inputs, a.inputs[::-1]):
+                log = other.inputs[-1] if other.kind is Kind.MUL else other
+                if log.fn == LOG and is_scaled(other, -1.0, log):
+                    return self.div(self.exp(one), log.inputs[0])
+        return self._add(Node(Kind.EXP, (a,)))
+
+    def maximum(self, a: Node, b: Node) -> Node:
+        """The larger of two. Of a value and 0 it is relu, of a value and its negative abs."""
+        if a.kind is Kind.CONST and b.kind is Kind.CONST:
+            return self.const(max(a.value, b.value))
+        if a.kind is Kind.CONST:
+            a, b = b, a
+        if b.kind is Kind.CONST and b.value == 0.0:
+            return self.unary("relu", a)
+        for one, other in ((a, b), (b, a)):
+            if is_scaled(other, -1.0, one):
+                return self.unary("abs", one)
+        return self._add(Node(Kind.MAX, (a, b)))
+
+    def minimum(self, a: Node, b: Node) -> Node:
+        """The smaller of two."""
+        minus = self.const(-1.0)
+        return self.mul(minus, self.maximum(self.mul(minus, a), self.mul(minus, b)))
+
+    def amax(self, a: Node, over: Sequence[int]) -> Node:
+        """The largest along the atoms. Of a value that is minus infinity where a mask is 0 it has no meaning of its own
+        here, and may only be subtracted before an exponential (shifts.py)."""
+        if a.keep is not None:
+            return self._add(Node(Kind.AMAX, (a.inputs[0],), over=tuple(over), fn=HIDDEN))
+        return self._add(Node(Kind.AMAX, (a,), over=tuple(over))) if over else a
+
+    def log(self, a: Node) -> Node:
+        """The logarithm of what is positive; finish refuses one that is left."""
+        return self.unary(LOG, a)
+
+    def unary(self, fn: str, a: Node) -> Node:
+        return self._add(Node(Kind.UNARY, (a,), fn=fn))
+
+    def sum(self, a: Node, over: Sequence[int]) -> Node:
+        """Sum of `a` over the atoms; an axis `a` does not have counts as so many equal terms."""
+        self.masks.refuse_empty(a, tuple(over))
+        return self._add(Node(Kind.SUM, (a,), over=tuple(over))) if over else a
+
+    def dot(self, a: Node, b: Node, over: Sequence[int]) -> Node:
+        """Sum over the atoms of the product."""
+        return self._add(Node(Kind.DOT, (a, b), over=tuple(over))) if over else self.mul(a, b)

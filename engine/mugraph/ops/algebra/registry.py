@@ -1,0 +1,92 @@
+"""Which PyTorch calls have a meaning here: every family file registers its rules by target when it is imported.
+
+A rule answers one question: *what is this call's result at these axes?* It asks the builder for its operands at the
+axes it needs them (`Builder.at`) and combines them with the builder's primitives. Views, transposes and broadcasts are
+rules that only pass the question on. A new call is a rule in a file of `ops.families`, or a new file there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mugraph.ops.algebra.arguments import Arguments
+    from mugraph.ops.algebra.axes import AtomDims
+    from mugraph.ops.algebra.builder import Builder
+    from mugraph.ops.algebra.nodes import Node
+
+    Rule = Callable[[Builder, Arguments, AtomDims], Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """rule: its meaning. parameters: names of the call's parameters in order; a last one with a star takes the rest.
+    shape_only: the result holds the operand's numbers, moved or repeated, so that it costs nothing by itself.
+    first_only: the call may have several results; the rule gives the first.
+    several: calls of it have several results; `Arguments.output` says which one is asked for."""
+
+    rule: Rule
+    parameters: tuple[str, ...]
+    shape_only: bool = False
+    first_only: bool = False
+    several: bool = False
+
+
+_ENTRIES: dict[str, Entry] = {}
+_FAMILIES = "mugraph.ops.families"
+_PREFIXES = (
+    ("torch._C.TensorBase.", "Tensor."), ("torch._tensor.TensorBase.", "Tensor."),
+    ("torch._C._linalg.linalg_", "torch.linalg."), ("torch._C._special.special_", "torch.special."),
+    ("torch._tensor.Tensor.", "Tensor."), ("torch.Tensor.", "Tensor."),
+    ("torch._C._nn.", "torch.nn.functional."), ("torch._C._VariableFunctions.", "torch."),
+    ("torch.functional.", "torch."),
+)  # fmt: skip
+
+
+def canonical(target: str) -> str:
+    """One spelling for the several places PyTorch keeps the same function in."""
+    for prefix, short in _PREFIXES:
+        if target.startswith(prefix):
+            return short + target.removeprefix(prefix)
+    return target
+
+
+def lowers(
+    *targets: str, parameters: str = "input", shape_only: bool = False, first_only: bool = False, several: bool = False
+) -> Callable[[Rule], Rule]:
+    """Register the decorated rule for `targets`.
+
+    parameters: names of the call's parameters, separated by blanks; `other|mat2` is one with two names
+    """
+
+    def register(rule: Rule) -> Rule:
+        for target in targets:
+            if target in _ENTRIES:
+                raise ValueError(f"two rules for {target}")
+            _ENTRIES[target] = Entry(rule, tuple(parameters.split()), shape_only, first_only, several)
+        return rule
+
+    return register
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """Every rule, by canonical target."""
+    package = import_module(_FAMILIES)
+    for module in iter_modules(package.__path__):
+        import_module(f"{_FAMILIES}.{module.name}")
+    return _ENTRIES
+
+
+def entry_for(target: str) -> Entry | None:
+    return entries().get(canonical(target))
+
+
+def known_targets() -> tuple[str, ...]:
+    """All calls that can be lowered, sorted."""
+    return tuple(sorted(entries()))

@@ -1,0 +1,178 @@
+"""Element-wise arithmetic, with PyTorch's broadcasting, and the opaque unary functions of `unary.py`."""
+
+from __future__ import annotations
+
+from math import log
+
+from mugraph.ops.algebra.arguments import Arguments
+from mugraph.ops.algebra.axes import AtomDims
+from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.registry import canonical, lowers
+from mugraph.ops.functions.unary import UNARY
+
+
+def _pair(b: Builder, args: Arguments, dims: AtomDims) -> tuple[Node, Node]:
+    return b.broadcast(args.operand("input"), dims), b.broadcast(args.operand("other"), dims)
+
+
+@lowers(
+    "torch.add", "Tensor.add", "Tensor.add_", "Tensor.__add__", "Tensor.__radd__", "Tensor.__iadd__",
+    parameters="input other alpha",
+)  # fmt: skip
+def add(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    x, y = _pair(b, args, dims)
+    return b.add(x, b.mul(b.const(args.number("alpha", 1.0)), y))
+
+
+@lowers(
+    "torch.sub", "torch.subtract", "Tensor.sub", "Tensor.sub_", "Tensor.subtract", "Tensor.__sub__", "Tensor.__isub__",
+    parameters="input other alpha",
+)  # fmt: skip
+def sub(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    x, y = _pair(b, args, dims)
+    return b.add(x, b.mul(b.const(-args.number("alpha", 1.0)), y))
+
+
+@lowers("torch.rsub", "Tensor.__rsub__", parameters="input other alpha")
+def rsub(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    x, y = _pair(b, args, dims)
+    return b.add(y, b.mul(b.const(-args.number("alpha", 1.0)), x))
+
+
+@lowers(
+    "torch.mul", "torch.multiply", "Tensor.mul", "Tensor.mul_", "Tensor.multiply", "Tensor.__mul__", "Tensor.__rmul__",
+    "Tensor.__imul__", parameters="input other",
+)  # fmt: skip
+def mul(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return b.mul(*_pair(b, args, dims))
+
+
+@lowers(
+    "torch.div", "torch.divide", "torch.true_divide", "Tensor.div", "Tensor.div_", "Tensor.divide",
+    "Tensor.true_divide", "Tensor.__truediv__", "Tensor.__div__", "Tensor.__itruediv__", "Tensor.__idiv__",
+    parameters="input other rounding_mode",
+)  # fmt: skip
+def div(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    if args.has("rounding_mode"):
+        raise NotLowerable("a rounded division is outside the fragment")
+    return b.div(*_pair(b, args, dims))
+
+
+@lowers("Tensor.__rtruediv__", "Tensor.__rdiv__", parameters="input other")
+def rdiv(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    x, y = _pair(b, args, dims)
+    return b.div(y, x)
+
+
+@lowers("torch.neg", "torch.negative", "Tensor.neg", "Tensor.neg_", "Tensor.negative", "Tensor.__neg__")
+def neg(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return b.mul(b.const(-1.0), b.at(args.ref("input"), dims))
+
+
+@lowers("torch.positive", "Tensor.positive", "Tensor.__pos__")
+def positive(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return b.at(args.ref("input"), dims)
+
+
+def power(b: Builder, x: Node, exponent: float) -> Node:
+    """x to a power that products, quotients and square roots express."""
+    if exponent < 0.0:
+        return b.div(b.const(1.0), power(b, x, -exponent))
+    if exponent == 0.0:
+        return b.const(1.0)
+    if exponent % 1.0 == 0.5 and exponent < 4.0:
+        root = b.sqrt(x)
+        return root if exponent == 0.5 else b.mul(power(b, x, exponent - 0.5), root)
+    if exponent % 1.0 or exponent > 8.0:
+        raise NotLowerable(f"the power {exponent} is outside the fragment")
+    half = power(b, x, exponent // 2) if exponent > 1.0 else x
+    if exponent == 1.0:
+        return x
+    square = b.mul(half, half)
+    return b.mul(square, x) if exponent % 2 else square
+
+
+@lowers("torch.pow", "Tensor.pow", "Tensor.pow_", "Tensor.__pow__", parameters="input exponent")
+def pow_(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return power(b, b.broadcast(args.ref("input"), dims), args.number("exponent"))
+
+
+@lowers("torch.square", "Tensor.square", "Tensor.square_")
+def square(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return power(b, b.at(args.ref("input"), dims), 2.0)
+
+
+@lowers("torch.sqrt", "Tensor.sqrt", "Tensor.sqrt_")
+def sqrt(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return b.sqrt(b.at(args.ref("input"), dims))
+
+
+@lowers("torch.rsqrt", "Tensor.rsqrt", "Tensor.rsqrt_")
+def rsqrt(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return b.div(b.const(1.0), b.sqrt(b.at(args.ref("input"), dims)))
+
+
+@lowers("torch.exp", "Tensor.exp", "Tensor.exp_")
+def exp(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return b.exp(b.at(args.ref("input"), dims))
+
+
+@lowers("torch.exp2", "Tensor.exp2", "Tensor.exp2_", "torch.special.exp2")
+def exp2(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return b.exp(b.mul(b.const(log(2.0)), b.at(args.ref("input"), dims)))
+
+
+@lowers("torch.reciprocal", "Tensor.reciprocal", "Tensor.reciprocal_")
+def reciprocal(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return b.div(b.const(1.0), b.at(args.ref("input"), dims))
+
+
+@lowers("torch.addcmul", "Tensor.addcmul", parameters="input tensor1 tensor2 value")
+def addcmul(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    y = b.mul(b.broadcast(args.ref("tensor1"), dims), b.broadcast(args.ref("tensor2"), dims))
+    return b.add(b.broadcast(args.ref("input"), dims), b.mul(b.const(args.number("value", 1.0)), y))
+
+
+@lowers("torch.addcdiv", "Tensor.addcdiv", parameters="input tensor1 tensor2 value")
+def addcdiv(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    y = b.div(b.broadcast(args.ref("tensor1"), dims), b.broadcast(args.ref("tensor2"), dims))
+    return b.add(b.broadcast(args.ref("input"), dims), b.mul(b.const(args.number("value", 1.0)), y))
+
+
+@lowers("torch.lerp", "Tensor.lerp", parameters="input end weight")
+def lerp(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """input + weight * (end - input)."""
+    x, end = b.broadcast(args.ref("input"), dims), b.broadcast(args.ref("end"), dims)
+    return b.add(x, b.mul(b.broadcast(args.operand("weight"), dims), b.sub(end, x)))
+
+
+@lowers(
+    "torch.nn.functional.dropout", "torch.nn.functional.dropout1d", "torch.nn.functional.dropout2d", "torch.dropout",
+    "torch.nn.functional.alpha_dropout", parameters="input p training inplace", shape_only=True,
+)  # fmt: skip
+def dropout(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Nothing, outside training."""
+    if args.flag("training", True) and args.number("p", 0.5) != 0.0:
+        raise NotLowerable("dropout in training draws random numbers")
+    return b.at(args.ref("input"), dims)
+
+
+def _function(args: Arguments) -> str:
+    """The entry of `UNARY` whose keywords the call has; what a call leaves out is the plain form."""
+    target = canonical(args.call.target)
+    said = tuple((name, args.text(name)) for name in ("approximate",) if args.has(name))
+    wanted = tuple(pair for pair in said if pair != ("approximate", "none"))
+    for function in UNARY.values():
+        if target in function.torch and function.keywords == wanted:
+            return function.name
+    raise NotLowerable(f"{target} with these options is no known function")
+
+
+@lowers(
+    *sorted({target for function in UNARY.values() for target in function.torch}),
+    parameters="input inplace approximate",
+)
+def unary(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return b.unary(_function(args), b.at(args.ref("input"), dims))

@@ -1,0 +1,157 @@
+"""Matrix products: every one is a `dot` over named axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import prod
+
+from mugraph.ir.calls import Ref
+from mugraph.ops.algebra.arguments import Arguments
+from mugraph.ops.algebra.axes import AtomDim, AtomDims
+from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.registry import lowers
+
+
+def product(b: Builder, x: Ref, y: Ref, dims: AtomDims) -> Node:
+    """torch.matmul at `dims`: vectors, matrices, and broadcast batches of them."""
+    left, right = b.shape(x), b.shape(y)
+    k = b.fresh(left[-1], "k", 3)
+    rest = list(dims)
+    column = (rest.pop(),) if len(right) > 1 else ()
+    row = (rest.pop(),) if len(left) > 1 else ()
+    x_dims = (*b.trim(left[:-2], rest), *row, k)
+    y_dims = (*b.trim(right[:-2], rest), k, *column) if len(right) > 1 else (k,)
+    return b.dot(b.at(x, x_dims), b.at(y, y_dims), k)
+
+
+@lowers(
+    "torch.matmul", "torch.mm", "torch.bmm", "torch.mv", "torch.dot", "torch.linalg.matmul",
+    "Tensor.matmul", "Tensor.mm", "Tensor.bmm", "Tensor.mv", "Tensor.dot", "Tensor.__matmul__",
+    parameters="input other|mat2|vec|tensor",
+)  # fmt: skip
+def matmul(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return product(b, args.ref("input"), args.ref("other"), dims)
+
+
+@lowers("Tensor.__rmatmul__", parameters="input other")
+def rmatmul(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return product(b, args.ref("other"), args.ref("input"), dims)
+
+
+@lowers("torch.nn.functional.linear", parameters="input weight bias")
+def linear(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """x @ weight.T + bias; weight is [out, in]."""
+    x, weight = args.ref("input"), args.ref("weight")
+    k = b.fresh(b.shape(x)[-1], "k", 3)
+    out = dims[-1:] if len(b.shape(weight)) == 2 else ()
+    y = b.dot(b.at(x, (*dims[: len(dims) - len(out)], k)), b.at(weight, (*out, k)), k)
+    bias = args.optional("bias")
+    return y if bias is None else b.add(y, b.broadcast(bias, dims))
+
+
+def _add_product(b: Builder, args: Arguments, dims: AtomDims, first: str, second: str) -> Node:
+    y = product(b, args.ref(first), args.ref(second), dims)
+    scaled = b.mul(b.const(args.number("alpha", 1.0)), y)
+    beta = args.number("beta", 1.0)
+    if beta == 0.0:
+        return scaled
+    return b.add(b.mul(b.const(beta), b.broadcast(args.ref("input"), dims)), scaled)
+
+
+@lowers("torch.addmm", "Tensor.addmm", parameters="input mat1 mat2 beta alpha")
+def addmm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return _add_product(b, args, dims, "mat1", "mat2")
+
+
+@lowers("torch.baddbmm", "Tensor.baddbmm", parameters="input batch1 batch2 beta alpha")
+def baddbmm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return _add_product(b, args, dims, "batch1", "batch2")
+
+
+@lowers("torch.addmv", "Tensor.addmv", parameters="input mat vec beta alpha")
+def addmv(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return _add_product(b, args, dims, "mat", "vec")
+
+
+@lowers("torch.outer", "torch.ger", "Tensor.outer", parameters="input vec2")
+def outer(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return b.mul(b.at(args.ref("input"), dims[:1]), b.at(args.ref("vec2"), dims[1:]))
+
+
+def _expand_ellipsis(spec: str, rank: int, letters: str) -> str:
+    """'...ij' of a tensor with 4 dimensions -> 'CDij': the unnamed dimensions, aligned at the right."""
+    if "..." not in spec:
+        return spec
+    count = rank - len(spec.replace("...", ""))
+    return spec.replace("...", letters[len(letters) - count :] if count > 0 else "")
+
+
+def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
+    """Operand and result indices, one letter each."""
+    text = equation.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    operands = left.split(",")
+    spare = "ÀÁÂÃÄÅÆÇÈÉ"
+    operands = [_expand_ellipsis(spec, rank, spare) for spec, rank in zip(operands, ranks, strict=True)]
+    joined = "".join(operands)
+    if arrow:
+        most = max((sum(letter in spare for letter in spec) for spec in operands), default=0)
+        return operands, right.replace("...", spare[len(spare) - most :])
+    unnamed = [letter for letter in spare if letter in joined]
+    named = sorted(letter for letter in set(joined) if joined.count(letter) == 1 and letter not in spare)
+    return operands, "".join((*unnamed, *named))
+
+
+@lowers("torch.einsum", parameters="equation *operands")
+def einsum(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Up to four operands, contracted in the order that keeps the intermediate results smallest."""
+    refs = args.refs("operands")
+    if len(refs) > 4:
+        raise NotLowerable("einsum of more than four operands")
+    specs, result = _parse(args.text("equation"), [len(b.shape(ref)) for ref in refs])
+    if any(len(set(spec)) < len(spec) for spec in (*specs, result)):
+        raise NotLowerable("einsum over a diagonal")
+    if any(len(spec) != len(b.shape(ref)) for spec, ref in zip(specs, refs, strict=True)):
+        raise NotLowerable("einsum with a wrong number of indices")
+    extent: dict[str, int] = {}
+    for spec, ref in zip(specs, refs, strict=True):
+        for letter, size in zip(spec, b.shape(ref), strict=True):
+            extent[letter] = max(size, extent.get(letter, 1))
+    axis: dict[str, AtomDim] = dict(zip(result, dims, strict=True))
+    for letter, size in extent.items():
+        if letter not in axis:
+            axis[letter] = b.fresh(size, letter if letter.isascii() and letter.islower() else "k", 3)
+    for letter in result:
+        if letter.isascii() and letter.islower():
+            b.atoms.suggest(axis[letter], letter, 2)
+    terms: list[tuple[frozenset[str], Node]] = []
+    for spec, ref in zip(specs, refs, strict=True):
+        at = [axis[letter] if size > 1 else () for letter, size in zip(spec, b.shape(ref), strict=True)]
+        here = frozenset(letter for letter, size in zip(spec, b.shape(ref), strict=True) if size > 1)
+        terms.append((here, b.at(ref, at)))
+    kept = frozenset(result)
+
+    def over(letters: frozenset[str]) -> AtomDim:
+        return tuple(atom for letter in sorted(letters) for atom in axis[letter])
+
+    def needed(leaving: Sequence[int]) -> frozenset[str]:
+        others = [letters for i, (letters, _) in enumerate(terms) if i not in leaving]
+        return kept.union(*others)
+
+    def cost(pair: tuple[int, int]) -> int:
+        letters = (terms[pair[0]][0] | terms[pair[1]][0]) & needed(pair)
+        return prod(extent[letter] for letter in letters)
+
+    while len(terms) > 1:
+        i, j = min(combinations(range(len(terms)), 2), key=cost)
+        stay = needed((i, j))
+        (la, a), (lb, c) = terms[i], terms[j]
+        a, c = b.sum(a, over(la - lb - stay)), b.sum(c, over(lb - la - stay))
+        common = (la & lb) - stay
+        merged = ((la | lb) & stay, b.dot(a, c, over(common)))
+        terms = [*(term for n, term in enumerate(terms) if n not in (i, j)), merged]
+    letters, node = terms[0]
+    return b.sum(node, over(letters - kept))

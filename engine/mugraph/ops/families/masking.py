@@ -1,0 +1,77 @@
+"""Calls that hide a part of a tensor: masked_fill, where, tril and triu."""
+
+from __future__ import annotations
+
+from mugraph.ir.calls import Ref
+from mugraph.ops.algebra.arguments import Arguments
+from mugraph.ops.algebra.axes import AtomDims
+from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.masks import is_low
+from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.registry import lowers
+
+
+def filler(b: Builder, args: Arguments, name: str) -> float | None:
+    """The number an argument is, also as a tensor that holds nothing else; None for minus infinity."""
+    argument = args.get(name)
+    dtype = b.values[args.output].dtype
+    if isinstance(argument, Ref):
+        triangle = b.values[argument.value].triangle
+        if triangle is None or not triangle.is_uniform:
+            raise NotLowerable(f"{args.call.target} with a tensor as {name} is outside the fragment")
+        return None if is_low(triangle.below, dtype) else triangle.below
+    if not isinstance(argument, (int, float)) or argument != argument or argument == float("inf"):
+        raise NotLowerable(f"{args.call.target} needs a number as {name}")
+    return None if is_low(float(argument), dtype) else float(argument)
+
+
+def chosen(b: Builder, x: Node, keep: Node, other: float | None) -> Node:
+    """`x` where `keep` is 1, elsewhere a number (None: minus infinity)."""
+    if other is None:
+        return b.hide(x, keep)
+    if other == 0.0:
+        return b.mul(x, keep)
+    raise NotLowerable("a part replaced by anything but zero or minus infinity is outside the fragment")
+
+
+@lowers(
+    "torch.masked_fill", "Tensor.masked_fill", "Tensor.masked_fill_", parameters="input mask value",
+)  # fmt: skip
+def masked_fill(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    other = filler(b, args, "value")
+    keep = b.masks.where(args.ref("mask"), dims, holds=False)
+    return chosen(b, b.broadcast(args.ref("input"), dims), keep, other)
+
+
+@lowers("torch.where", parameters="condition input other")
+def where(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    condition = args.ref("condition")
+    b.masks.truth(condition)
+    number = _filled(b, args, "other")
+    if number:
+        keep = b.masks.where(condition, dims)
+        return chosen(b, b.broadcast(args.operand("input"), dims), keep, filler(b, args, "other"))
+    keep = b.masks.where(condition, dims, holds=False)
+    return chosen(b, b.broadcast(args.operand("other"), dims), keep, filler(b, args, "input"))
+
+
+def _filled(b: Builder, args: Arguments, name: str) -> bool:
+    """Is the argument one number?"""
+    argument = args.get(name)
+    if not isinstance(argument, Ref):
+        return True
+    triangle = b.values[argument.value].triangle
+    return triangle is not None and triangle.is_uniform
+
+
+@lowers("torch.tril", "Tensor.tril", "Tensor.tril_", parameters="input diagonal")
+def tril(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    mask = b.mask(dims[-2], dims[-1], args.integer("diagonal", 0))
+    return b.mul(b.at(args.ref("input"), dims), mask)
+
+
+@lowers("torch.triu", "Tensor.triu", "Tensor.triu_", parameters="input diagonal")
+def triu(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    below = b.mask(dims[-2], dims[-1], args.integer("diagonal", 0) - 1)
+    return b.mul(b.at(args.ref("input"), dims), b.masks.complement(below))

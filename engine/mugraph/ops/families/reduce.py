@@ -1,0 +1,87 @@
+"""Reductions over whole dimensions: sums, and what is made of sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mugraph.ops.algebra.arguments import Arguments
+from mugraph.ops.algebra.axes import AtomDim, AtomDims
+from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.registry import canonical, lowers
+
+
+def reduced(b: Builder, args: Arguments, dims: AtomDims, over: Sequence[int] | None) -> tuple[Node, AtomDim, int]:
+    """The operand before the reduction, the atoms it is reduced over, and how many elements those are.
+
+    over: dimensions of the operand; None or () for all of them.
+    """
+    x = args.ref("input")
+    shape = b.shape(x)
+    gone = {dim % len(shape) for dim in over} if over and shape else set(range(len(shape)))
+    left = iter([dim for i, dim in enumerate(dims) if i not in gone] if args.flag("keepdim") else dims)
+    inner = [b.fresh(size, "k") if i in gone else next(left) for i, size in enumerate(shape)]
+    atoms = tuple(atom for i in sorted(gone) for atom in inner[i])
+    count = 1
+    for i in gone:
+        count *= shape[i]
+    return b.at(x, inner), atoms, count
+
+
+@lowers("torch.sum", "Tensor.sum", parameters="input dim|axis keepdim dtype")
+def sum_(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    x, over, _ = reduced(b, args, dims, args.integers("dim"))
+    return b.sum(x, over)
+
+
+@lowers("torch.mean", "Tensor.mean", parameters="input dim|axis keepdim dtype")
+def mean(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    x, over, count = reduced(b, args, dims, args.integers("dim"))
+    return average(b, x, over, count)
+
+
+def average(b: Builder, x: Node, over: AtomDim, count: int) -> Node:
+    return b.mul(b.const(1.0 / count), b.sum(x, over))
+
+
+def variance(b: Builder, x: Node, over: AtomDim, count: int, correction: float) -> Node:
+    centred = b.sub(x, average(b, x, over, count))
+    if count <= correction:
+        raise NotLowerable("a variance of too few elements")
+    return b.mul(b.const(1.0 / (count - correction)), b.sum(b.mul(centred, centred), over))
+
+
+@lowers("torch.var", "Tensor.var", parameters="input dim unbiased keepdim correction")
+def var(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    flat = isinstance(args.get("dim"), bool)  # var(unbiased) and var(dim, ...) share their first position
+    unbiased = args.flag("dim") if flat else args.flag("unbiased", True)
+    x, over, count = reduced(b, args, dims, None if flat else args.integers("dim"))
+    return variance(b, x, over, count, args.number("correction", 1.0 if unbiased else 0.0))
+
+
+def _euclidean(order: object) -> bool:
+    return order is None or order == 2 or order == "fro"
+
+
+@lowers("torch.linalg.vector_norm", parameters="input|x ord dim keepdim dtype")
+def vector_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    if not _euclidean(args.get("ord")):
+        raise NotLowerable("a norm that is not Euclidean is outside the fragment")
+    x, over, _ = reduced(b, args, dims, args.integers("dim"))
+    return b.sqrt(b.sum(b.mul(x, x), over))
+
+
+@lowers("torch.norm", "Tensor.norm", "torch.linalg.norm", parameters="input|A p|ord dim keepdim dtype")
+def norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    order, over, x = args.get("p"), args.integers("dim"), args.ref("input")
+    if canonical(args.call.target) == "torch.linalg.norm":
+        # Of a matrix, and over two dimensions, an order means a matrix norm: 2 is the spectral one.
+        count = len(over) if over is not None else len(b.shape(x))
+        vector = count == 1 or (order is None and over is None) or (order in (None, "fro") and count == 2)
+    else:
+        vector = True
+    if not vector or not _euclidean(order):
+        raise NotLowerable("a norm that is not Euclidean is outside the fragment")
+    node, atoms, _ = reduced(b, args, dims, over)
+    return b.sqrt(b.sum(b.mul(node, node), atoms))

@@ -1,0 +1,123 @@
+"""Parts of a tensor: they compute nothing, they ask for a section of their operand (sections.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mugraph.ir.calls import Argument, Ref, Symbol
+from mugraph.ops.algebra.arguments import Arguments
+from mugraph.ops.algebra.axes import AtomDim, AtomDims
+from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.registry import lowers
+
+
+def _is_ellipsis(item: Argument) -> bool:
+    return isinstance(item, Symbol) and item.name in ("Ellipsis", "...")
+
+
+def _kept(b: Builder, item: slice, size: int, dim: AtomDim) -> AtomDim:
+    """What a slice of a dimension of `size` elements asks for, when its result is asked for at `dim`."""
+    bounds: tuple[Argument, ...] = (item.start, item.stop, item.step)
+    if not all(bound is None or type(bound) is int for bound in bounds):
+        raise NotLowerable("a part that is known at run time only is outside the fragment")
+    start, _, step = item.indices(size)
+    return b.atoms.section(size, start, step, dim)
+
+
+@lowers("Tensor.__getitem__", parameters="input index", shape_only=True)
+def getitem(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Integers, slices, None and an ellipsis."""
+    x, index = args.ref("input"), args.get("index")
+    items = list(index) if isinstance(index, tuple) else [index]
+    sizes, asked = list(b.shape(x)), list(dims)
+    used = sum(1 for item in items if item is not None and not _is_ellipsis(item))
+    if not any(_is_ellipsis(item) for item in items):
+        items.append(Symbol("..."))
+    found: list[AtomDim] = []
+    for item in items:
+        if item is None:
+            asked.pop(0)
+        elif _is_ellipsis(item):
+            for _ in range(len(b.shape(x)) - used):
+                sizes.pop(0)
+                found.append(asked.pop(0))
+        elif isinstance(item, slice):
+            found.append(_kept(b, item, sizes.pop(0), asked.pop(0)))
+        elif isinstance(item, int) and not isinstance(item, bool):
+            size = sizes.pop(0)
+            found.append(b.atoms.section(size, item % size, 1, ()))
+        else:
+            raise NotLowerable("an index that is a tensor is outside the fragment")
+    return b.at(x, found)
+
+
+def _part(b: Builder, args: Arguments, dims: AtomDims, dim: int, start: int) -> Node:
+    """The operand's elements from `start` on, along one dimension that stays."""
+    x = args.ref("input")
+    size = b.shape(x)[dim]
+    return b.at(x, (*dims[:dim], b.atoms.section(size, start, 1, dims[dim]), *dims[dim + 1 :]))
+
+
+def _one(b: Builder, args: Arguments, dims: AtomDims, dim: int, place: int) -> Node:
+    """One index along a dimension that goes."""
+    x = args.ref("input")
+    size = b.shape(x)[dim]
+    return b.at(x, (*dims[:dim], b.atoms.section(size, place % size, 1, ()), *dims[dim:]))
+
+
+def _dimension(b: Builder, args: Arguments, default: int | None = None) -> int:
+    return args.integer("dim", default) % len(b.shape(args.ref("input")))
+
+
+@lowers("Tensor.narrow", "torch.narrow", parameters="input dim start length", shape_only=True)
+def narrow(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    dim = _dimension(b, args)
+    return _part(b, args, dims, dim, args.integer("start") % b.shape(args.ref("input"))[dim])
+
+
+@lowers("Tensor.select", "torch.select", parameters="input dim index", shape_only=True)
+def select(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return _one(b, args, dims, _dimension(b, args), args.integer("index"))
+
+
+@lowers("Tensor.unbind", "torch.unbind", parameters="input dim", shape_only=True, several=True)
+def unbind(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return _one(b, args, dims, _dimension(b, args, 0), args.call.outputs.index(args.output))
+
+
+@lowers(
+    "Tensor.chunk", "torch.chunk", "Tensor.split", "torch.split", "Tensor.split_with_sizes", "torch.split_with_sizes",
+    "Tensor.tensor_split", "torch.tensor_split",
+    parameters="input chunks|split_size_or_sections|split_size|split_sizes|indices_or_sections|indices dim",
+    shape_only=True, several=True,
+)  # fmt: skip
+def split(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """However the parts are said, the recorded shapes say where they are."""
+    dim = _dimension(b, args, 0)
+    before = args.call.outputs[: args.call.outputs.index(args.output)]
+    return _part(b, args, dims, dim, sum(b.values[value].shape[dim] for value in before))
+
+
+def _operands(b: Builder, args: Arguments) -> tuple[Ref, ...]:
+    refs = args.refs("tensors")
+    if any(b.shape(ref) == (0,) for ref in refs):
+        raise NotLowerable("an empty tensor is concatenated")
+    return refs
+
+
+@lowers("torch.cat", "torch.concat", "torch.concatenate", parameters="tensors dim|axis")
+def cat(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    refs: Sequence[Ref] = _operands(b, args)
+    dim = args.integer("dim", 0) % len(dims)
+    lengths = [b.shape(ref)[dim] for ref in refs]
+    return b.pieces.joined(lengths, dims[dim], lambda i, at: b.at(refs[i], (*dims[:dim], at, *dims[dim + 1 :])))
+
+
+@lowers("torch.stack", parameters="tensors dim")
+def stack(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    refs = args.refs("tensors")
+    dim = args.integer("dim", 0) % len(dims)
+    rest = (*dims[:dim], *dims[dim + 1 :])
+    return b.pieces.joined([1] * len(refs), dims[dim], lambda i, at: b.at(refs[i], rest))

@@ -1,0 +1,89 @@
+"""Softmax and attention: exp, sum and division. Keeping the numbers in range is the code generator's duty."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from mugraph.ir.calls import Ref
+from mugraph.ops.algebra.arguments import Arguments
+from mugraph.ops.algebra.axes import AtomDims
+from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.registry import lowers
+from mugraph.ops.families.reduce import reduced
+
+
+def normalized_exp(b: Builder, logits: Node, over: tuple[int, ...]) -> Node:
+    """exp(logits) over its sum along the atoms."""
+    e = b.exp(logits)
+    return b.div(e, b.sum(e, over))
+
+
+@lowers("torch.softmax", "torch.special.softmax", "Tensor.softmax", parameters="input dim dtype")
+def softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    if not dims:
+        raise NotLowerable("a softmax of one number is a constant")
+    return normalized_exp(b, b.at(args.ref("input"), dims), dims[args.integer("dim")])
+
+
+@lowers("torch.nn.functional.softmax", parameters="input dim _stacklevel dtype")
+def functional_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Without a dimension, PyTorch still chooses the first one of a vector or a batch of matrices, else the second."""
+    if args.has("dim") or not dims:
+        return softmax(b, args, dims)
+    return normalized_exp(b, b.at(args.ref("input"), dims), dims[0 if len(dims) in (1, 3) else 1])
+
+
+@lowers("torch.logsumexp", "torch.special.logsumexp", "Tensor.logsumexp", parameters="input dim keepdim")
+def logsumexp(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Where it is subtracted before an exponential: exp(x - logsumexp(x)) is a softmax."""
+    x, over, _ = reduced(b, args, dims, args.integers("dim"))
+    return b.log(b.sum(b.exp(x), over))
+
+
+def _masked(b: Builder, logits: Node, mask: Ref, dims: AtomDims) -> Node:
+    """Logits with what a mask, of truth values or to be added, leaves of them. A mask that is an argument cannot be
+    told from one that hides a whole row."""
+    if b.values[mask.value].triangle is None:
+        raise NotLowerable("attention with a mask that is no constant is outside the fragment")
+    if b.values[mask.value].dtype == "bool":
+        return b.hide(logits, b.masks.where(mask, dims))
+    return b.add(logits, b.broadcast(mask, dims))
+
+
+@lowers(
+    "torch.nn.functional.scaled_dot_product_attention",
+    parameters="query key value attn_mask dropout_p is_causal scale enable_gqa",
+)
+def attention(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """softmax(query @ key.T * scale) @ value; query [.., heads, s, d], key and value [.., heads or fewer, t, d]."""
+    q, k, v = args.ref("query"), args.ref("key"), args.ref("value")
+    if args.number("dropout_p", 0.0) != 0.0:
+        raise NotLowerable("attention with dropout draws random numbers")
+    batch, (s, e) = dims[:-2], dims[-2:]
+    shape, keys, values = b.shape(q), b.shape(k), b.shape(v)
+    d, t = b.fresh(shape[-1], "d", 4), b.fresh(keys[-2], "t", 4)
+    for dim, hint in ((s, "s"), (e, "e")):
+        b.atoms.suggest(dim, hint, 4)
+    for dim, hint in zip(reversed(batch), ("h", "b"), strict=False):
+        b.atoms.suggest(dim, hint, 4)
+
+    def shared(heads: tuple[int, ...]) -> AtomDims:
+        """The batch axes of keys or values: with grouped queries, the outer part of the query heads."""
+        if args.flag("enable_gqa") and heads and heads[-1] != shape[-3]:
+            groups = shape[-3] // heads[-1]
+            outer, inner = b.atoms.regroup(batch[-1], (heads[-1], groups))
+            b.atoms.suggest(outer, "h", 4)
+            b.atoms.suggest(inner, "g", 5)
+            return (*b.trim(heads[:-1], batch[:-1]), outer)
+        return b.trim(heads, batch)
+
+    logits = b.dot(b.at(q, (*b.trim(shape[:-2], batch), s, d)), b.at(k, (*shared(keys[:-2]), t, d)), d)
+    logits = b.mul(b.const(args.number("scale", 1.0 / sqrt(shape[-1]))), logits)
+    if args.flag("is_causal"):  # the first query sees the first key, also where there are more keys than queries
+        logits = b.hide(logits, b.mask(s, t, 0))
+    if args.has("attn_mask"):
+        logits = _masked(b, logits, args.ref("attn_mask"), (*batch, s, t))
+    weights = normalized_exp(b, logits, t)
+    return b.dot(weights, b.at(v, (*shared(values[:-2]), t, e)), t)

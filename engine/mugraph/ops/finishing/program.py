@@ -1,0 +1,200 @@
+"""From a built graph to a tensor program: adjacent axes joined, equal operators shared, everything named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from mugraph.ir.ops import LEAVES, Kind, Op
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Dims, DType, Tensor, contiguous_strides
+from mugraph.ops.algebra.axes import AtomDims
+from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.nodes import HIDDEN, LOG, Node
+from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
+from mugraph.ops.algebra.shifts import idle_shifts
+from mugraph.ops.finishing.joined_axes import JoinedAxes
+from mugraph.ops.finishing.names import Names, identifier
+from mugraph.ops.finishing.shared_operators import SharedGraph, SharedOperator
+from mugraph.ops.finishing.titles import title_of
+from mugraph.ops.finishing.unify import reachable, unify
+from mugraph.ops.views import View, view_of
+
+
+@dataclass(frozen=True)
+class Output:
+    """value: its number. name: of its tensor. dims: the axes it was asked for at."""
+
+    value: int
+    name: str
+    dims: AtomDims
+    node: Node
+
+
+@dataclass(frozen=True)
+class Finished:
+    """
+    inputs:  input tensor -> the value number it holds, or holds a part of
+    origins: operator -> positions of the builder's calls it is part of
+    views:   input tensor -> which part, where it is one
+    """
+
+    program: TensorProgram
+    inputs: dict[str, int]
+    origins: dict[str, tuple[int, ...]]
+    views: dict[str, View]
+
+
+def finish(builder: Builder, outputs: Sequence[Output], sources: Mapping[int, str], name: str) -> Finished:
+    """The program and what ties it to the builder's values and calls.
+
+    sources: value number -> what the user's code calls it
+    Raises Duplicated where a value would be computed twice, NotLowerable where an output is a broadcast.
+    """
+    if any(output.node.cases for output in outputs):
+        raise NotLowerable("a concatenation that no sum takes apart is written by PyTorch")
+    if any(output.node.keep is not None for output in outputs):
+        raise NotLowerable("an output with minus infinity in it is outside the fragment")
+    unify(builder, [(output.dims, output.node) for output in outputs])
+    nodes = reachable(builder, [output.node for output in outputs])
+    joined = JoinedAxes(builder, nodes, [output.dims for output in outputs])
+    shared = SharedGraph(joined)
+    place: dict[Node, int] = {}
+    for node in nodes:
+        place[node] = shared.place(node, tuple(place[i] for i in node.inputs))
+    shared, place = _without_shifts(shared, place, outputs)
+    flat = shared.operators
+    live = {place[output.node] for output in outputs}
+    for i in reversed(range(len(flat))):
+        if i in live:
+            live.update(flat[i].inputs)
+    if any(flat[i].fn == HIDDEN for i in live):
+        raise NotLowerable("the maximum of values that a mask hides is outside the fragment")
+    if any(flat[i].fn == LOG for i in live):
+        raise NotLowerable("a logarithm that no exponential is taken of is outside the fragment")
+    _refuse_duplicates(builder, place, live, flat)
+    for output in outputs:
+        if flat[place[output.node]].axes != frozenset(x for dim in joined.dims(output.dims) for x in dim):
+            raise NotLowerable("an output repeats its numbers along an axis")
+        if flat[place[output.node]].kind in LEAVES:
+            raise NotLowerable("an output is an input as it is")
+    return _named(builder, outputs, sources, name, joined, flat, sorted(live), place)
+
+
+def _without_shifts(
+    shared: SharedGraph, place: Mapping[Node, int], outputs: Sequence[Output]
+) -> tuple[SharedGraph, dict[Node, int]]:
+    """The graph, and where its nodes are, without what exponentials are shifted by to no effect."""
+    idle = idle_shifts(shared.operators, {place[output.node] for output in outputs})
+    return shared.without(idle, place) if idle else (shared, dict(place))
+
+
+def _refuse_duplicates(
+    builder: Builder, place: Mapping[Node, int], live: set[int], flat: Sequence[SharedOperator]
+) -> None:
+    order = [output for call in builder.calls for output in call.outputs]
+    for value in reversed(order):
+        roles = {place[node]: dims for dims, node in builder.demands.get(value, {}).items() if node in place}
+        computed = [dims for i, dims in roles.items() if i in live and flat[i].kind not in LEAVES]
+        if any(not _apart(builder, one, two) for one, two in combinations(computed, 2)):
+            raise Duplicated(value)
+
+
+def _apart(builder: Builder, one: AtomDims, two: AtomDims) -> bool:
+    """Are these different parts of a value?"""
+    atoms = builder.atoms
+    for a, b in zip(atoms.resolve_dims(one), atoms.resolve_dims(two), strict=True):
+        (first, last), (other_first, other_last) = atoms.bounds(a), atoms.bounds(b)
+        if last < other_first or other_last < first:
+            return True
+        if [atoms.size[atom] for atom in a] == [atoms.size[atom] for atom in b]:
+            sections = [(atoms.sections.get(x), atoms.sections.get(y)) for x, y in zip(a, b, strict=True)]
+            if any(x and y and not x.inner and not y.inner and x.start != y.start for x, y in sections):
+                return True
+    return False
+
+
+def _axis_names(
+    builder: Builder, joined: JoinedAxes, outputs: Sequence[Output], flat: Sequence[SharedOperator], live: Sequence[int]
+) -> dict[int, str]:
+    """Axes of the outputs first, then in the order they are met; each by its strongest hint that is still free."""
+    met = [x for output in outputs for dim in joined.dims(output.dims) for x in dim]
+    met += [x for i in live for x in (*(x for dim in flat[i].dims for x in joined.free(dim)), *flat[i].over)]
+    axes = list(dict.fromkeys(met))
+    axes.sort(key=lambda axis: -max(builder.atoms.hints[axis].values(), default=0))
+    names = Names()
+    named: dict[int, str] = {}
+    for axis in axes:
+        hints = builder.atoms.hints[axis]
+        name = names.first(sorted(hints, key=lambda hint: -hints[hint]))
+        if name is not None:
+            named[axis] = name
+    return {axis: named[axis] if axis in named else names.letter() for axis in axes}
+
+
+def _named(
+    builder: Builder, outputs: Sequence[Output], sources: Mapping[int, str], name: str, joined: JoinedAxes,
+    flat: Sequence[SharedOperator], live: Sequence[int], place: Mapping[Node, int],
+) -> Finished:  # fmt: skip
+    axis = _axis_names(builder, joined, outputs, flat, live)
+    sections = joined.sections
+    used = {x for i in live for x in (*flat[i].axes, *flat[i].over)}
+    sizes = {axis[x]: joined.sizes[x] for x in axis if x in used}
+
+    def spell(dims: AtomDims) -> Dims:
+        return tuple(tuple(axis[x] for x in dim) for dim in dims)
+
+    names = Names()
+    tensors: list[Tensor] = []
+    inputs: dict[str, int] = {}
+    views: dict[str, View] = {}
+    title: dict[int, str] = {}
+    for i in live:
+        op = flat[i]
+        if op.kind is Kind.LOAD:
+            info, source = builder.values[op.source], sources.get(op.source, f"v{op.source}")
+            dims, view = op.dims, None
+            if any(x in sections for dim in op.dims for x in dim):
+                view, dims = view_of(op.source, info, op.dims, sections, joined.sizes)
+                info = view.info
+            title[i] = names.take(identifier(source) if view is None else f"{identifier(source)}_part")
+            source = source if view is None else source + view.text
+            inputs[title[i]] = op.source
+            if view is not None:
+                views[title[i]] = view
+            tensors.append(Tensor(title[i], spell(dims), info.strides, _dtype(info.dtype), source, op.windows))
+    written: dict[str, Tensor] = {}
+    stored = names.copy()  # a tensor may be called what the value in it is called
+    results = [stored.take(identifier(output.name)) for output in outputs]
+    ops: list[Op] = []
+    for i in live:
+        op = flat[i]
+        if i not in title:
+            title[i] = names.take(identifier(op.hint or title_of(op, flat, title)))
+        ops.append(
+            Op(
+                title[i], op.kind, tuple(title[x] for x in op.inputs), tuple(sorted(axis[x] for x in op.axes)),
+                tuple(sorted(axis[x] for x in op.over)), title[i] if op.kind is Kind.LOAD else "", op.value, op.fn,
+                op.f32, *(spell(op.dims) if op.kind is Kind.MASK else ()),
+            )
+        )  # fmt: skip
+    for output, result in zip(outputs, results, strict=True):
+        value = title[place[output.node]]
+        if value in written:
+            raise NotLowerable("two outputs are one value")
+        dims = spell(joined.dims(output.dims))
+        info = builder.values[output.value]
+        written[value] = Tensor(result, dims, contiguous_strides(dims, sizes), _dtype(info.dtype), output.name)
+    origins = {title[i]: tuple(sorted(flat[i].calls)) for i in live if flat[i].kind not in (Kind.LOAD, Kind.CONST)}
+    return Finished(TensorProgram(name, sizes, tuple(tensors), tuple(ops), written), inputs, origins, views)
+
+
+def _dtype(dtype: str) -> DType:
+    if dtype == "f16":
+        return "f16"
+    if dtype == "bf16":
+        return "bf16"
+    if dtype == "f32":
+        return "f32"
+    raise NotLowerable(f"a tensor of type {dtype} is outside the fragment")

@@ -1,0 +1,113 @@
+"""Equal operators of a built graph become one: those equal up to the names of axes are equal by now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mugraph.ir.ops import Kind
+from mugraph.ir.windows import Window
+from mugraph.ops.algebra.axes import AtomDims
+from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.finishing.joined_axes import JoinedAxes
+
+_COMMUTATIVE = (Kind.ADD, Kind.MUL, Kind.MAX, Kind.DOT)
+_Key = tuple[Kind, tuple[int, ...], tuple[int, ...], int, AtomDims, tuple[Window, ...], float, str]
+
+
+@dataclass
+class SharedOperator:
+    """An operator of the shared graph; inputs are positions in it. calls: positions of those it is part of."""
+
+    kind: Kind
+    inputs: tuple[int, ...]
+    over: tuple[int, ...]
+    axes: frozenset[int]
+    source: int
+    dims: AtomDims
+    value: float
+    fn: str
+    f32: bool
+    hint: str
+    bound: bool
+    calls: frozenset[int] = frozenset()
+    windows: tuple[Window, ...] = ()
+
+
+class SharedGraph:
+    """operators: each after its inputs"""
+
+    def __init__(self, joined: JoinedAxes) -> None:
+        self.operators: list[SharedOperator] = []
+        self._known: dict[_Key, int] = {}
+        self._joined = joined
+
+    def place(self, node: Node, inputs: tuple[int, ...]) -> int:
+        """The node's position. Sums over axes an operand lacks become products with their size, maxima nothing."""
+        over = self._joined.dim(node.over)
+        if node.kind is Kind.SUM:
+            return self._sum(inputs[0], over, node)
+        if node.kind is Kind.AMAX:
+            present = tuple(x for x in over if x in self.operators[inputs[0]].axes)
+            return self._op(node, Kind.AMAX, inputs, present) if present else inputs[0]
+        if node.kind is Kind.DOT:
+            a, b = (self.operators[i].axes for i in inputs)
+            left = self._sum(inputs[0], tuple(x for x in over if x in a and x not in b), node)
+            right = self._sum(inputs[1], tuple(x for x in over if x in b and x not in a), node)
+            both = tuple(x for x in over if x in a and x in b)
+            missing = tuple(x for x in over if x not in a and x not in b)
+            made = self._op(node, Kind.DOT if both else Kind.MUL, (left, right), both)
+            return self._repeat(made, missing, node)
+        return self._op(node, node.kind, inputs, ())
+
+    def _sum(self, i: int, over: tuple[int, ...], node: Node) -> int:
+        present = tuple(x for x in over if x in self.operators[i].axes)
+        missing = tuple(x for x in over if x not in self.operators[i].axes)
+        return self._repeat(self._op(node, Kind.SUM, (i,), present) if present else i, missing, node)
+
+    def _repeat(self, i: int, missing: tuple[int, ...], node: Node) -> int:
+        if not missing:
+            return i
+        count = 1.0
+        for axis in missing:
+            count *= self._joined.sizes[axis]
+        constant = self._put(SharedOperator(Kind.CONST, (), (), frozenset(), -1, (), count, "", False, "", False))
+        return self._op(node, Kind.MUL, (constant, i), ())
+
+    def _op(self, node: Node, kind: Kind, inputs: tuple[int, ...], over: tuple[int, ...]) -> int:
+        dims = self._joined.dims(node.dims)
+        axes = self._joined.axes(node.dims).union(*(self.operators[i].axes for i in inputs)) - set(over)
+        over = tuple(sorted(over))
+        named = kind is node.kind  # an operator that stands in for the node goes by what it does itself
+        hint, bound = (node.hint, node.bound) if named else ("", False)
+        calls = frozenset({node.call}) - {-1}
+        windows = tuple(replace(window, taps=len(self._joined.dim(taps))) for window, taps in node.windows)
+        return self._put(
+            SharedOperator(
+                kind, inputs, over, axes, node.source, dims, node.value, node.fn, node.f32, hint, bound, calls, windows
+            )
+        )
+
+    def without(self, sums: Mapping[int, int], place: Mapping[Node, int]) -> tuple[SharedGraph, dict[Node, int]]:
+        """The graph with one operand in place of each of these sums, and where its nodes are then."""
+        found = SharedGraph(self._joined)
+        moved: list[int] = []
+        for i, op in enumerate(self.operators):
+            kept = sums.get(i)
+            moved.append(
+                found._put(replace(op, inputs=tuple(moved[j] for j in op.inputs))) if kept is None else moved[kept]
+            )
+        return found, {node: moved[i] for node, i in place.items()}
+
+    def _put(self, op: SharedOperator) -> int:
+        inputs = tuple(sorted(op.inputs)) if op.kind in _COMMUTATIVE else op.inputs
+        key = (op.kind, inputs, op.over, op.source, op.dims, op.windows, op.value, op.fn)
+        if key not in self._known:
+            self._known[key] = len(self.operators)
+            self.operators.append(op)
+        found = self.operators[self._known[key]]
+        found.f32 |= op.f32
+        found.calls |= op.calls
+        if op.hint and (not found.hint or (op.bound and not found.bound)):
+            found.hint, found.bound = op.hint, op.bound
+        return self._known[key]

@@ -1,0 +1,1 @@
+"""Element-wise functions that are no operators of the algebra: what is known of each, and their numbers."""

@@ -1,0 +1,161 @@
+"""The μGraph of a region: its generated kernels and its plain PyTorch calls, over the tensors between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.calls import operands
+from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
+from mugraph.ir.names import Scope
+from mugraph.ir.region import Call, LaxPiece, Piece, PlainPiece, Region
+from mugraph.ir.tensors import DType, Tensor
+from mugraph.optimizer.nodes import LIBRARY, node_of, scheduled
+from mugraph.plans.plan import KernelStep
+from mugraph.trace.regions.emit_call import NotReplayable, call_text
+from mugraph.trace.regions.value_names import value_names
+
+
+def with_own_names(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The pieces with tensors renamed so that in all of them together one name means one value."""
+    return _with_own_names(pieces, {})
+
+
+def _with_own_names(pieces: Sequence[Piece], owner: dict[str, int]) -> tuple[Piece, ...]:
+    """owner: name -> value, of the names given so far"""
+    renamed: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, PlainPiece):
+            renamed.append(piece)
+            continue
+        ties = {**piece.inputs, **piece.outputs}
+        new: dict[str, str] = {}
+        for name, value in ties.items():
+            fresh, number = name, 2
+            while owner.setdefault(fresh, value) != value or fresh in new.values():
+                fresh, number = f"{name}_{number}", number + 1
+            new[name] = fresh
+        piece = _renamed(piece, new)
+        renamed.append(replace(piece, apart=_with_own_names(piece.apart, owner)) if piece.apart else piece)
+    return tuple(renamed)
+
+
+def _renamed(piece: LaxPiece, new: Mapping[str, str]) -> LaxPiece:
+    if all(old == fresh for old, fresh in new.items()):
+        return piece
+    program = piece.program
+
+    def tensor(old: Tensor) -> Tensor:
+        return replace(old, name=new.get(old.name, old.name))
+
+    program = replace(
+        program,
+        tensors=tuple(tensor(t) for t in program.tensors),
+        ops=tuple(replace(op, tensor=new.get(op.tensor, op.tensor)) for op in program.ops),
+        outputs={value: tensor(t) for value, t in program.outputs.items()},
+    )
+    return replace(
+        piece,
+        program=program,
+        inputs={new[name]: value for name, value in piece.inputs.items()},
+        outputs={new[name]: value for name, value in piece.outputs.items()},
+    )
+
+
+@dataclass
+class _Tensors:
+    """Tensors of the kernel graph as they are met. by_value: the name plain calls use for a value."""
+
+    region: Region
+    scope: Scope
+    sizes: dict[str, int]
+    tensors: dict[str, Tensor]
+    by_value: dict[int, str]
+
+    def add(self, tensor: Tensor, sizes: Mapping[str, int], value: int | None) -> None:
+        """A kernel's tensor; where an axis name has another size already, it gets another name here.
+
+        value: of the region; None for what one kernel of a step hands to the next
+        """
+        if tensor.name in self.tensors:
+            return
+        names: dict[str, str] = {}
+        for axis in tensor.axes:
+            fresh, number = axis, 2
+            while self.sizes.setdefault(fresh, sizes[axis]) != sizes[axis] or fresh in names.values():
+                fresh, number = f"{axis}_{number}", number + 1
+            names[axis] = fresh
+        dims = tuple(tuple(names[axis] for axis in dim) for dim in tensor.dims)
+        self.tensors[tensor.name] = replace(tensor, dims=dims)
+        if value is not None:
+            self.by_value.setdefault(value, tensor.name)
+
+    def plain(self, value: int, wanted: str) -> str:
+        """Name of a value that plain calls read or write."""
+        if value not in self.by_value:
+            info = self.region.values[value]
+            name = self.scope.unique(wanted)
+            dims: list[tuple[str, ...]] = []
+            for position, size in enumerate(info.shape):
+                axis = f"{name}_{position}"
+                self.sizes[axis] = size
+                dims.append((axis,))
+            self.tensors[name] = Tensor(name, tuple(dims), info.strides, cast(DType, info.dtype), "")
+            self.by_value[value] = name
+        return self.by_value[value]
+
+
+def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainPiece]) -> MuGraph:
+    """One node per generated kernel and per plain call, in the order they run."""
+    taken = {n for step in steps if isinstance(step, KernelStep) for n in (*step.piece.inputs, *step.piece.outputs)}
+    table = _Tensors(region, Scope(taken), {}, {}, {})
+    known = value_names(region)
+    generated = [_kernels(step, table.scope) if isinstance(step, KernelStep) else () for step in steps]
+    for step, made in zip(steps, generated, strict=True):
+        if isinstance(step, KernelStep):
+            ties = {**step.piece.inputs, **step.piece.outputs}
+            for block, _ in map(scheduled, made):
+                for tensor in block.tensors:
+                    table.add(tensor, block.sizes, ties.get(tensor.name))
+    kernels: list[GraphKernel | LibraryKernel] = []
+    names = Scope(kernel.name for made in generated for kernel in made)
+    for step, made in zip(steps, generated, strict=True):
+        if isinstance(step, KernelStep):
+            kernels += made
+            continue
+        for call in step.calls:
+            kernels.append(_library(call, table, known, names))
+    inputs = tuple(dict.fromkeys(table.by_value[v.value] for v in region.live_ins if v.value in table.by_value))
+    outputs = tuple(dict.fromkeys(table.by_value[v.value] for v in region.live_outs if v.value in table.by_value))
+    return MuGraph(name, table.sizes, tuple(table.tensors.values()), inputs, outputs, tuple(kernels))
+
+
+def _kernels(step: KernelStep, scope: Scope) -> tuple[GraphKernel | LibraryKernel, ...]:
+    """A step's kernels; what they hand to one another gets names of its own."""
+    ties = {**step.piece.inputs, **step.piece.outputs}
+    pairs = [scheduled(kernel) for kernel in step.kernels]
+    handed = dict.fromkeys(t.name for block, _ in pairs for t in block.tensors if t.name not in ties)
+    new = {name: scope.unique(name) for name in handed}
+    if all(old == name for old, name in new.items()):
+        return step.kernels
+
+    def renamed(kernel: GraphKernel | LibraryKernel, block: BlockGraph) -> GraphKernel | LibraryKernel:
+        tensors = tuple(replace(t, name=new.get(t.name, t.name)) for t in block.tensors)
+        ops = tuple(replace(op, tensor=new.get(op.tensor, op.tensor)) for op in block.ops)
+        block = replace(block, tensors=tensors, ops=ops)
+        return replace(kernel, block=block) if isinstance(kernel, GraphKernel) else node_of(block, LIBRARY)
+
+    return tuple(renamed(kernel, block) for kernel, (block, _) in zip(step.kernels, pairs, strict=True))
+
+
+def _library(call: Call, table: _Tensors, known: Mapping[int, str], names: Scope) -> LibraryKernel:
+    read = tuple(dict.fromkeys(operands(call)))
+    inputs = tuple(table.plain(value, known.get(value, "value")) for value in read)
+    outputs = tuple(table.plain(v, known.get(v, "value")) for v in call.outputs if v not in read)
+    try:
+        text = call_text(call, table.by_value)
+    except NotReplayable:
+        text = call.target
+    return LibraryKernel(names.unique(call.target.rsplit(".", 1)[-1].strip("_")), text, inputs, outputs)

@@ -1,0 +1,40 @@
+"""What is to be written for one region: a run of steps, each a generated kernel or plain PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
+from mugraph.ir.region import LaxPiece, PlainPiece, Region
+from mugraph.verify.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class KernelStep:
+    """A Lax piece of the region computed by a kernel graph: a kernel, and those that run after it. One source, named
+    after the first, launches all."""
+
+    piece: LaxPiece
+    kernel: GraphKernel | LibraryKernel
+    verdict: Verdict
+    then: tuple[GraphKernel | LibraryKernel, ...] = ()
+
+    @property
+    def kernels(self) -> tuple[GraphKernel | LibraryKernel, ...]:
+        """In the order they run."""
+        return (self.kernel, *self.then)
+
+
+@dataclass(frozen=True)
+class RegionPlan:
+    """name: of the function that replaces the region, unique in the file ("rms_norm_linear_forward").
+
+    faster_for: of a size in a range: the spans of it, both ends included, in which the plan is faster than the user's
+                code, which runs in the others; None where it has none, or all of it is
+    """
+
+    name: str
+    region: Region
+    steps: tuple[KernelStep | PlainPiece, ...]
+    mugraph: MuGraph
+    faster_for: tuple[tuple[int, int], ...] | None = None

@@ -1,0 +1,39 @@
+"""How large random inputs should be for a region's values to stay within the range of their types."""
+
+from __future__ import annotations
+
+from mugraph.ir.calls import operands
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.plans.plan import KernelStep, RegionPlan
+
+
+def input_scale(program: TensorProgram, name: str) -> float:
+    """Standard deviation for the input tensor `name` that keeps each contraction's result near 1: sums of thousands of
+    products of standard normal values overflow half precision in a chain of products."""
+    tensor = program.tensor(name)
+    contracted = {axis for op in program.ops if op.kind is Kind.DOT for axis in op.over}
+    scale = 1.0
+    for axis in contracted & set(tensor.axes):
+        scale *= program.sizes[axis] ** -0.25
+    return scale
+
+
+def input_scales(plan: RegionPlan) -> dict[int, float]:
+    """Value number of a live-in -> the smallest scale that something in the plan needs.
+
+    Of a matrix that only PyTorch's own code reads, the axis it contracts is not looked up: the longer one is taken.
+    """
+    scales: dict[int, float] = {}
+    for step in plan.steps:
+        if isinstance(step, KernelStep):
+            for name, value in step.piece.inputs.items():
+                scales[value] = min(scales.get(value, 1.0), input_scale(step.piece.program, name))
+            for call in reversed(step.piece.views):  # a tensor needs the scale of its parts
+                for value in operands(call):
+                    scales[value] = min(scales.get(value, 1.0), scales[call.outputs[0]])
+    for live_in in plan.region.live_ins:
+        shape = plan.region.values[live_in.value].shape
+        if live_in.value not in scales and len(shape) > 1:
+            scales[live_in.value] = max(1, *shape[-2:]) ** -0.5
+    return scales

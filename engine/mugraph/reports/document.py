@@ -1,0 +1,145 @@
+"""The JSON document of `mugraph optimize --json`: a contract, key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+
+from mugraph.events import FileResult, RegionResult, SearchReport, Timing
+from mugraph.ir.json import mugraph_to_json
+from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.region import Position, Region
+from mugraph.plans.plan import KernelStep, RegionPlan
+from mugraph.sizes.timing import spans_of
+from mugraph.tune.device import Device
+from mugraph.verify.verdict import Verdict
+
+Json = dict[str, object]
+
+
+def file_document(result: FileResult) -> Json:
+    return {
+        "file": result.path,
+        "device": device_document(result.device),
+        "regions": [region_document(region) for region in result.regions],
+    }
+
+
+def device_document(device: Device) -> Json:
+    return {"name": device.name, "kind": device.kind, "target": device.target.name}
+
+
+def region_document(result: RegionResult) -> Json:
+    region, plan = result.region, result.plan
+    kernels = plan.mugraph.kernels if plan else ()
+    sources = [result.sources[k.name].standalone() for k in kernels if k.name in result.sources]
+    return {
+        "function": region.function,
+        "range": {"start": _position(region.range.start), "end": _position(region.range.end)},
+        "status": result.status,
+        "reason": result.reason,
+        "inputs": inputs_document(region),
+        **_dynamic(result),
+        "kernels": len(kernels),
+        "block_ops": sum(len(k.block.block_ops) for k in kernels if isinstance(k, GraphKernel)),
+        "mugraph": mugraph_to_json(plan.mugraph) if plan else {},
+        "verification": verification_document(verdicts_of(plan)),
+        "timing": _timing(result.timing),
+        "search": _search(result.search),
+        "kernel_source": "\n\n".join(sources) if sources else None,
+    }
+
+
+def dynamic_document(region: Region) -> Json:
+    """`dynamic`, where a size was declared with a range: shapes in the document have the largest."""
+    if region.dynamic is None:
+        return {}
+    size = region.dynamic.range
+    return {"dynamic": {"name": size.name, "least": size.least, "largest": size.largest}}
+
+
+def _dynamic(result: RegionResult) -> Json:
+    """With the spans of the size, both ends included, in which a kernel is faster and would run."""
+    document = dynamic_document(result.region)
+    for of_size in document.values():
+        assert isinstance(of_size, dict)
+        of_size["faster_for"] = [list(span) for span in spans_of(result.timing.sizes)]
+    return document
+
+
+def inputs_document(region: Region) -> list[Json]:
+    """The region's live-ins, called what the source calls them."""
+    return [
+        {
+            "name": live.expression,
+            "shape": list(region.values[live.value].shape),
+            "dtype": region.values[live.value].dtype,
+        }
+        for live in region.live_ins
+    ]
+
+
+def verdicts_of(plan: RegionPlan | None) -> list[Verdict]:
+    return [step.verdict for step in plan.steps if isinstance(step, KernelStep)] if plan else []
+
+
+def verification_document(verdicts: Sequence[Verdict]) -> Json:
+    """Of several kernels: the weakest evidence, and the sum of the bounds (any one of them may be wrong)."""
+    bounds = [v.bound for v in verdicts if v.bound is not None]
+    errors = [v.max_rel_error for v in verdicts if v.max_rel_error is not None]
+    sizes: list[Mapping[str, int]] = [size for verdict in verdicts for size in verdict.sizes]
+    return {
+        "passed": bool(verdicts) and all(v.passed for v in verdicts),
+        "lax": bool(verdicts) and all(v.lax for v in verdicts),
+        "repetitions": min((v.repetitions for v in verdicts), default=0),
+        "sizes": [dict(size) for size in sizes],
+        "bound": sum(bounds) if verdicts and len(bounds) == len(verdicts) else None,
+        "max_rel_error": finite(max(errors)) if verdicts and len(errors) == len(verdicts) else None,
+    }
+
+
+def finite(value: float | None) -> float | None:
+    """JSON has no infinity."""
+    return value if value is not None and isfinite(value) else None
+
+
+def _position(position: Position) -> Json:
+    return {"line": position.line, "character": position.character}
+
+
+def _timing(timing: Timing) -> Json:
+    return {
+        "baseline_us": finite(timing.baseline_us),
+        "optimized_us": finite(timing.optimized_us),
+        "speedup": finite(timing.speedup),
+        "peers_us": dict(timing.peers_us),
+        "source": timing.source,
+        **_sizes(timing),
+    }
+
+
+def _sizes(timing: Timing) -> Json:
+    """Of a region with a size in a range: the size that its figures are of, and those of all sizes that were timed."""
+    if not timing.sizes:
+        return {}
+    rows = [
+        {
+            "size": row.size,
+            "baseline_us": finite(row.baseline_us),
+            "optimized_us": finite(row.optimized_us),
+            "speedup": finite(row.speedup),
+            "peers_us": dict(row.peers_us),
+        }
+        for row in timing.sizes
+    ]
+    return {"size": timing.at, "sizes": rows}
+
+
+def _search(report: SearchReport) -> Json:
+    return {
+        "first_verified_s": report.first_verified_s,
+        "total_s": report.total_s,
+        "topologies": report.topologies,
+        "candidates": report.candidates,
+        "complete": report.complete,
+    }

@@ -1,0 +1,223 @@
+"""What a person reads of a result, in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from rich.console import Console, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from mugraph.events import FileResult, PieceResult, RegionResult, Timing
+from mugraph.ir.drawing import draw_tree
+from mugraph.reports.document import verdicts_of
+from mugraph.sizes.timing import gain_words
+from mugraph.verify.verdict import Verdict
+
+_MARGIN = "  "
+_NARROW, _WIDE = 100, 160
+"""Columns a drawing has at least, and where it is not for a terminal."""
+_STYLE = {
+    "improved": "bold green",
+    "no-gain": "yellow",
+    "unsupported": "yellow",
+    "needs-shapes": "cyan",
+    "failed": "bold red",
+}
+
+
+def print_report(result: FileResult, console: Console, *, verbose: bool, kernels: bool = True) -> None:
+    """kernels: the generated source as well. Drawings and code are never wrapped: a terminal that is too narrow breaks
+    the lines itself, and a file holds them as they are."""
+    width = console.width - len(_MARGIN) if console.is_terminal else _WIDE
+    for region in result.regions:
+        for part in _region(region, verbose, kernels, max(_NARROW, width)):
+            if isinstance(part, _Verbatim):
+                for line in part.text.split("\n"):
+                    line.rstrip()
+                    console.print(Text(_MARGIN).append_text(line), soft_wrap=True)
+            else:
+                console.print(part)
+        console.print()
+    console.print(_summary(result), soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class _Verbatim:
+    """Lines that mean something as they stand."""
+
+    text: Text
+
+
+def _region(result: RegionResult, verbose: bool, kernels: bool, width: int) -> Iterator[RenderableType | _Verbatim]:
+    region = result.region
+    first, last = region.range.start.line + 1, region.range.end.line + 1
+    lines = f"line {first}" if first == last else f"lines {first}-{last}"
+    yield Text.assemble(
+        (region.function, "bold"), f"  {lines}  ", (result.status, _STYLE.get(result.status, "")), _gain(result)
+    )
+    if result.reason:
+        yield _said("", result.reason)
+    if region.dynamic is not None:
+        yield _said("sizes", f"{region.dynamic.range}; tiles and blocks below are for the largest")
+    if result.plan is not None:
+        yield _Verbatim(Text(draw_tree(result.plan.mugraph, width).rstrip()))
+        for verdict in verdicts_of(result.plan):
+            for sentence in evidence(verdict):
+                yield _said("verified", sentence)
+        for number, sentence in enumerate(times_text(result)):
+            yield _said("time" if number == 0 else " ", sentence)
+        if kernels:
+            yield from _sources(result)
+    if result.pieces:
+        yield _said("search", search_text(result))
+    if verbose:
+        for piece in result.pieces:
+            for detail in _details(piece):
+                yield Padding(detail, (0, 0, 0, len(_MARGIN)))
+
+
+def _said(what: str, sentence: str) -> RenderableType:
+    """A sentence under its heading, wrapped beside it."""
+    if not what:
+        return Padding(Text(sentence), (0, 0, 0, len(_MARGIN)))
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(min_width=len("verified"), no_wrap=True)
+    grid.add_column()
+    grid.add_row(Text(what, "dim"), Text(sentence))
+    return Padding(grid, (0, 0, 0, len(_MARGIN)), expand=False)
+
+
+def _gain(result: RegionResult) -> str:
+    gain = gain_words(result.region, result.timing) if result.status == "improved" else ""
+    return f"  {gain} ({result.timing.source})" if gain else ""
+
+
+def evidence(verdict: Verdict) -> list[str]:
+    """What was checked, one sentence each; what was not is said to be not."""
+    if not verdict.passed:
+        return [f"NOT VERIFIED: {verdict.reason}"]
+    sizes = "; ".join(", ".join(f"{a}={n}" for a, n in point.items()) for point in verdict.sizes)
+    found = [
+        f"equal over finite fields in {verdict.repetitions} random tests at {sizes} ({verdict.bound_words})",
+        f"schedule: {verdict.schedule_words}",
+    ]
+    if verdict.max_rel_error is None:
+        return [*found, "no floating-point test was run"]
+    where = verdict.float_device or "the interpreter"
+    reduced = " at reduced sizes" if where == "interpreter" else ""
+    several = "; ".join(f"{axis}={', '.join(map(str, n))}" for axis, n in verdict.dynamic_sizes.items())
+    reduced += f" ({several})" if several else ""
+    eager = (
+        "" if verdict.eager_rel_error is None else f"; PyTorch's own in this precision: {verdict.eager_rel_error:.1e}"
+    )
+    where = "Triton's interpreter" if where == "interpreter" else where
+    kept = (
+        " (from the store: a test of the run that found it; the rest was run again)" if verdict.float_from_store else ""
+    )
+    found.append(f"error against float64 {verdict.max_rel_error:.1e} in {where}{reduced}{eager}{kept}")
+    return found
+
+
+def times_text(result: RegionResult) -> list[str]:
+    """One sentence; of a size in a range one for each size that was timed, and how that was done."""
+    region, timing = result.region, result.timing
+    if region.dynamic is None or not timing.sizes:
+        return [time_text(timing)]
+    rows: list[str] = []
+    for row in timing.sizes:
+        times = _both(row.baseline_us, row.optimized_us)
+        gain = f", {row.speedup:.2f}x" if row.speedup is not None else ""
+        own = "" if row.gains else "; the original code runs"
+        rows.append(f"{region.dynamic.range.name} = {row.size}: {times}{gain}{own}{_peers(row.peers_us)}")
+    how = f"ESTIMATED ({timing.method}); not measured"
+    return [*rows, how if timing.source == "estimated" else f"measured on {timing.device} ({timing.method})"]
+
+
+def _both(before_us: float | None, after_us: float | None) -> str:
+    if before_us is None or after_us is None:
+        return "not known"
+    return f"{before_us:.1f} µs -> {after_us:.1f} µs"
+
+
+def _peers(peers_us: Mapping[str, float]) -> str:
+    named = ", ".join(f"{name} {us:.1f}" for name, us in peers_us.items())
+    return f" ({named})" if named else ""
+
+
+def time_text(timing: Timing) -> str:
+    if timing.baseline_us is None or timing.optimized_us is None:
+        return "not known"
+    both = _both(timing.baseline_us, timing.optimized_us)
+    if timing.source == "estimated":
+        return f"{both}, ESTIMATED ({timing.method}); not measured"
+    peers = ", ".join(f"{name} {us:.1f}" for name, us in timing.peers_us.items())
+    return f"{both}, measured on {timing.device} ({timing.method}; {peers})"
+
+
+def search_text(result: RegionResult) -> str:
+    search = result.search
+    first = (
+        "none verified" if search.first_verified_s is None else f"first verified after {search.first_verified_s:.2f} s"
+    )
+    space = f"complete to {search.complete_to} operators"
+    if not search.complete:
+        space = f"{space}, not further (ended by {search.ended_by})"
+    stored = ", from the store" if result.pieces and all(piece.from_store for piece in result.pieces) else ""
+    return (
+        f"{search.topologies} topologies, {search.candidates} candidates, {first}, "
+        f"{search.total_s:.2f} s, {space}{stored}"
+    )
+
+
+def _sources(result: RegionResult) -> Iterator[_Verbatim]:
+    assert result.plan is not None
+    for kernel in result.plan.mugraph.kernels:
+        if kernel.name in result.sources:
+            jit = result.sources[kernel.name].jit
+            yield _Verbatim(Syntax("", "python", background_color="default").highlight(jit))
+
+
+def _details(piece: PieceResult) -> Iterator[RenderableType]:
+    """-v: what was searched, what was pruned, and why."""
+    program = piece.piece.program
+    tree = Tree(Text(f"search unit {program.name}: {len(program.compute_ops)} operators"))
+    sizes = ", ".join(f"{axis}={size}" for axis, size in program.sizes.items())
+    tree.add(Text(f"axes: {sizes}"))
+    if piece.search.pruned:
+        pruned = tree.add(Text("pruned by"))
+        for reason, count in sorted(piece.search.pruned.items(), key=lambda item: -item[1]):
+            pruned.add(Text(f"{reason}: {count:,}"))
+    if piece.rejected:
+        rejected = tree.add(Text("candidates not used"))
+        for reason, count in piece.rejected.items():
+            rejected.add(Text(f"{count} x {reason}"))
+    if piece.reason:
+        tree.add(Text(piece.reason))
+    yield tree
+
+
+def _summary(result: FileResult) -> str:
+    counts: dict[str, int] = {}
+    for region in result.regions:
+        counts[region.status] = counts.get(region.status, 0) + 1
+    what = ", ".join(f"{n} {status}" for status, n in counts.items()) or "no region found"
+    device = result.device
+    if device.kind == "gpu" and device.capability == device.target.capability:
+        where = f"on {escape(device.name)}"
+    else:
+        lacking = "no such GPU here" if device.kind == "gpu" else "no GPU here"
+        where = f"{lacking}: times are estimates for {escape(model_name(device.target.name))}"
+    applied = f"\nWrite it with: mugraph optimize {escape(result.path)} --apply" if counts.get("improved") else ""
+    return f"{escape(result.path)}: {what} ({where}){applied}"
+
+
+def model_name(target: str) -> str:
+    """The device a model stands for, in words: without a GPU estimates are for an H100."""
+    named = "h100" if target == "cpu" else target
+    return f"an {named.upper()}" if named in ("a100", "h100", "h200") else named

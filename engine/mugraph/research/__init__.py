@@ -1,0 +1,1 @@
+"""The papers' algorithms as they are written, and what was measured with them. No part of the product."""

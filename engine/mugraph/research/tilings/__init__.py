@@ -1,0 +1,1 @@
+"""Tiling expressions and their pruning, as MCFuser has them (§III), counted."""

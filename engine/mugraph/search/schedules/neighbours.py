@@ -1,0 +1,85 @@
+"""Schedules one step from a given one: what to measure next, once measuring has shown a good one.
+
+OpEvo (§3.2) walks schedules by mutation in the space's own topology: factors that differ by one step, neighbouring
+powers of two. Here the walk starts at measured candidates, and its steps are filtered and ranked by the cost model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from mugraph.ir.block import BlockGraph, Candidate, Schedule
+from mugraph.ir.target import Target
+from mugraph.search.schedules.cost import estimate_us
+from mugraph.search.schedules.sizes import ScheduleLimits, enumerate_schedules, fits
+from mugraph.search.schedules.split_schedules import again_us, with_then
+from mugraph.search.schedules.tiles import Shape
+
+WALKED = ScheduleLimits(num_warps=(1, 2, 4, 8, 16), num_stages=(1, 2, 3, 4, 5, 6))
+"""Wider than what is listed: a measured step outside of it costs little."""
+
+
+def neighbours(candidate: Candidate, target: Target) -> list[Candidate]:
+    """The candidate's topology with schedules that differ in one choice by one step, fastest by estimate first: a tile
+    doubled or halved, the swap, twice or half the warps, a stage more or less. All fit the device, by estimate. Of a
+    kernel that others follow, the steps of all; a pre-defined kernel has none."""
+    found = _of_one(candidate, target)
+    if candidate.then is not None:
+        alone = candidate.estimate_us - candidate.then.estimate_us - again_us(target)
+        first = replace(candidate, estimate_us=alone, then=None)
+        found = [with_then(step, candidate.then, target) for step in found]
+        found += [with_then(first, step, target) for step in neighbours(candidate.then, target)]
+    return sorted(found, key=lambda candidate: candidate.estimate_us)
+
+
+def _of_one(candidate: Candidate, target: Target) -> list[Candidate]:
+    block = candidate.block
+    if candidate.schedule.library:
+        return []
+    shape = Shape(block)
+    tiles = _tiles_of(shape)
+    found: dict[Schedule | tuple[object, ...], Candidate] = {}
+    for schedule in _steps(candidate.schedule, block):
+        if _tiling(schedule) not in tiles or schedule.num_warps not in WALKED.num_warps:
+            continue
+        if schedule.num_stages not in WALKED.num_stages:
+            continue
+        used = fits(shape, schedule, target, WALKED)
+        if used:
+            found[key(schedule)] = Candidate(block, schedule, estimate_us(shape, schedule, target, used))
+    return list(found.values())
+
+
+def key(schedule: Schedule) -> tuple[object, ...]:
+    """What tells schedules of one topology apart."""
+    return (schedule.grid, *_tiling(schedule), schedule.num_warps, schedule.num_stages)
+
+
+def _steps(schedule: Schedule, block: BlockGraph) -> Iterator[Schedule]:
+    for position, (axis, tile) in enumerate(schedule.grid):
+        for other in (tile * 2, tile // 2):
+            grid = [*schedule.grid[:position], (axis, other), *schedule.grid[position + 1 :]]
+            if other:
+                # The axis with most blocks varies fastest.
+                grid.sort(key=lambda pair: -(block.sizes[pair[0]] / pair[1]))
+                yield replace(schedule, grid=tuple(grid))
+    for axis, tile in schedule.loops.items():
+        for other in (tile * 2, tile // 2):
+            if other:
+                yield replace(schedule, loops={**schedule.loops, axis: other})
+    yield replace(schedule, swap=not schedule.swap)
+    for warps in (schedule.num_warps * 2, schedule.num_warps // 2):
+        yield replace(schedule, num_warps=warps)
+    for stages in (schedule.num_stages + 1, schedule.num_stages - 1):
+        yield replace(schedule, num_stages=stages)
+
+
+def _tiling(schedule: Schedule) -> tuple[object, ...]:
+    return frozenset(schedule.grid), frozenset(schedule.loops.items()), schedule.swap
+
+
+def _tiles_of(shape: Shape) -> set[tuple[object, ...]]:
+    """All tilings of the space."""
+    one = ScheduleLimits(num_warps=(4,), num_stages=(2,))
+    return {_tiling(schedule) for schedule in enumerate_schedules(shape, one)}

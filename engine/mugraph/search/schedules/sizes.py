@@ -1,0 +1,173 @@
+"""Sizes for a topology: grid tiles, loop tiles, operand swap, warps and stages, filtered by the device and ranked.
+
+MCFuser §4.2: tiles are powers of two with little padding (rule 3), and fit in shared memory by an estimate (rule 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from mugraph.ir.block import BlockGraph, Candidate, Schedule
+from mugraph.ir.target import Target
+from mugraph.search.schedules.cost import MAX_REGISTERS, Usage, estimate_us, usage
+from mugraph.search.schedules.diverse import diverse
+from mugraph.search.schedules.tile_choices import TileChoices
+from mugraph.search.schedules.tiles import MIN_DOT, Shape
+from mugraph.search.schedules.work import WIDE_LEFT, Work, work
+
+MAX_TILE_ELEMENTS = 1 << 20
+
+
+SCHEDULED = 8
+"""Topologies, the best by a coarse look, all of whose schedules are estimated."""
+SHORTLIST = 16
+"""Tiles a topology is looked at with, when another of the same axes has been looked at with all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleLimits:
+    """Bounds of the schedules of one topology.
+
+    max_candidates: kept, the best by estimate
+    num_warps, num_stages: choices
+    shared_slack:   estimates up to this many times the device's shared memory pass (MCFuser rule 4 has 1.2; Triton
+                    refuses what does not fit, so nothing is gained above 1)
+    """
+
+    max_candidates: int = 64
+    num_warps: tuple[int, ...] = (4, 8)
+    num_stages: tuple[int, ...] = (2, 3, 4, 5)
+    shared_slack: float = 1.0
+
+
+def schedules(block: BlockGraph, target: Target, limits: ScheduleLimits | None = None) -> list[Candidate]:
+    """Schedules of a topology that the device can hold, fastest by estimate first; empty where none fits."""
+    limits = limits or ScheduleLimits()
+    shape = Shape(block)
+    found: list[Candidate] = []
+    done: tuple[Schedule, Work] | None = None  # schedules that differ in stages alone follow one another
+    for schedule in enumerate_schedules(shape, limits):
+        used = fits(shape, schedule, target, limits)
+        if not used:
+            continue
+        if done is None or replace(schedule, num_stages=done[0].num_stages) != done[0]:
+            done = schedule, work(shape, schedule, schedule.blocks(shape.sizes))
+        found.append(Candidate(block, schedule, estimate_us(shape, schedule, target, used, done[1])))
+    found.sort(key=lambda candidate: candidate.estimate_us)
+    return found[: limits.max_candidates]
+
+
+def candidates(
+    blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits | None = None, most: int = 256
+) -> list[Candidate]:
+    """The best candidates of many topologies: a coarse look at each, then all schedules of those that promise most.
+
+    The fastest by estimate comes first; the head varies (diverse.py), the rest follows by estimate."""
+    return diverse(best(blocks, target, limits)[:most])
+
+
+def best(blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits | None = None) -> list[Candidate]:
+    """All schedules of the topologies that promise most after a coarse look, fastest by estimate first."""
+    limits = limits or ScheduleLimits()
+    seen = looks(blocks, target, limits)
+    found: list[Candidate] = []
+    for estimate, block in seen[:SCHEDULED]:
+        if estimate > 4 * seen[0][0]:
+            break
+        found += schedules(block, target, limits)
+    return sorted(found, key=lambda candidate: candidate.estimate_us)
+
+
+def looks(blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits) -> list[tuple[float, BlockGraph]]:
+    """Topologies with their best estimate, fastest first."""
+    look = Looks(target, limits)
+    found = [(candidate.estimate_us, block) for block in blocks if (candidate := look.at(block)) is not None]
+    return sorted(found, key=lambda pair: pair[0])
+
+
+class Looks:
+    """A coarse look at one topology after the other: the first of each set of axes and loops over all tiles, the others
+    over those that were good for the first (hundreds of topologies differ in the place of a scale)."""
+
+    def __init__(self, target: Target, limits: ScheduleLimits | None = None) -> None:
+        limits = limits or ScheduleLimits()
+        self._target = target
+        self._few = ScheduleLimits(SHORTLIST, limits.num_warps[:1], limits.num_stages[-2:-1] or limits.num_stages,
+                                   limits.shared_slack)  # fmt: skip
+        self._shortlists: dict[Hashable, list[Schedule]] = {}
+
+    def at(self, block: BlockGraph) -> Candidate | None:
+        """With the best schedule of few; None where none of them fits."""
+        shape, few = Shape(block), self._few
+        key = (shape.grid_axes, block.loops, frozenset(shape.dot_axes), frozenset(shape.batch_axes),
+               frozenset(block.sizes.items()))  # fmt: skip
+        best: Candidate | None = None
+        for schedule in self._shortlists.get(key, ()):
+            used = fits(shape, schedule, self._target, few)
+            if used:
+                us = estimate_us(shape, schedule, self._target, used)
+                if best is None or us < best.estimate_us:
+                    best = Candidate(block, schedule, us)
+        if best is None:  # of these axes the first, or one that needs other tiles
+            listed = schedules(block, self._target, few)
+            if listed:
+                best = listed[0]
+                self._shortlists[key] = [candidate.schedule for candidate in listed]
+        return best
+
+
+def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedule]:
+    """All schedules of the space, whether they fit or not."""
+    axes = shape.grid_axes
+    choices = TileChoices(shape)
+    for tile in choices.together():
+        whole = choices.packed_whole(tile)
+        # The axis with most blocks varies fastest.
+        cut = ((axis, tile[axis]) for axis in axes if axis not in whole)
+        grid = sorted(cut, key=lambda pair: -(shape.sizes[pair[0]] / pair[1]))
+        loop = {axis: tile[axis] for axis in shape.loop_axes}
+        for swap in _swaps(shape, tile):
+            for warps in limits.num_warps:
+                for stages in limits.num_stages if shape.loop_axes else (2,):
+                    yield Schedule(tuple(grid), loop, swap, warps, stages)
+
+
+def fits(shape: Shape, schedule: Schedule, target: Target, limits: ScheduleLimits) -> Usage | None:
+    """What it occupies where tiles, shared memory and registers are within the device's bounds, by estimate."""
+    if _is_miscompiled(shape, schedule, target):
+        return None
+    used = usage(shape, schedule, target)
+    if used.shared > target.shared * limits.shared_slack or used.registers > MAX_REGISTERS or not used.blocks:
+        return None
+    tiles = shape.tiles(schedule)
+    if tiles.fit is None:
+        small = all(shape.terms(tiles, op) <= MAX_TILE_ELEMENTS for op in shape.block.ops)
+        tiles.fit = small and shape.packs_well(tiles)
+    return used if tiles.fit else None
+
+
+def _is_miscompiled(shape: Shape, schedule: Schedule, target: Target) -> bool:
+    """Triton 3.6 for compute capability 9.0 gives kernels that are wrong, differ from run to run, or access illegal
+    addresses, where a product of a product, both outside of every loop, runs on the wide path with a right side of
+    fewer than 64 columns: seen on an H200 with attention and with chains of two products, most such kernels of each,
+    though the same source is right in the interpreter and a memory checker finds nothing."""
+    if target.capability == 80 or schedule.num_warps < 4 or not shape.chained:
+        return False
+    tiles = shape.tiles(schedule)
+    for product in shape.chained:
+        rows, columns = (prod(tiles[axis] for axis in side) for side in (product.rows, product.columns))
+        left, right = (columns, rows) if schedule.swap else (rows, columns)
+        if left >= WIDE_LEFT and 1 < right < WIDE_LEFT:
+            return True
+    return False
+
+
+def _swaps(shape: Shape, tile: Mapping[str, int]) -> tuple[bool, ...]:
+    """Transposed products are worth it where a product has few rows and many columns (a tensor core's 64 rows)."""
+    for product in shape.products:
+        rows, columns = (prod(tile[axis] for axis in side) for side in (product.rows, product.columns))
+        if 1 < rows <= MIN_DOT * 2 and columns >= 64:
+            return (False, True)
+    return (False,)

@@ -1,0 +1,105 @@
+"""Two kernels in place of one: which reductions to split across the grid, into how many parts, with which tiles.
+
+A second launch costs a microsecond or two and the unfinished sums a trip through memory; a grid too small for the
+device costs more. Both sides are estimates of the same model (cost.py), so splits are ranked beside single kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from mugraph.ir.block import BlockGraph, Candidate
+from mugraph.ir.target import Target
+from mugraph.search.schedules.diverse import diverse
+from mugraph.search.schedules.sizes import ScheduleLimits, best, looks, schedules
+from mugraph.search.schedules.splits import Cut, cuts, part_counts
+
+AGAIN_US = 2.0
+"""What a kernel adds to the one before it in a CUDA graph, however small; the first one's launch costs more."""
+CUTS = 6
+"""Cuts, the best by a coarse look, for which all numbers of parts are looked at."""
+SPLITS = 6
+"""Pairs of kernels all of whose schedules are estimated."""
+
+
+def kernel_candidates(
+    blocks: Iterable[BlockGraph],
+    target: Target,
+    limits: ScheduleLimits | None = None,
+    most: int = 256,
+    uncut: Collection[str] = (),
+) -> list[Candidate]:
+    """The best candidates of many topologies, each as one kernel or split in two. The fastest by estimate comes first;
+    the head varies, the rest follows by estimate.
+
+    uncut: axes that cannot be split, for their size varies
+    """
+    blocks = list(blocks)
+    found = [*best(blocks, target, limits), *split_candidates(blocks, target, limits, uncut)]
+    return diverse(sorted(found, key=lambda candidate: candidate.estimate_us)[:most])
+
+
+def split_candidates(
+    blocks: Iterable[BlockGraph],
+    target: Target,
+    limits: ScheduleLimits | None = None,
+    uncut: Collection[str] = (),
+) -> list[Candidate]:
+    """Pairs of kernels, fastest by estimate first: a first kernel whose `then` finishes it. uncut: axes not to split"""
+    limits = limits or ScheduleLimits()
+    pairs = _promising([cut for block in blocks for cut in cuts(block) if cut.axis not in uncut], target, limits)
+    found: list[Candidate] = []
+    for first, then in pairs:
+        found += [with_then(candidate, then, target) for candidate in schedules(first, target, limits)]
+    return sorted(found, key=lambda candidate: candidate.estimate_us)
+
+
+def with_then(first: Candidate, then: Candidate, target: Target) -> Candidate:
+    """A kernel and one that follows it, each estimated by itself."""
+    return replace(first, estimate_us=first.estimate_us + then.estimate_us + again_us(target), then=then)
+
+
+def again_us(target: Target) -> float:
+    """How much less than a launch of its own a kernel costs that follows another one: not positive."""
+    return min(AGAIN_US, target.launch_us) - target.launch_us
+
+
+def _promising(every: list[Cut], target: Target, limits: ScheduleLimits) -> list[tuple[BlockGraph, Candidate]]:
+    """The first kernels that look best, each with its best second one: of the cuts that look best in the middle number
+    of parts, all numbers."""
+    middle = [(cut, counts[len(counts) // 2]) for cut in every if (counts := _counts(cut))]
+    looked = sorted(_looked(middle, target, limits), key=lambda look: look[0])
+    chosen = list({id(cut): cut for _, cut, _, _ in looked}.values())[:CUTS]
+    pairs: list[tuple[BlockGraph, Candidate]] = []
+    finished: dict[int, list[Candidate]] = {}  # id of a second kernel -> its best schedule, if one fits
+    looked = _looked([(cut, n) for cut in chosen for n in _counts(cut)], target, limits)
+    for _, _, first, second in sorted(looked, key=lambda look: look[0]):
+        if id(second) not in finished:
+            finished[id(second)] = schedules(second, target, limits)[:1]
+        pairs.extend((first, then) for then in finished[id(second)])
+        if len(pairs) >= SPLITS:
+            break
+    return pairs
+
+
+def _looked(
+    pairs: list[tuple[Cut, int]], target: Target, limits: ScheduleLimits
+) -> list[tuple[float, Cut, BlockGraph, BlockGraph]]:
+    """Cuts into so many parts, each with and without a loop over its part, that fit on the device: a coarse estimate of
+    both kernels, and the kernels."""
+    made: list[tuple[Cut, BlockGraph, BlockGraph]] = []
+    for cut, count in pairs:
+        first, second = cut.at(count)
+        made += [(cut, first, second), (cut, cut.at(count, looped=False)[0], second)]
+    every = {id(block): block for _, *both in made for block in both}
+    us = {id(block): estimate for estimate, block in looks(every.values(), target, limits)}
+    return [
+        (us[id(first)] + us[id(second)], cut, first, second)
+        for cut, first, second in made
+        if id(first) in us and id(second) in us
+    ]
+
+
+def _counts(cut: Cut) -> list[int]:
+    return part_counts(cut.block.sizes[cut.axis])

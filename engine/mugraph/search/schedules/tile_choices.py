@@ -1,0 +1,109 @@
+"""Which tiles each axis of a topology may take, and which go together.
+
+MCFuser §4.2, rule 3: tiles are powers of two with little padding.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from math import prod
+
+from mugraph.search.schedules.tiles import MIN_DOT, Product, Shape, next_power
+
+MAX_GRID_TILE = 256
+MAX_ROW_TILE = 1024
+LOOP_TILES = (16, 32, 64, 128, 256, 512)
+MAX_PADDING = 0.05
+"""MCFuser rule 3: share of a padded axis that is padding."""
+
+Choice = Mapping[str, int]
+"""Every axis -> its tile, or its size where a block holds all of it."""
+
+
+class TileChoices:
+    """Of one topology."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._alone = {axis: frozenset(_side_tiles(shape.sizes[axis])) for axis in shape.several}
+
+    def together(self) -> Iterator[Choice]:
+        """Every choice of tiles for the axes of the grid and the loops that products can take."""
+        shape = self._shape
+        axes = (*shape.grid_axes, *shape.loop_axes)
+        grids = [self._of_grid(axis) for axis in shape.grid_axes]
+        loops = [_loop_tiles(shape, axis) for axis in shape.loop_axes]
+        for tiles in itertools.product(*grids, *loops):
+            tile = {**shape.sizes, **dict(zip(axes, tiles, strict=True))}
+            if all(_is_product(product, tile) for product in shape.products) and self._packs_well(tile):
+                yield tile
+
+    def packed_whole(self, tile: Choice) -> frozenset[str]:
+        """Packed axes that a block holds all of: the grid does not have them."""
+        shape = self._shape
+        return frozenset(axis for pack in shape.packs(tile) for axis in pack if tile[axis] >= shape.sizes[axis])
+
+    def _of_grid(self, axis: str) -> list[int]:
+        shape = self._shape
+        size = shape.sizes[axis]
+        if axis in shape.batch_axes or size == 1:
+            return [1]
+        if axis not in shape.dot_axes:
+            return _tiles(size, 1, MAX_ROW_TILE)
+        if axis not in shape.several:
+            return _side_tiles(size)
+        return sorted({*self._alone[axis], *_tiles(size, 1, MIN_DOT), min(next_power(size), MAX_GRID_TILE)})
+
+    def _packs_well(self, tile: Choice) -> bool:
+        """Are the wide axes of each side one dimension, and one worth having? At most one of them is in tiles, so that
+        what lacks the others is loaded once for all of them; it has as many lanes as a product takes, and no more than
+        the grid gives. An axis that is wide by itself has a tile that is as long as a product takes."""
+        shape = self._shape
+        if not shape.several:
+            return True
+        if not shape.packs_well(tile):
+            return False
+        packs = shape.packs(tile)
+        for pack in packs:
+            cut = [axis for axis in pack if tile[axis] < shape.sizes[axis]]
+            lanes = prod(next_power(tile[axis]) for axis in pack)
+            if len(cut) > 1 or (cut and not MIN_DOT <= lanes <= MAX_GRID_TILE):
+                return False
+            if any(tile[axis] > next_power(shape.sizes[axis]) for axis in pack):  # another name for all of it
+                return False
+        packed = {axis for pack in packs for axis in pack}
+        alone = (axis for axis in shape.grid_axes if axis in shape.several and axis not in packed and tile[axis] > 1)
+        return all(tile[axis] in self._alone[axis] for axis in alone)
+
+
+def _side_tiles(size: int) -> list[int]:
+    """Of an axis that is a side of a product by itself."""
+    return _tiles(size, MIN_DOT, MAX_GRID_TILE)
+
+
+def _loop_tiles(shape: Shape, axis: str) -> list[int]:
+    """Shorter than the axis, so that there is a loop: none for an axis of one tile, whose loopless form is searched."""
+    size = shape.sizes[axis]
+    several = any(axis in product.depth and len(product.depth) > 1 for product in shape.products)
+    if size <= MIN_DOT:  # beside another axis of a product's depth it can be taken one by one
+        return [1] if several and size > 1 else []
+    return [tile for tile in LOOP_TILES if tile < size and _padding(size, tile) < MAX_PADDING] or [MIN_DOT]
+
+
+def _tiles(size: int, least: int, most: int) -> list[int]:
+    """Powers of two from `least` with little padding; the least one that covers an axis too short for any."""
+    powers = [1 << n for n in range(least.bit_length() - 1, most.bit_length())]
+    good = [tile for tile in powers if tile <= next_power(size) and _padding(size, tile) < MAX_PADDING]
+    return good or [max(least, min(next_power(size), most))]
+
+
+def _padding(size: int, tile: int) -> float:
+    """Share of the padded axis that is padding."""
+    padded = -(-size // tile) * tile
+    return (padded - size) / padded
+
+
+def _is_product(product: Product, tile: Choice) -> bool:
+    """Batch axes of tile 1. Without rows or columns it is multiply and sum, and takes any tiles."""
+    return not product.is_matrix or all(tile[axis] == 1 for axis in product.batch)

@@ -1,0 +1,282 @@
+"""What a topology looks like once its axes have tiles: the roles of its axes, and how often each statement runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import ceil, prod
+
+from mugraph.ir.block import BlockGraph, Loop, Schedule
+from mugraph.ir.ops import REDUCING, Kind, Op
+from mugraph.ir.packing import Packs, held, pack_violations, packs
+from mugraph.ir.tensors import ITEMSIZE, Sizes, Tensor
+from mugraph.search.schedules.ends import ends
+from mugraph.search.schedules.sectors import innermost
+
+MIN_DOT = 16
+"""The least side of a tensor-core product; smaller tiles are padded and masked."""
+
+
+def next_power(n: int) -> int:
+    """The least power of two that is at least n."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A DOT: its operator, the axes of its left rows, right columns, reduction and batch, and whether its operands are
+    loads as they are (computed ones pass through registers or shared memory first)."""
+
+    op: Op
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    depth: tuple[str, ...]
+    batch: tuple[str, ...]
+    left_is_load: bool
+    right_is_load: bool
+
+    @property
+    def is_matrix(self) -> bool:
+        """It has rows and columns."""
+        return bool(self.rows and self.columns)
+
+    @property
+    def sides(self) -> tuple[tuple[str, ...], ...]:
+        return self.rows, self.columns, self.depth
+
+
+class Tiles(dict[str, int]):
+    """Axis -> lanes; and what follows from the tiles alone, counted once for all warps, stages and operand orders.
+
+    packs: axes that are one dimension
+    known: axes -> elements of a value's tile. moved: axes -> elements of it that are in memory
+    trips: loops that a statement varies in -> how often it runs
+    """
+
+    def __init__(self, lanes: Mapping[str, int]) -> None:
+        super().__init__(lanes)
+        self.packs: Packs = ()
+        self.fit: bool | None = None
+        """Can they be written at all? None: not looked at yet."""
+        self.known: dict[tuple[str, ...], int] = {}
+        self.moved: dict[tuple[str, ...], int] = {}
+        self.trips: dict[frozenset[str], float] = {}
+
+
+class Shape:
+    """A topology's structure, computed once and read for each of its schedules."""
+
+    def __init__(self, block: BlockGraph) -> None:
+        self.block = block
+        self.sizes = block.sizes
+        self.ops = {op.name: op for op in block.ops}
+        self.stores = [op for op in block.ops if op.kind is Kind.STORE]
+        self.itemsize = {t.name: ITEMSIZE[t.dtype] for t in block.tensors}
+        self.ancestors = dict(_ancestors(block.loops, ()))
+        self.varies = self._varies()
+        self.ends = ends(block)
+        self.products = [self._product(op) for op in block.ops if op.kind is Kind.DOT]
+        self.dot_axes = {axis for p in self.products for side in p.sides for axis in side}
+        # Without rows or columns of its own a product is multiply and sum: its batch may be as wide as it likes.
+        matrices = [p for p in self.products if p.is_matrix]
+        self.batch_axes = {axis for p in matrices for axis in p.batch}
+        self.several = {axis for p in matrices for side in p.sides if len(side) > 1 for axis in side} - self.batch_axes
+        """Axes that a side of a product has several of: those that may be packed (ir/packing.py)."""
+        self._packs: dict[frozenset[str], Packs | None] = {}
+        self._held: dict[tuple[tuple[str, ...], Packs], tuple[str, ...]] = {}
+        self._tiles: dict[tuple[object, ...], Tiles] = {}
+        self._whole: dict[str, int] = {}
+        self.innermost = {tensor.name: innermost(tensor, self.sizes) for tensor in block.tensors}
+        reduced = {axis for op in block.ops for axis in op.over}
+        # An axis that is reduced and returned (a norm over the output's own rows) stays whole in a block.
+        stored = dict.fromkeys(axis for store in self.stores for axis in store.axes)
+        self.grid_axes = tuple(axis for axis in stored if axis not in reduced)
+        self.loop_axes = block.loop_axes
+        self.footprints: dict[tuple[object, ...], tuple[int, int, int]] = {}
+        """What cost.footprint found, by tiles."""
+        self.feeds_dot = self._feeding()
+        self.vectors = frozenset(p.op.name for p in self.products if not p.is_matrix)
+        self.operands = frozenset(i for p in self.products for i in p.op.inputs)
+        self.chained = [p for p in self.products if self._is_chained(p)]
+        """Products outside of every loop with an operand computed from another such product."""
+        # Along a window, neighbours in memory are neighbouring lanes at some taps only: each element has an address.
+        self.scattered = frozenset(
+            op.name for op in block.ops if op.kind is Kind.LOAD and _is_scattered(block.tensor(op.tensor), self.sizes)
+        )
+        # Loads that only products read go from shared memory to the tensor cores without passing through registers.
+        self.raw = frozenset(
+            op.name
+            for op in block.ops
+            if op.kind is Kind.LOAD and all(user.kind is Kind.DOT for user in block.ops if op.name in user.inputs)
+        )
+
+    def tiles(self, schedule: Schedule) -> Tiles:
+        """Lanes of each axis in a tile: padded to a power of two, and to 16 at the side of a product, where axes that
+        are packed count together. Remembered: schedules that differ in nothing else are many."""
+        key = (schedule.grid, tuple(schedule.loops.values()))
+        known = self._tiles.get(key)
+        if known is None:
+            known = self._tiles[key] = self._padded(schedule)
+        return known
+
+    def _padded(self, schedule: Schedule) -> Tiles:
+        lanes = Tiles({axis: next_power(schedule.tile(axis, size)) for axis, size in self.sizes.items()})
+        lanes.packs = self.packs(lanes)
+        alone = self.dot_axes - self.batch_axes
+        for pack in lanes.packs:
+            alone = alone.difference(pack)
+            lanes[pack[0]] *= max(1, MIN_DOT // prod(lanes[axis] for axis in pack))
+        for axis in alone:
+            if 1 < lanes[axis] < MIN_DOT:
+                lanes[axis] = MIN_DOT
+        return lanes
+
+    def packs(self, tiles: Mapping[str, int]) -> Packs:
+        """Axes that are one dimension where these are wide."""
+        return self._packed(tiles) or ()
+
+    def packs_well(self, tiles: Mapping[str, int]) -> bool:
+        """Can the wide axes of each side of a product be one dimension?"""
+        return self._packed(tiles) is not None
+
+    def _packed(self, tiles: Mapping[str, int]) -> Packs | None:
+        wide = frozenset(axis for axis in self.several if tiles[axis] > 1)
+        if len(wide) < 2:
+            return ()
+        if wide not in self._packs:
+            others = self.dot_axes - self.several - self.batch_axes
+            wider = wide | {axis for axis in others if self.sizes[axis] > 1}
+            broken = any(True for _ in pack_violations(self.block, wider))
+            self._packs[wide] = None if broken else packs(self.block, wider)
+        return self._packs[wide]
+
+    def elements(self, tiles: Tiles, op: Op) -> int:
+        """Of one tile of a value."""
+        known = tiles.known.get(op.axes)
+        if known is None:
+            known = tiles.known[op.axes] = prod(map(tiles.__getitem__, self._holding(op.axes, tiles.packs)))
+        return known
+
+    def _holding(self, axes: tuple[str, ...], packed: Packs) -> tuple[str, ...]:
+        if not packed:
+            return axes
+        if (axes, packed) not in self._held:
+            self._held[axes, packed] = held(axes, packed)
+        return self._held[axes, packed]
+
+    def whole(self, op: Op) -> int:
+        """Bytes of the tensor that is loaded or stored."""
+        if op.tensor not in self._whole:
+            elements = prod(self.block.tensor(op.tensor).shape(self.sizes))
+            self._whole[op.tensor] = self.itemsize[op.tensor] * elements
+        return self._whole[op.tensor]
+
+    def moved(self, schedule: Schedule, tiles: Tiles, op: Op) -> int:
+        """Elements of a tile that is loaded or stored, without what pads it."""
+        known = tiles.moved.get(op.axes)
+        if known is None:
+            lanes = (min(schedule.tile(axis, self.sizes[axis]), self.sizes[axis]) for axis in op.axes)
+            known = tiles.moved[op.axes] = prod(lanes)
+        return known
+
+    def terms(self, tiles: Tiles, op: Op) -> int:
+        """Elements held to compute a tile of a value: of a product without rows or columns, all that it sums."""
+        return self.elements(tiles, op) * (prod(tiles[axis] for axis in op.over) if op.name in self.vectors else 1)
+
+    def trips(self, schedule: Schedule, tiles: Tiles, op: Op) -> float:
+        """How often a statement runs in a block: it sits in the outermost place that binds all it depends on."""
+        varies = self.varies[op.name]
+        known = tiles.trips.get(varies)
+        if known is None:
+            known = tiles.trips[varies] = self._trips(schedule, varies)
+        return known
+
+    def _trips(self, schedule: Schedule, varies: frozenset[str]) -> float:
+        around: set[str] = set()
+        for axis in varies:
+            around |= {axis, *self.ancestors[axis]}
+        every = prod(ceil(self.sizes[axis] / schedule.loops[axis]) for axis in around)
+        return every * self.share(schedule, around) if self.ends else every
+
+    def share(self, schedule: Schedule, loops: Iterable[str]) -> float:
+        """Of the iterations of these loops, those that run: a loop over a mask's columns ends with the last column that
+        a block's rows see. The mean over the blocks."""
+        share = 1.0
+        for axis in loops:
+            if axis in self.ends:
+                share *= self.ends[axis].shares(schedule, self.sizes)[0]
+        return share
+
+    def longest(self, schedule: Schedule) -> float:
+        """How much longer than the mean the block runs that runs longest."""
+        ratio = 1.0
+        for end in self.ends.values():
+            mean, longest = end.shares(schedule, self.sizes)
+            ratio *= longest / mean
+        return ratio
+
+    def _varies(self) -> dict[str, frozenset[str]]:
+        """Loops whose iterations a value differs in. An ACCUM runs inside its loop."""
+        varies: dict[str, frozenset[str]] = {}
+        loops = set(self.block.loop_axes)
+        closed: dict[str, frozenset[str]] = {}
+        for op in self.block.ops:
+            here = {axis for i in op.inputs for axis in closed[i]}
+            if op.kind in (Kind.LOAD, Kind.MASK):
+                here = loops & set(op.axes)
+            varies[op.name] = frozenset(here)
+            closed[op.name] = frozenset(here - set(op.over)) if op.kind is Kind.ACCUM else frozenset(here)
+        return varies
+
+    def _product(self, op: Op) -> Product:
+        left, right = (self.ops[i] for i in op.inputs)
+        a, b, over = set(left.axes), set(right.axes), set(op.over)
+        return Product(
+            op,
+            tuple(sorted(a - b)),
+            tuple(sorted(b - a)),
+            tuple(sorted(over)),
+            tuple(sorted((a & b) - over)),
+            left.kind is Kind.LOAD,
+            right.kind is Kind.LOAD,
+        )
+
+    def _is_chained(self, product: Product) -> bool:
+        if self.varies[product.op.name]:
+            return False
+        stack, seen = list(product.op.inputs), set[str]()
+        while stack:
+            op = self.ops[stack.pop()]
+            if op.kind is Kind.DOT and not self.varies[op.name]:
+                return True
+            if op.name not in seen:
+                seen.add(op.name)
+                stack.extend(op.inputs)
+        return False
+
+    def _feeding(self) -> frozenset[str]:
+        """Loads that reach a product, at once or through element-wise operators: those a loop prefetches."""
+        reached: set[str] = set()
+        stack = [i for p in self.products for i in p.op.inputs]
+        while stack:
+            op = self.ops[stack.pop()]
+            if op.name not in reached:
+                reached.add(op.name)
+                if op.kind not in REDUCING and op.kind is not Kind.ACCUM:
+                    stack.extend(op.inputs)
+        return frozenset(name for name in reached if self.ops[name].kind is Kind.LOAD)
+
+
+def _is_scattered(tensor: Tensor, sizes: Sizes) -> bool:
+    """Is its innermost dimension in memory read through a window?"""
+    return any(sizes[axis] > 1 and tensor.strides[window.dim] == 1 for window in tensor.windows
+               for axis in tensor.dims[window.dim])  # fmt: skip
+
+
+def _ancestors(loops: tuple[Loop, ...], above: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
+    """Each loop with the loops around it."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for loop in loops:
+        found.append((loop.axis, above))
+        found += _ancestors(loop.body, (*above, loop.axis))
+    return found

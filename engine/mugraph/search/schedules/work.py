@@ -1,0 +1,159 @@
+"""What one block of a scheduled topology does: loop iterations, bytes, products by their path, element-wise lanes.
+
+Counts only, of structure and sizes; cost.py turns them into time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, prod
+
+from mugraph.ir.block import Loop, Schedule
+from mugraph.ir.ops import REDUCING, Kind, Op
+from mugraph.search.schedules.sectors import in_sectors
+from mugraph.search.schedules.tiles import Product, Shape, Tiles
+
+WIDE_LEFT = 64
+"""Rows of the left operand that the wide tensor-core path (wgmma) needs; fewer take the narrow one (mma)."""
+_MMA = (16, 8)
+"""Rows and columns of one narrow product instruction: warps beyond a tile's share of these compute the same again."""
+_ASYNC_BYTES = 4
+"""The least a thread can copy asynchronously: thinner tiles are loaded with a wait in every iteration."""
+_WEIGHTS = {Kind.EXP: 6, Kind.UNARY: 4, Kind.SQRT: 4, Kind.DIV: 2}
+"""Instructions of an operator on one element, where not 1. EXP: with the running maximum and the shift."""
+
+
+@dataclass(slots=True)
+class Work:
+    """Of one block over its whole run, but for `unique`, `moved` and `drawn`, which are the grid's.
+
+    steps, fills:   iterations of innermost loops, and how often such a loop starts with an empty pipeline
+    waits:          loads that cannot be asynchronous
+    unique, moved:  bytes of all tensors once, and of all blocks' tiles together
+    drawn:          bytes of all blocks' tiles, in whole sectors of memory
+    wide:           products on the wide path
+    wide_flops, narrow_flops: of products, warps' repetitions counted
+    shared_bytes:   products' operands read from shared memory, again by each warp that needs them
+    passed_bytes:   computed operands passed from registers through shared memory
+    converted:      elements of products with a float32 operand, which no load can feed directly
+    reductions, exps: operators all warps must exchange values for
+    lanes:          element-wise operations of one thread, one after the other
+    """
+
+    steps: float = 1
+    fills: float = 1
+    waits: float = 0
+    unique: float = 0.0
+    moved: float = 0.0
+    drawn: float = 0.0
+    wide: float = 0
+    wide_flops: float = 0.0
+    narrow_flops: float = 0.0
+    shared_bytes: float = 0.0
+    passed_bytes: float = 0.0
+    converted: float = 0.0
+    reductions: float = 0
+    exps: float = 0
+    lanes: float = 0.0
+
+
+def work(shape: Shape, schedule: Schedule, blocks: int) -> Work:
+    """Count. blocks: of the grid."""
+    found = Work()
+    tiles = shape.tiles(schedule)
+    found.steps, found.fills = _iterations(shape, schedule)
+    threads = 32 * schedule.num_warps
+    for op in shape.block.ops:
+        if op.kind in (Kind.LOAD, Kind.STORE):
+            _memory(found, shape, schedule, op, tiles, blocks, threads)
+        elif op.kind not in (Kind.CONST, Kind.MASK, Kind.DOT):
+            _elementwise(found, shape, schedule, op, tiles, threads)
+    for product in shape.products:
+        _product(found, shape, schedule, product, tiles)
+    return found
+
+
+def _iterations(shape: Shape, schedule: Schedule) -> tuple[float, float]:
+    def walk(loops: tuple[Loop, ...], around: float) -> tuple[float, float]:
+        steps = fills = 0.0
+        for loop in loops:
+            trips = ceil(shape.sizes[loop.axis] / schedule.loops[loop.axis]) * shape.share(schedule, (loop.axis,))
+            inner = walk(loop.body, around * trips) if loop.body else (around * trips, around)
+            steps, fills = steps + inner[0], fills + inner[1]
+        return steps, fills
+
+    return walk(shape.block.loops, 1) if shape.block.loops else (1, 1)
+
+
+def _memory(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: Tiles, blocks: int, threads: int) -> None:
+    width = shape.itemsize[op.tensor]
+    trips = shape.trips(schedule, tiles, op)
+    whole = shape.whole(op)
+    tile = width * shape.moved(schedule, tiles, op)
+    found.unique += whole
+    # Each element is stored once, also where several blocks have it.
+    moved = whole if op.kind is Kind.STORE else max(whole, tile * trips * blocks)
+    found.moved += moved
+    found.drawn += moved * in_sectors(shape.innermost[op.tensor], width, schedule, shape.sizes)
+    at_once = width * (1 if op.name in shape.scattered else shape.elements(tiles, op) / threads)
+    if op.kind is Kind.LOAD and shape.varies[op.name] and at_once < _ASYNC_BYTES:
+        found.waits += trips
+
+
+def _elementwise(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: Tiles, threads: int) -> None:
+    source = shape.ops[op.inputs[0]] if op.kind in (Kind.SUM, Kind.AMAX) else op
+    trips = shape.trips(schedule, tiles, op)
+    # The tensor cores add a product to its accumulator.
+    weight = _WEIGHTS.get(op.kind, 1)
+    if op.kind is Kind.ACCUM and shape.ops[op.inputs[0]].kind is Kind.DOT:
+        weight = 0
+    found.lanes += weight * max(1.0, shape.elements(tiles, source) / threads) * trips
+    found.reductions += trips if op.kind in (Kind.SUM, Kind.AMAX) else 0
+    found.exps += trips if op.kind is Kind.EXP else 0
+
+
+def _product(found: Work, shape: Shape, schedule: Schedule, product: Product, tiles: Tiles) -> None:
+    trips, warps = shape.trips(schedule, tiles, product.op), schedule.num_warps
+    rows, columns, depth = (prod(tiles[axis] for axis in side) for side in product.sides)
+    left, right = not product.left_is_load, not product.right_is_load
+    if schedule.swap:
+        rows, columns, left, right = columns, rows, right, left
+    if min(rows, columns) == 1:  # matrix-vector: multiply and sum
+        batch = prod(tiles[axis] for axis in product.batch)
+        found.lanes += 2 * batch * rows * columns * depth * trips / (32 * warps)
+        return
+    if product.op.f32:
+        found.converted += (rows + columns) * depth * trips
+    flops = 2.0 * rows * columns * depth * trips
+    if rows >= WIDE_LEFT and warps >= 4:
+        groups = warps // 4
+        down = min(groups, rows // WIDE_LEFT)
+        across = min(groups // down, max(1, columns // 16))
+        again = groups / (down * across)
+        found.wide += trips
+        found.wide_flops += flops * again
+        # A left operand computed from a product stays in registers; one computed from a load is read from shared
+        # memory, and changes places between threads before the cores take it.
+        of_load = left and _is_of_load(shape, product.op.inputs[schedule.swap])
+        passes = 3 if of_load else 0 if left else 1
+        read = passes * rows * across
+        found.shared_bytes += 2 * depth * (read + columns * down) * again * trips
+    else:
+        across = min(warps, max(1, columns // _MMA[1]))
+        down = min(warps // across, max(1, rows // _MMA[0]))
+        again = warps / (across * down)
+        found.narrow_flops += flops * again
+        found.shared_bytes += 2 * depth * (rows * across + columns * down) * again * trips
+        # Warps lie across the columns, and each needs all of a computed left operand.
+        found.passed_bytes += 2 * rows * depth * across * trips if left else 0
+    found.passed_bytes += 2 * columns * depth * trips if right else 0
+
+
+def _is_of_load(shape: Shape, name: str) -> bool:
+    """Is a value computed element by element from a loaded tile of all its axes?"""
+    op = shape.ops[name]
+    if op.kind is Kind.LOAD:
+        return True
+    if op.kind in REDUCING or op.kind is Kind.ACCUM:
+        return False
+    return any(_is_of_load(shape, i) for i in op.inputs if shape.ops[i].axes == op.axes)

@@ -1,0 +1,96 @@
+"""Where a root may be taken: of values that are nowhere negative while the program's own roots have numbers.
+
+Over the field every residue has a root and `sqrt(x) sqrt(y) = sqrt(x y)` always holds, so that `sqrt(x * x)` and
+`sqrt(x) * sqrt(x)` are one value there. Over the reals the second is no number for a negative x. Random real inputs
+tell: whatever is negative for one of them gets no root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mugraph.ir.ops import Kind, Op
+from mugraph.ops.functions.floats import float_unary
+
+Reals = NDArray[np.float64]
+
+_SAMPLES = 8
+"""Draws at once, along the last position of every array."""
+_ROUNDING = 1e-9
+"""Of the largest element: what counts as zero."""
+
+
+def draw(
+    ops: Sequence[Op], shapes: Mapping[str, tuple[int, ...]], slots: Mapping[str, tuple[int, ...]]
+) -> dict[str, Reals] | None:
+    """Values of loads, constants and masks, by name, for which no root of the program is of a negative number: loads of
+    both signs where that is so for any, else positive. None where there are none (a size among the constants that these
+    small arrays have not).
+
+    shapes: of loads, constants and masks, one position for each slot. slots: of reductions, those they sum over
+    """
+    random = np.random.default_rng(0)
+    drawn: dict[str, Reals] = {}
+    loads = [op.name for op in ops if op.kind is Kind.LOAD]
+    for op in ops:
+        if op.kind is Kind.CONST:
+            drawn[op.name] = np.full((*shapes[op.name], 1), op.value)
+        elif op.kind in (Kind.LOAD, Kind.MASK):
+            drawn[op.name] = random.uniform(0.5, 1.5, (*shapes[op.name], _SAMPLES))
+    if not _has_roots(ops, drawn, slots):
+        return None
+    for name in loads:
+        signed = {**drawn, name: random.standard_normal((*shapes[name], _SAMPLES))}
+        if _has_roots(ops, signed, slots):
+            drawn = signed
+    return drawn
+
+
+def real(kind: Kind, fn: str, slots: tuple[int, ...], inputs: Sequence[Reals]) -> Reals:
+    """The operator on real numbers, arrays with one position for each slot."""
+    a = inputs[0]
+    with np.errstate(all="ignore"):
+        match kind:
+            case Kind.AMAX | Kind.ACCUM if kind is Kind.AMAX or fn:
+                return a.max(axis=slots, keepdims=True)
+            case Kind.SUM | Kind.ACCUM:
+                return a.sum(axis=slots, keepdims=True)
+            case Kind.MAX:
+                return np.maximum(a, inputs[1])
+            case Kind.SQRT:
+                return np.sqrt(a)
+            case Kind.EXP:
+                return np.exp(a)
+            case Kind.UNARY:
+                return float_unary(fn)(a)
+            case Kind.ADD:
+                return a + inputs[1]
+            case Kind.MUL:
+                return a * inputs[1]
+            case Kind.DIV:
+                return a / inputs[1]
+            case Kind.DOT:
+                return (a * inputs[1]).sum(axis=slots, keepdims=True)
+            case _:
+                raise ValueError(f"no real numbers for {kind}")
+
+
+def has_negative(values: Reals) -> bool:
+    """Is an element less than zero, by more than rounding?"""
+    finite = values[np.isfinite(values)]
+    return bool(finite.size) and bool(finite.min() < -_ROUNDING * abs(finite).max())
+
+
+def _has_roots(ops: Sequence[Op], leaves: Mapping[str, Reals], slots: Mapping[str, tuple[int, ...]]) -> bool:
+    values = dict(leaves)
+    for op in ops:
+        if op.name in values:
+            continue
+        inputs = [values[i] for i in op.inputs]
+        if op.kind is Kind.SQRT and has_negative(inputs[0]):
+            return False
+        values[op.name] = real(op.kind, op.fn, slots.get(op.name, ()), inputs)
+    return True

@@ -1,0 +1,140 @@
+"""Which calls in user code are harmless: they have no effect and depend on nothing but their arguments."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+from typing import cast
+
+import torch
+
+from mugraph.trace.pytorch.targets import last_part
+from mugraph.trace.pytorch.words import words
+
+_BUILTINS = frozenset(
+    getattr(builtins, name)
+    for name in words(
+        """abs all any bool callable complex dict divmod enumerate filter float frozenset getattr hasattr id int
+        isinstance issubclass iter len list map max min next pow range repr reversed round set slice sorted str sum
+        tuple type zip super property"""
+    )
+)
+_TORCH = words(
+    """torch.Size torch.device torch.finfo torch.iinfo torch.is_tensor torch.is_grad_enabled torch.no_grad
+    torch.autograd.grad_mode.no_grad torch.autograd.grad_mode.inference_mode torch.autograd.grad_mode.enable_grad
+    torch.autograd.grad_mode.set_grad_enabled torch.get_default_dtype torch.is_storage torch.promote_types
+    torch.functional.broadcast_shapes torch.is_inference_mode_enabled
+    torch.amp.autocast_mode.autocast torch.jit.is_scripting torch._jit_internal.is_scripting torch._C.Size
+    torch._jit_internal.is_tracing torch.jit._trace.is_tracing torch.compiler.is_compiling torch.is_autocast_enabled
+    torch._C._get_tracing_state torch._C.finfo torch._C.iinfo torch._C.device"""
+)
+_READS = words(
+    """get items keys values copy index count startswith endswith format join lower upper split strip replace numel
+    bit_length is_integer as_integer_ratio __getitem__ __len__ __contains__ named_parameters parameters named_modules
+    modules children named_children buffers named_buffers get_parameter get_submodule indices"""
+)
+_WRITES = words("append extend insert pop update setdefault remove clear reverse sort add popitem discard")
+_CONTAINERS = (str, bytes, tuple, list, dict, int, float, bool, set, frozenset, range, slice, OrderedDict)
+_MODULE_READS = (torch.nn.Module, torch.Size)
+_OWN = frozenset({"torch", "einops", "mugraph", "jaxtyping"})
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    name: str
+    problem: str | None
+    mutates: int | None = None
+
+
+def name_of(function: object) -> str:
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    module = getattr(function, "__module__", None)
+    return f"{module}.{name}" if module and module != "builtins" else str(name)
+
+
+@dataclass
+class Judge:
+    """Knows which files are the user's own: code in them is watched, so calling it is no effect by itself."""
+
+    files: set[str] = field(default_factory=set[str])
+
+    def call(self, function: Callable[..., object], recorded: Sequence[str]) -> Verdict | None:
+        """What is wrong with a call; None if nothing is. recorded: targets of the PyTorch calls it led to."""
+        while isinstance(function, functools.partial):
+            function = cast("functools.partial[object]", function).func
+        name = name_of(function)
+        if isinstance(function, torch.nn.Module):
+            return None  # judged when it is called: library code calls modules too
+        code = _code(function)
+        if code is not None and code.co_filename in self.files:
+            if code.co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR):
+                return Verdict(name, "calls a generator or coroutine")
+            return None
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, type) and issubclass(owner, torch.autograd.Function):
+            return Verdict(f"{owner.__qualname__}.apply", "calls an autograd.Function of its own")
+        if name in _TORCH or (_hashable(function) and function in _BUILTINS):
+            return None
+        if getattr(function, "__module__", None) in ("math", "operator", "_operator", "einops", "typing"):
+            return Verdict(name, None)
+        if isinstance(owner, _CONTAINERS) and not isinstance(owner, type):
+            method = getattr(function, "__name__", "")
+            if method in _READS:
+                return None
+            if method in _WRITES:
+                return Verdict(name, None, id(cast(object, owner)))
+        if isinstance(owner, _MODULE_READS) and getattr(function, "__name__", "") in _READS:
+            return None
+        root = str(getattr(function, "__module__", None) or "").partition(".")[0]
+        if root == "einops":
+            return None
+        if root == "torch" or isinstance(owner, torch.Tensor) or _is_torch_builtin(function):
+            own = str(getattr(function, "__name__", "")).rstrip("_")
+            module = str(getattr(function, "__module__", ""))
+            dispatched = module in ("torch.nn.functional", "torch._jit_internal", "torch.utils._contextlib")
+            if recorded and (dispatched or any(last_part(target).rstrip("_") == own for target in recorded)):
+                return None
+        return Verdict(name, "has effects that the tracer does not know")
+
+    def is_users(self, module: ModuleType) -> bool:
+        return getattr(module, "__file__", None) in self.files
+
+    def module_problem(self, module: torch.nn.Module) -> str | None:
+        if any(getattr(module, hooks, None) for hooks in _HOOKS):
+            return "a module with hooks"
+        if type(module).__module__.partition(".")[0] == "torch":
+            return None
+        code = _code(inspect.unwrap(type(module).forward))
+        return None if code is not None and code.co_filename in self.files else "a module of another library"
+
+    def foreign(self, frame: FrameType) -> str | None:
+        """The third-party package whose code this frame runs, if it is one."""
+        if frame.f_code.co_filename in self.files:
+            return None
+        root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if root in _OWN or root in sys.stdlib_module_names or not root:
+            return None
+        return root
+
+
+def _code(function: object) -> CodeType | None:
+    if isinstance(function, MethodType):
+        function = function.__func__
+    return function.__code__ if isinstance(function, FunctionType) else None
+
+
+def _hashable(value: object) -> bool:
+    return isinstance(value, type | FunctionType | BuiltinFunctionType) or type(value).__hash__ is not None
+
+
+def _is_torch_builtin(function: object) -> bool:
+    owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
+    return "torch" in (getattr(owner, "__module__", None) or getattr(owner, "__name__", None) or "")

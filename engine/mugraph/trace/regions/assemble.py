@@ -1,0 +1,149 @@
+"""One replacement unit as a region: its calls, what it reads and binds, and what must hold for it to stay right."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mugraph.ir.region import Call, Named, Region
+from mugraph.trace.regions.bound_names import bound_names
+from mugraph.trace.regions.conditions import Conditions
+from mugraph.trace.regions.defaults import defaults_of
+from mugraph.trace.regions.guards import conditions_of
+from mugraph.trace.regions.inlined import inlined
+from mugraph.trace.regions.live_outs import live_outs_of
+from mugraph.trace.regions.record_values import needed, refs, renumbered
+from mugraph.trace.regions.region_devices import global_devices, homeless_values
+from mugraph.trace.regions.replacement_unit import Offence, Unit, names_read, step_of
+from mugraph.trace.regions.scope import Scope
+from mugraph.trace.regions.seen_elsewhere import is_aliased, is_private_write
+from mugraph.trace.regions.unit_paths import paths_of
+from mugraph.trace.run.tape import Record
+from mugraph.trace.syntax.nodes import Function
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """numbers: the tape's value number -> the region's. conditions: become the region's guards in the end."""
+
+    region: Region
+    conditions: Conditions
+    unit: Unit
+    scope: Scope
+    numbers: Mapping[int, int]
+
+
+def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
+    """The region of a unit whose events are clean."""
+    activation = unit.activation
+    indices = scope.indices(unit)
+    events = [scope.tape.events[index] for index in indices]
+    start = indices[0] if unit.expression is not None and len(indices) else activation.steps[unit.first].event
+    records = [event for event in events if isinstance(event, Record) and event.outputs]
+    produced = {number for record in records for number in record.outputs}
+    outs = live_outs_of(scope, unit, start)
+    if isinstance(outs, Offence):
+        return outs
+    kept = needed(records, [out.value for out in outs])
+    for record in records:
+        if record.writes and not is_private_write(scope, record, records):
+            return Offence(step_of(record, unit), "writes in place to a tensor that others can see")
+    consumed: dict[int, Record | None] = {}
+    for record in kept:
+        for number in refs(record):
+            if number not in produced:
+                consumed.setdefault(number, record)
+    for out in outs:
+        if out.value not in produced:
+            consumed.setdefault(out.value, None)
+    paths = paths_of(scope, unit, events)
+    names: dict[int, str] = {}
+    for expression, tensor in paths.tensors():
+        names.setdefault(scope.values.number_at(tensor, start), expression)
+    for number, record in consumed.items():
+        if number not in names:
+            return Offence(unit.first if record is None else step_of(record, unit), "reads a tensor that has no name")
+    if not consumed:
+        return Offence(unit.after - 1, "reads no tensor")
+    if is_aliased(scope, [out.value for out in outs], produced, consumed):
+        return Offence(unit.after - 1, "binds a view of a tensor that is written to")
+    if any(out.value in homeless_values(scope, kept, consumed) for out in outs):
+        return Offence(unit.after - 1, "makes a tensor on the default device that is read later")
+    here = f"{names[next(iter(consumed))]}.device"
+    inside = inlined(scope, unit, paths, events, here)
+    if isinstance(inside, Offence):
+        return inside
+    read = names_read(unit)
+    snapshot = activation.steps[unit.first].names
+    devices = global_devices(scope, unit, read - snapshot.keys())
+    if isinstance(devices, Offence):
+        return devices
+    conditions = conditions_of(
+        events,
+        {name: snapshot[name] for name in sorted(read) if name in snapshot} | devices,
+        paths,
+        {id(scope.values.tensor(number)): names[number] for number in consumed},
+        here,
+    )
+    conditions |= defaults_of(scope, kept, here)
+    conditions = inside.conditions | {k: v for k, v in conditions.items() if k not in inside.conditions}
+    new: dict[int, int] = {}
+    for number in (*consumed, *(number for record in kept for number in record.outputs)):
+        new.setdefault(number, len(new))
+    live_ins = [Named(names[number], number) for number in consumed]
+    called = bound_names(scope, unit, new, read | {live_in.expression for live_in in live_ins})
+    made = {new[number] for record in kept for number in record.outputs}
+    called = {number: name for number, name in called.items() if number in made}
+    region = replace(
+        _region(scope, unit, kept, new, live_ins, outs, called),
+        ran=inside.ran,
+        outside=inside.outside,
+        called=tuple(sorted(inside.called)),
+    )
+    return Assembled(region, conditions, unit, scope, new)
+
+
+def _region(
+    scope: Scope,
+    unit: Unit,
+    records: Sequence[Record],
+    new: Mapping[int, int],
+    live_ins: Sequence[Named],
+    live_outs: Sequence[Named],
+    names: Mapping[int, str],
+) -> Region:
+    source = scope.here.source
+    own = unit.activation.steps[unit.first].names
+    found = {live_in.value: live_in.expression not in own for live_in in live_ins}
+    first: ast.expr | ast.stmt = unit.expression or unit.statements[0]
+    last = unit.expression or unit.statements[-1]
+    function = scope.function(unit.activation)
+    calls = tuple(
+        Call(
+            record.target,
+            tuple(renumbered(arg, new) for arg in record.args),
+            {name: renumbered(arg, new) for name, arg in record.kwargs.items()},
+            tuple(new[number] for number in record.outputs),
+            scope.range_in(unit.activation, record),
+        )
+        for record in records
+    )
+    return Region(
+        function=scope.name_of(unit.activation),
+        range=source.span(first, last),
+        unit="statements" if unit.expression is None else "expression",
+        text=source.covered(first, last),
+        live_ins=tuple(Named(named.expression, new[named.value]) for named in live_ins),
+        live_outs=tuple(Named(named.expression, new[named.value]) for named in live_outs),
+        calls=calls,
+        values={number: scope.info(old, found.get(old)) for old, number in new.items()},
+        function_args=arguments_of(function),
+        names=names,
+    )
+
+
+def arguments_of(function: Function) -> tuple[str, ...]:
+    args = function.args
+    named = [*args.posonlyargs, *args.args, *([args.vararg] if args.vararg else []), *args.kwonlyargs]
+    return tuple(arg.arg for arg in (*named, *([args.kwarg] if args.kwarg else [])))

@@ -1,0 +1,72 @@
+"""Is a region the same function as the source it covers? Its calls are run on the numbers a real run has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import torch
+
+from mugraph.ir.region import Region
+from mugraph.trace.regions.replay import replay
+
+if TYPE_CHECKING:
+    from mugraph.trace.regions.assemble import Assembled
+    from mugraph.trace.regions.partition import Partition
+
+
+_OF_CODE = ("_is", "_is_object", "_unchanged", "_runs", "_is_the", "_on_default_device", "_default_type")
+"""Guards that compare code with code, which instrumented code is not like."""
+
+
+def _taken(*_: object) -> bool:
+    return True
+
+
+def run_calls(region: Region, live_ins: Mapping[int, torch.Tensor]) -> dict[int, torch.Tensor]:
+    """Every value of a region, from those of its live-ins."""
+    with torch.no_grad():
+        return replay(region.calls, live_ins)
+
+
+def same(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Equal but for the rounding that another memory layout may bring."""
+    if left.shape != right.shape or left.dtype != right.dtype:
+        return False
+    if not left.dtype.is_floating_point:
+        return torch.equal(left, right)
+    tolerance = {torch.float16: 2e-3, torch.bfloat16: 2e-2, torch.float32: 1e-5}.get(left.dtype, 1e-10)
+    return torch.allclose(left, right, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+def _evaluate(expression: str, scope: Mapping[str, object]) -> object:
+    """None if it cannot be evaluated: it is neither a tensor nor true then."""
+    try:
+        return eval(expression, dict(scope))
+    except (NameError, AttributeError, LookupError, TypeError):
+        return None
+
+
+def faults(found: Assembled) -> Iterator[str]:
+    """What is wrong with a region, against what the original was seen to compute."""
+    region, values = found.region, found.scope.values
+    names = dict(found.unit.activation.steps[found.unit.first].names)
+    place = f"{region.function}, line {region.range.start.line + 1}"
+    old = {new: number for number, new in found.numbers.items()}
+    scope = {**found.unit.activation.globals, **names, **dict.fromkeys(_OF_CODE, _taken)}
+    scope["_here"] = found.unit.activation.globals
+    for named in region.live_ins:
+        if _evaluate(named.expression, scope) is not values.tensor(old[named.value]):
+            yield f"{place}: {named.expression} is not the tensor that the region reads"
+    for guard in region.guards:
+        if not _evaluate(guard, scope):
+            yield f"{place}: the guard {guard} does not hold where it was found"
+    computed = run_calls(region, {named.value: values.contents[old[named.value]] for named in region.live_ins})
+    for named in region.live_outs:
+        if not same(computed[named.value], values.contents[old[named.value]]):
+            yield f"{place}: {named.expression or 'the expression'} differs when computed by the region's calls"
+
+
+def check_found(partition: Partition) -> Iterator[str]:
+    for found in partition.kept():
+        yield from faults(found)

@@ -1,0 +1,38 @@
+"""What a region takes from PyTorch's defaults: the type and the device of tensors that it makes from numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from mugraph.trace.regions.conditions import Conditions
+from mugraph.trace.regions.record_values import refs
+from mugraph.trace.regions.scope import Scope
+from mugraph.trace.run.tape import Record
+
+
+def defaults_of(scope: Scope, records: Sequence[Record], here: str) -> Conditions:
+    """Guards, where some record counts on a default. here: an expression for the live-ins' device
+
+    A tensor without dimensions may lie on another device than those it meets.
+    """
+    conditions: Conditions = {}
+    infos = scope.values.infos
+    made = {number for record in records for number in record.outputs} & scope.tape.homeless
+    if any(infos[number].shape for number in made):
+        conditions[f"_on_default_device({here})"] = []
+    if any(_takes_type(scope, record) for record in records):
+        conditions[f"_default_type({str(torch.get_default_dtype())!r})"] = []
+    return conditions
+
+
+def _takes_type(scope: Scope, record: Record) -> bool:
+    """Floats that are made of no floats: of numbers, of whole numbers or of truth values."""
+    infos = scope.values.infos
+    made = any(_is_float(infos[number].dtype) for number in record.outputs)
+    return made and "dtype" not in record.kwargs and not any(_is_float(infos[n].dtype) for n in refs(record))
+
+
+def _is_float(kind: str) -> bool:
+    return kind.startswith(("f", "bf", "c"))

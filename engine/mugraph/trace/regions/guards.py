@@ -1,0 +1,143 @@
+"""What must hold at run time for a region to be the same function: every outside constant that the run has read.
+
+A run is a function of the tensors it consumes, their shapes, types and layouts (which generated code checks by
+itself), of the code that ran (inlined.py), and of the other objects it reads. The latter become guards: numbers and
+flags by value, tensors and objects that were reached in two ways by being one, sequences by length. Branches need no
+guards of their own: what decides them has been read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import cast
+
+import torch
+
+from mugraph.trace.regions.conditions import Conditions, about, constant
+from mugraph.trace.regions.paths import Paths
+from mugraph.trace.regions.user_code import is_own_of_torch
+from mugraph.trace.run.tape import Event, Loaded, ModuleCalled
+
+_USES_TRAINING = (
+    torch.nn.modules.dropout._DropoutNd,  # pyright: ignore[reportPrivateUsage]
+    torch.nn.modules.batchnorm._NormBase,  # pyright: ignore[reportPrivateUsage]
+    torch.nn.MultiheadAttention,
+    torch.nn.RNNBase,
+    torch.nn.RReLU,
+)
+# Said by the parameters' shapes already, or by `_USES_TRAINING`
+_IMPLIED = frozenset({"training", "in_features", "out_features", "in_channels", "out_channels", "num_features"})
+_ROOT = re.compile(r"[.\[]")
+_OF_EVERY_MODULE = frozenset(torch.nn.Module().__dict__)
+
+
+def conditions_of(
+    events: Iterable[Event], names: Mapping[str, object], paths: Paths, consumed: Mapping[int, str], here: str
+) -> Conditions:
+    """Of the events of a region.
+
+    names:    the region's own names that it reads, as they were before it
+    paths:    expressions for objects that were there before it
+    consumed: ids of the live-in tensors -> the expressions by which the region reads them
+    here:     an expression for the device they are on
+    """
+    conditions: Conditions = {}
+    for name, value in names.items():
+        if not (isinstance(value, FunctionType | type | ModuleType) and paths.get(value) is not None):
+            about(name, value, conditions, here, id(value) in consumed)
+    kinds = {type(value): f"type({paths.expressions[id(value)]})" for value in reversed(paths.kept)}
+    for event in events:
+        if isinstance(event, ModuleCalled):
+            expression = paths.get(event.module)
+            if expression is not None and is_own_of_torch(type(event.module)):
+                _about_module(expression, event.module, conditions, paths, consumed)
+        elif isinstance(event, Loaded) and event.name != "[]":
+            base = paths.get(event.base)
+            if base is None and isinstance(event.base, type):
+                base = kinds.get(event.base)
+            if base is not None and not _is_code(event.value, paths) and not _is_property(event):
+                suffix = event.name if event.name.startswith("[") else f".{event.name}"
+                _read(f"{base}{suffix}", event.value, conditions, paths, consumed, here)
+    return conditions
+
+
+def _is_code(value: object, paths: Paths) -> bool:
+    """What inlined.py looks at: methods, the user's functions, classes and modules."""
+    if isinstance(value, FunctionType | type | ModuleType) and paths.get(value) is not None:
+        return True
+    bound = getattr(value, "__self__", None) is not None and callable(value)
+    return bound and not isinstance(value, torch.nn.Module) and not _is_library_function(value)
+
+
+def _is_property(event: Loaded) -> bool:
+    """A property of a class of the user's: what it computes is code that ran (a lambda leaves no trace of that)."""
+    raw = getattr(type(event.base), event.name, None)
+    function = raw.fget if isinstance(raw, property) else None
+    return isinstance(function, FunctionType) and function.__name__ != "<lambda>"
+
+
+def _is_library_function(value: object) -> bool:
+    return isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, ModuleType | type)
+
+
+def _read(
+    expression: str, value: object, conditions: Conditions, paths: Paths, consumed: Mapping[int, str], here: str
+) -> None:
+    """What was read by an expression: the same as what has another one, or something that is compared by itself."""
+    known = consumed.get(id(value)) or (None if constant(value) is not None else paths.get(value))
+    if known is not None and known != expression and (isinstance(value, torch.Tensor) or _alike(expression, known)):
+        conditions.setdefault(f"{expression} is {known}", [])
+    about(expression, value, conditions, here, id(value) in consumed)
+    if not isinstance(value, torch.nn.Module) or isinstance(value, torch.nn.ModuleList | torch.nn.ModuleDict):
+        _tied(expression, value, conditions, paths)
+
+
+def _tied(expression: str, value: object, conditions: Conditions, paths: Paths) -> None:
+    """Parts that are also reached in another way must go on being one."""
+    for names, child in _parts(expression, value):
+        known = paths.get(child)
+        if known is not None and known not in names and constant(child) is None and _alike(expression, known):
+            conditions.setdefault(f"{names[0]} is {known}", [])
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two expressions begin with the same name. A local that is one of an object's parts is another one in the
+    loop's next iteration."""
+    return _ROOT.split(one, maxsplit=1)[0] == _ROOT.split(other, maxsplit=1)[0]
+
+
+def _parts(expression: str, value: object) -> Iterator[tuple[tuple[str, ...], object]]:
+    """What is reached without being read by a name: the items of a sequence, the modules of a container. With the
+    expressions that say so."""
+    if isinstance(value, torch.nn.Module):
+        for name, child in cast("Mapping[str, object]", value.__dict__["_modules"]).items():
+            plain = (f"{expression}.{name}", f"{expression}[{name}]", f"{expression}[{name!r}]")
+            yield (f"{expression}._modules[{name!r}]", *plain), child
+    elif isinstance(value, list | tuple):
+        yield from (((f"{expression}[{n}]",), item) for n, item in enumerate(cast("Sequence[object]", value)))
+    elif isinstance(value, dict):
+        pairs = cast("Mapping[object, object]", value).items()
+        yield from (((f"{expression}[{key!r}]",), item) for key, item in pairs if isinstance(key, str | int))
+
+
+def _about_module(
+    expression: str, module: torch.nn.Module, conditions: Conditions, paths: Paths, consumed: Mapping[int, str]
+) -> None:
+    """Library code is not watched, so whatever it may have read of the module counts."""
+    if isinstance(module, torch.nn.ModuleList | torch.nn.Sequential | torch.nn.ModuleDict):
+        conditions.setdefault(f"len({expression})", [str(len(module))])
+    _tied(expression, module, conditions, paths)
+    for name, value in module.__dict__.items():
+        text = constant(value)
+        if text is not None and name not in _IMPLIED and name not in _OF_EVERY_MODULE:
+            conditions.setdefault(f"{expression}.{name}", [text])
+    if isinstance(module, _USES_TRAINING):
+        conditions.setdefault(f"{expression}.training", [repr(module.training)])
+    for kind in ("_parameters", "_buffers"):
+        for name, tensor in cast("Mapping[str, torch.Tensor | None]", module.__dict__[kind]).items():
+            if tensor is None:
+                conditions.setdefault(f"{expression}.{name}", ["None"])
+            else:
+                _read(f"{expression}.{name}", tensor, conditions, paths, consumed, "")

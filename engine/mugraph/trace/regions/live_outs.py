@@ -1,0 +1,52 @@
+"""What a unit computes and others read: the names that it binds, what it returns."""
+
+from __future__ import annotations
+
+import ast
+
+import torch
+
+from mugraph.ir.region import Named
+from mugraph.trace.regions.replacement_unit import Offence, Unit
+from mugraph.trace.regions.scope import Scope
+from mugraph.trace.syntax.nodes import number_of
+from mugraph.trace.syntax.statements import read_after, stored_names, tensors_of
+
+
+def live_outs_of(scope: Scope, unit: Unit, start: int) -> list[Named] | Offence:
+    """By the tape's value numbers, in the order of their names, what is returned last. start: the unit's first event"""
+    activation = unit.activation
+    if unit.expression is not None:
+        value = scope.value_of(unit)
+        return Offence(unit.first, "is no tensor") if value is None else [Named("", value)]
+    end = scope.end_of(activation, unit.after)
+    done = unit.after >= len(activation.steps)
+    after = activation.names_at_end if done else activation.steps[unit.after].names
+    before = activation.steps[unit.first].names
+    last = unit.statements[-1]
+    outs: list[Named] = []
+    wanted = read_after(scope.function(activation), unit.statements)
+    for name in sorted(stored_names(unit.statements) & wanted):
+        value = after.get(name)
+        if isinstance(value, torch.Tensor):
+            outs.append(Named(name, scope.values.number_at(value, end)))
+        elif name in after and (name not in before or before[name] is not value):
+            return Offence(_binding_step(unit, name), "binds something other than a tensor that is read later")
+    if isinstance(last, ast.Return):
+        returned = [activation.returned[s] for s in range(unit.first, unit.after) if s in activation.returned]
+        tensors = tensors_of(last, returned[0]) if len(returned) == 1 else ()
+        if not tensors:
+            return Offence(unit.after - 1, "returns something other than a tensor")
+        outs += [Named("return", scope.values.number_at(tensor, end)) for tensor in tensors]
+    return outs
+
+
+def _binding_step(unit: Unit, name: str) -> int:
+    """The last step of the unit that stores the name."""
+    found = unit.first
+    by_number = {number_of(statement): statement for statement in unit.statements}
+    for index in range(unit.first, unit.after):
+        statement = by_number.get(unit.activation.steps[index].node)
+        if statement is not None and name in stored_names([statement]):
+            found = index
+    return found

@@ -1,0 +1,218 @@
+"""From the tape to replacement units: the outermost runs of statements, and expressions, that are pure tensor code.
+
+Top down from the function that was called: the longest runs of clean statements in its body; in a statement that is
+not clean, the largest clean expressions; where a call is not clean, the body of the function it called, and so on.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from mugraph.ir.ran import together
+from mugraph.ir.region import Range, Region
+from mugraph.trace.pytorch.targets import matters
+from mugraph.trace.regions.assemble import Assembled, assemble
+from mugraph.trace.regions.conditions import as_expressions, merge
+from mugraph.trace.regions.executions import Execution, Item, execution_of
+from mugraph.trace.regions.replacement_unit import Offence, Unit
+from mugraph.trace.regions.scope import Scope
+from mugraph.trace.run.tape import Activation, Event, Happening, Made, Record
+from mugraph.trace.syntax.nodes import number_of
+from mugraph.trace.syntax.statements import SCOPES, in_own_scope, leaves_block, tensors_of
+
+MAX_CALLS = 192  # above it a unit is taken apart: a whole model is no unit of search, a decoder layer is
+# Evaluated many times or by others, or (in an f-string, on Python 3.11) without a place in the source
+_ELSEWHERE = (ast.JoinedStr, *SCOPES)
+
+
+class Partition:
+    """Collects the regions of one source file over several runs."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, Range], Assembled] = {}
+        self.refused: Counter[str] = Counter()
+
+    def add_all(self, scope: Scope) -> None:
+        """Partitions what the outermost activations of a run have done."""
+        for activation in scope.tape.activations:
+            if activation.site is None:
+                _Search(scope, self._found, self.refused).activation(activation)
+
+    def kept(self) -> tuple[Assembled, ...]:
+        """In the order of the source, none overlapping another that was found before it."""
+        kept: list[Assembled] = []
+        for found in self._found.values():
+            here = found.region.range
+            overlapping = any(o.region.range.start < here.end and here.start < o.region.range.end for o in kept)
+            if not overlapping:
+                kept.append(replace(found, region=replace(found.region, guards=as_expressions(found.conditions))))
+        return tuple(sorted(kept, key=lambda found: found.region.range.start))
+
+    def regions(self) -> tuple[Region, ...]:
+        return tuple(found.region for found in self.kept())
+
+
+@dataclass
+class _Search:
+    scope: Scope
+    found: dict[tuple[str, Range], Assembled]
+    refused: Counter[str]
+
+    def activation(self, activation: Activation) -> None:
+        function = self.scope.function(activation)
+        if not any(isinstance(event, Record) and event.outputs for event in self.scope.events(activation)):
+            return
+        execution, _ = execution_of(self.scope.body(function), activation)
+        self.block(activation, execution)
+
+    def block(self, activation: Activation, execution: Execution) -> None:
+        run: list[Item] = []
+        calls = 0
+        own = self.scope.is_here(activation)
+        for item in execution.items:
+            size = sum(1 for event in self.scope.between(activation, item) if isinstance(event, Record))
+            if own and size <= MAX_CALLS and self.may_be_in_run(activation, item):
+                if calls + size > MAX_CALLS:
+                    self.run(activation, run)
+                    run, calls = [], 0
+                run.append(item)
+                calls += size
+                continue
+            self.run(activation, run)
+            run, calls = [], 0
+            self.descend(activation, item)
+        self.run(activation, run)
+
+    def may_be_in_run(self, activation: Activation, item: Item) -> bool:
+        statement = item.statement
+        if isinstance(statement, ast.For | ast.While):
+            return False
+        if isinstance(statement, ast.Return):
+            returned = tensors_of(statement, activation.returned.get(item.first))
+            return bool(returned) and self.clean(self.scope.between(activation, item))
+        return not leaves_block(statement) and self.clean(self.scope.between(activation, item))
+
+    def clean(self, events: Sequence[Event]) -> bool:
+        made = {id(event.value) for event in events if isinstance(event, Made)}
+        for event in events:
+            if isinstance(event, Record) and event.problem is not None:
+                return False
+            if isinstance(event, Happening):
+                if event.problem is not None:
+                    return False
+                if event.mutates is not None and event.mutates not in made:
+                    return False
+        return True
+
+    # -- units
+
+    def run(self, activation: Activation, items: Sequence[Item]) -> None:
+        """Makes the best of consecutive clean statements."""
+        items = list(items)
+        while items and not self.computes(activation, items[0]):
+            items.pop(0)
+        while items and not self.computes(activation, items[-1]):
+            items.pop()
+        if not items or not self.is_relevant(self.scope.between(activation, items[0], items[-1])):
+            return
+        statement = items[0].statement
+        if len(items) == 1 and isinstance(statement, ast.Return) and not isinstance(statement.value, ast.Tuple | None):
+            self.expression(activation, items[0], statement.value)
+            return
+        unit = Unit(activation, items[0].first, items[-1].after, tuple(item.statement for item in items), None)
+        offence = self.keep(unit)
+        if offence is None:
+            return
+        # Without the statement at fault: what stands before it and after it, and what is inside it
+        culprit = next((n for n, item in enumerate(items) if item.first <= offence.step < item.after), len(items) - 1)
+        self.run(activation, items[:culprit])
+        self.descend(activation, items[culprit])
+        self.run(activation, items[culprit + 1 :])
+
+    def computes(self, activation: Activation, item: Item) -> bool:
+        """Makes at least one tensor (a statement that only reads shapes is left where it is, at a run's ends)."""
+        return any(isinstance(event, Record) and event.outputs for event in self.scope.between(activation, item))
+
+    def is_relevant(self, events: Iterable[Event]) -> bool:
+        return any(isinstance(event, Record) and matters(event.target) for event in events)
+
+    def keep(self, unit: Unit) -> Offence | None:
+        """Adds the region of a unit; what is wrong with it if it cannot be one."""
+        result = assemble(self.scope, unit)
+        if isinstance(result, Offence):
+            self.refused[result.reason] += 1
+            return result
+        region = result.region
+        if not any(matters(call.target) for call in region.calls):
+            return None  # what mattered is dead
+        key = (region.function, region.range)
+        known = self.found.get(key)
+        if known is None:
+            self.found[key] = result
+        elif replace(known.region, ran=region.ran, outside=region.outside, called=region.called) == region:
+            self.found[key] = _merged(known, result)
+        return None
+
+    def expression(self, activation: Activation, item: Item, node: ast.expr) -> None:
+        """The largest clean expressions in `node`, which was evaluated in the item's first step."""
+        if isinstance(node, _ELSEWHERE):
+            return
+        unit = Unit(activation, item.first, item.first + 1, (), node)
+        events = self.scope.under(unit)
+        value = self.scope.value_of(unit)
+        records = sum(1 for event in events if isinstance(event, Record))
+        whole = value is not None and records <= MAX_CALLS and self.scope.is_here(activation) and self.clean(events)
+        if whole and (not self.is_relevant(events) or self.keep(unit) is None):
+            return
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.expression(activation, item, child)
+            elif isinstance(child, ast.keyword | ast.Starred):
+                self.expression(activation, item, child.value)
+        self.called_from(activation, item.first, number_of(node))
+
+    def called_from(self, activation: Activation, step: int, node: int) -> None:
+        for inner in self.scope.called(activation, step):
+            if inner.site is not None and inner.site.nodes and inner.site.nodes[-1] == node:
+                self.activation(inner)
+
+    def descend(self, activation: Activation, item: Item) -> None:
+        """Into a statement that is no part of a run."""
+        for child in item.children:
+            self.block(activation, child)
+        for node in _expressions(item.statement):
+            self.expression(activation, item, node)
+        self.hidden(activation, item)
+
+    def hidden(self, activation: Activation, item: Item) -> None:
+        """Functions run by the statement from places that no expression search enters: comprehensions, protocols."""
+        searched = {number_of(n) for root in _expressions(item.statement) for n in in_own_scope(root)}
+        for inner in self.scope.called(activation, item.first):
+            if inner.site is not None and (not inner.site.nodes or inner.site.nodes[-1] not in searched):
+                self.activation(inner)
+
+
+def _merged(known: Assembled, other: Assembled) -> Assembled:
+    """Two executions that did the same. Where different code did, the first is what is kept, behind its guards."""
+    ran = dict(known.region.ran)
+    for name, one in other.region.ran.items():
+        both = together(ran.get(name, one), one)
+        if both is None:
+            return known
+        ran[name] = both
+    called = tuple(sorted({*known.region.called, *other.region.called}))
+    outside = {**known.region.outside, **other.region.outside}
+    region = replace(known.region, ran=ran, outside=outside, called=called)
+    return replace(known, region=region, conditions=merge(known.conditions, other.conditions))
+
+
+def _expressions(statement: ast.stmt) -> Iterator[ast.expr]:
+    """The expressions a statement evaluates itself."""
+    for child in ast.iter_child_nodes(statement):
+        if isinstance(child, ast.expr):
+            yield child
+        elif isinstance(child, ast.withitem):
+            yield child.context_expr

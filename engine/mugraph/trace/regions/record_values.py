@@ -1,0 +1,45 @@
+"""The values among the arguments of recorded calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import cast
+
+from mugraph.ir.region import Argument, Ref
+from mugraph.trace.run.tape import Record
+
+
+def refs(record: Record) -> Iterator[int]:
+    """The values among a record's arguments."""
+    stack: list[Argument] = [*reversed((*record.args, *record.kwargs.values()))]
+    while stack:
+        argument = stack.pop()
+        if isinstance(argument, Ref):
+            yield argument.value
+        elif isinstance(argument, tuple):
+            stack.extend(reversed(argument))
+        elif isinstance(argument, slice):
+            stack.extend(cast(Argument, part) for part in (argument.start, argument.stop, argument.step))
+
+
+def needed(records: Sequence[Record], live: Iterable[int]) -> list[Record]:
+    """Those whose results the live values depend on. live: value numbers"""
+    wanted = set(live)
+    kept: list[Record] = []
+    for record in reversed(records):
+        if wanted.intersection(record.outputs):
+            kept.append(record)
+            wanted.update(refs(record))
+    return kept[::-1]
+
+
+def renumbered(argument: Argument, new: Mapping[int, int]) -> Argument:
+    """The argument with the value numbers of a region. new: the tape's value number -> the region's"""
+    if isinstance(argument, Ref):
+        return Ref(new[argument.value])
+    if isinstance(argument, tuple):
+        return tuple(renumbered(item, new) for item in argument)
+    if isinstance(argument, slice):
+        start, stop, step = (renumbered(cast(Argument, p), new) for p in (argument.start, argument.stop, argument.step))
+        return slice(start, stop, step)
+    return argument

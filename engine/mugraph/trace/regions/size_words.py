@@ -1,0 +1,97 @@
+"""What in the source depends on a size that was declared with a range, in words: ends of "b cannot have a range: "."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from mugraph.ir.calls import operands
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.ranges import DynamicSize, SizeRange
+from mugraph.ir.region import Call, LaxPiece, Region, TensorInfo
+
+ONE_SIZE = "and a kernel's mask has one size"
+
+
+def said(call: Call) -> str:
+    """ "mean in line 6"."""
+    name = call.target.removesuffix(".__get__").rpartition(".")[2].strip("_")
+    return f"{'slicing' if name == 'getitem' else name} in line {call.range.start.line + 1}"
+
+
+def listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def other_calls(calls: Sequence[Call], others: Sequence[Call], size: SizeRange, at: int) -> str:
+    """Of code that does not make the same calls with the largest size and with another one. others: with that one"""
+    mine, theirs = (Counter((call.target, call.range) for call in made) for made in (calls, others))
+    for made, other, here, there in ((calls, theirs, size.largest, at), (others, mine, at, size.largest)):
+        for call in made:
+            if not other[call.target, call.range]:
+                return f"{said(call)} is called with {size.name} = {here} and not with {there}"
+    return f"with {size.name} = {at} this code makes other calls than with {size.largest}"
+
+
+def other_values(region: Region, other: Region, size: SizeRange, at: int) -> str:
+    """Of code whose calls are the same, but not what they compute. other: with another size"""
+    makers = {value: call for call in region.calls for value in call.outputs}
+    for value, info in region.values.items():
+        seen = other.values.get(value)
+        if seen is None or value not in makers or same_kind(info, seen):
+            continue
+        if info.triangle != seen.triangle:
+            return f"{said(makers[value])} makes a mask along it, {ONE_SIZE}"
+        what = "type" if info.dtype != seen.dtype else "number of dimensions"
+        return f"{said(makers[value])} gives another {what} with {size.name} = {at}"
+    return f"with {size.name} = {at} this code computes other values than with {size.largest}"
+
+
+def same_kind(info: TensorInfo, other: TensorInfo) -> bool:
+    """But for the sizes of dimensions; a constant of one number has it at every size."""
+    one, two = info.triangle, other.triangle
+    uniform = one is not None and two is not None and one.is_uniform and two.is_uniform and one.below == two.below
+    return len(info.shape) == len(other.shape) and info.dtype == other.dtype and (uniform or one == two)
+
+
+def other_program(piece: LaxPiece, other: TensorProgram, made: DynamicSize, at: int) -> str:
+    """Of a search unit whose tensor program is not the same. other: at another size"""
+    full, size = piece.program, made.range
+    pairs = list(zip(full.ops, other.ops, strict=False))
+    for op, seen in pairs:
+        if op == seen:
+            continue
+        calls = [said(piece.calls[at]) for at in _positions(op, piece)]
+        where = calls[-1] if calls else "its code"
+        if op.kind is seen.kind is Kind.CONST:
+            numbers = f"{op.value:.3g} with {size.name} = {size.largest}, {seen.value:.3g} with {at}"
+            return f"{where} computes with a number that depends on it ({numbers})"
+        return f"{where} is computed in another way with {size.name} = {at} than with {size.largest}"
+    for call in piece.calls:
+        if any(_cut_along(made, read, made_of) for read in operands(call) for made_of in call.outputs):
+            return f"{said(call)} takes or joins parts along it"
+    return f"with {size.name} = {at} this code is computed in another way than with {size.largest}"
+
+
+def _cut_along(made: DynamicSize, value: int, other: int) -> bool:
+    """Whether some dimension of two values is one multiple of the size and another one."""
+    pair = made.shapes.get(value, ()), made.shapes.get(other, ())
+    return len(pair[0]) == len(pair[1]) and any(0 != one != two != 0 for one, two in zip(*pair, strict=True))
+
+
+def _positions(op: Op, piece: LaxPiece) -> tuple[int, ...]:
+    """Of the unit's calls that an operator is part of; of a constant, those of what reads it."""
+    if op.name in piece.origins:
+        return piece.origins[op.name]
+    readers = (other for other in piece.program.ops if op.name in other.inputs)
+    return next((piece.origins[other.name] for other in readers if other.name in piece.origins), ())
+
+
+def masked_along(piece: LaxPiece, least: Mapping[str, int]) -> str | None:
+    """Which call masks along an axis that varies, if one does. least: the axes that vary"""
+    for op in piece.program.ops:
+        if op.kind is Kind.MASK and least.keys() & {*op.rows, *op.columns}:
+            calls = [said(piece.calls[at]) for at in _positions(op, piece)]
+            return f"{calls[-1] if calls else 'its code'} masks along it, {ONE_SIZE}"
+    return None

@@ -1,0 +1,76 @@
+"""One name for every value of a region: what the user's code calls it, else what it is. Unique, no keyword, no builtin.
+
+These are the names that kernels, the calls between them and drawings have in common.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from mugraph.ir.calls import operands
+from mugraph.ir.region import Region
+from mugraph.ops.finishing.names import identifier
+from mugraph.trace.regions.stems import stem
+
+_RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "torch", "triton", "tl", "self"})
+
+
+class _Taken:
+    def __init__(self) -> None:
+        self._names: set[str] = set(_RESERVED)
+
+    def unique(self, wanted: str) -> str:
+        base = f"{wanted}_" if wanted in _RESERVED else wanted
+        name, number = base, 2
+        while name in self._names:
+            name, number = f"{base}_{number}", number + 1
+        self._names.add(name)
+        return name
+
+
+def value_names(region: Region) -> dict[int, str]:
+    """Value number -> name, of the live-ins and of everything the calls compute.
+
+    Names that the user gave come first: whatever has none has to make way for them.
+    """
+    taken = _Taken()
+    names: dict[int, str] = {}
+    for live_in in region.live_ins:
+        names[live_in.value] = taken.unique(identifier(live_in.expression))
+    for value, name in _given(region):
+        if value not in names:
+            names[value] = taken.unique(name)
+    for value, name in _derived(region, names):
+        names[value] = taken.unique(name)
+    return names
+
+
+def _derived(region: Region, names: Mapping[int, str]) -> list[tuple[int, str]]:
+    """What the values without a name are. Those used once come last: they are often written where they are used, and
+    numbers are better spent on the others."""
+    paths = {live_in.value: live_in.expression for live_in in region.live_ins}
+    outs = {live_out.value for live_out in region.live_outs}
+    known = dict(names)
+    for call in region.calls:
+        wanted = stem(call, known, paths, region.values)
+        for value in call.outputs:
+            known.setdefault(value, "out" if value in outs else wanted)
+    uses = Counter(value for call in region.calls for value in operands(call))
+    return sorted(
+        ((value, name) for value, name in known.items() if value not in names),
+        key=lambda named: uses[named[0]] == 1 and named[0] not in outs,
+    )
+
+
+def _given(region: Region) -> Iterable[tuple[int, str]]:
+    """What the user's code binds after the region, then what it binds inside."""
+    for live_out in region.live_outs:
+        if live_out.expression.isidentifier() and live_out.expression != "return":
+            yield live_out.value, live_out.expression
+    made = [value for call in region.calls for value in call.outputs]
+    for value in dict.fromkeys(made):
+        if value in region.names:
+            yield value, region.names[value]

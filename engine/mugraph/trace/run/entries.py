@@ -1,0 +1,240 @@
+"""Where tracing starts: the functions and classes of a file whose arguments are described, and those that lack it.
+
+The first description that applies counts: a `# mugraph:` comment above, jaxtyping annotations, KernelBench's
+`Model`, `get_init_inputs`, `get_inputs`, and shapes recorded from a run of the user's program.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from mugraph.ir.ranges import SizeRange
+from mugraph.ir.region import Range
+from mugraph.trace.syntax.definitions import (
+    called_on_self,
+    definitions,
+    is_module_class,
+    is_static,
+    is_tensor_code,
+    may_be_tensor,
+    method_of,
+    name_range,
+    parameters_of,
+    said_above,
+    whole_line_comments,
+)
+from mugraph.trace.syntax.nodes import Function
+from mugraph.trace.syntax.shapes import (
+    BadShapes,
+    Description,
+    Spec,
+    TensorSpec,
+    annotated,
+    names_in_annotation,
+    parse_description,
+    parse_spec,
+)
+from mugraph.trace.syntax.size_ranges import largest_of
+from mugraph.trace.syntax.source import Source
+
+RecordedShapes = Mapping[str, Mapping[str, str]]
+"""Qualified name -> argument's name -> what was seen, as in a comment: "f16[16, 4096]". A module's constructor's
+arguments are those of "Block.__init__"."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing to run.
+
+    kind:      "function": call it; "module": build the class `owner` and call it (or its `method`);
+               "kernelbench": the file says itself how
+    function:  of the definition that runs: what the user calls it ("Block.forward")
+    init:      constructor arguments, None for the defaults
+    positional: the arguments that are passed by position, in order
+    size:      the range of a size that its arguments have, if one has been declared
+    """
+
+    kind: Literal["function", "module", "kernelbench"]
+    function: str
+    owner: str | None
+    method: str
+    arguments: Mapping[str, Spec]
+    init: Mapping[str, Spec] | None
+    range: Range
+    positional: tuple[str, ...] = ()
+    size: SizeRange | None = None
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Tensor code without (usable) shapes. range: of its first line's name."""
+
+    function: str
+    range: Range
+    text: str
+    reason: str
+    args: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Definitions:
+    entries: tuple[Entry, ...]
+    missing: tuple[Missing, ...]
+    names: frozenset[str]
+
+
+def _annotated_arguments(function: Function, sizes: Mapping[str, int]) -> dict[str, Spec]:
+    found: dict[str, Spec] = {}
+    for parameter in parameters_of(function):
+        spec = annotated(parameter.annotation, sizes) if parameter.annotation is not None else None
+        if spec is not None:
+            found[parameter.arg] = spec
+    return found
+
+
+class _Finder:
+    def __init__(self, source: Source, recorded: RecordedShapes, pick: Callable[[SizeRange], int]) -> None:
+        self.source = source
+        self.pick = pick
+        self.recorded = recorded
+        self.comments = whole_line_comments(source)
+        self.entries: dict[str, Entry] = {}
+        self.missing: dict[str, Missing] = {}
+        self.nodes = {name: (node, owner) for name, node, owner in definitions(source.tree.body, "", None)}
+        self.is_kernelbench = "Model" in self.nodes and "get_inputs" in self.nodes
+
+    def find(self) -> Definitions:
+        for name, (node, owner) in self.nodes.items():
+            try:
+                self.one(name, node, owner)
+            except BadShapes as error:
+                self.lacks(name, node, str(error))
+        missing = [found for name, found in self.missing.items() if name not in self.entries]
+        return Definitions(tuple(self.entries.values()), tuple(missing), frozenset(self.nodes))
+
+    def one(self, name: str, node: Function | ast.ClassDef, owner: ast.ClassDef | None) -> None:
+        texts = said_above(node, self.comments)
+        said = parse_description(texts, self.pick) if texts else Description({}, None, {})
+        if isinstance(node, ast.ClassDef):
+            self.of_class(name, node, said)
+        elif owner is None:
+            self.of_function(name, node, said)
+        elif not is_static(node) and node.name != "__init__":
+            self.of_method(name, node, said)
+
+    def of_class(self, name: str, node: ast.ClassDef, said: Description) -> None:
+        forward = method_of(node, "forward")
+        full = f"{name}.forward"
+        if said.init is None and (seen := self.recorded.get(f"{name}.__init__")) is not None:
+            said = replace(said, init={key: parse_spec(text) for key, text in seen.items()})
+        if forward is None:
+            if any(_has_tensor(spec) for spec in said.arguments.values()):  # inherited
+                self.add(Entry("module", full, name, "__call__", said.arguments, said.init, self.place(node)))
+            return
+        arguments = self.described(full, name, forward, said)
+        if arguments is not None:
+            size = self.range_of(full, forward, said)
+            self.add(
+                Entry("module", full, name, "__call__", arguments, said.init, self.place(node), size=size), forward
+            )
+        elif self.is_kernelbench and name == "Model":
+            self.add(Entry("kernelbench", full, name, "__call__", {}, None, self.place(node)))
+        elif is_module_class(node) and not said_above(forward, self.comments):
+            self.lacks(full, node, _hint(forward))
+
+    def of_function(self, name: str, node: Function, said: Description) -> None:
+        arguments = self.described(name, name, node, said)
+        if arguments is not None:
+            size = self.range_of(name, node, said)
+            self.add(Entry("function", name, None, name, arguments, None, self.place(node), size=size), node)
+        elif is_tensor_code(node) and not (self.is_kernelbench and name.startswith("get_")):
+            self.lacks(name, node, _hint(node))
+
+    def of_method(self, name: str, node: Function, said: Description) -> None:
+        if name in self.entries:
+            return  # described with its class
+        class_name = name.rpartition(".")[0]
+        owner_node = self.nodes[class_name][0]
+        above_class = said_above(owner_node, self.comments)
+        if above_class:
+            of_class = parse_description(above_class, self.pick)
+            ranges = {name: size for name, size in of_class.ranges.items() if name not in said.sizes}
+            sizes = {**of_class.sizes, **said.sizes}
+            made = said.init or of_class.init
+            said = Description(said.arguments, made, sizes, {**ranges, **said.ranges}, said.named)
+        if said.init is None and (made := self.recorded.get(f"{class_name}.__init__")) is not None:
+            said = replace(said, init={key: parse_spec(text) for key, text in made.items()})
+        # What other methods of the class call is traced where they call it.
+        alone = name in self.recorded and node.name not in called_on_self(owner_node)
+        if said.arguments or alone:
+            arguments = self.described(name, name, node, said)
+            if arguments is not None and any(map(_has_tensor, arguments.values())):
+                method = "__call__" if node.name == "forward" else node.name
+                size = self.range_of(name, node, said)
+                entry = Entry("module", name, class_name, method, arguments, said.init, self.place(node), size=size)
+                self.add(entry, node)
+
+    def range_of(self, full: str, function: Function, said: Description) -> SizeRange | None:
+        """The range of a size that the arguments have. Raises BadShapes where nothing has the size."""
+        size = next(iter(said.ranges.values()), None)
+        words = [names_in_annotation(p.annotation) for p in parameters_of(function) if p.annotation is not None]
+        if size is not None and size.name not in said.named.union(*words):
+            raise BadShapes(f"no argument of {full} has the size “{size.name}”; use it in a shape, or take it out")
+        return size
+
+    def described(self, full: str, name: str, function: Function, said: Description) -> dict[str, Spec] | None:
+        """The arguments by the first description that says anything about a tensor."""
+        parameters = {parameter.arg for parameter in parameters_of(function)}
+        unknown = [key for key in said.arguments if key not in parameters and key not in said.sizes]
+        if unknown and function.args.kwarg is None:
+            names = ", ".join(sorted(parameters - {"self"})) or "no arguments"
+            raise BadShapes(f"{full} has no argument “{unknown[0]}”; it takes {names}")
+        typed = _annotated_arguments(function, said.sizes) if not any(map(_has_tensor, said.arguments.values())) else {}
+        given = {key: spec for key, spec in said.arguments.items() if key in parameters or key not in said.sizes}
+        arguments = {**typed, **given}
+        if any(_has_tensor(spec) for spec in arguments.values()):
+            return arguments
+        seen = self.recorded.get(full) or self.recorded.get(name)
+        return {key: parse_spec(text) for key, text in seen.items()} if seen else None
+
+    def add(self, entry: Entry, function: Function | None = None) -> None:
+        positional: list[str] = []
+        for parameter in [*function.args.posonlyargs, *function.args.args] if function is not None else []:
+            if parameter.arg in entry.arguments:
+                positional.append(parameter.arg)
+            elif parameter.arg not in ("self", "cls"):
+                break  # one with a default: the rest goes by name
+        self.entries[entry.function] = replace(entry, positional=tuple(positional))
+
+    def place(self, node: Function | ast.ClassDef) -> Range:
+        return name_range(self.source, node)[0]
+
+    def lacks(self, name: str, node: Function | ast.ClassDef, reason: str) -> None:
+        where, text = name_range(self.source, node)
+        forward = method_of(node, "forward") if isinstance(node, ast.ClassDef) else node
+        full = f"{name}.forward" if isinstance(node, ast.ClassDef) and not name.endswith(".forward") else name
+        args = tuple(parameter.arg for parameter in parameters_of(forward)) if forward is not None else ()
+        self.missing[full] = Missing(full, where, text, reason, args)
+
+
+def _has_tensor(spec: Spec) -> bool:
+    return isinstance(spec, TensorSpec) or (isinstance(spec, tuple) and any(_has_tensor(item) for item in spec))
+
+
+def _hint(function: Function) -> str:
+    tensors = [p.arg for p in parameters_of(function) if p.arg not in ("self", "cls") and may_be_tensor(p)]
+    example = ", ".join(f"{name}=f16[...]" for name in tensors[:2]) or "x=f16[...]"
+    return f"no shapes are known; describe the arguments in a comment above, like “# mugraph: {example}”"
+
+
+def find_definitions(
+    source: Source, recorded: RecordedShapes | None = None, pick: Callable[[SizeRange], int] = largest_of
+) -> Definitions:
+    """Entries and the tensor code that lacks shapes. Raises SyntaxError if the source does not parse.
+
+    pick: the size that stands for a range
+    """
+    return _Finder(source, recorded or {}, pick).find()

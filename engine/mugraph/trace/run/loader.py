@@ -1,0 +1,99 @@
+"""The user's modules, imported with hooks in their functions."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import linecache
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from mugraph.trace.run.instrument import HOOKS, rewrite_module
+from mugraph.trace.run.recorder import Recorder
+from mugraph.trace.run.tape import File
+from mugraph.trace.syntax.nodes import number_nodes
+from mugraph.trace.syntax.source import Source, read_source
+from mugraph.trace.syntax.statements import statement_problem
+
+
+class Workspace:
+    """Instruments every file of the user's that is imported. root: of the user's code; libraries below it are not."""
+
+    def __init__(self, root: Path, recorder: Recorder) -> None:
+        self.root = root
+        self.recorder = recorder
+        self.files: list[File] = []
+
+    def compile(self, source: Source) -> CodeType:
+        """Raises SyntaxError or ValueError."""
+        import ast
+
+        base = sum(len(file.numbering.nodes) for file in self.files)
+        numbering = number_nodes(source.tree, base)
+        for node in numbering.nodes:
+            if isinstance(node, ast.stmt):
+                problem = statement_problem(node)
+                if problem is not None:
+                    self.recorder.statements[node._mugraph] = problem  # type: ignore[attr-defined]
+        copy = ast.parse(source.text, filename=source.path)
+        number_nodes(copy, base)
+        code = compile(rewrite_module(copy), source.path, "exec", dont_inherit=True)
+        self.files.append(File(source, numbering))
+        self.recorder.judge.files.add(source.path)
+        return code
+
+    def run(self, source: Source, name: str, package: str | None) -> dict[str, object]:
+        """Runs a file as a module. Raises what it raises."""
+        module = ModuleType(name)
+        module.__file__ = source.path
+        module.__package__ = package or ""
+        module.__dict__[HOOKS] = self.recorder
+        # inspect.getsource must see the text that is traced, which may be newer than the file
+        linecache.cache[source.path] = (len(source.text), None, list(source.lines), source.path)
+        code = self.compile(source)
+        sys.modules[name] = module
+        exec(code, module.__dict__)
+        return module.__dict__
+
+    def owns(self, path: Path) -> bool:
+        try:
+            relative = path.resolve().relative_to(self.root)
+        except ValueError:
+            return False
+        return not {"site-packages", "dist-packages", "lib", "lib64"} & set(relative.parts[:-1])
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """Compiles with hooks, never from or to a bytecode cache."""
+
+    def __init__(self, name: str, path: str, workspace: Workspace) -> None:
+        super().__init__(name, path)
+        self.workspace = workspace
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        return self.workspace.compile(Source(self.path, read_source(Path(self.path))))
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__[HOOKS] = self.workspace.recorder
+        super().exec_module(module)
+
+
+class WorkspaceFinder(importlib.abc.MetaPathFinder):
+    """Finds what the ordinary finder finds; files of the workspace get the instrumenting loader."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            return None
+        if spec.origin is None or not self.workspace.owns(Path(spec.origin)):
+            return None
+        spec.loader = _Loader(fullname, spec.origin, self.workspace)
+        spec.cached = None
+        return spec

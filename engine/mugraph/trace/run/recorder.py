@@ -1,0 +1,187 @@
+"""What instrumented code calls: it fills the tape, every event's place exact in every user function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
+from typing import cast
+
+import torch
+
+from mugraph.trace.pytorch.callables import Judge
+from mugraph.trace.run.autocast import noticed
+from mugraph.trace.run.devices import problem_with
+from mugraph.trace.run.frames import frame_of_caller
+from mugraph.trace.run.tape import Happening, Loaded, Made, ModuleCalled, Record, Step, Tape
+from mugraph.trace.run.tape_writer import TapeWriter
+from mugraph.trace.run.torch_calls import TorchCalls
+from mugraph.trace.run.values import Values
+from mugraph.trace.syntax.operators import BINARY, INPLACE, UNARY
+
+
+class Recorder:
+    """Is the module-level name `__mugraph__` of instrumented code. Outside `recording` its hooks only pass through."""
+
+    slice = slice  # what the index a:b becomes
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.statements: dict[int, str] = {}  # what is wrong with a statement, by node
+        self._writer = TapeWriter()
+        self._calls = TorchCalls(self._writer, judge, hooks=__name__)
+        self._devices: dict[int, torch.device] = {}  # that tensors of the program were asked for
+
+    # -- life
+
+    @property
+    def tape(self) -> Tape:
+        return self._writer.tape
+
+    @property
+    def values(self) -> Values:
+        return self._writer.values
+
+    def begin(self, keep_copies: bool) -> None:
+        """From here on, on a new tape. keep_copies: of the numbers of tensors"""
+        self._writer.begin(keep_copies)
+
+    @contextmanager
+    def recording(self) -> Generator[None]:
+        """The program runs within it."""
+        original = torch.nn.Module.__call__
+
+        def call(module: torch.nn.Module, /, *args: object, **kwargs: object) -> object:
+            if self._writer.watching:
+                self._writer.add(ModuleCalled(self._writer.site(), module))
+                problem = self.judge.module_problem(module)
+                if problem is not None:
+                    self._writer.add(Happening(self._writer.site(), type(module).__qualname__, problem))
+            return original(module, *args, **kwargs)
+
+        torch.nn.Module.__call__ = call
+        self._writer.active = True
+        try:
+            with self._calls, noticed(self._autocast):
+                yield
+        finally:
+            self._writer.active = False
+            torch.nn.Module.__call__ = original
+            while self._writer.stack:
+                self._writer.close({})
+
+    def _autocast(self) -> None:
+        if self._writer.watching:
+            self._writer.add(Happening(self._writer.site(), "torch.autocast", "runs under autocast"))
+
+    # -- hooks: functions and statements
+
+    def enter(self, node: int) -> None:
+        if self._writer.active:
+            self._writer.open(node, frame_of_caller(1).f_globals)
+
+    def leave(self, node: int) -> None:
+        if self._writer.watching and self._writer.stack[-1].node == node:
+            self._writer.close(dict(frame_of_caller(1).f_locals))
+
+    def step(self, node: int) -> None:
+        if self._writer.watching:
+            activation = self._writer.stack[-1]
+            activation.nodes.clear()  # an exception may have cut calls short
+            activation.steps.append(Step(node, len(self._writer.tape.events), dict(frame_of_caller(1).f_locals)))
+            problem = self.statements.get(node)
+            if problem is not None:
+                self._writer.add(Happening(self._writer.site(), "statement", problem))
+
+    def returned(self, node: int, value: object) -> object:
+        if self._writer.watching:
+            self._writer.stack[-1].returned[len(self._writer.stack[-1].steps) - 1] = value
+        return value
+
+    # -- hooks: expressions
+
+    def _evaluate(self, node: int, compute: Callable[[], object]) -> object:
+        activation = self._writer.stack[-1]
+        depth, step = len(activation.nodes), len(activation.steps) - 1
+        activation.nodes.append(node)
+        value = compute()
+        del activation.nodes[depth:]
+        if isinstance(value, torch.Tensor):
+            activation.results[(step, node)] = self._writer.values.number(value)
+        return value
+
+    def call(self, node: int, function: Callable[..., object], /, *args: object, **kwargs: object) -> object:
+        if not self._writer.watching:
+            return function(*args, **kwargs)
+
+        def compute() -> object:
+            before = len(self._writer.tape.events)
+            site = self._writer.site()
+            result = function(*args, **kwargs)
+            if function is getattr and len(args) >= 2 and not isinstance(args[0], torch.Tensor):
+                self._writer.add(Loaded(site, node, args[0], str(args[1]), result))
+            after = self._writer.tape.events[before : before + 64]
+            verdict = self.judge.call(function, [event.target for event in after if isinstance(event, Record)])
+            if verdict is not None:
+                self._writer.add(Happening(site, verdict.name, verdict.problem, verdict.mutates))
+            self._about_devices(function, args, result)
+            return result
+
+        return self._evaluate(node, compute)
+
+    def binary(self, node: int, name: str, left: object, right: object) -> object:
+        if not self._writer.watching:
+            return BINARY[name](left, right)
+        return self._evaluate(node, lambda: BINARY[name](left, right))
+
+    def compare(self, node: int, name: str, left: object, right: object) -> object:
+        if self._writer.watching and (isinstance(left, torch.device) or isinstance(right, torch.device)):
+            own = id(left) in self._devices and id(right) in self._devices
+            self._writer.add(Happening(self._writer.site(), "torch.device", None if own else "compares devices"))
+        return self.binary(node, name, left, right)
+
+    def _about_devices(self, function: Callable[..., object], args: tuple[object, ...], result: object) -> None:
+        """Notes what would come out differently where the program runs in the end."""
+        if isinstance(result, torch.device) and any(problem_with(arg) for arg in args if isinstance(arg, str)):
+            self._writer.add(Happening(self._writer.site(), "torch.device", "names a device other than the GPU"))
+        elif function in (str, repr, format, hash) and any(isinstance(arg, torch.device) for arg in args):
+            self._writer.add(Happening(self._writer.site(), "torch.device", "asks which device a tensor is on"))
+
+    def inplace(self, node: int, name: str, left: object, right: object) -> object:
+        if not self._writer.watching:
+            return INPLACE[name](left, right)
+        if type(left) in (list, dict, set):
+            self._writer.add(Happening(self._writer.site(), "augmented assignment", None, id(left)))
+        return self._evaluate(node, lambda: INPLACE[name](left, right))
+
+    def unary(self, node: int, name: str, operand: object) -> object:
+        if not self._writer.watching:
+            return UNARY[name](operand)
+        return self._evaluate(node, lambda: UNARY[name](operand))
+
+    def attribute(self, node: int, base: object, name: str) -> object:
+        if not self._writer.watching or (isinstance(base, ModuleType) and not self.judge.is_users(base)):
+            return getattr(base, name)
+        value = self._evaluate(node, lambda: getattr(base, name))
+        if isinstance(base, torch.device):
+            self._writer.add(Happening(self._writer.site(), "torch.device", "asks which device a tensor is on"))
+        elif isinstance(base, torch.Tensor) and isinstance(value, torch.device):
+            self._devices[id(value)] = value
+        if not isinstance(base, torch.Tensor):
+            self._writer.add(Loaded(self._writer.site(), node, base, name, value))
+        return value
+
+    def subscript(self, node: int, base: object, index: object) -> object:
+        typed = cast(Mapping[object, object], base)
+        if not self._writer.watching:
+            return typed[index]
+        value = self._evaluate(node, lambda: typed[index])
+        if not isinstance(base, torch.Tensor):
+            name = f"[{index!r}]" if isinstance(index, int | str) else "[]"
+            self._writer.add(Loaded(self._writer.site(), node, base, name, value))
+        return value
+
+    def made(self, node: int, value: object) -> object:
+        if self._writer.watching:
+            self._writer.add(Made(self._writer.site(), node, value))
+        return value

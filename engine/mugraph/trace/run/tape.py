@@ -1,0 +1,151 @@
+"""What a traced run of the user's program leaves behind: one list of events, each with its place in the source.
+
+A place is exact down to the syntax node in every user function on the stack. Statements and calls are properly
+nested in time, so everything a statement did, however deep, is one interval of the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+
+from mugraph.ir.region import Argument
+from mugraph.trace.syntax.nodes import Numbering
+from mugraph.trace.syntax.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where in one user function's activation, and in those that called it.
+
+    step:  index into the activation's steps
+    nodes: the nodes being evaluated, outermost first: the calls that have begun and not ended
+    """
+
+    outer: Site | None
+    activation: int
+    step: int
+    nodes: tuple[int, ...]
+
+    def within(self, activation: int) -> Site | None:
+        """The place in that activation that led here, if it did."""
+        site: Site | None = self
+        while site is not None and site.activation != activation:
+            site = site.outer
+        return site
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One PyTorch call made by user code or by library code on its behalf.
+
+    problem: why it may be in no region
+    inputs, outputs, writes: value numbers
+    """
+
+    site: Site
+    target: str
+    args: tuple[Argument, ...]
+    kwargs: Mapping[str, Argument]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    writes: tuple[tuple[int, int], ...]
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something other than a PyTorch call that decides whether a region may hold this place.
+
+    kind: "call" (of anything), "statement"; problem: None if harmless; name: what, for counting
+    mutates: the id of a list or dict written to, harmless if the same region made it
+    """
+
+    site: Site
+    name: str
+    problem: str | None
+    mutates: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """An attribute or subscript read: `base.name`; `node` is the reading expression."""
+
+    site: Site
+    node: int
+    base: object
+    name: str
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A list or dict display: writing to it stays private until it is stored somewhere."""
+
+    site: Site
+    node: int
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleCalled:
+    site: Site
+    module: torch.nn.Module
+
+
+Event = Record | Happening | Loaded | Made | ModuleCalled
+
+
+@dataclass(slots=True)
+class Step:
+    """One execution of one statement.
+
+    event: the first event that belongs to it; names: the function's locals before it ran
+    """
+
+    node: int
+    event: int
+    names: Mapping[str, object]
+
+
+@dataclass(slots=True)
+class Activation:
+    """One execution of one user function.
+
+    node:     of its definition
+    event, end: the events from its beginning to its end
+    results:  (step, node) -> the value number of the tensor that the expression evaluated to
+    returned: step -> what it returned
+    nodes:    of the calls begun and not ended (while recording)
+    """
+
+    index: int
+    node: int
+    site: Site | None
+    event: int
+    steps: list[Step] = field(default_factory=list[Step])
+    results: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    returned: dict[int, object] = field(default_factory=dict[int, object])
+    names_at_end: Mapping[str, object] = field(default_factory=dict[str, object])
+    end: int = -1
+    nodes: list[int] = field(default_factory=list[int])
+    globals: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True)
+class File:
+    """An instrumented source file and the numbers of its nodes."""
+
+    source: Source
+    numbering: Numbering
+
+
+@dataclass
+class Tape:
+    """homeless: values made on the default device, which may be another than that of the program's inputs"""
+
+    events: list[Event] = field(default_factory=list[Event])
+    activations: list[Activation] = field(default_factory=list[Activation])
+    homeless: set[int] = field(default_factory=set[int])

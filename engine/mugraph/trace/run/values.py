@@ -1,0 +1,117 @@
+"""Value numbers: which tensor was meant, also after a write in place."""
+
+from __future__ import annotations
+
+import torch
+
+from mugraph.ir.region import TensorInfo
+
+_DTYPES = {
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.float32: "f32",
+    torch.float64: "f64",
+    torch.int64: "i64",
+    torch.int32: "i32",
+    torch.int16: "i16",
+    torch.int8: "i8",
+    torch.uint8: "u8",
+    torch.bool: "bool",
+    torch.complex64: "c64",
+    torch.complex128: "c128",
+}
+DTYPE_NAMES = {name: dtype for dtype, name in _DTYPES.items()}
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    return _DTYPES.get(dtype, str(dtype).removeprefix("torch."))
+
+
+class Values:
+    """Numbers tensors; keeps every tensor alive, so that an id means one tensor for the whole trace."""
+
+    def __init__(self, keep_copies: bool = False) -> None:
+        """keep_copies: remember contents too, as they were when the number was given (to check regions with)."""
+        self.now = 0  # the index of the event being recorded
+        self._keep_copies = keep_copies
+        self.contents: dict[int, torch.Tensor] = {}
+        self._history: dict[int, list[tuple[int, int]]] = {}  # of a tensor's id: since which event, which number
+        self._tensors: list[torch.Tensor] = []
+        self._storages: list[int] = []
+        self._by_storage: dict[int, list[int]] = {}
+        self.infos: dict[int, TensorInfo] = {}
+
+    def number(self, tensor: torch.Tensor) -> int:
+        """The current number of a tensor; a new one if it was not met before."""
+        history = self._history.get(id(tensor))
+        return history[-1][1] if history else self.fresh(tensor)
+
+    def number_at(self, tensor: torch.Tensor, event: int) -> int:
+        """The number it had before that event."""
+        found = self.number(tensor) if id(tensor) not in self._history else self._history[id(tensor)][0][1]
+        for since, number in self._history[id(tensor)]:
+            if since < event:
+                found = number
+        return found
+
+    def fresh(self, tensor: torch.Tensor) -> int:
+        """A new number, for a tensor whose contents (or layout) may have changed."""
+        number = len(self._tensors)
+        with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
+            self.infos[number] = describe(tensor)
+            storage = _storage(tensor)
+            if self._keep_copies:
+                self.contents[number] = tensor.detach().clone() if strided(tensor) else tensor
+        history = self._history.setdefault(id(tensor), [])
+        history.append((self.now if history else -1, number))
+        self._tensors.append(tensor)
+        self._storages.append(storage)
+        self._by_storage.setdefault(storage, []).append(number)
+        return number
+
+    def tensor(self, number: int) -> torch.Tensor:
+        return self._tensors[number]
+
+    def storage(self, number: int) -> int:
+        return self._storages[number]
+
+    def sharing(self, number: int) -> list[int]:
+        """All numbers ever given to tensors with this one's storage, itself included."""
+        return self._by_storage[self._storages[number]]
+
+    def is_written(self, number: int) -> bool:
+        """Whether anything with its storage was ever written to after it was first seen."""
+        return any(len(self._history[id(self._tensors[other])]) > 1 for other in self.sharing(number))
+
+    def objects(self, number: int) -> set[int]:
+        """The ids of all tensors that share its storage."""
+        return {id(self._tensors[other]) for other in self.sharing(number)}
+
+    def written(self, tensor: torch.Tensor) -> None:
+        """After a write: every tensor on that storage holds something new."""
+        for other in {id(t): t for t in (self._tensors[n] for n in self.sharing(self.number(tensor)))}.values():
+            self.fresh(other)
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    try:
+        return tensor.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
+    except (RuntimeError, NotImplementedError):  # sparse tensors have none
+        return -1 - id(tensor)
+
+
+def version(tensor: torch.Tensor) -> int:
+    try:
+        return tensor._version
+    except RuntimeError:  # inference tensors keep none
+        return -1
+
+
+def strided(tensor: torch.Tensor) -> bool:
+    return tensor.layout == torch.strided
+
+
+def describe(tensor: torch.Tensor) -> TensorInfo:
+    shape = tuple(int(size) for size in tensor.shape)
+    strides = tuple(int(stride) for stride in tensor.stride()) if strided(tensor) else ()
+    return TensorInfo(shape, strides, dtype_name(tensor.dtype), tensor.device.type)

@@ -1,0 +1,128 @@
+"""What a file defines, by its syntax alone: functions and classes, the comments above them, and what they look like."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator, Mapping
+
+from mugraph.ir.region import Range
+from mugraph.trace.syntax.nodes import Function, own_nodes
+from mugraph.trace.syntax.shapes import comment_text
+from mugraph.trace.syntax.source import Source
+
+_HEAD = re.compile(r"(?:async\s+)?(?:def|class)\s+\w+")
+
+
+def whole_line_comments(source: Source) -> Mapping[int, str]:
+    """By line (1-based)."""
+    comments: dict[int, str] = {}
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
+            if token.type == tokenize.COMMENT and not token.line[: token.start[1]].strip():
+                comments[token.start[0]] = token.string
+    except (tokenize.TokenError, SyntaxError):
+        pass  # the tree was parsed, so what was read up to here is what there is
+    return comments
+
+
+def said_above(node: Function | ast.ClassDef, comments: Mapping[int, str]) -> list[str]:
+    """What the `# mugraph:` comments directly above a definition (and above its decorators) say."""
+    line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
+    texts: list[str] = []
+    while line in comments:
+        text = comment_text(comments[line])
+        if text is not None:
+            texts.append(text)
+        line -= 1
+    return texts[::-1]
+
+
+def definitions(
+    body: list[ast.stmt], prefix: str, owner: ast.ClassDef | None
+) -> Iterator[tuple[str, Function | ast.ClassDef, ast.ClassDef | None]]:
+    """Functions and classes at module and class level, under `if` and `try` too: the qualified name, the node, and the
+    class it stands in."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield prefix + node.name, node, owner
+        elif isinstance(node, ast.ClassDef):
+            yield prefix + node.name, node, owner
+            yield from definitions(node.body, f"{prefix}{node.name}.", node)
+        else:
+            for name in ("body", "orelse", "finalbody"):
+                yield from definitions(getattr(node, name, []), prefix, owner)
+            for handler in getattr(node, "handlers", []):
+                yield from definitions(handler.body, prefix, owner)
+
+
+def method_of(node: ast.ClassDef, name: str) -> Function | None:
+    """The last one, which is what the class has."""
+    found = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == name]
+    return found[-1] if found else None
+
+
+def called_on_self(node: ast.AST) -> set[str]:
+    """Names of methods that a class calls on itself, in any of its methods but the one that is called."""
+    found: set[str] = set()
+    for function in ast.iter_child_nodes(node):
+        if isinstance(function, ast.FunctionDef):
+            attributes = (inner for inner in ast.walk(function) if isinstance(inner, ast.Attribute))
+            names = {a.attr for a in attributes if isinstance(a.value, ast.Name) and a.value.id == "self"}
+            found |= names - {function.name}
+    return found
+
+
+def parameters_of(function: Function) -> list[ast.arg]:
+    """Those with names: `*args` and `**kwargs` are none."""
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def is_static(function: Function) -> bool:
+    """Whether a method takes no object of its class, or is none to be called."""
+    names = {node.id for node in function.decorator_list if isinstance(node, ast.Name)}
+    return bool(names & {"staticmethod", "classmethod", "property"})
+
+
+def is_module_class(node: ast.ClassDef) -> bool:
+    bases = {base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases}
+    return any(base.endswith("Module") for base in bases) and method_of(node, "forward") is not None
+
+
+def is_tensor_code(function: Function) -> bool:
+    """Whether a function without shapes looks like something to search: it multiplies matrices or calls torch."""
+    aliases = {"torch", "F", "functional"}
+    for node in own_nodes(function):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            base: ast.expr = node.func.value
+            while isinstance(base, ast.Attribute):
+                base = base.value
+            if isinstance(base, ast.Name) and base.id in aliases and _takes_tensors(function):
+                return True
+    return False
+
+
+def _takes_tensors(function: Function) -> bool:
+    """Constructors of inputs and scripts call torch too, but take no tensor themselves."""
+    return any(may_be_tensor(p) for p in parameters_of(function) if p.arg not in ("self", "cls"))
+
+
+def may_be_tensor(parameter: ast.arg) -> bool:
+    return parameter.annotation is None or ast.unparse(parameter.annotation) not in (
+        "int", "float", "str", "bool", "None", "Path", "torch.device", "torch.dtype"
+    )  # fmt: skip
+
+
+def name_range(source: Source, node: Function | ast.ClassDef) -> tuple[Range, str]:
+    """From `def` or `class` to the end of the name."""
+    line = source.lines[node.lineno - 1]
+    column = node.col_offset
+    text = line.encode("utf-8")[column:].decode("utf-8", errors="ignore")
+    found = _HEAD.match(text)
+    head = found[0] if found else text.rstrip()
+    start = source.position(node.lineno, column)
+    return Range(start, source.position(node.lineno, column + len(head.encode("utf-8")))), head

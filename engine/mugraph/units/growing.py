@@ -1,0 +1,107 @@
+"""A search unit under construction, and the tensor program of the calls that it may be made of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from mugraph.ir.ops import ELEMENTWISE, LEAVES, REDUCING, Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import Region
+from mugraph.trace.regions.value_names import value_names
+from mugraph.units.fusion import fits
+from mugraph.units.lower import Lowered, NotLowerable, lower
+from mugraph.units.region_graph import RegionGraph
+
+_LESS_ROOM = 4
+"""Operators fewer that a unit may have to count only the last of each chain that prepares an input."""
+
+
+@dataclass(frozen=True)
+class SearchUnit:
+    """A search unit under construction. calls: positions in the region. output: of its only result."""
+
+    calls: frozenset[int]
+    output: int
+    lowered: Lowered
+
+    @property
+    def last(self) -> int:
+        return max(self.calls)
+
+
+class UnitPrograms:
+    """The tensor programs of sets of calls, each computed once.
+
+    max_ops: operators of a unit; most: of one with an exp
+    refused: what is no search unit, nor part of one: the values that its calls compute
+    """
+
+    def __init__(self, graph: RegionGraph, max_ops: int, most: int, refused: Collection[frozenset[int]]) -> None:
+        self._graph = graph
+        self.max_ops = max_ops
+        self.most = most
+        self._refused = refused
+        self._tried: dict[tuple[frozenset[int], int], Lowered | None] = {}
+        self._names = value_names(graph.region)
+
+    def lower(self, calls: frozenset[int], output: int, limit: int) -> Lowered | None:
+        """The program of these calls when it is within the limits of a unit."""
+        key = (calls, output)
+        if key not in self._tried:
+            self._tried[key] = self._lowered(calls, output)
+        lowered = self._tried[key]
+        if lowered is None:
+            return None
+        program = lowered.program
+        size, with_exp = len(program.compute_ops), max(limit, self.most)
+        if size > limit and any(op.kind is Kind.EXP for op in program.ops):
+            limit = with_exp
+            if size > limit:  # RoPE on queries and keys
+                size, limit = size - prepared(program), limit - _LESS_ROOM
+        return lowered if size <= limit else None
+
+    def _lowered(self, calls: frozenset[int], output: int) -> Lowered | None:
+        region = self._graph.region
+        if self._refused:
+            made = {value for i in calls for value in region.calls[i].outputs}
+            if any(made.issuperset(values) for values in self._refused):
+                return None
+        try:
+            lowered = lower(
+                [region.calls[i] for i in sorted(calls)],
+                region.values,
+                region.live_ins,
+                [output],
+                identifier_of(region),
+                self._names,
+                region.names.keys(),
+            )
+        except NotLowerable:
+            return None
+        return lowered if fits(lowered.program) else None
+
+
+def worthwhile(program: TensorProgram) -> bool:
+    """Has the program a reduction or a product to gain from?"""
+    return any(op.kind in REDUCING for op in program.ops)
+
+
+def prepared(program: TensorProgram) -> int:
+    """Element-wise operators on nothing but inputs and constants, but for the last one of each chain: RoPE on queries
+    and keys gives the search nothing to decide but where it stands."""
+    users: dict[str, list[str]] = {}
+    for op in program.ops:
+        for name in op.inputs:
+            users.setdefault(name, []).append(op.name)
+    early: set[str] = set()
+    for op in program.ops:
+        if op.kind in LEAVES or (op.kind in ELEMENTWISE and early.issuperset(op.inputs)):
+            early.add(op.name)
+    inner = [op for op in program.compute_ops if op.name in early and early.issuperset(users.get(op.name, ["-"]))]
+    return len(inner)
+
+
+def identifier_of(region: Region) -> str:
+    """A program's name: the region's function, as an identifier."""
+    return "_".join(part for part in region.function.split(".") if part.isidentifier()) or "region"

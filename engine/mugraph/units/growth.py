@@ -1,0 +1,108 @@
+"""How search units grow: from their output backwards, the nearest producers first."""
+
+from __future__ import annotations
+
+from mugraph.units.fusion import joins_well
+from mugraph.units.growing import SearchUnit, UnitPrograms, worthwhile
+from mugraph.units.lower import Lowered
+from mugraph.units.region_graph import RegionGraph
+
+_CALLS_AN_OPERATOR = 1.5
+"""So many calls that compute make no fewer operators than one: some are casts, or factors of 1."""
+
+
+class UnitGrowth:
+    """Makes the search units of one region."""
+
+    def __init__(self, graph: RegionGraph, programs: UnitPrograms) -> None:
+        self._graph = graph
+        self._programs = programs
+
+    def whole(self) -> SearchUnit | None:
+        """The region as one unit."""
+        graph = self._graph
+        returned = {live.value for live in graph.region.live_outs}
+        if len(returned) != 1:
+            return None
+        (output,) = returned
+        calls = graph.cone(output)
+        if not calls or graph.barrier or not all(graph.lowerable(i) for i in calls):
+            return None
+        if sum(not graph.shape_only(i) for i in calls) > _CALLS_AN_OPERATOR * self._programs.most:
+            return None
+        lowered = self._programs.lower(calls, output, self._programs.most)
+        if lowered is None or not worthwhile(lowered.program) or not joins_well(lowered.program, crowded=False):
+            return None
+        return SearchUnit(calls, output, lowered)
+
+    def grow(self, root: int, needed: set[int], ends: frozenset[int]) -> SearchUnit | None:
+        """The largest unit that ends with call `root`, its nearest producers first.
+
+        needed: values other pieces read. ends: calls that may only end a unit
+        """
+        graph = self._graph
+        output = graph.calls[root].outputs[0]
+        calls = frozenset({root})
+        lowered = self._programs.lower(calls, output, self._programs.max_ops)
+        refused: set[int] = set()
+        while True:
+            near = {graph.producer.get(value, -1) for value in graph.inputs(calls)} - {-1} - refused - ends
+            if not near:
+                break
+            nearest = max(near)
+            joined = self._joined(calls, nearest, output, needed - {output})
+            if joined is None:
+                refused.add(nearest)
+                continue
+            calls, lowered = joined
+            refused.clear()  # a value can become private when a later user of it joins
+        if lowered is None or not worthwhile(lowered.program):
+            return None
+        return self._trimmed(SearchUnit(calls, output, lowered))
+
+    def _joined(
+        self, calls: frozenset[int], i: int, output: int, needed: set[int]
+    ) -> tuple[frozenset[int], Lowered | None] | None:
+        """The unit with call `i`, or None. A unit of views alone has no program yet."""
+        graph = self._graph
+        if not graph.lowerable(i) or graph.segment[i] != graph.segment[max(calls)]:
+            return None
+        larger = calls | {i}
+        private = all(graph.private(value, larger, needed) for value in graph.calls[i].outputs)
+        if not private and not graph.shape_only(i):
+            return None
+        if all(graph.shape_only(n) for n in larger):
+            return larger, None
+        lowered = self._programs.lower(larger, output, self._programs.max_ops)
+        if lowered is None or not joins_well(lowered.program, crowded=True):
+            return None
+        return larger, lowered
+
+    def _trimmed(self, unit: SearchUnit) -> SearchUnit:
+        """Without the views of other pieces' outputs that give it more axes than it needs.
+
+        Such a view costs nothing where it is; inside, `o.transpose(1, 2).reshape(b, s, h * d) @ w` is a product over
+        two axes in place of one.
+        """
+        graph = self._graph
+        for i in sorted(unit.calls - {unit.last}, reverse=True):
+            chain = graph.view_chain(i, unit.calls)
+            if not chain or any(value not in graph.producer for value in graph.inputs(chain)):
+                continue
+            users = {user for n in chain for value in graph.calls[n].outputs for user in graph.users.get(value, set())}
+            fewer = unit.calls - chain
+            if any(user in fewer for user in users):
+                lowered = self._programs.lower(fewer, unit.output, self._programs.most)
+                if lowered is not None and len(lowered.program.sizes) < len(unit.lowered.program.sizes):
+                    unit = SearchUnit(fewer, unit.output, lowered)
+        return unit
+
+    def together(self, unit: SearchUnit, small: SearchUnit) -> SearchUnit | None:
+        """The unit with `small`, which it reads, computed inside of it."""
+        calls = unit.calls | small.calls
+        if len({self._graph.segment[i] for i in calls}) > 1:
+            return None
+        lowered = self._programs.lower(calls, unit.output, self._programs.max_ops)
+        if lowered is None or not joins_well(lowered.program, crowded=True):
+            return None
+        return SearchUnit(calls, unit.output, lowered)

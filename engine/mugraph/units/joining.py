@@ -1,0 +1,224 @@
+"""Search units with several outputs: pieces that share what they read, or of which one reads the other, made one.
+
+A search unit as `pieces` cuts it has one output. Where several values leave a region, or are needed by different pieces
+(a residual and its norm's product; queries, keys and values; a mean and a variance), one kernel may compute them
+together: what they share is read, or computed, once. Two pieces are made one where the estimate says that this saves a
+part of their time worth a search; the search then weighs one kernel for all against any other division of the values
+among kernels, and the pieces as they were are kept for when it finds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from mugraph.ir.calls import is_inplace, operands
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import Call, LaxPiece, Piece, PlainPiece, Region
+from mugraph.ops.algebra.registry import entry_for
+from mugraph.trace.regions.value_names import value_names
+from mugraph.units.fusion import fits, joins_well, kernel_us
+from mugraph.units.growing import identifier_of
+from mugraph.units.lower import Lowered, NotLowerable, lower
+from mugraph.units.part_views import read_by
+from mugraph.units.region_graph import is_contiguous
+from mugraph.units.search_units import pieces
+from mugraph.units.shared_axes import with_shared_axes
+
+MAX_OUTPUTS = 4
+"""Of a search unit."""
+MAX_OPS = 20
+"""Operators of a search unit with several outputs: each output is searched for itself."""
+WORTH = 0.03
+"""Share of their estimated time that two pieces must save."""
+MAX_ITEMS = 400
+"""Pieces of a region; in larger ones nothing is joined."""
+
+
+def units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[Piece, ...]:
+    """The region's pieces, those joined that gain by it, in an order in which they can run. refused: as of `pieces`."""
+    cut = pieces(region, refused=refused)
+    if any(is_inplace(call) for call in region.calls):  # calls would have to keep their order
+        return cut
+    if not any(isinstance(piece, LaxPiece) for piece in cut):
+        return cut
+    return _Joiner(region, cut).joined()
+
+
+@dataclass(eq=False)
+class _Item:
+    """A search unit, or one plain call.
+
+    calls: positions in the region. us: estimated. parts: what it was joined of
+    reads, writes: value numbers
+    """
+
+    piece: Piece
+    calls: frozenset[int]
+    reads: frozenset[int]
+    writes: tuple[int, ...]
+    us: float
+    parts: tuple[_Item, ...] = field(default=())
+
+    @property
+    def own(self) -> tuple[_Item, ...]:
+        return self.parts or (self,)
+
+
+class _Joiner:
+    def __init__(self, region: Region, cut: Sequence[Piece]) -> None:
+        self._region = region
+        self._names = value_names(region)
+        self._returned = {live.value for live in region.live_outs}
+        self._items = [item for piece in cut for item in self._items_of(piece)]
+        self._tried: dict[frozenset[int], _Item | None] = {}
+
+    def joined(self) -> tuple[Piece, ...]:
+        if len(self._items) > MAX_ITEMS:
+            return self._ordered()
+        while (best := self._best()) is not None:
+            one, other, both = best
+            self._items = [item for item in self._items if item not in (one, other)] + [both]
+        return self._ordered()
+
+    def _items_of(self, piece: Piece) -> Iterator[_Item]:
+        if isinstance(piece, LaxPiece):
+            calls = frozenset(map(self._place, piece.calls))
+            reads, writes = read_by(piece), tuple(piece.outputs.values())
+            yield _Item(piece, calls, reads, writes, self._us({*reads, *writes}, piece.program))
+            return
+        for call in piece.calls:
+            reads = frozenset(operands(call))
+            writes = tuple(value for value in call.outputs if value not in reads)
+            us = self._us({*reads, *writes})
+            yield _Item(PlainPiece((call,)), frozenset({self._place(call)}), reads, writes, us)
+
+    def _place(self, call: Call) -> int:
+        """Of a call in the region; `pieces` may have given it another target."""
+        calls = self._region.calls
+        return next(i for i, one in enumerate(calls) if one.outputs == call.outputs and one.args == call.args)
+
+    def _us(self, values: set[int], program: TensorProgram | None = None) -> float:
+        return kernel_us([self._region.values[value] for value in sorted(values)], program)
+
+    # --- joining ---------------------------------------------------------------------------------------------------
+
+    def _best(self) -> tuple[_Item, _Item, _Item] | None:
+        """The two items that save most by being one."""
+        best: tuple[_Item, _Item, _Item] | None = None
+        most = 0.0
+        for one, other in combinations(self._items, 2):
+            if not self._touch(one, other) or not self._are_free(one, other):
+                continue
+            both = self._both(one, other)
+            if both is None:
+                continue
+            saved = one.us + other.us - both.us
+            if saved > most and saved >= WORTH * (one.us + other.us):
+                best, most = (one, other, both), saved
+        return best
+
+    def _touch(self, one: _Item, other: _Item) -> bool:
+        """Do two search units share what they read; or does one item, one of the two a search unit, read the other?"""
+        lax = [isinstance(item.piece, LaxPiece) for item in (one, other)]
+        if not any(lax) or not all(map(self._can_join, (one, other))):
+            return False
+        reads = bool(one.reads.intersection(other.writes) or other.reads.intersection(one.writes))
+        return reads or (all(lax) and bool(one.reads & other.reads))
+
+    def _can_join(self, item: _Item) -> bool:
+        """A plain call must be one that a kernel can compute, and more than a view."""
+        if isinstance(item.piece, LaxPiece):
+            return True
+        (call,) = item.piece.calls
+        entry = entry_for(call.target)
+        if entry is None or entry.shape_only or len(call.outputs) != 1:
+            return False
+        return is_contiguous(self._region.values[call.outputs[0]])
+
+    def _are_free(self, one: _Item, other: _Item) -> bool:
+        """Has no third item to run between them?"""
+        return not (self._between(one, other) or self._between(other, one))
+
+    def _between(self, first: _Item, last: _Item) -> bool:
+        """Does a third item depend on the first, and the last on it?"""
+        makers = {value: item for item in self._items for value in item.writes}
+        todo = [makers[value] for value in last.reads if value in makers]
+        todo = [item for item in todo if item is not first]
+        seen: set[int] = set()
+        while todo:
+            item = todo.pop()
+            if item is first:
+                return True
+            if id(item) not in seen:
+                seen.add(id(item))
+                todo.extend(makers[value] for value in item.reads if value in makers)
+        return False
+
+    def _both(self, one: _Item, other: _Item) -> _Item | None:
+        calls = one.calls | other.calls
+        if calls not in self._tried:
+            self._tried[calls] = self._made(one, other, calls)
+        return self._tried[calls]
+
+    def _made(self, one: _Item, other: _Item, calls: frozenset[int]) -> _Item | None:
+        """Both as one search unit; None where they cannot be one."""
+        rest = [item for item in self._items if item not in (one, other)]
+        needed = self._returned.union(*(item.reads for item in rest))
+        outputs = [value for value in sorted((*one.writes, *other.writes)) if value in needed]
+        if not outputs or len(outputs) > MAX_OUTPUTS:
+            return None
+        lowered = self._lowered(calls, outputs)
+        if lowered is None or len(lowered.program.compute_ops) > MAX_OPS * len(outputs):
+            return None
+        if not fits(lowered.program) or not joins_well(lowered.program, crowded=True):
+            return None
+        parts = (*one.own, *other.own)
+        apart = tuple(item.piece for item in in_order(parts))
+        made = tuple(self._region.calls[i] for i in sorted(calls))
+        piece = LaxPiece(lowered.program, lowered.inputs, lowered.outputs, made, lowered.origins, apart)
+        reads = frozenset(lowered.inputs.values())
+        return _Item(piece, calls, reads, tuple(outputs), self._us({*reads, *outputs}, lowered.program), parts)
+
+    def _lowered(self, calls: frozenset[int], outputs: Sequence[int]) -> Lowered | None:
+        region = self._region
+        chosen = [region.calls[i] for i in sorted(calls)]
+        try:
+            lowered = lower(
+                chosen, region.values, region.live_ins, outputs, identifier_of(region), self._names, region.names.keys()
+            )
+        except NotLowerable:
+            return None
+        if lowered.views:  # parts of tensors are views that one piece takes
+            return None
+        return Lowered(with_shared_axes(lowered.program), lowered.inputs, lowered.outputs, lowered.origins)
+
+    # --- the order -------------------------------------------------------------------------------------------------
+
+    def _ordered(self) -> tuple[Piece, ...]:
+        """As the calls were, as far as what each reads allows; neighbouring plain calls are one piece."""
+        result: list[Piece] = []
+        run: list[Call] = []
+        for item in in_order(self._items):
+            if isinstance(item.piece, PlainPiece):
+                run += item.piece.calls
+                continue
+            if run:
+                result.append(PlainPiece(tuple(run)))
+                run = []
+            result.append(item.piece)
+        return (*result, PlainPiece(tuple(run))) if run else tuple(result)
+
+
+def in_order(items: Sequence[_Item]) -> list[_Item]:
+    """By last call, each after what it reads."""
+    waiting = sorted(items, key=lambda item: max(item.calls))
+    to_come = {value for item in items for value in item.writes}
+    order: list[_Item] = []
+    while waiting:
+        item = next(item for item in waiting if not to_come & item.reads - set(item.writes))
+        waiting.remove(item)
+        to_come.difference_update(item.writes)
+        order.append(item)
+    return order

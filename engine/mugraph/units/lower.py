@@ -1,0 +1,62 @@
+"""Recorded calls -> a tensor program."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import Call, Named, Ref, TensorInfo
+from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
+from mugraph.ops.finishing.program import Output, finish
+from mugraph.ops.views import View
+
+__all__ = ["Duplicated", "Lowered", "NotLowerable", "lower"]
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """
+    inputs:  name of an input tensor -> value number; several names may share one
+    outputs: name of an output tensor -> value number
+    views:   name of an input tensor that is only a part of its value -> which
+    origins: name of an operator -> positions of the calls it is part of
+    """
+
+    program: TensorProgram
+    inputs: Mapping[str, int] = field(default_factory=dict[str, int])
+    outputs: Mapping[str, int] = field(default_factory=dict[str, int])
+    origins: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    views: Mapping[str, View] = field(default_factory=dict[str, View])
+
+
+def lower(
+    calls: Sequence[Call],
+    values: Mapping[int, TensorInfo],
+    live_ins: Sequence[Named],
+    outputs: Sequence[int],
+    name: str,
+    names: Mapping[int, str] | None = None,
+    bound: Collection[int] = (),
+) -> Lowered:
+    """The tensor program that computes `outputs` from the values no call produces.
+
+    live_ins: expressions by which the user's code reads some of those values
+    names: what values are called; those that have no name are called by what they are
+    bound: those of them that the user's code has named itself, which count most
+    Raises NotLowerable with one sentence saying why, Duplicated when a value should be loaded instead of computed.
+    """
+    names = names or {}
+    builder = Builder(calls, values, names, frozenset(bound))
+    wanted: list[Output] = []
+    for value in outputs:
+        shape = values[value].shape
+        letters = ("", "n", "mn", "bmn", "bcmn", "bcdmn")[len(shape)] if len(shape) < 6 else "n" * len(shape)
+        dims = tuple(builder.fresh(size, letter, 1) for size, letter in zip(shape, letters, strict=True))
+        wanted.append(Output(value, names.get(value, "out"), dims, builder.at(Ref(value), dims)))
+    sources = {**names, **{live.value: live.expression for live in live_ins}}
+    found = finish(builder, wanted, sources, name)
+    # Two outputs never share a value (finish refuses), so tensors and wanted outputs come in one order.
+    tensors = [tensor.name for tensor in found.program.outputs.values()]
+    return Lowered(found.program, found.inputs, dict(zip(tensors, outputs, strict=True)), found.origins, found.views)

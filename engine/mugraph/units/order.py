@@ -1,0 +1,63 @@
+"""A cut of a region as pieces, in an order in which they can run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mugraph.ir.calls import operands
+from mugraph.ir.region import Call, LaxPiece, Piece, PlainPiece, Symbol
+from mugraph.units.growing import SearchUnit
+from mugraph.units.part_views import PartViews
+from mugraph.units.region_graph import RegionGraph, is_contiguous
+
+_VIEWS = frozenset({"Tensor.view"})
+
+
+def in_order(graph: RegionGraph, units: Sequence[SearchUnit], plain: set[int]) -> tuple[Piece, ...]:
+    """By last call: whatever a piece reads was computed by an earlier call of the region."""
+    by_last = {unit.last: unit for unit in units}
+    values = graph.region.values
+    restrided = {unit.output for unit in units if not is_contiguous(values[unit.output])}
+    result: list[Piece] = []
+    run: list[Call] = []
+    views = PartViews(graph.region)
+    for i, call in enumerate(graph.calls):
+        if i in plain:
+            run.append(_free_of_strides(graph, call, restrided))
+        if i in by_last:
+            if run:
+                result.append(PlainPiece(tuple(run)))
+                run = []
+            result.append(_piece(graph, by_last[i], views))
+    if run:
+        result.append(PlainPiece(tuple(run)))
+    return tuple(result)
+
+
+def _piece(graph: RegionGraph, unit: SearchUnit, views: PartViews) -> LaxPiece:
+    calls = tuple(graph.calls[n] for n in sorted(unit.calls))
+    lowered = unit.lowered
+    parts = {name: views.of(view, calls[0]) for name, view in lowered.views.items()}
+    inputs = {name: parts[name][-1] if name in parts else value for name, value in lowered.inputs.items()}
+    made = tuple(dict.fromkeys(number for numbers in parts.values() for number in numbers))
+    return LaxPiece(
+        lowered.program,
+        inputs,
+        lowered.outputs,
+        calls,
+        lowered.origins,
+        views=tuple(views.calls[number] for number in made),
+        view_values={number: views.values[number] for number in made},
+        viewed={view.value: graph.region.values[view.value] for view in lowered.views.values()},
+    )
+
+
+def _free_of_strides(graph: RegionGraph, call: Call, restrided: set[int]) -> Call:
+    """A `view` of what a unit writes with other strides than were recorded: let PyTorch copy if it must.
+
+    Only where nothing is written in place, for there a copy would not be the same memory.
+    """
+    if graph.barrier or call.target not in _VIEWS or any(isinstance(a, Symbol) for a in call.args):
+        return call
+    return replace(call, target="Tensor.reshape") if graph.roots(operands(call)[0]) & restrided else call

@@ -1,0 +1,60 @@
+"""The views that a region's kernels read: calls that PyTorch makes, without copying, before the kernel is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mugraph.ir.calls import operands
+from mugraph.ir.region import Argument, Call, LaxPiece, Piece, Ref, Region, TensorInfo
+from mugraph.ops.views import View
+
+
+class PartViews:
+    """Numbers for views that no call of the region made; equal ones have one number."""
+
+    def __init__(self, region: Region) -> None:
+        self._next = max(region.values, default=-1) + 1
+        self._known: dict[tuple[int, tuple[int, ...] | None, str], int] = {}
+        self.calls: dict[int, Call] = {}
+        self.values: dict[int, TensorInfo] = {}
+
+    def of(self, view: View, near: Call) -> tuple[int, ...]:
+        """The numbers of what has to be made, the view last. near: a call whose place in the source stands for its."""
+        seen = ()
+        if view.shape is not None:
+            seen = (self._made(view, "", view.seen, "Tensor.view", view.shape, near, view.value),)
+        source = seen[0] if seen else view.value
+        return (*seen, self._made(view, view.text, view.info, "Tensor.__getitem__", (view.argument,), near, source))
+
+    def _made(
+        self, view: View, text: str, info: TensorInfo, target: str, args: Sequence[Argument], near: Call, source: int
+    ) -> int:
+        key = (view.value, view.shape, text)
+        if key not in self._known:
+            number, self._next = self._next, self._next + 1
+            self._known[key] = number
+            self.values[number] = info
+            self.calls[number] = Call(target, (Ref(source), *args), {}, (number,), near.range)
+        return self._known[key]
+
+
+def read_by(unit: LaxPiece) -> frozenset[int]:
+    """The values of the region that a search unit reads, as a whole or in part."""
+    taken = {value for call in unit.views for value in operands(call)}
+    return frozenset({*unit.inputs.values(), *taken} - unit.view_values.keys())
+
+
+def with_views(region: Region, units: Sequence[Piece]) -> Region:
+    """The region with what is known of the views its search units read."""
+    found: dict[int, TensorInfo] = {}
+    dynamic = region.dynamic
+    waiting = list(units)
+    while waiting:
+        unit = waiting.pop()
+        if isinstance(unit, LaxPiece):
+            found.update(unit.view_values)
+            waiting += unit.apart
+            if dynamic is not None and unit.general_views is not None:
+                dynamic = dynamic.joined(unit.general_views)
+    return replace(region, values={**region.values, **found}, dynamic=dynamic) if found else region

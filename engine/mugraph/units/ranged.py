@@ -1,0 +1,144 @@
+"""Search units of a region with a dynamic size: which axes of their programs have it.
+
+A unit's calls become a tensor program at a second size as well. The two must be one program, but for the extents of
+axes: then the program is right for every size, and the axes whose extents differ are the dynamic ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from mugraph.ir.calls import Call, TensorInfo
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.ranges import DynamicSize, with_size
+from mugraph.ir.region import LaxPiece, Piece, PlainPiece, Region
+from mugraph.ir.tensors import Tensor
+from mugraph.trace.regions.dynamic import Varies
+from mugraph.trace.regions.size_words import masked_along, other_program
+from mugraph.trace.regions.value_names import value_names
+from mugraph.units.growing import identifier_of
+from mugraph.units.joining import units
+from mugraph.units.lower import NotLowerable, lower
+from mugraph.units.ranged_views import general_views
+from mugraph.units.search_units import is_divisible, pieces
+
+CUTS = 3
+"""How often a region is cut again without units that cannot have a range."""
+
+
+def ranged_units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+    """The region's units, their programs with the least size of each dynamic axis. Where a unit's program is another
+    one at another size, the region is cut without it; what cannot be divided is left to PyTorch; the reasons, one
+    sentence each. Units are not joined where a size varies: what a join saves depends on it.
+
+    refused: as `units` takes it
+    """
+    if region.dynamic is None:
+        return units(region, refused), ()
+    without, reasons = list(refused), list[str]()
+    while True:
+        cut = pieces(region, refused=without)
+        found: list[Piece] = []
+        divisible: list[LaxPiece] = []
+        for piece in cut:
+            if not isinstance(piece, LaxPiece):
+                found.append(piece)
+                continue
+            try:
+                found.append(_with_least(region, piece, region.dynamic))
+            except Varies as error:
+                reasons.append(f"{region.dynamic.range.name} cannot have a range: {error}")
+                found.append(PlainPiece(piece.calls))
+                divisible += [piece] if is_divisible(piece) else []
+        if not divisible or len(without) >= len(refused) + CUTS:
+            return tuple(found), tuple(dict.fromkeys(reasons))
+        without += [frozenset(value for call in piece.calls for value in call.outputs) for piece in divisible]
+
+
+def values_at(region: Region, made: DynamicSize, size: int) -> dict[int, TensorInfo]:
+    """What the region's values are at a size."""
+    values = dict(region.values)
+    for value, info in values.items():
+        shape = _at(info.shape, made.shapes.get(value), size)
+        values[value] = replace(info, shape=shape, strides=_at(info.strides, made.strides.get(value), size))
+    return values
+
+
+def calls_at(calls: Sequence[Call], made: DynamicSize, size: int | str) -> tuple[Call, ...]:
+    """Some of the region's calls at a size, or with the name of a variable that holds it."""
+    general = {call.outputs: call for call in made.calls}
+    found: list[Call] = []
+    for call in calls:
+        of = general[call.outputs]
+        args = tuple(with_size(arg, size) for arg in of.args)
+        kwargs = {key: with_size(arg, size) for key, arg in of.kwargs.items()}
+        found.append(replace(call, args=args, kwargs=kwargs))
+    return tuple(found)
+
+
+def region_at(region: Region, size: int) -> Region:
+    """The region as if the size were no range but this one; itself where it has none."""
+    made = region.dynamic
+    if made is None:
+        return region
+    return replace(region, values=values_at(region, made, size), calls=calls_at(region.calls, made, size), dynamic=None)
+
+
+def _at(numbers: tuple[int, ...], factors: tuple[int, ...] | None, size: int) -> tuple[int, ...]:
+    if factors is None:
+        return numbers
+    return tuple(factor * size if factor else number for number, factor in zip(numbers, factors, strict=True))
+
+
+def _with_least(region: Region, piece: LaxPiece, made: DynamicSize) -> LaxPiece:
+    """The unit, its program with its dynamic axes. Raises Varies where it has none."""
+    size = made.range.middle
+    small = region_at(region, size)
+    try:
+        lowered = lower(
+            calls_at(piece.calls, made, size),
+            small.values,
+            region.live_ins,
+            list(piece.outputs.values()),
+            identifier_of(region),
+            value_names(region),
+            region.names.keys(),
+        )
+    except NotLowerable as error:
+        raise Varies(str(error)) from None
+    full, other = piece.program, lowered.program
+    if full.sizes.keys() != other.sizes.keys() or (full.ops, _layouts(full)) != (other.ops, _layouts(other)):
+        raise Varies(other_program(piece, other, made, size))
+    if any(not _same_layout(a, b, full, other) for a, b in zip(full.tensors, other.tensors, strict=True)):
+        raise Varies(f"the strides at {made.range.largest} say nothing of those at {size}")
+    least: dict[str, int] = {}
+    for axis, extent in full.sizes.items():
+        if other.sizes[axis] != extent:
+            factor = extent // made.range.largest
+            if factor < 1 or (extent, other.sizes[axis]) != (factor * made.range.largest, factor * size):
+                raise Varies(f"axis {axis} has {extent} at {made.range.largest} and {other.sizes[axis]} at {size}")
+            least[axis] = factor * made.range.least
+    if masked := masked_along(piece, least):
+        raise Varies(masked)
+    views = general_views(region, piece, small, lowered.views, size) if piece.views else None
+    return replace(piece, program=replace(full, least=least), general_views=views)
+
+
+def _layouts(program: TensorProgram) -> tuple[object, ...]:
+    """The tensors but for their strides, which follow from the region's values."""
+    tensors = (*program.tensors, *program.outputs.values())
+    return tuple((tensor.name, tensor.dims, tensor.dtype, tensor.source, tensor.windows) for tensor in tensors)
+
+
+def _same_layout(tensor: Tensor, other: Tensor, full: TensorProgram, small: TensorProgram) -> bool:
+    """Does each axis lie just outside the next one at both sizes, or have one stride at both?"""
+    strides, others = tensor.axis_strides(full.sizes), other.axis_strides(small.sizes)
+    dense = other_dense = 1
+    for axis in sorted((a for a in tensor.axes if full.sizes[a] > 1), key=lambda axis: abs(strides[axis])):
+        packed, other_packed = strides[axis] == dense, others[axis] == other_dense
+        if packed != other_packed or (not packed and strides[axis] != others[axis]):
+            return False
+        if strides[axis]:
+            dense, other_dense = strides[axis] * full.sizes[axis], others[axis] * small.sizes[axis]
+    return True

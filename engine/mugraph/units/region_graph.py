@@ -1,0 +1,141 @@
+"""Who computes and who uses which value of a region, and what of it may be one search unit."""
+
+from __future__ import annotations
+
+from mugraph.ir.calls import is_inplace, operands
+from mugraph.ir.region import Call, Region, TensorInfo
+from mugraph.ops.algebra.registry import entry_for
+from mugraph.units.fusion import bytes_of
+
+
+class RegionGraph:
+    """Who computes and who uses which value of the region."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self.calls = region.calls
+        self.returned = frozenset(live.value for live in region.live_outs)
+        self.producer: dict[int, int] = {}
+        self.users: dict[int, set[int]] = {}
+        for i, call in enumerate(self.calls):
+            for value in operands(call):
+                self.users.setdefault(value, set()).add(i)
+            for value in call.outputs:
+                if value not in operands(call):
+                    self.producer.setdefault(value, i)
+        writes = [is_inplace(call) and not self._local(call) for call in self.calls]
+        # A call must not move across a write to memory that others see: units stay between two of them.
+        self.segment = [sum(writes[:i]) for i in range(len(writes))]
+        self.barrier = frozenset(i for i, write in enumerate(writes) if write)
+
+    def _local(self, call: Call) -> bool:
+        """Does an in-place call write only what its own region computed for it alone?"""
+        first = operands(call)[:1]
+        if not first or first[0] not in self.producer or first[0] in self.returned:
+            return False
+        source = self.calls[self.producer[first[0]]]
+        entry = entry_for(source.target)
+        later = self.users.get(first[0], set())
+        return entry is not None and not entry.shape_only and len(later) == 1
+
+    def lowerable(self, i: int) -> bool:
+        entry = entry_for(self.calls[i].target)
+        if i in self.barrier or entry is None:
+            return False
+        others = self.calls[i].outputs[1:]
+        unused = not any(value in self.returned or self.users.get(value) for value in others)
+        return not others or entry.several or (entry.first_only and unused)
+
+    def shape_only(self, i: int) -> bool:
+        entry = entry_for(self.calls[i].target)
+        return entry is not None and entry.shape_only
+
+    def inputs(self, calls: frozenset[int]) -> tuple[int, ...]:
+        """Values the calls read and do not compute, in order; what they know by heart they do not read."""
+        made = {value for i in calls for value in self.calls[i].outputs if self.producer.get(value) == i}
+        read = [value for i in sorted(calls) for value in operands(self.calls[i])]
+        known = self.region.values
+        return tuple(dict.fromkeys(v for v in read if v not in made and known[v].triangle is None))
+
+    def private(self, value: int, calls: frozenset[int], needed: set[int]) -> bool:
+        """Is the value needed by these calls alone, nowhere by a view of it that others see?
+
+        needed: values that other pieces read already
+        """
+        if value in self.returned or value in needed:
+            return False
+        users = self.users.get(value, set())
+        if not users <= calls:
+            return False
+        return all(not self.shape_only(i) or self._private_outputs(i, calls, needed) for i in users)
+
+    def _private_outputs(self, i: int, calls: frozenset[int], needed: set[int]) -> bool:
+        """A view at the root of the unit is its output; any other has to be private itself."""
+        return i == max(calls) or all(self.private(value, calls, needed) for value in self.calls[i].outputs)
+
+    def leaves(self, i: int, calls: frozenset[int]) -> set[int]:
+        """What call `i` of a unit reads from outside of it, through others of the unit."""
+        found: set[int] = set()
+        for value in operands(self.calls[i]):
+            source = self.producer.get(value)
+            found |= self.leaves(source, calls) if source is not None and source in calls else {value}
+        return found
+
+    def cone(self, output: int) -> frozenset[int]:
+        """All calls the value depends on."""
+        found: set[int] = set()
+        todo = [output]
+        while todo:
+            i = self.producer.get(todo.pop())
+            if i is not None and i not in found:
+                found.add(i)
+                todo.extend(operands(self.calls[i]))
+        return frozenset(found)
+
+    def view_chain(self, i: int, calls: frozenset[int]) -> frozenset[int]:
+        """Call `i` and those of the unit it depends on, when all of them are views; else nothing."""
+        if i not in calls or not self.shape_only(i):
+            return frozenset()
+        chain = {i}
+        for value in operands(self.calls[i]):
+            source = self.producer.get(value)
+            if source is not None and source in calls:
+                above = self.view_chain(source, calls)
+                if not above:
+                    return frozenset()
+                chain |= above
+        return frozenset(chain)
+
+    def starts_unit(self, i: int) -> bool:
+        """One value, and not a view with strides of its own: a unit writes its output row by row, and a later `view` in
+        plain PyTorch may rely on the strides."""
+        call = self.calls[i]
+        entry = entry_for(call.target)
+        if entry is not None and entry.several:
+            return False
+        info = self.region.values[call.outputs[0]]
+        return not self.shape_only(i) or is_contiguous(info)
+
+    def bytes_of(self, value: int) -> int:
+        """Of memory that the value takes."""
+        return bytes_of(self.region.values[value])
+
+    def roots(self, value: int) -> set[int]:
+        """The value and those it is a view of."""
+        found = {value}
+        i = self.producer.get(value)
+        while i is not None and self.shape_only(i):
+            value = operands(self.calls[i])[0]
+            found.add(value)
+            i = self.producer.get(value)
+        return found
+
+
+def is_contiguous(info: TensorInfo) -> bool:
+    """Row by row in memory, leaving dimensions of size 1 aside."""
+    step = 1
+    for size, stride in zip(reversed(info.shape), reversed(info.strides), strict=True):
+        if size != 1 and stride != step:
+            return False
+        step *= size
+    return True

@@ -1,0 +1,40 @@
+"""What integers a region may be measured with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mugraph.edit.module.index_limits import index_limit
+from mugraph.trace.tracer import trace_file
+
+HEADER = "import torch\nimport torch.nn.functional as F\n"
+FUNCTION = "# mugraph: i=i64[5], w=f32[40, 16], v=f32[16, 8]\ndef {name}(i, w, v):\n    {line}\n"
+CASES = {
+    "embedding": ("return F.embedding(i, w) @ v", 40),
+    "an embedding of a view": ("return F.embedding(i.view(5, 1), w).squeeze(1) @ v", 40),
+    "rows": ("return w[i] @ v", 40),
+    "columns": ("return w[:, i] @ w[:, i].T", 16),
+    "columns after an ellipsis": ("return w[..., i] @ w[..., i].T", 16),
+    "two uses": ("return (w[i] @ v) * v[i]", 16),
+    "index_select": ("return torch.index_select(w, 1, i).T @ w", 16),
+    "compared": ("return (w @ v) * (i != 3).float().sum()", 100),
+    "no use that is known": ("return (w @ v) * torch.bincount(i, minlength=8)", None),
+    "computed with": ("return w[i + 1] @ v", None),
+}
+
+
+def test_index_limits(tmp_path: Path) -> None:
+    names = {case.replace(" ", "_"): case for case in CASES}
+    path = tmp_path / "program.py"
+    path.write_text("\n\n".join([HEADER, *(FUNCTION.format(name=n, line=CASES[c][0]) for n, c in names.items())]))
+    trace = trace_file(path)
+    assert trace.errors == ()
+    met: set[str] = set()
+    for region in trace.regions:
+        case = names[region.function]
+        for live in region.live_ins:
+            if region.values[live.value].dtype == "i64":
+                assert index_limit(region, live.value) == CASES[case][1], case
+                met.add(case)
+    assert met >= {case for case, (_, limit) in CASES.items() if limit is not None}
+    assert met - {case for case, (_, limit) in CASES.items() if limit is not None}, "one that says nothing"

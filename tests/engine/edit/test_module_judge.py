@@ -1,0 +1,54 @@
+"""A kernel module tells right kernels from wrong ones by itself, on any device, as the float test does here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from mugraph.edit.module.judge import JUDGE
+from mugraph.edit.module.parts import PRELUDE
+
+from tests.engine.verify.launchers import FAMILIES, Family
+
+CPU = torch.device("cpu")
+FIRST: Mapping[str, Family] = {name: found for name, found in FAMILIES.items() if name != "long sums f32"}
+UNSEEN = {
+    # numbers 1,000 aside: a form, which the float test refuses before it is written, and no fault of a device
+    *(("centred", name) for name in FAMILIES["centred"].wrong),
+    *((family, "one pass") for family in ("layer norm f16", "layer norm bf16")),
+    ("rms norm f16", "one less"),  # less than what float16 leaves of 16 rows' mean squares
+}
+RIGHT = [(family, name) for family, found in FIRST.items() for name in found.right]
+WRONG = [(family, name) for family, found in FIRST.items() for name in found.wrong if (family, name) not in UNSEEN]
+
+
+def trouble(family: Family, body: str, tmp_path: Path) -> str | None:
+    """What the module says of a kernel for the family's program."""
+    made: dict[str, Any] = {}
+    exec(compile(family.module(body), "launcher.py", "exec"), made)
+    text = tmp_path / "kernels.py"
+    text.write_text(f"{PRELUDE}\n\n{JUDGE}")
+    module: dict[str, Any] = {"__name__": "kernels", "__file__": str(text)}
+    exec(compile(text.read_text(), str(text), "exec"), module)
+    specs = []
+    multiplied = sum(len(shape) > 1 for shape in family.shapes.values()) > 1
+    for shape in family.shapes.values():
+        strides = torch.empty(shape, device="meta").stride()
+        specs.append((shape, strides, family.dtype, max(shape[-2:]) ** -0.25 if multiplied and len(shape) > 1 else 1.0))
+    module["_CASES"] = {"case": (made["launch"], family.eager, None, tuple(specs))}
+    errors: Callable[..., list[tuple[float, str | None]]] = module["_errors"]
+    ((_, found),) = errors("case", CPU)
+    return found
+
+
+@pytest.mark.parametrize(("family", "name"), RIGHT)
+def test_right_ones_agree(family: str, name: str, tmp_path: Path) -> None:
+    assert trouble(FIRST[family], FIRST[family].right[name], tmp_path) is None
+
+
+@pytest.mark.parametrize(("family", "name"), WRONG)
+def test_wrong_ones_do_not(family: str, name: str, tmp_path: Path) -> None:
+    assert trouble(FIRST[family], FIRST[family].wrong[name], tmp_path) is not None

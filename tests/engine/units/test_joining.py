@@ -1,0 +1,135 @@
+"""Search units with several outputs: what is joined, what stays apart; joined pieces compute the region."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from mugraph.ir.ops import Kind
+from mugraph.ir.region import LaxPiece, PlainPiece
+from mugraph.ir.spec import check_program
+from mugraph.plans.kernel_graph import with_own_names
+from mugraph.units.joining import MAX_OUTPUTS, units
+from mugraph.units.search_units import pieces
+
+from tests.engine.ops.harness import randn, record
+from tests.engine.units.test_pieces import meta, rms, run
+
+
+def joint(fn: Callable[..., Any], **inputs: torch.Tensor) -> LaxPiece:
+    (piece,) = units(record(fn, inputs))
+    assert isinstance(piece, LaxPiece)
+    assert check_program(piece.program) == []
+    return piece
+
+
+def test_a_sum_and_the_product_of_its_norm() -> None:
+    def block(x: torch.Tensor, y: torch.Tensor, w: torch.Tensor) -> Any:
+        h = x + y
+        return h, rms(h) @ w
+
+    piece = joint(block, x=meta(16, 4096), y=meta(16, 4096), w=meta(4096, 4096))
+    assert len(piece.outputs) == 2
+    assert sum(op.kind is Kind.ADD and len(op.axes) == 2 for op in piece.program.ops) == 1
+    assert [type(part) for part in piece.apart] == [PlainPiece, LaxPiece]
+
+
+def test_projections_of_one_norm_share_their_columns() -> None:
+    def block(x: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Any:
+        h = rms(x)
+        return h @ q, h @ k, h @ v
+
+    wide = {"x": meta(16, 1024), "q": meta(1024, 512)}
+    piece = joint(block, **wide, k=meta(1024, 128), v=meta(1024, 128))
+    first, second, third = piece.program.outputs.values()
+    assert second.axes == third.axes != first.axes
+    assert sum(op.kind is Kind.SQRT for op in piece.program.ops) == 1
+    assert len(piece.apart) == 3
+    equal = joint(block, **wide, k=meta(1024, 512), v=meta(1024, 512))
+    assert len({tensor.axes for tensor in equal.program.outputs.values()}) == 1
+
+
+def test_axes_that_meet_are_not_shared() -> None:
+    """Columns of two products of one size that a third value has both of."""
+
+    def block(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Any:
+        p, q = x @ a, x @ b
+        return p, q, p.sum(0)[:, None] * q.sum(0)
+
+    pieces_ = units(record(block, {"x": meta(8, 256), "a": meta(256, 64), "b": meta(256, 64)}))
+    for piece in pieces_:
+        if isinstance(piece, LaxPiece):
+            assert check_program(piece.program) == []
+            assert all(len(set(op.axes)) == len(op.axes) for op in piece.program.ops)
+
+
+def test_what_would_gain_nothing_stays_apart() -> None:
+    def large(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Any:
+        return x @ a, x @ b
+
+    sizes = {"x": meta(8192, 8192), "a": meta(8192, 8192), "b": meta(8192, 8192)}
+    assert len(units(record(large, sizes))) == 2
+
+    def between(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Any:
+        """The second product needs the first one's sorted rows, so no kernel computes both."""
+        y = x @ a
+        return y, x + torch.sort(y).values @ b
+
+    found = units(record(between, {"x": meta(8, 64), "a": meta(64, 64), "b": meta(64, 64)}))
+    assert all(len(piece.outputs) == 1 for piece in found if isinstance(piece, LaxPiece))
+
+
+def test_no_more_outputs_than_a_search_unit_may_have() -> None:
+    def many(x: torch.Tensor, **w: torch.Tensor) -> Any:
+        return tuple(x @ one for one in w.values())
+
+    found = units(record(many, {"x": meta(8, 256), **{f"w{i}": meta(256, 64) for i in range(6)}}))
+    counts = [len(piece.outputs) for piece in found if isinstance(piece, LaxPiece)]
+    assert sum(counts) == 6
+    assert 1 < max(counts) <= MAX_OUTPUTS
+
+
+def test_what_is_written_in_place_keeps_its_order() -> None:
+    def update(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Any:
+        y = x @ a
+        x.mul_(2.0)
+        return y, x @ b
+
+    inputs = {"x": randn(4, 6), "a": randn(6, 6), "b": randn(6, 6, seed=1)}
+    region = record(update, inputs)
+    assert units(region) == pieces(region)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_regions(seed: int) -> None:
+    """Square values in a random DAG, several live-outs: joined or apart, the pieces in their order compute the region;
+    so do the parts of what was joined."""
+    rng = random.Random(seed)
+    choices = [
+        lambda a, b: a @ b * 0.3, lambda a, b: a + b, lambda a, b: rms(a), lambda a, b: F.silu(a) * b,
+        lambda a, b: torch.softmax(a, -1), lambda a, b: a.T, lambda a, b: torch.cumsum(a, 0) * 0.3,
+        lambda a, b: a - b.sum(0),
+    ]  # fmt: skip
+    plan = [(rng.choice(choices), rng.random(), rng.random()) for _ in range(rng.randrange(4, 12))]
+    outs = rng.choice([2, 3])
+
+    def program(x: torch.Tensor, y: torch.Tensor) -> Any:
+        pool = [x, y]
+        for choice, i, j in plan:
+            near = max(0, len(pool) - 4)
+            pool.append(choice(pool[near + int(i * (len(pool) - near))], pool[int(j * len(pool))]))
+        return tuple(one * 1.5 for one in pool[-outs:])
+
+    inputs = {"x": randn(4, 4, seed=seed), "y": randn(4, 4, seed=seed + 1)}
+    region = record(program, inputs)
+    joined = with_own_names(units(region))
+    apart = tuple(one for piece in joined for one in (getattr(piece, "apart", ()) or (piece,)))
+    wants = program(**{name: tensor.double() for name, tensor in inputs.items()})
+    for cut_up in (joined, apart):
+        env = run(region, cut_up, inputs)
+        for live, expected in zip(region.live_outs, wants, strict=True):
+            torch.testing.assert_close(env[live.value], expected, rtol=1e-4, atol=1e-5, check_dtype=False)

@@ -1,0 +1,260 @@
+"""Regions cut into pieces: what is one unit, what is cut where; the pieces in their order compute the region."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from mugraph.ir.ops import Kind
+from mugraph.ir.region import LaxPiece, Piece, PlainPiece, Region
+from mugraph.trace.regions.replay import replay
+from mugraph.units.growing import prepared
+from mugraph.units.search_units import pieces
+
+from tests.engine.ops.harness import evaluate, randn, record
+
+
+def meta(*shape: int, dtype: torch.dtype = torch.float16) -> torch.Tensor:
+    return torch.empty(*shape, dtype=dtype, device="meta")
+
+
+def cut(fn: Callable[..., Any], **inputs: torch.Tensor) -> tuple[Piece, ...]:
+    return pieces(record(fn, inputs))
+
+
+def run(region: Region, cut_up: tuple[Piece, ...], inputs: dict[str, torch.Tensor]) -> dict[int, torch.Tensor]:
+    """The pieces in order, each from values that are there: units by their programs, the rest by PyTorch, float64."""
+    env = {live.value: inputs[live.expression].double() for live in region.live_ins}
+    for piece in cut_up:
+        if isinstance(piece, PlainPiece):
+            env = replay(piece.calls, env)
+            continue
+        env = replay(piece.views, env)
+        assert all(value in env for value in piece.inputs.values())
+        results = evaluate(piece.program, {name: env[value].double() for name, value in piece.inputs.items()})
+        env |= {piece.outputs[name]: result for name, result in results.items()}
+    return env
+
+
+def agrees(fn: Callable[..., Any], inputs: dict[str, torch.Tensor], **limits: Any) -> tuple[Piece, ...]:
+    """Cut and run on real tensors; compare every live-out with torch."""
+    region = record(fn, inputs)
+    cut_up = pieces(region, **limits)
+    env = run(region, cut_up, inputs)
+    want = fn(**{name: tensor.double() for name, tensor in inputs.items()})
+    wants = want if isinstance(want, tuple) else (want,)
+    for live, expected in zip(region.live_outs, wants, strict=True):
+        torch.testing.assert_close(env[live.value], expected, rtol=1e-4, atol=1e-5, check_dtype=False)
+    return cut_up
+
+
+def units(cut_up: tuple[Piece, ...]) -> list[LaxPiece]:
+    return [piece for piece in cut_up if isinstance(piece, LaxPiece)]
+
+
+def rms(x: torch.Tensor) -> torch.Tensor:
+    v = x.float()
+    return (v * torch.rsqrt(v.pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
+
+
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(q @ k.mT * 0.125, dim=-1) @ v
+
+
+def adapter(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x @ a) @ b + x
+
+
+WHOLE: dict[str, tuple[Callable[..., Any], dict[str, torch.Tensor]]] = {
+    "norm and linear": (lambda x, g, w: F.linear(rms(x) * g, w),
+                        {"x": meta(16, 4096), "g": meta(4096), "w": meta(6144, 4096)}),
+    "gated mlp": (lambda x, a, b: F.silu(x @ a) * (x @ b),
+                  {"x": meta(8, 4096), "a": meta(4096, 4096), "b": meta(4096, 4096)}),
+    "norm and gated mlp": (lambda x, a, b: F.silu(rms(x) @ a) * (rms(x) @ b),
+                           {"x": meta(8, 4096), "a": meta(4096, 4096), "b": meta(4096, 4096)}),
+    "low-rank adapter": (lambda x, w, a, b: x @ w + (x @ a) @ b,
+                         {"x": meta(16, 256), "w": meta(256, 4096), "a": meta(256, 16), "b": meta(16, 4096)}),
+    "bottleneck": (adapter, {"x": meta(8, 4096), "a": meta(4096, 16), "b": meta(16, 4096)}),
+    "normalised residual": (lambda x, h, a: rms(x + a * (rms(h) - x)),
+                            {"x": meta(8, 4096), "h": meta(8, 4096), "a": meta(8, 4096)}),
+    "attention": (attention, {"q": meta(8, 512, 64), "k": meta(8, 512, 64), "v": meta(8, 512, 64)}),
+    "normalised attention": (lambda q, k, v: attention(rms(q), rms(k), v),
+                             {"q": meta(2, 256, 64), "k": meta(2, 4096, 64), "v": meta(2, 4096, 64)}),
+    "chain": (lambda a, b, d: (a @ b) @ d, {"a": meta(512, 1024), "b": meta(1024, 512), "d": meta(512, 256)}),
+    "batched chain": (lambda a, b, d: torch.bmm(torch.bmm(a, b), d),
+                      {"a": meta(8, 1024, 128), "b": meta(8, 128, 1024), "d": meta(8, 1024, 128)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_one_unit(name: str) -> None:
+    fn, inputs = WHOLE[name]
+    (piece,) = cut(fn, **inputs)
+    assert isinstance(piece, LaxPiece)
+    assert list(piece.outputs.values()) == [piece.calls[-1].outputs[0]]
+
+
+def test_norm_for_several_linears_is_computed_in_each() -> None:
+    cut_up = cut(
+        lambda x, q, k, v: tuple(F.linear(h, w) for h in (rms(x),) for w in (q, k, v)),
+        x=meta(16, 4096), q=meta(4096, 4096), k=meta(1024, 4096), v=meta(1024, 4096),
+    )  # fmt: skip
+    assert len(cut_up) == 3
+    assert all(any(op.kind is Kind.SQRT for op in piece.program.ops) for piece in units(cut_up))
+
+
+def test_norm_that_leaves_the_region_is_its_own_unit() -> None:
+    def block(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        h = rms(x)
+        return h, F.linear(h, w)
+
+    cut_up = cut(block, x=meta(16, 4096), w=meta(4096, 4096))
+    assert [len([op for op in p.program.ops if op.kind is Kind.DOT]) for p in units(cut_up)] == [0, 1]
+
+
+def test_gate_stays_with_the_products_before_it() -> None:
+    def mlp(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+        h = rms(x)
+        return x + F.linear(F.silu(F.linear(h, a)) * F.linear(h, b), c)
+
+    first, second = units(cut(mlp, x=meta(8, 4096), a=meta(14336, 4096), b=meta(14336, 4096), c=meta(4096, 14336)))
+    assert any(op.fn == "silu" for op in first.program.ops)
+    assert [op.kind for op in second.program.compute_ops] == [Kind.DOT, Kind.ADD]
+
+
+def test_large_chain_is_two_products() -> None:
+    cut_up = cut(lambda x, a, b: torch.bmm(F.silu(torch.bmm(x, a)), b),
+                 x=meta(8, 8, 4096), a=meta(8, 4096, 4096), b=meta(8, 4096, 4096))  # fmt: skip
+    assert [piece.program.compute_ops[-1].kind for piece in units(cut_up)] == [Kind.UNARY, Kind.DOT]
+
+
+def test_two_exps_on_a_path_are_cut_apart() -> None:
+    inputs = {"x": randn(4, 6), "w": randn(6, 6)}
+    cut_up = agrees(lambda x, w: torch.softmax(torch.softmax(x @ w, -1) @ w, -1) @ w, inputs)
+    assert len(units(cut_up)) == 2
+
+
+def test_value_in_two_roles_is_cut_off() -> None:
+    inputs = {"x": randn(4, 6), "wq": randn(6, 3), "wk": randn(6, 3, seed=1)}
+    cut_up = agrees(lambda x, wq, wk: (lambda h: (h @ wq) @ (h @ wk).T)(rms(x)), inputs)
+    assert len(units(cut_up)) >= 2
+
+
+def test_plain_calls_stay_in_their_place() -> None:
+    def rotary(x: torch.Tensor, w: torch.Tensor, cos: torch.Tensor) -> torch.Tensor:
+        y = F.linear(x, w)
+        return (y * cos + torch.roll(y, 3, dims=-1)).sum(-1)
+
+    cut_up = agrees(rotary, {"x": randn(4, 6), "w": randn(6, 6), "cos": randn(4, 6)})
+    targets = [call.target for piece in cut_up if isinstance(piece, PlainPiece) for call in piece.calls]
+    assert "torch.roll" in targets
+    assert len(units(cut_up)) == 2
+
+
+def test_split_of_a_fused_projection() -> None:
+    def attend(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        q, k, v = F.linear(x, w).view(2, 4, 3, 2, 3).permute(2, 0, 3, 1, 4).unbind(0)
+        return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(2, 4, 6)
+
+    inputs = {"x": randn(2, 4, 6), "w": randn(18, 6)}
+    (whole,) = units(agrees(attend, inputs))
+    made = frozenset(value for call in whole.calls for value in call.outputs)
+    projection, attention = agrees(attend, inputs, refused=[made])
+    assert projection.calls[0].target == "torch.nn.functional.linear"
+    assert isinstance(attention, LaxPiece)
+    assert attention.calls[-1].target == "Tensor.reshape"
+
+
+def test_rotation_is_a_part_of_attention() -> None:
+    """Every part that a kernel reads is a view; each is made once."""
+    rotated = [unit for unit in units(agrees(layer, LAYER)) if unit.views]
+    assert any("torch.cat" in [call.target for call in unit.calls] for unit in rotated)
+    for unit in rotated:
+        made = [value for call in unit.views for value in call.outputs]
+        assert len(set(made)) == len(made) == len(unit.view_values)
+
+
+def test_fused_projection_by_chunks() -> None:
+    def attend(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        q, k, v = F.linear(x, w).chunk(3, dim=-1)
+        return attention(q, k, v)
+
+    agrees(attend, {"x": randn(2, 4, 6), "w": randn(18, 6)})
+
+
+def test_write_to_an_input_is_not_moved() -> None:
+    def update(x: torch.Tensor, cache: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        before = x @ w + cache
+        cache.mul_(2.0)
+        return before.softmax(-1) @ w + cache
+
+    inputs = {"x": randn(4, 6), "cache": randn(4, 6, seed=1), "w": randn(6, 6)}
+    region = record(update, {name: tensor.clone() for name, tensor in inputs.items()})
+    order = [call.target for piece in pieces(region) for call in piece.calls]
+    write = order.index("Tensor.mul_")
+    assert "Tensor.add" in {target.replace("__", "") for target in order[:write]}
+    writing = [p for p in pieces(region) if isinstance(p, PlainPiece) and p.calls[-1].target == "Tensor.mul_"]
+    assert writing
+    assert not any("softmax" in call.target for p in writing for call in p.calls)
+
+
+def test_dead_calls_are_left_out() -> None:
+    def wasteful(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        x.cumsum(0)
+        return x @ w
+
+    assert [type(piece) for piece in cut(wasteful, x=randn(4, 6), w=randn(6, 6))] == [LaxPiece]
+
+
+def layer(x: torch.Tensor, **w: torch.Tensor) -> torch.Tensor:
+    h = rms(x) * w["g"]
+    q, k, v = (F.linear(h, w[n]).view(1, 5, 2, 4).transpose(1, 2) for n in ("q", "k", "v"))
+    q, k = (t * w["cos"] + torch.cat((-t[..., 2:], t[..., :2]), -1) * w["sin"] for t in (q, k))
+    x = x + F.linear(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(1, 5, 8), w["o"])
+    h = rms(x) * w["g"]
+    return x + F.linear(F.silu(F.linear(h, w["a"])) * F.linear(h, w["b"]), w["c"])
+
+
+LAYER = {
+    "x": randn(1, 5, 8), "g": randn(8), "cos": randn(5, 4), "sin": randn(5, 4, seed=1), "c": randn(8, 12) * 0.3,
+    **{name: randn(8, 8, seed=i) * 0.3 for i, name in enumerate("qkvo")},
+    **{name: randn(12, 8, seed=i) * 0.3 for i, name in enumerate("ab")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [1, 3, 6, 12, 30])
+def test_decoder_layer(limit: int) -> None:
+    cut_up = agrees(layer, LAYER, max_ops=limit)
+    for piece in units(cut_up):
+        kinds = [op.kind for op in piece.program.ops]
+        size = len(piece.program.compute_ops)
+        assert size <= limit or (Kind.EXP in kinds and (size <= 20 or size - prepared(piece.program) <= 16))
+        assert Kind.DOT in kinds or Kind.SUM in kinds
+        assert len(piece.program.outputs) == 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_regions(seed: int) -> None:
+    """Square values in a random DAG of lowerable and other calls, one or two live-outs, any limit."""
+    rng = random.Random(seed)
+    choices = [
+        lambda a, b: a @ b * 0.3, lambda a, b: a + b, lambda a, b: a * b, lambda a, b: rms(a), lambda a, b: F.silu(a),
+        lambda a, b: torch.softmax(a, -1), lambda a, b: a.T, lambda a, b: a.view(2, 2, 4).transpose(0, 1).reshape(4, 4),
+        lambda a, b: torch.cumsum(a, 0) * 0.3, lambda a, b: torch.cat((a[:, 2:], b[:, :2]), -1),
+        lambda a, b: a - b.sum(0),
+    ]  # fmt: skip
+    plan = [(rng.choice(choices), rng.random(), rng.random()) for _ in range(rng.randrange(4, 14))]
+    outs = rng.choice([1, 2])
+
+    def program(x: torch.Tensor, y: torch.Tensor) -> Any:
+        pool = [x, y]
+        for choice, i, j in plan:
+            near = max(0, len(pool) - 4)
+            pool.append(choice(pool[near + int(i * (len(pool) - near))], pool[int(j * len(pool))]))
+        return pool[-1] * 1.5 if outs == 1 else (pool[-1] * 1.5, pool[-2] + 1.0)
+
+    agrees(program, {"x": randn(4, 4, seed=seed), "y": randn(4, 4, seed=seed + 1)}, max_ops=rng.choice([2, 5, 12]))
