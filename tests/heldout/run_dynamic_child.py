@@ -20,7 +20,6 @@ from mugraph.trace.syntax.source import Source
 from mugraph.verify.interpreter import patch_interpreter
 from torch import nn
 
-sys.path.append(str(Path(__file__).parents[2]))
 from tests.heldout.run_child import DTYPES, counted, distance, load, made, strides
 
 

@@ -91,7 +91,7 @@ def found(path: Path, target: str, budget_s: float, store: Store | None = None, 
     device = detect()
     events = run_trace(trace, device, resolve(target, device), options, store)
     result = next(event.result for event in events if isinstance(event, Done))
-    assert result.errors == ()
+    assert result.errors == (), result.errors
     return result
 
 

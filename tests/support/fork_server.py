@@ -22,6 +22,7 @@ import signal
 import socket
 import sys
 import traceback
+from pathlib import Path
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
@@ -92,6 +93,7 @@ def become(request: dict[str, Any], descriptors: list[int], connection: socket.s
     status = 0
     try:
         if request["run"].endswith(".py"):
+            sys.path.append(str(Path(__file__).parents[2]))  # of what stands beside it, as pytest's own process has it
             runpy.run_path(request["run"], run_name="__main__")
         else:
             runpy.run_module(request["run"], run_name="__main__", alter_sys=True)

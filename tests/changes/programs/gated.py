@@ -1,7 +1,8 @@
 """A gated MLP behind a norm: its parts are classes, methods and functions of two files."""
 
-from tests.changes.programs.gated_parts import RMSNorm, gate
 from torch import nn
+
+from gated_parts import RMSNorm, gate
 
 RESIDUAL = 0.5
 

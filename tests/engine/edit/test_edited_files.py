@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from mugraph.edit.source import files
 from mugraph.edit.apply import EditError, apply_files
+from mugraph.edit.source import files
 
 
 def test_permissions_and_links_stay(tmp_path, maker, source, part):

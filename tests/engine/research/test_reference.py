@@ -23,8 +23,8 @@ from mugraph.research.reference.nests import Statement, nest
 from mugraph.research.reference.sizes import Sizes, every
 from mugraph.search import Limits, Search
 from mugraph.search.topologies.softmax import is_shift_invariant
-from test_random_programs import live, random_program, shape_of
 
+from tests.engine.search.test_random_programs import live, random_program, shape_of
 from tests.engine.search.workloads import Builder, attention, gated_mlp, gemm_chain, lora, rmsnorm_linear
 from tests.support.tile_evaluator import check_axes, evaluate_block, evaluate_program, random_inputs, small_schedule
 

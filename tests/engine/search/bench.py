@@ -1,4 +1,4 @@
-"""`python tests/engine/search/bench.py [NAMES]`: how long the search takes on the papers' programs."""
+"""`python -m tests.engine.search.bench [NAMES]`: how long the search takes on the papers' programs."""
 
 from __future__ import annotations
 

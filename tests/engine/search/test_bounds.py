@@ -18,8 +18,8 @@ from mugraph.search.topologies.nest import Nest
 from mugraph.search.topologies.remaining import Remaining
 from mugraph.search.topologies.saturate import Saturation
 from mugraph.search.topologies.sites import Marks, Sites
-from test_random_programs import programs
 
+from tests.engine.search.test_random_programs import programs
 from tests.engine.search.workloads import (
     Builder,
     attention,
