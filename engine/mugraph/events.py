@@ -9,7 +9,7 @@ from typing import Literal
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel
-from mugraph.ir.region import LaxPiece, Region, Status, Trace
+from mugraph.ir.region import Region, SearchUnit, Status, Trace
 from mugraph.plans.plan import RegionPlan
 from mugraph.tune.device import Device
 from mugraph.verify.verdict import Verdict
@@ -59,9 +59,9 @@ class Solution:
     then:         those that run after it: they finish what it leaves, or compute further values
     source:       their Triton text, named after the first
     verdict:      with the float test of this very kernel where one ran
-    estimate_us, library_us: by the cost model, of the kernel and of the piece run operator by operator
+    estimate_us, library_us: by the cost model, of the kernel and of the unit run operator by operator
     measured_us:  of the kernel alone, on the device; None without one
-    plain_us:     of the piece as plain PyTorch calls, in the same way; None where the region has nothing else, and its
+    plain_us:     of the unit as plain PyTorch calls, in the same way; None where the region has nothing else, and its
                   own time will tell
     pays_smaller: of a size in a range, where it does not pay at the largest: it does at a smaller one
     """
@@ -114,7 +114,7 @@ class Considered:
 
 
 @dataclass(frozen=True)
-class PieceResult:
+class UnitResult:
     """reason: why there is no solution, or why it is not used. rejected: candidate's reason -> how many.
 
     kernel:     what its kernel is called, or would be
@@ -122,7 +122,7 @@ class PieceResult:
                 the best of each further topology, and all that were timed
     """
 
-    piece: LaxPiece
+    unit: SearchUnit
     solution: Solution | None
     search: SearchReport
     reason: str | None = None
@@ -178,7 +178,7 @@ class RegionResult:
     reason: str | None = None
     plan: RegionPlan | None = None
     sources: Mapping[str, KernelSource] = field(default_factory=dict[str, KernelSource])
-    pieces: tuple[PieceResult, ...] = ()
+    units: tuple[UnitResult, ...] = ()
     timing: Timing = field(default_factory=Timing)
     search: SearchReport = field(default_factory=SearchReport)
 
@@ -206,11 +206,11 @@ class Traced:
 
 @dataclass(frozen=True)
 class Searching:
-    """A search unit's search begins, or has come this far. piece, pieces: which of how many, from 0."""
+    """A search unit's search begins, or has come this far. unit, units: which of how many, from 0."""
 
     region: int
-    piece: int
-    pieces: int
+    unit: int
+    units: int
     function: str
     topologies: int = 0
     seconds: float = 0.0
@@ -221,7 +221,7 @@ class FirstHit:
     """The first topology that passed verification."""
 
     region: int
-    piece: int
+    unit: int
     block: BlockGraph
     seconds: float
 
@@ -231,7 +231,7 @@ class Better:
     """A candidate that is verified and expected to be faster than the ones before. kernel: what its unit makes."""
 
     region: int
-    piece: int
+    unit: int
     kernel: str
     candidate: Considered
 
@@ -241,7 +241,7 @@ class Another:
     """A candidate that is verified and no faster, or one told of before that has a time now."""
 
     region: int
-    piece: int
+    unit: int
     kernel: str
     candidate: Considered
 

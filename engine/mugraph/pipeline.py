@@ -24,7 +24,7 @@ from mugraph.options import Options
 from mugraph.plans.plan import RegionPlan
 from mugraph.sizes.timing import ratios
 from mugraph.solve.job import RegionJob
-from mugraph.solve.unit import Tools
+from mugraph.solve.search_unit import Tools
 from mugraph.store import Store
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source

@@ -43,7 +43,7 @@ def test_one_search_serves_every_size(program: Path, tmp_path: Path) -> None:
     assert document["dynamic"].items() >= {"name": "b", "least": 1, "largest": 64}.items()
     assert region.plan is not None, region.reason
     plan = replace(region.plan, faster_for=FASTER_FOR.get(program.stem))
-    (solved,) = [piece.solution for piece in region.pieces if piece.solution is not None]
+    (solved,) = [unit.solution for unit in region.units if unit.solution is not None]
     assert len(solved.source.kernels) == 1
     for capability in (80, 90):
         compiled = compile_for(solved.source, capability)

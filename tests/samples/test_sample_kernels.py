@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from mugraph.codegen.aot import compile_for
 from mugraph.codegen.lower import lower_kernels
-from mugraph.events import FileResult, PieceResult, Solution
+from mugraph.events import FileResult, Solution, UnitResult
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.ops import Kind
-from mugraph.ir.region import LaxPiece
+from mugraph.ir.region import SearchUnit
 from mugraph.ir.target import TARGETS, Target
 from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
 from mugraph.ir.transforms.resizing import resize
 from mugraph.optimizer.nodes import scheduled
 from mugraph.options import Bounds
 from mugraph.solve.ranking import Place
-from mugraph.solve.unit import Tools, solve
+from mugraph.solve.search_unit import Tools, solve
 from mugraph.verify.float_test import FloatTester
 
 from tests.support.clock import slow_clock
@@ -37,18 +37,18 @@ SPLIT = {"gqa_attention", "gqa_decode", "mha", "mqa"}
 """Files whose every region has few rows and thousands of keys: by estimate they are split over the keys."""
 
 
-def solved_for(target: Target, piece: LaxPiece, name: str, tester: FloatTester) -> Solution:
-    steps = solve(piece, Place(0, 0, 1, name, name), Tools(target, tester), Bounds(BUDGET_S))
+def solved_for(target: Target, unit: SearchUnit, name: str, tester: FloatTester) -> Solution:
+    steps = solve(unit, Place(0, 0, 1, name, name), Tools(target, tester), Bounds(BUDGET_S))
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            result: PieceResult = end.value
+            result: UnitResult = end.value
             assert result.solution is not None, result.reason
             return result.solution
 
 
-def assert_verified(found: PieceResult) -> None:
+def assert_verified(found: UnitResult) -> None:
     """It says what was proved, and how soon in its search: before the search's own end."""
     assert found.solution is not None, found.reason
     verdict = found.solution.verdict
@@ -60,12 +60,12 @@ def assert_verified(found: PieceResult) -> None:
     reused = found.search.total_s == 0  # solved a moment ago under other names
     assert reused or 0 < found.search.first_verified_s <= found.search.total_s
     if found.search.topologies == 0:  # joined, and no one kernel has all its outputs: a graph of several then
-        assert len(found.piece.program.outputs) > 1
+        assert len(found.unit.program.outputs) > 1
         assert len(found.solution.kernels) > 1
     assert found.search.candidates > 0
 
 
-def assert_split(found: PieceResult) -> None:
+def assert_split(found: UnitResult) -> None:
     """FlashDecoding's form (Mirage v1, Figure 4b): a kernel over parts of the keys, one that adds and divides."""
     assert found.solution is not None
     first, second = found.solution.kernels
@@ -77,12 +77,12 @@ def assert_split(found: PieceResult) -> None:
     assert any(op.kind is Kind.DIV for op in second.block.block_ops)
 
 
-def assert_right(solution: Solution, piece: LaxPiece, tester: FloatTester) -> None:
+def assert_right(solution: Solution, unit: SearchUnit, tester: FloatTester) -> None:
     """The candidate's kernel at other sizes and on other inputs than those the pipeline tested."""
     kernels = [scheduled(kernel) for kernel in solution.kernels]
     assert lower_kernels(kernels).jit == solution.source.jit
     small = reduced_kernels(kernels, largest_tile=16, whole=48)
-    program = resize(piece.program, program_sizes(piece.program, small))
+    program = resize(unit.program, program_sizes(unit.program, small))
     tested = tester.test_kernel(lower_kernels(small), program, seed=7)
     assert tested.passed, tested.reason
 
@@ -108,8 +108,8 @@ def test_kernels(result: FileResult, tester: FloatTester) -> None:
             assert region.status == "needs-shapes"
             continue
         assert region.status in ("improved", "no-gain"), f"{function}: {region.reason}"
-        assert region.pieces, function
-        for found in region.pieces:
+        assert region.units, function
+        for found in region.units:
             assert_verified(found)
             assert found.solution is not None
             if name in SPLIT:
@@ -118,10 +118,10 @@ def test_kernels(result: FileResult, tester: FloatTester) -> None:
             if text in seen:
                 continue
             seen.add(text)
-            assert_right(found.solution, found.piece, tester)
+            assert_right(found.solution, found.unit, tester)
             assert fits(found.solution.source, H100), function
             if not fits(found.solution.source, A100):  # it was scheduled for an H100's larger shared memory
-                other = solved_for(A100, found.piece, found.solution.source.name, tester)
-                assert_right(other, found.piece, tester)
+                other = solved_for(A100, found.unit, found.solution.source.name, tester)
+                assert_right(other, found.unit, tester)
                 assert fits(other.source, A100), function
     assert seen

@@ -18,7 +18,7 @@ from mugraph.ir.json import mugraph_to_json, program_to_json
 from mugraph.ir.library import library_call
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.region import LaxPiece, Region, Trace
+from mugraph.ir.region import Region, SearchUnit, Trace
 from mugraph.ir.spec import check_candidate
 from mugraph.optimizer.nodes import LIBRARY, node_of
 from mugraph.optimizer.order import by_depth
@@ -52,14 +52,14 @@ Kernels = Sequence[tuple[BlockGraph, Schedule]]
 def main() -> None:
     POOL.mkdir(exist_ok=True)
     trace = trace_file(SOURCES)
-    for region, piece in searched_units(trace):
+    for region, unit in searched_units(trace):
         if len(sys.argv) > 1 and region.function not in sys.argv[1:]:
             continue
-        graphs = [graph_of(region, piece, kernels) for kernels in islice(found_in(piece), GRAPHS)]
+        graphs = [graph_of(region, unit, kernels) for kernels in islice(found_in(unit), GRAPHS)]
         document = {
-            "program": brief(program_to_json(piece.program)),
-            "steps": list(tested_steps(piece.program)),
-            "results": [n for live in region.live_outs for n, value in piece.outputs.items() if value == live.value],
+            "program": brief(program_to_json(unit.program)),
+            "steps": list(tested_steps(unit.program)),
+            "results": [n for live in region.live_outs for n, value in unit.outputs.items() if value == live.value],
             "graphs": brief(graphs),
         }
         path = POOL / f"{region.function}.json"
@@ -71,15 +71,15 @@ def main() -> None:
 def rewrite_pool() -> None:
     """Of every function of rewritten.py its tensor program as one kernel."""
     graphs: dict[str, object] = {}
-    for region, piece in searched_units(trace_file(REWRITTEN)):
-        program = piece.program
+    for region, unit in searched_units(trace_file(REWRITTEN)):
+        program = unit.program
         stores = [
             Op(f"store_{tensor.name}", Kind.STORE, (value,), program.op(value).axes, tensor=tensor.name)
             for value, tensor in program.outputs.items()
         ]
         tensors = (*program.tensors, *program.outputs.values())
         block = BlockGraph("kernel_1", program.sizes, tensors, (*program.ops, *stores))
-        graphs[region.function] = graph_of(region, piece, [_scheduled(block, program, 16)])
+        graphs[region.function] = graph_of(region, unit, [_scheduled(block, program, 16)])
         print(region.function, flush=True)
     REWRITTEN_POOL.write_text(_text(brief(graphs)), encoding="utf-8")
 
@@ -88,18 +88,18 @@ def _text(document: object) -> str:
     return json.dumps(document, separators=(",", ":"), sort_keys=True) + "\n"
 
 
-def searched_units(trace: Trace) -> Iterator[tuple[Region, LaxPiece]]:
+def searched_units(trace: Trace) -> Iterator[tuple[Region, SearchUnit]]:
     """Every function with its tensor program. Raises ValueError where one is not a single search unit."""
     for region in trace.regions:
         units = with_own_names(ranged_units(region)[0]) if region.status is None else ()
-        if len(units) != 1 or not isinstance(units[0], LaxPiece):
+        if len(units) != 1 or not isinstance(units[0], SearchUnit):
             raise ValueError(f"{region.function} is no single tensor program: {region.reason or len(units)}")
         yield region, units[0]
 
 
-def found_in(piece: LaxPiece) -> Iterator[Kernels]:
+def found_in(unit: SearchUnit) -> Iterator[Kernels]:
     """Graphs that the search finds and verification takes, of many kinds: one kernel, split ones, kernel graphs."""
-    program, target = piece.program, resolve("h100", detect())
+    program, target = unit.program, resolve("h100", detect())
     with slow_clock():
         limits = Limits(seconds=SECONDS)
         search = SeveralSearch(program, limits) if len(program.outputs) > 1 else Search(program, limits)
@@ -165,12 +165,12 @@ def _tile(size: int, most: int) -> int:
     return max(1, min(most, 1 << max(0, (size - 1).bit_length() - 1)))
 
 
-def graph_of(region: Region, piece: LaxPiece, kernels: Kernels) -> object:
+def graph_of(region: Region, unit: SearchUnit, kernels: Kernels) -> object:
     nodes = [node_of(block if schedule.library else by_depth(block), schedule) for block, schedule in kernels]
-    step = KernelStep(piece, nodes[0], Verdict(True), tuple(nodes[1:]))
+    step = KernelStep(unit, nodes[0], Verdict(True), tuple(nodes[1:]))
     graph = kernel_graph(region.function, region, (step,))
-    if piece.views:  # what the user's code cuts tensors into is the kernels' input: the program's, too
-        graph = replace(graph, inputs=tuple(tensor.name for tensor in piece.program.tensors))
+    if unit.views:  # what the user's code cuts tensors into is the kernels' input: the program's, too
+        graph = replace(graph, inputs=tuple(tensor.name for tensor in unit.program.tensors))
     return mugraph_to_json(graph)
 
 

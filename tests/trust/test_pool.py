@@ -52,7 +52,7 @@ def test_every_graph_is_right_and_accepted(name: str) -> None:
 
 def test_the_programs_are_those_of_the_sources(forks: None) -> None:
     """A file that is older than programs.py, or than what tracing makes of it, is refreshed by search_pool."""
-    traced = {region.function: piece.program for region, piece in searched_units(trace_file(SOURCES))}
+    traced = {region.function: unit.program for region, unit in searched_units(trace_file(SOURCES))}
     assert {path.stem for path in POOL.glob("*.json")} == set(traced)
     for name, program in traced.items():
         assert program_from_json(entry(name).program) == program, f"{name}: run python -m tests.trust.search_pool"

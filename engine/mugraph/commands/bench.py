@@ -58,7 +58,7 @@ def bench(names: Sequence[str], folder: Path, budget_s: float, executor: str, *,
                 say_error(error)
             failed |= bool(result.errors) or any(region.status == "failed" for region in result.regions)
             spent = time.monotonic() - began
-            searched = [region for region in result.regions if region.pieces]
+            searched = [region for region in result.regions if region.units]
             workloads += [workload(file.stem, region, target, spent / len(searched)) for region in searched]
     document: Json = {"device": device_document(device), "versions": versions(), "workloads": workloads}
     if as_json:

@@ -22,7 +22,7 @@ from mugraph.executors.executor import CannotExecute, Executor
 from mugraph.executors.spread import SpreadSearch
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.region import LaxPiece, Trace
+from mugraph.ir.region import SearchUnit, Trace
 from mugraph.ir.target import Target
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.run import Search
@@ -31,7 +31,7 @@ from mugraph.search.schedules.splits import cuts, part_counts
 from mugraph.search.topologies.limits import Limits, NotSearchable
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import detect, resolve
-from mugraph.units.search_units import pieces
+from mugraph.units.search_units import single_units
 from mugraph.verify.verifier import verify_topologies, verify_topology
 
 _TRIES = 4
@@ -104,7 +104,7 @@ def searched_in(trace: Trace, paper: Paper) -> Iterator[TensorProgram]:
     """The programs the pipeline would search for the paper's function."""
     for region in trace.regions:
         if region.function == paper.function and region.status is None:
-            yield from (piece.program for piece in pieces(region) if isinstance(piece, LaxPiece))
+            yield from (unit.program for unit in single_units(region) if isinstance(unit, SearchUnit))
 
 
 def searched(

@@ -47,7 +47,7 @@ class ProgressView:
                     self._say(f"  barrier {barrier}: {count}")
             case Searching():
                 found = f", {event.topologies} topologies" if event.topologies else ""
-                unit = f" (unit {event.piece + 1} of {event.pieces})" if event.pieces > 1 else ""
+                unit = f" (unit {event.unit + 1} of {event.units})" if event.units > 1 else ""
                 self._step(f"region {event.region + 1} of {self._regions}: searching {event.function}{unit}{found}")
             case FirstHit():
                 self._say(

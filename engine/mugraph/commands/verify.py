@@ -13,7 +13,7 @@ from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, s
 from mugraph.ir.json import FormatError, mugraph_from_json
 from mugraph.ir.mugraph import MuGraph
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.region import LaxPiece, Trace
+from mugraph.ir.region import SearchUnit, Trace
 from mugraph.reports.document import finite
 from mugraph.reports.text import evidence
 from mugraph.trace.tracer import trace_file
@@ -76,7 +76,7 @@ def _program(trace: Trace, place: Where) -> TensorProgram | str:
     if trace.errors:
         return trace.errors[0]
     found = [piece for region in trace.regions if region.status is None for piece in units(region)]
-    programs = [piece.program for piece in found if isinstance(piece, LaxPiece)]
+    programs = [piece.program for piece in found if isinstance(piece, SearchUnit)]
     if len(programs) == 1 and len(found) == 1:
         return programs[0]
     name = place.qualname or place.path.name

@@ -97,11 +97,11 @@ def edited(source: bytes, path: Path, plans: Sequence[RegionPlan], module_name: 
     return Edited(after.encode(), record)
 
 
-def _spliced(text: str, pieces: Sequence[tuple[int, int, str]]) -> str:
+def _spliced(text: str, units: Sequence[tuple[int, int, str]]) -> str:
     """The text with each [start, end) replaced; where two start together, the insertion comes first."""
     parts: list[str] = []
     done = 0
-    for start, end, new in sorted(pieces, key=lambda piece: piece[:2]):
+    for start, end, new in sorted(units, key=lambda unit: unit[:2]):
         parts += [text[done:start], new]
         done = end
     return "".join([*parts, text[done:]])

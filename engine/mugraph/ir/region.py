@@ -15,8 +15,22 @@ from mugraph.ir.ran import Ran
 from mugraph.ir.ranges import DynamicSize
 
 __all__ = [
-    "DEVICE", "Argument", "Call", "LaxPiece", "Named", "Piece", "PlainPiece", "Position", "Range", "Ref", "Region",
-    "Status", "Symbol", "TensorInfo", "Trace", "Triangle",
+    "DEVICE",
+    "Argument",
+    "Call",
+    "Named",
+    "Part",
+    "PlainCalls",
+    "Position",
+    "Range",
+    "Ref",
+    "Region",
+    "SearchUnit",
+    "Status",
+    "Symbol",
+    "TensorInfo",
+    "Trace",
+    "Triangle",
 ]  # fmt: skip
 
 DEVICE = Symbol("device")
@@ -92,13 +106,13 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class LaxPiece:
+class SearchUnit:
     """A search unit: part of a region's DAG as a tensor program. `inputs`/`outputs` tie its tensors to value numbers.
 
     inputs:  tensor name -> value number (several names may share one)
     outputs: program output's tensor name -> value number
     origins: program operator's name -> positions of the calls it is part of
-    apart:   of a piece with several outputs: the pieces it was joined of, in an order in which they can run
+    apart:   of a unit with several outputs: the units it was joined of, in an order in which they can run
     views:   calls that make those of its inputs that are parts of values: they run before its kernel, and are not
              needed where its calls run instead; view_values: what is known of their results; viewed: of the values
              that they are parts of
@@ -110,7 +124,7 @@ class LaxPiece:
     outputs: Mapping[str, int]
     calls: tuple[Call, ...]
     origins: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-    apart: tuple[Piece, ...] = ()
+    apart: tuple[Part, ...] = ()
     views: tuple[Call, ...] = ()
     view_values: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
     viewed: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
@@ -118,10 +132,10 @@ class LaxPiece:
 
 
 @dataclass(frozen=True)
-class PlainPiece:
+class PlainCalls:
     """Calls emitted again as plain PyTorch."""
 
     calls: tuple[Call, ...]
 
 
-Piece = LaxPiece | PlainPiece
+Part = SearchUnit | PlainCalls

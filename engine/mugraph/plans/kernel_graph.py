@@ -10,7 +10,7 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.calls import operands
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.names import Scope
-from mugraph.ir.region import Call, LaxPiece, Piece, PlainPiece, Region
+from mugraph.ir.region import Call, Part, PlainCalls, Region, SearchUnit
 from mugraph.ir.tensors import DType, Tensor
 from mugraph.optimizer.nodes import LIBRARY, node_of, scheduled
 from mugraph.plans.plan import KernelStep
@@ -18,34 +18,34 @@ from mugraph.trace.regions.emit_call import NotReplayable, call_text
 from mugraph.trace.regions.value_names import value_names
 
 
-def with_own_names(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """The pieces with tensors renamed so that in all of them together one name means one value."""
-    return _with_own_names(pieces, {})
+def with_own_names(units: Sequence[Part]) -> tuple[Part, ...]:
+    """The units with tensors renamed so that in all of them together one name means one value."""
+    return _with_own_names(units, {})
 
 
-def _with_own_names(pieces: Sequence[Piece], owner: dict[str, int]) -> tuple[Piece, ...]:
+def _with_own_names(units: Sequence[Part], owner: dict[str, int]) -> tuple[Part, ...]:
     """owner: name -> value, of the names given so far"""
-    renamed: list[Piece] = []
-    for piece in pieces:
-        if isinstance(piece, PlainPiece):
-            renamed.append(piece)
+    renamed: list[Part] = []
+    for unit in units:
+        if isinstance(unit, PlainCalls):
+            renamed.append(unit)
             continue
-        ties = {**piece.inputs, **piece.outputs}
+        ties = {**unit.inputs, **unit.outputs}
         new: dict[str, str] = {}
         for name, value in ties.items():
             fresh, number = name, 2
             while owner.setdefault(fresh, value) != value or fresh in new.values():
                 fresh, number = f"{name}_{number}", number + 1
             new[name] = fresh
-        piece = _renamed(piece, new)
-        renamed.append(replace(piece, apart=_with_own_names(piece.apart, owner)) if piece.apart else piece)
+        unit = _renamed(unit, new)
+        renamed.append(replace(unit, apart=_with_own_names(unit.apart, owner)) if unit.apart else unit)
     return tuple(renamed)
 
 
-def _renamed(piece: LaxPiece, new: Mapping[str, str]) -> LaxPiece:
+def _renamed(unit: SearchUnit, new: Mapping[str, str]) -> SearchUnit:
     if all(old == fresh for old, fresh in new.items()):
-        return piece
-    program = piece.program
+        return unit
+    program = unit.program
 
     def tensor(old: Tensor) -> Tensor:
         return replace(old, name=new.get(old.name, old.name))
@@ -57,10 +57,10 @@ def _renamed(piece: LaxPiece, new: Mapping[str, str]) -> LaxPiece:
         outputs={value: tensor(t) for value, t in program.outputs.items()},
     )
     return replace(
-        piece,
+        unit,
         program=program,
-        inputs={new[name]: value for name, value in piece.inputs.items()},
-        outputs={new[name]: value for name, value in piece.outputs.items()},
+        inputs={new[name]: value for name, value in unit.inputs.items()},
+        outputs={new[name]: value for name, value in unit.outputs.items()},
     )
 
 
@@ -107,15 +107,15 @@ class _Tensors:
         return self.by_value[value]
 
 
-def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainPiece]) -> MuGraph:
+def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainCalls]) -> MuGraph:
     """One node per generated kernel and per plain call, in the order they run."""
-    taken = {n for step in steps if isinstance(step, KernelStep) for n in (*step.piece.inputs, *step.piece.outputs)}
+    taken = {n for step in steps if isinstance(step, KernelStep) for n in (*step.unit.inputs, *step.unit.outputs)}
     table = _Tensors(region, Scope(taken), {}, {}, {})
     known = value_names(region)
     generated = [_kernels(step, table.scope) if isinstance(step, KernelStep) else () for step in steps]
     for step, made in zip(steps, generated, strict=True):
         if isinstance(step, KernelStep):
-            ties = {**step.piece.inputs, **step.piece.outputs}
+            ties = {**step.unit.inputs, **step.unit.outputs}
             for block, _ in map(scheduled, made):
                 for tensor in block.tensors:
                     table.add(tensor, block.sizes, ties.get(tensor.name))
@@ -134,7 +134,7 @@ def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainPi
 
 def _kernels(step: KernelStep, scope: Scope) -> tuple[GraphKernel | LibraryKernel, ...]:
     """A step's kernels; what they hand to one another gets names of its own."""
-    ties = {**step.piece.inputs, **step.piece.outputs}
+    ties = {**step.unit.inputs, **step.unit.outputs}
     pairs = [scheduled(kernel) for kernel in step.kernels]
     handed = dict.fromkeys(t.name for block, _ in pairs for t in block.tensors if t.name not in ties)
     new = {name: scope.unique(name) for name in handed}

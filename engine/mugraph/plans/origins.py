@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel
 from mugraph.ir.ops import LARGEST, REDUCING, Kind, Op
-from mugraph.ir.region import LaxPiece, Range
+from mugraph.ir.region import Range, SearchUnit
 from mugraph.plans.plan import KernelStep, RegionPlan
 
 _REDUCTIONS = frozenset({*REDUCING, Kind.ACCUM})
@@ -47,14 +47,14 @@ def origins(plan: RegionPlan) -> dict[str, Origins]:
     for step in plan.steps:
         if isinstance(step, KernelStep):
             drawn = [next(kernels) for _ in step.kernels]
-            found.update(_of_kernels(step.piece, drawn))
+            found.update(_of_kernels(step.unit, drawn))
         else:
             found.update({next(kernels).name: Origins(call=(call.range,)) for call in step.calls})
     return found
 
 
-def _of_kernels(piece: LaxPiece, kernels: Sequence[GraphKernel | LibraryKernel]) -> dict[str, Origins]:
-    source = [value for value in _values(piece.program.ops, {}).values() if value.op.kind not in _UNMOVED]
+def _of_kernels(unit: SearchUnit, kernels: Sequence[GraphKernel | LibraryKernel]) -> dict[str, Origins]:
+    source = [value for value in _values(unit.program.ops, {}).values() if value.op.kind not in _UNMOVED]
     handed: dict[str, _Value] = {}
     written: dict[str, frozenset[str]] = {}  # tensor that an earlier kernel has written -> the program's operators
     found: dict[str, Origins] = {}
@@ -69,7 +69,7 @@ def _of_kernels(piece: LaxPiece, kernels: Sequence[GraphKernel | LibraryKernel])
                 ops[op.name] = written[op.tensor]
             elif op.kind not in _UNMOVED:
                 # Over an axis that the program does not have: one that was cut for this kernel alone.
-                rest = not piece.program.sizes.keys() & set(op.over) and _continues(op, values, written)
+                rest = not unit.program.sizes.keys() & set(op.over) and _continues(op, values, written)
                 closest = frozenset[str]() if rest else _closest(values[op.name], source)
                 ops[op.name] = closest or _of_operands(op, ops)
                 for name in op.inputs:
@@ -81,9 +81,9 @@ def _of_kernels(piece: LaxPiece, kernels: Sequence[GraphKernel | LibraryKernel])
                 handed[op.tensor] = values[op.inputs[0]]
         written |= tensors
         found[kernel.name] = Origins(
-            {name: _places(piece, names) for name, names in ops.items()},
-            {name: _places(piece, names) for name, names in tensors.items()},
-            _places(piece, _of_operands(kernel.block.ops[-1], ops)) if isinstance(kernel, LibraryKernel) else (),
+            {name: _places(unit, names) for name, names in ops.items()},
+            {name: _places(unit, names) for name, names in tensors.items()},
+            _places(unit, _of_operands(kernel.block.ops[-1], ops)) if isinstance(kernel, LibraryKernel) else (),
         )
     return found
 
@@ -156,6 +156,6 @@ def _of_operands(op: Op, ops: Mapping[str, frozenset[str]]) -> frozenset[str]:
     return frozenset[str]().union(*(ops.get(name, frozenset()) for name in op.inputs))
 
 
-def _places(piece: LaxPiece, names: frozenset[str]) -> tuple[Range, ...]:
-    calls = sorted({position for name in names for position in piece.origins.get(name, ())})
-    return tuple(dict.fromkeys(piece.calls[position].range for position in calls))
+def _places(unit: SearchUnit, names: frozenset[str]) -> tuple[Range, ...]:
+    calls = sorted({position for name in names for position in unit.origins.get(name, ())})
+    return tuple(dict.fromkeys(unit.calls[position].range for position in calls))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
-from mugraph.ir.region import LaxPiece, PlainPiece, Region
+from mugraph.ir.region import PlainCalls, Region, SearchUnit
 from mugraph.verify.verdict import Verdict
 
 
 @dataclass(frozen=True)
 class KernelStep:
-    """A Lax piece of the region computed by a kernel graph: a kernel, and those that run after it. One source, named
+    """A Lax unit of the region computed by a kernel graph: a kernel, and those that run after it. One source, named
     after the first, launches all."""
 
-    piece: LaxPiece
+    unit: SearchUnit
     kernel: GraphKernel | LibraryKernel
     verdict: Verdict
     then: tuple[GraphKernel | LibraryKernel, ...] = ()
@@ -35,6 +35,6 @@ class RegionPlan:
 
     name: str
     region: Region
-    steps: tuple[KernelStep | PlainPiece, ...]
+    steps: tuple[KernelStep | PlainCalls, ...]
     mugraph: MuGraph
     faster_for: tuple[tuple[int, int], ...] | None = None

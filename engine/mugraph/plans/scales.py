@@ -27,9 +27,9 @@ def input_scales(plan: RegionPlan) -> dict[int, float]:
     scales: dict[int, float] = {}
     for step in plan.steps:
         if isinstance(step, KernelStep):
-            for name, value in step.piece.inputs.items():
-                scales[value] = min(scales.get(value, 1.0), input_scale(step.piece.program, name))
-            for call in reversed(step.piece.views):  # a tensor needs the scale of its parts
+            for name, value in step.unit.inputs.items():
+                scales[value] = min(scales.get(value, 1.0), input_scale(step.unit.program, name))
+            for call in reversed(step.unit.views):  # a tensor needs the scale of its parts
                 for value in operands(call):
                     scales[value] = min(scales.get(value, 1.0), scales[call.outputs[0]])
     for live_in in plan.region.live_ins:

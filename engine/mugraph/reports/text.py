@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from mugraph.events import FileResult, PieceResult, RegionResult, Timing
+from mugraph.events import FileResult, RegionResult, Timing, UnitResult
 from mugraph.ir.drawing import draw_tree
 from mugraph.reports.document import verdicts_of
 from mugraph.sizes.timing import gain_words
@@ -74,11 +74,11 @@ def _region(result: RegionResult, verbose: bool, kernels: bool, width: int) -> I
             yield _said("time" if number == 0 else " ", sentence)
         if kernels:
             yield from _sources(result)
-    if result.pieces:
+    if result.units:
         yield _said("search", search_text(result))
     if verbose:
-        for piece in result.pieces:
-            for detail in _details(piece):
+        for unit in result.units:
+            for detail in _details(unit):
                 yield Padding(detail, (0, 0, 0, len(_MARGIN)))
 
 
@@ -168,7 +168,7 @@ def search_text(result: RegionResult) -> str:
     space = f"complete to {search.complete_to} operators"
     if not search.complete:
         space = f"{space}, not further (ended by {search.ended_by})"
-    stored = ", from the store" if result.pieces and all(piece.from_store for piece in result.pieces) else ""
+    stored = ", from the store" if result.units and all(unit.from_store for unit in result.units) else ""
     return (
         f"{search.topologies} topologies, {search.candidates} candidates, {first}, "
         f"{search.total_s:.2f} s, {space}{stored}"
@@ -183,22 +183,22 @@ def _sources(result: RegionResult) -> Iterator[_Verbatim]:
             yield _Verbatim(Syntax("", "python", background_color="default").highlight(jit))
 
 
-def _details(piece: PieceResult) -> Iterator[RenderableType]:
+def _details(unit: UnitResult) -> Iterator[RenderableType]:
     """-v: what was searched, what was pruned, and why."""
-    program = piece.piece.program
+    program = unit.unit.program
     tree = Tree(Text(f"search unit {program.name}: {len(program.compute_ops)} operators"))
     sizes = ", ".join(f"{axis}={size}" for axis, size in program.sizes.items())
     tree.add(Text(f"axes: {sizes}"))
-    if piece.search.pruned:
+    if unit.search.pruned:
         pruned = tree.add(Text("pruned by"))
-        for reason, count in sorted(piece.search.pruned.items(), key=lambda item: -item[1]):
+        for reason, count in sorted(unit.search.pruned.items(), key=lambda item: -item[1]):
             pruned.add(Text(f"{reason}: {count:,}"))
-    if piece.rejected:
+    if unit.rejected:
         rejected = tree.add(Text("candidates not used"))
-        for reason, count in piece.rejected.items():
+        for reason, count in unit.rejected.items():
             rejected.add(Text(f"{count} x {reason}"))
-    if piece.reason:
-        tree.add(Text(piece.reason))
+    if unit.reason:
+        tree.add(Text(unit.reason))
     yield tree
 
 

@@ -6,22 +6,22 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mugraph.events import Event, PieceResult, RegionResult, SearchReport, Timing
+from mugraph.events import Event, RegionResult, SearchReport, Timing, UnitResult
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
-from mugraph.ir.region import LaxPiece, Piece, PlainPiece, Region
+from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ir.transforms.renaming import Renaming, canonical
 from mugraph.log import note
-from mugraph.memory.pieces import NotRight, recall, remember
+from mugraph.memory.units import NotRight, recall, remember
 from mugraph.options import Options
 from mugraph.plans.kernel_graph import kernel_graph, with_own_names
 from mugraph.plans.names import kernel_name, plan_name
 from mugraph.plans.plan import KernelStep, RegionPlan
+from mugraph.sizes.search_unit import unit_at
 from mugraph.sizes.timing import first_sizes, spans_of
-from mugraph.sizes.unit import piece_at
 from mugraph.solve.ranking import Place
+from mugraph.solve.search_unit import Tools, solve
 from mugraph.solve.timing import RegionTimer, with_sizes
-from mugraph.solve.unit import Tools, solve
 from mugraph.store import Store
 from mugraph.store.keys import region_key
 from mugraph.tune.device import Device
@@ -75,15 +75,15 @@ class RegionJob:
             said = "; ".join(dict.fromkeys([*reasons, *self.lost]))
             return RegionResult(region, "unsupported", said or reason, search=report)
         name = self.names.unique(plan_name(region.function))
-        steps: list[KernelStep | PlainPiece] = []
+        steps: list[KernelStep | PlainCalls] = []
         waiting = iter(results)
         for unit in solved:
-            found = next(waiting) if isinstance(unit, LaxPiece) else None
-            if isinstance(unit, LaxPiece) and found is not None and found.solution is not None and _is_used(found):
-                steps += [PlainPiece(unit.views)] if unit.views else []
+            found = next(waiting) if isinstance(unit, SearchUnit) else None
+            if isinstance(unit, SearchUnit) and found is not None and found.solution is not None and _is_used(found):
+                steps += [PlainCalls(unit.views)] if unit.views else []
                 steps.append(KernelStep(unit, found.solution.kernel, found.solution.verdict, found.solution.then))
             else:
-                steps.append(PlainPiece(unit.calls))
+                steps.append(PlainCalls(unit.calls))
         merged = _merged(steps)
         sources = {r.solution.kernel.name: r.solution.source for r in results if r.solution is not None}
         if not any(isinstance(step, KernelStep) for step in merged):
@@ -98,8 +98,8 @@ class RegionJob:
             reason = f"the kernel is not faster than PyTorch here{at}, beyond what measuring can tell"
         return RegionResult(region, status, reason, plan, sources, tuple(results), timing, report)
 
-    def _cut_and_solved(self) -> Generator[Event, None, tuple[list[Piece], list[PieceResult], SearchReport]]:
-        """The region's pieces, the result of each search unit, and what all the searching took. Where no kernel is
+    def _cut_and_solved(self) -> Generator[Event, None, tuple[list[Part], list[UnitResult], SearchReport]]:
+        """The region's units, the result of each search unit, and what all the searching took. Where no kernel is
         found for a unit with several products, the region is cut again without it."""
         refused: list[frozenset[int]] = []
         named: dict[str, str] = {}
@@ -108,26 +108,26 @@ class RegionJob:
             cut = with_own_names(ranged_units(self.region, refused)[0])
             self.region = with_views(self.region, cut)
             solved, results = yield from self._all_solved(cut, named, reports)
-            failed = [found.piece for found in results if found.solution is None and is_divisible(found.piece)]
+            failed = [found.unit for found in results if found.solution is None and is_divisible(found.unit)]
             self.lost += [found.reason for found in results if found.solution is None and found.reason is not None]
             refused += [frozenset(value for call in unit.calls for value in call.outputs) for unit in failed]
             if not failed or self.cancelled() or len(refused) >= CUTS:
                 return solved, results, sum(reports[1:], reports[0]) if reports else SearchReport()
 
     def _all_solved(
-        self, cut: Sequence[Piece], named: dict[str, str], reports: list[SearchReport]
-    ) -> Generator[Event, None, tuple[list[Piece], list[PieceResult]]]:
+        self, cut: Sequence[Part], named: dict[str, str], reports: list[SearchReport]
+    ) -> Generator[Event, None, tuple[list[Part], list[UnitResult]]]:
         """named: kernels, by the name they wanted. reports: each search adds its own."""
         function, waiting = self.region.function, list(cut)
-        results: list[PieceResult] = []
-        solved: list[Piece] = []
+        results: list[UnitResult] = []
+        solved: list[Part] = []
         number = 0
         while waiting:
             unit = waiting.pop(0)
-            if isinstance(unit, PlainPiece):
+            if isinstance(unit, PlainCalls):
                 solved.append(unit)
                 continue
-            count = number + sum(isinstance(other, LaxPiece) for other in (unit, *waiting, *unit.apart))
+            count = number + sum(isinstance(other, SearchUnit) for other in (unit, *waiting, *unit.apart))
             wanted = kernel_name(function, number + 1 if count > 1 else None)
             kernel = named[wanted] = named.get(wanted) or self.names.unique(wanted)
             found = yield from self._solved(unit, Place(self.number, number, count, function, kernel))
@@ -140,11 +140,11 @@ class RegionJob:
             solved.append(unit)
         return solved, results
 
-    def _solved(self, unit: LaxPiece, place: Place) -> Generator[Event, None, PieceResult]:
+    def _solved(self, unit: SearchUnit, place: Place) -> Generator[Event, None, UnitResult]:
         """As a unit like it was in this run, from the store, or solved and stored."""
         measuring = self.tools.measurer is not None
         size = self.region.dynamic.range if self.region.dynamic is not None else None
-        smaller = [piece_at(unit, self.region, at) for at in first_sizes(size)[1:]] if size is not None else []
+        smaller = [unit_at(unit, self.region, at) for at in first_sizes(size)[1:]] if size is not None else []
         program, names = canonical(unit.program)
         key = region_key(
             program,
@@ -175,7 +175,7 @@ class RegionJob:
                 self.store.put(key, self.tools.solved[key])
         return found
 
-    def _recalled(self, key: str, unit: LaxPiece, place: Place, names: Renaming) -> PieceResult | None:
+    def _recalled(self, key: str, unit: SearchUnit, place: Place, names: Renaming) -> UnitResult | None:
         """From the store, verified again; None where there is nothing, or nothing that is right."""
         document = self.store.get(key) if self.store is not None else None
         if document is None or self.store is None:
@@ -190,25 +190,25 @@ class RegionJob:
     def _without_gain(
         self,
         name: str,
-        units: Sequence[LaxPiece | PlainPiece],
-        results: Sequence[PieceResult],
+        units: Sequence[SearchUnit | PlainCalls],
+        results: Sequence[UnitResult],
         sources: dict[str, KernelSource],
         report: SearchReport,
     ) -> RegionResult:
         """No kernel is used. What was found, if anything, is still shown."""
         region = self.region
-        solved = {id(r.piece): r.solution for r in results if r.solution is not None}
+        solved = {id(r.unit): r.solution for r in results if r.solution is not None}
         if not solved:
             reasons = list(dict.fromkeys(r.reason for r in results if r.reason))
-            return RegionResult(region, "no-gain", "; ".join(reasons) or None, pieces=tuple(results), search=report)
-        steps: list[KernelStep | PlainPiece] = []
+            return RegionResult(region, "no-gain", "; ".join(reasons) or None, units=tuple(results), search=report)
+        steps: list[KernelStep | PlainCalls] = []
         for unit in units:
-            solution = solved.get(id(unit)) if isinstance(unit, LaxPiece) else None
-            if isinstance(unit, LaxPiece) and solution is not None:
-                steps += [PlainPiece(unit.views)] if unit.views else []
+            solution = solved.get(id(unit)) if isinstance(unit, SearchUnit) else None
+            if isinstance(unit, SearchUnit) and solution is not None:
+                steps += [PlainCalls(unit.views)] if unit.views else []
                 steps.append(KernelStep(unit, solution.kernel, solution.verdict, solution.then))
             else:
-                steps.append(PlainPiece(unit.calls))
+                steps.append(PlainCalls(unit.calls))
         merged = _merged(steps)
         plan = RegionPlan(name, region, merged, kernel_graph(name, region, merged))
         timing = self._timer.estimated(region, results, use_all=True)
@@ -222,17 +222,17 @@ def _listed(timing: Timing) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _is_used(found: PieceResult) -> bool:
+def _is_used(found: UnitResult) -> bool:
     return found.solution is not None and found.solution.pays
 
 
-def _merged(steps: Sequence[KernelStep | PlainPiece]) -> tuple[KernelStep | PlainPiece, ...]:
-    """Neighbouring plain pieces as one."""
-    merged: list[KernelStep | PlainPiece] = []
+def _merged(steps: Sequence[KernelStep | PlainCalls]) -> tuple[KernelStep | PlainCalls, ...]:
+    """Neighbouring plain units as one."""
+    merged: list[KernelStep | PlainCalls] = []
     for step in steps:
         last = merged[-1] if merged else None
-        if isinstance(step, PlainPiece) and isinstance(last, PlainPiece):
-            merged[-1] = PlainPiece((*last.calls, *step.calls))
+        if isinstance(step, PlainCalls) and isinstance(last, PlainCalls):
+            merged[-1] = PlainCalls((*last.calls, *step.calls))
         else:
             merged.append(step)
     return tuple(merged)

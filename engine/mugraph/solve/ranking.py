@@ -14,7 +14,7 @@ from mugraph.events import Another, Better, Event, FirstHit, Searching, SearchRe
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.region import LaxPiece
+from mugraph.ir.region import SearchUnit
 from mugraph.ir.target import Target
 from mugraph.options import Bounds
 from mugraph.search.kernel_graphs.limits import GraphLimits
@@ -43,8 +43,8 @@ class Place:
     """Which search unit of which region events speak of. name: of the kernel."""
 
     region: int
-    piece: int
-    pieces: int
+    unit: int
+    units: int
     function: str
     name: str
 
@@ -59,7 +59,7 @@ class Ranked:
 
 
 def ranked_candidates(
-    piece: LaxPiece,
+    unit: SearchUnit,
     place: Place,
     begin: Begin,
     target: Target,
@@ -73,8 +73,8 @@ def ranked_candidates(
     begin: a search. trail: is told of what passed. workers: who searches parts of kernel graphs beside this process
     """
     began = time.monotonic()
-    program = piece.program
-    yield Searching(place.region, place.piece, place.pieces, place.function)
+    program = unit.program
+    yield Searching(place.region, place.unit, place.units, place.function)
     try:
         search = begin(program, Limits(bounds.max_ops, seconds=bounds.seconds), cancelled)
     except NotSearchable as error:
@@ -90,7 +90,7 @@ def ranked_candidates(
             verdict = verdicts[(id(found.block.ops),)] = verify_topology(program, found.block)
             if verdict.passed:
                 first = time.monotonic() - began
-                yield FirstHit(place.region, place.piece, found.block, first)
+                yield FirstHit(place.region, place.unit, found.block, first)
         promising = trail.promising(found.block) if first is not None else None
         if promising is not None:
             key = promising.topology
@@ -99,7 +99,7 @@ def ranked_candidates(
                 yield from _told(trail, place, promising)
         if time.monotonic() - told > 0.1:
             told = time.monotonic()
-            yield Searching(place.region, place.piece, place.pieces, place.function, len(blocks), told - began)
+            yield Searching(place.region, place.unit, place.units, place.function, len(blocks), told - began)
     stats = search.stats
     every = kernel_candidates(blocks, target, uncut=program.least)
     best: Candidate | None = None
@@ -113,7 +113,7 @@ def ranked_candidates(
     if best is not None:
         if first is None:
             first = time.monotonic() - began
-            yield FirstHit(place.region, place.piece, best.block, first)
+            yield FirstHit(place.region, place.unit, best.block, first)
         yield from _told(trail, place, best)
     graphs = KernelGraphs(
         program,
@@ -128,14 +128,14 @@ def ranked_candidates(
     several: list[Candidate] = []
     for found in graphs.run():
         several += (candidate for candidate in found.candidates if _takes_any_size(candidate, program))
-        yield Searching(place.region, place.piece, place.pieces, place.function, len(blocks), time.monotonic() - began)
+        yield Searching(place.region, place.unit, place.units, place.function, len(blocks), time.monotonic() - began)
         fastest = found.candidates[0]
         better = best is None or fastest.estimate_us < best.estimate_us
         if better and _takes_any_size(fastest, program) and _verdict(program, fastest, verdicts, early).passed:
             best = fastest
             if first is None:
                 first = time.monotonic() - began
-                yield FirstHit(place.region, place.piece, best.block, first)
+                yield FirstHit(place.region, place.unit, best.block, first)
             yield from _told(trail, place, best)
     if several:
         every = diverse(by_estimate([*every, *several]))
@@ -178,7 +178,7 @@ def _told(trail: Trail, place: Place, candidate: Candidate) -> Generator[Event, 
     met = trail.add(candidate)
     if met is not None:
         considered, better = met
-        yield (Better if better else Another)(place.region, place.piece, place.name, considered)
+        yield (Better if better else Another)(place.region, place.unit, place.name, considered)
 
 
 def _verdict(

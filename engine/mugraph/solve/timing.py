@@ -14,7 +14,7 @@ from pathlib import Path
 from mugraph.edit.module.entry import on_tensors
 from mugraph.edit.module.file import module_text
 from mugraph.edit.module.index_limits import INTEGERS, index_limit
-from mugraph.events import Event, PieceResult, Timing, Working
+from mugraph.events import Event, Timing, UnitResult, Working
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.ranges import SizeRange
 from mugraph.ir.region import Region
@@ -22,9 +22,9 @@ from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.optimizer.nodes import scheduled
 from mugraph.plans.plan import RegionPlan
 from mugraph.plans.scales import input_scales
+from mugraph.sizes.search_unit import estimates_at, unit_at
 from mugraph.sizes.timing import next_size, of_sizes
-from mugraph.sizes.unit import estimates_at, piece_at
-from mugraph.solve.unit import Tools
+from mugraph.solve.search_unit import Tools
 from mugraph.store import Store
 from mugraph.tune.device import Device
 from mugraph.tune.messages import InputSpec, Subject
@@ -50,7 +50,7 @@ class RegionTimer:
     cancelled: Callable[[], bool]
 
     def timed(
-        self, plan: RegionPlan, sources: Mapping[str, KernelSource], results: Sequence[PieceResult]
+        self, plan: RegionPlan, sources: Mapping[str, KernelSource], results: Sequence[UnitResult]
     ) -> Generator[Event, None, tuple[Timing, str | None]]:
         """And why it cannot be offered, if so."""
         text = module_text([plan], sources, original_path=self.path, target=self.tools.target)
@@ -70,7 +70,7 @@ class RegionTimer:
                 return of_sizes(size, timings), f"with {place}: {reason}"
         return of_sizes(size, timings), None
 
-    def estimated(self, region: Region, results: Sequence[PieceResult], *, use_all: bool = False) -> Timing:
+    def estimated(self, region: Region, results: Sequence[UnitResult], *, use_all: bool = False) -> Timing:
         """use_all: also the kernels that are not used."""
         if region.dynamic is None:
             return self._estimate(region, results, None, use_all)
@@ -81,7 +81,7 @@ class RegionTimer:
         return of_sizes(size, timings)
 
     def _estimate(
-        self, region: Region, results: Sequence[PieceResult], size: int | None, use_all: bool = False
+        self, region: Region, results: Sequence[UnitResult], size: int | None, use_all: bool = False
     ) -> Timing:
         """Both sides by the cost model, over the search units; plain calls cost both the same and are left out.
 
@@ -94,7 +94,7 @@ class RegionTimer:
                 continue
             ours, library = solution.estimate_us, solution.library_us
             if size is not None:
-                program = piece_at(result.piece, region, size).program
+                program = unit_at(result.unit, region, size).program
                 kernels = [scheduled(kernel) for kernel in solution.kernels]
                 ours, library = estimates_at(program, kernels, solution.source, self.tools.target)
             before += library
@@ -108,7 +108,7 @@ class RegionTimer:
         plan: RegionPlan,
         region: Region,
         text: str,
-        results: Sequence[PieceResult],
+        results: Sequence[UnitResult],
         place: str,
         size: int | None = None,
     ) -> Generator[Event, None, tuple[Timing, str | None]]:

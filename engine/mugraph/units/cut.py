@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from mugraph.ir.calls import operands
 from mugraph.ir.ops import Kind
 from mugraph.units.fusion import BANDWIDTH, LAUNCH_US
-from mugraph.units.growing import SearchUnit
+from mugraph.units.growing import GrowingUnit
 from mugraph.units.growth import UnitGrowth
 from mugraph.units.region_graph import RegionGraph
 
-Cut = tuple[list[SearchUnit], set[int]]
+Cut = tuple[list[GrowingUnit], set[int]]
 """Search units, and the positions of plain calls."""
 _MOST_TRIALS = 12
 """Other cuts that are compared with the greedy one."""
@@ -42,7 +42,7 @@ class Cutter:
                 best, ends = other, ends | {i}
         return best
 
-    def _candidates(self, units: Sequence[SearchUnit]) -> list[int]:
+    def _candidates(self, units: Sequence[GrowingUnit]) -> list[int]:
         """Inner calls of units that read what other units write: those that read most first, then the last ones."""
         graph = self._graph
         written = {unit.output for unit in units}
@@ -55,7 +55,7 @@ class Cutter:
                     found.append((count, i))
         return [i for _, i in sorted(found, reverse=True)[:_MOST_TRIALS]]
 
-    def _cost(self, units: Sequence[SearchUnit], plain: set[int]) -> float:
+    def _cost(self, units: Sequence[GrowingUnit], plain: set[int]) -> float:
         """Microseconds, estimated: bytes moved and kernels launched."""
         graph = self._graph
         moved = [{*graph.inputs(unit.calls), unit.output} for unit in units]
@@ -66,7 +66,7 @@ class Cutter:
     def _collect(self, ends: frozenset[int]) -> Cut:
         """Units and plain calls that the live-outs need, from the last call to the first."""
         graph = self._graph
-        units: list[SearchUnit] = []
+        units: list[GrowingUnit] = []
         plain: set[int] = set()
         needed = set(graph.returned)
         for i in reversed(range(len(graph.calls))):
@@ -84,7 +84,7 @@ class Cutter:
         units = self._merge_shared(units)
         return units, self._still_needed(units, plain)
 
-    def _merge_shared(self, units: list[SearchUnit]) -> list[SearchUnit]:
+    def _merge_shared(self, units: list[GrowingUnit]) -> list[GrowingUnit]:
         """Units without a product that feed several others, computed inside each of those where it moves less."""
         graph = self._graph
         merged = sorted(units, key=lambda unit: unit.last)
@@ -104,11 +104,11 @@ class Cutter:
             merged = [replaced.get(unit.output) or unit for unit in merged if unit is not small]
         return merged
 
-    def _can_repeat(self, unit: SearchUnit) -> bool:
+    def _can_repeat(self, unit: GrowingUnit) -> bool:
         kinds = {op.kind for op in unit.lowered.program.ops}
         return not kinds & {Kind.DOT, Kind.EXP} and unit.output not in self._graph.returned
 
-    def _still_needed(self, units: Sequence[SearchUnit], plain: set[int]) -> set[int]:
+    def _still_needed(self, units: Sequence[GrowingUnit], plain: set[int]) -> set[int]:
         """Plain calls whose results something reads; merging may have left some without a reader."""
         graph = self._graph
         needed = set(graph.returned).union(*(graph.inputs(unit.calls) for unit in units))

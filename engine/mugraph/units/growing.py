@@ -18,7 +18,7 @@ _LESS_ROOM = 4
 
 
 @dataclass(frozen=True)
-class SearchUnit:
+class GrowingUnit:
     """A search unit under construction. calls: positions in the region. output: of its only result."""
 
     calls: frozenset[int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mugraph.units.fusion import joins_well
-from mugraph.units.growing import SearchUnit, UnitPrograms, worthwhile
+from mugraph.units.growing import GrowingUnit, UnitPrograms, worthwhile
 from mugraph.units.lower import Lowered
 from mugraph.units.region_graph import RegionGraph
 
@@ -18,7 +18,7 @@ class UnitGrowth:
         self._graph = graph
         self._programs = programs
 
-    def whole(self) -> SearchUnit | None:
+    def whole(self) -> GrowingUnit | None:
         """The region as one unit."""
         graph = self._graph
         returned = {live.value for live in graph.region.live_outs}
@@ -33,12 +33,12 @@ class UnitGrowth:
         lowered = self._programs.lower(calls, output, self._programs.most)
         if lowered is None or not worthwhile(lowered.program) or not joins_well(lowered.program, crowded=False):
             return None
-        return SearchUnit(calls, output, lowered)
+        return GrowingUnit(calls, output, lowered)
 
-    def grow(self, root: int, needed: set[int], ends: frozenset[int]) -> SearchUnit | None:
+    def grow(self, root: int, needed: set[int], ends: frozenset[int]) -> GrowingUnit | None:
         """The largest unit that ends with call `root`, its nearest producers first.
 
-        needed: values other pieces read. ends: calls that may only end a unit
+        needed: values other units read. ends: calls that may only end a unit
         """
         graph = self._graph
         output = graph.calls[root].outputs[0]
@@ -58,7 +58,7 @@ class UnitGrowth:
             refused.clear()  # a value can become private when a later user of it joins
         if lowered is None or not worthwhile(lowered.program):
             return None
-        return self._trimmed(SearchUnit(calls, output, lowered))
+        return self._trimmed(GrowingUnit(calls, output, lowered))
 
     def _joined(
         self, calls: frozenset[int], i: int, output: int, needed: set[int]
@@ -78,8 +78,8 @@ class UnitGrowth:
             return None
         return larger, lowered
 
-    def _trimmed(self, unit: SearchUnit) -> SearchUnit:
-        """Without the views of other pieces' outputs that give it more axes than it needs.
+    def _trimmed(self, unit: GrowingUnit) -> GrowingUnit:
+        """Without the views of other units' outputs that give it more axes than it needs.
 
         Such a view costs nothing where it is; inside, `o.transpose(1, 2).reshape(b, s, h * d) @ w` is a product over
         two axes in place of one.
@@ -94,10 +94,10 @@ class UnitGrowth:
             if any(user in fewer for user in users):
                 lowered = self._programs.lower(fewer, unit.output, self._programs.most)
                 if lowered is not None and len(lowered.program.sizes) < len(unit.lowered.program.sizes):
-                    unit = SearchUnit(fewer, unit.output, lowered)
+                    unit = GrowingUnit(fewer, unit.output, lowered)
         return unit
 
-    def together(self, unit: SearchUnit, small: SearchUnit) -> SearchUnit | None:
+    def together(self, unit: GrowingUnit, small: GrowingUnit) -> GrowingUnit | None:
         """The unit with `small`, which it reads, computed inside of it."""
         calls = unit.calls | small.calls
         if len({self._graph.segment[i] for i in calls}) > 1:
@@ -105,4 +105,4 @@ class UnitGrowth:
         lowered = self._programs.lower(calls, unit.output, self._programs.max_ops)
         if lowered is None or not joins_well(lowered.program, crowded=True):
             return None
-        return SearchUnit(calls, unit.output, lowered)
+        return GrowingUnit(calls, unit.output, lowered)

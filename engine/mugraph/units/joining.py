@@ -1,10 +1,10 @@
-"""Search units with several outputs: pieces that share what they read, or of which one reads the other, made one.
+"""Search units with several outputs: units that share what they read, or of which one reads the other, made one.
 
-A search unit as `pieces` cuts it has one output. Where several values leave a region, or are needed by different pieces
+A search unit as `units` cuts it has one output. Where several values leave a region, or are needed by different units
 (a residual and its norm's product; queries, keys and values; a mean and a variance), one kernel may compute them
-together: what they share is read, or computed, once. Two pieces are made one where the estimate says that this saves a
+together: what they share is read, or computed, once. Two units are made one where the estimate says that this saves a
 part of their time worth a search; the search then weighs one kernel for all against any other division of the values
-among kernels, and the pieces as they were are kept for when it finds nothing.
+among kernels, and the units as they were are kept for when it finds nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import combinations
 
 from mugraph.ir.calls import is_inplace, operands
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.region import Call, LaxPiece, Piece, PlainPiece, Region
+from mugraph.ir.region import Call, Part, PlainCalls, Region, SearchUnit
 from mugraph.ops.algebra.registry import entry_for
 from mugraph.trace.regions.value_names import value_names
 from mugraph.units.fusion import fits, joins_well, kernel_us
@@ -23,7 +23,7 @@ from mugraph.units.growing import identifier_of
 from mugraph.units.lower import Lowered, NotLowerable, lower
 from mugraph.units.part_views import read_by
 from mugraph.units.region_graph import is_contiguous
-from mugraph.units.search_units import pieces
+from mugraph.units.search_units import single_units
 from mugraph.units.shared_axes import with_shared_axes
 
 MAX_OUTPUTS = 4
@@ -31,17 +31,17 @@ MAX_OUTPUTS = 4
 MAX_OPS = 20
 """Operators of a search unit with several outputs: each output is searched for itself."""
 WORTH = 0.03
-"""Share of their estimated time that two pieces must save."""
+"""Share of their estimated time that two units must save."""
 MAX_ITEMS = 400
 """Pieces of a region; in larger ones nothing is joined."""
 
 
-def units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[Piece, ...]:
-    """The region's pieces, those joined that gain by it, in an order in which they can run. refused: as of `pieces`."""
-    cut = pieces(region, refused=refused)
+def units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[Part, ...]:
+    """The region's units, those joined that gain by it, in an order in which they can run. refused: as of `units`."""
+    cut = single_units(region, refused=refused)
     if any(is_inplace(call) for call in region.calls):  # calls would have to keep their order
         return cut
-    if not any(isinstance(piece, LaxPiece) for piece in cut):
+    if not any(isinstance(unit, SearchUnit) for unit in cut):
         return cut
     return _Joiner(region, cut).joined()
 
@@ -54,7 +54,7 @@ class _Item:
     reads, writes: value numbers
     """
 
-    piece: Piece
+    unit: Part
     calls: frozenset[int]
     reads: frozenset[int]
     writes: tuple[int, ...]
@@ -67,14 +67,14 @@ class _Item:
 
 
 class _Joiner:
-    def __init__(self, region: Region, cut: Sequence[Piece]) -> None:
+    def __init__(self, region: Region, cut: Sequence[Part]) -> None:
         self._region = region
         self._names = value_names(region)
         self._returned = {live.value for live in region.live_outs}
-        self._items = [item for piece in cut for item in self._items_of(piece)]
+        self._items = [item for unit in cut for item in self._items_of(unit)]
         self._tried: dict[frozenset[int], _Item | None] = {}
 
-    def joined(self) -> tuple[Piece, ...]:
+    def joined(self) -> tuple[Part, ...]:
         if len(self._items) > MAX_ITEMS:
             return self._ordered()
         while (best := self._best()) is not None:
@@ -82,20 +82,20 @@ class _Joiner:
             self._items = [item for item in self._items if item not in (one, other)] + [both]
         return self._ordered()
 
-    def _items_of(self, piece: Piece) -> Iterator[_Item]:
-        if isinstance(piece, LaxPiece):
-            calls = frozenset(map(self._place, piece.calls))
-            reads, writes = read_by(piece), tuple(piece.outputs.values())
-            yield _Item(piece, calls, reads, writes, self._us({*reads, *writes}, piece.program))
+    def _items_of(self, unit: Part) -> Iterator[_Item]:
+        if isinstance(unit, SearchUnit):
+            calls = frozenset(map(self._place, unit.calls))
+            reads, writes = read_by(unit), tuple(unit.outputs.values())
+            yield _Item(unit, calls, reads, writes, self._us({*reads, *writes}, unit.program))
             return
-        for call in piece.calls:
+        for call in unit.calls:
             reads = frozenset(operands(call))
             writes = tuple(value for value in call.outputs if value not in reads)
             us = self._us({*reads, *writes})
-            yield _Item(PlainPiece((call,)), frozenset({self._place(call)}), reads, writes, us)
+            yield _Item(PlainCalls((call,)), frozenset({self._place(call)}), reads, writes, us)
 
     def _place(self, call: Call) -> int:
-        """Of a call in the region; `pieces` may have given it another target."""
+        """Of a call in the region; `units` may have given it another target."""
         calls = self._region.calls
         return next(i for i, one in enumerate(calls) if one.outputs == call.outputs and one.args == call.args)
 
@@ -121,7 +121,7 @@ class _Joiner:
 
     def _touch(self, one: _Item, other: _Item) -> bool:
         """Do two search units share what they read; or does one item, one of the two a search unit, read the other?"""
-        lax = [isinstance(item.piece, LaxPiece) for item in (one, other)]
+        lax = [isinstance(item.unit, SearchUnit) for item in (one, other)]
         if not any(lax) or not all(map(self._can_join, (one, other))):
             return False
         reads = bool(one.reads.intersection(other.writes) or other.reads.intersection(one.writes))
@@ -129,9 +129,9 @@ class _Joiner:
 
     def _can_join(self, item: _Item) -> bool:
         """A plain call must be one that a kernel can compute, and more than a view."""
-        if isinstance(item.piece, LaxPiece):
+        if isinstance(item.unit, SearchUnit):
             return True
-        (call,) = item.piece.calls
+        (call,) = item.unit.calls
         entry = entry_for(call.target)
         if entry is None or entry.shape_only or len(call.outputs) != 1:
             return False
@@ -175,11 +175,11 @@ class _Joiner:
         if not fits(lowered.program) or not joins_well(lowered.program, crowded=True):
             return None
         parts = (*one.own, *other.own)
-        apart = tuple(item.piece for item in in_order(parts))
+        apart = tuple(item.unit for item in in_order(parts))
         made = tuple(self._region.calls[i] for i in sorted(calls))
-        piece = LaxPiece(lowered.program, lowered.inputs, lowered.outputs, made, lowered.origins, apart)
+        unit = SearchUnit(lowered.program, lowered.inputs, lowered.outputs, made, lowered.origins, apart)
         reads = frozenset(lowered.inputs.values())
-        return _Item(piece, calls, reads, tuple(outputs), self._us({*reads, *outputs}, lowered.program), parts)
+        return _Item(unit, calls, reads, tuple(outputs), self._us({*reads, *outputs}, lowered.program), parts)
 
     def _lowered(self, calls: frozenset[int], outputs: Sequence[int]) -> Lowered | None:
         region = self._region
@@ -190,25 +190,25 @@ class _Joiner:
             )
         except NotLowerable:
             return None
-        if lowered.views:  # parts of tensors are views that one piece takes
+        if lowered.views:  # parts of tensors are views that one unit takes
             return None
         return Lowered(with_shared_axes(lowered.program), lowered.inputs, lowered.outputs, lowered.origins)
 
     # --- the order -------------------------------------------------------------------------------------------------
 
-    def _ordered(self) -> tuple[Piece, ...]:
-        """As the calls were, as far as what each reads allows; neighbouring plain calls are one piece."""
-        result: list[Piece] = []
+    def _ordered(self) -> tuple[Part, ...]:
+        """As the calls were, as far as what each reads allows; neighbouring plain calls are one unit."""
+        result: list[Part] = []
         run: list[Call] = []
         for item in in_order(self._items):
-            if isinstance(item.piece, PlainPiece):
-                run += item.piece.calls
+            if isinstance(item.unit, PlainCalls):
+                run += item.unit.calls
                 continue
             if run:
-                result.append(PlainPiece(tuple(run)))
+                result.append(PlainCalls(tuple(run)))
                 run = []
-            result.append(item.piece)
-        return (*result, PlainPiece(tuple(run))) if run else tuple(result)
+            result.append(item.unit)
+        return (*result, PlainCalls(tuple(run))) if run else tuple(result)
 
 
 def in_order(items: Sequence[_Item]) -> list[_Item]:

@@ -1,4 +1,4 @@
-"""A cut of a region as pieces, in an order in which they can run."""
+"""A cut of a region as units, in an order in which they can run."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mugraph.ir.calls import operands
-from mugraph.ir.region import Call, LaxPiece, Piece, PlainPiece, Symbol
-from mugraph.units.growing import SearchUnit
+from mugraph.ir.region import Call, Part, PlainCalls, SearchUnit, Symbol
+from mugraph.units.growing import GrowingUnit
 from mugraph.units.part_views import PartViews
 from mugraph.units.region_graph import RegionGraph, is_contiguous
 
 _VIEWS = frozenset({"Tensor.view"})
 
 
-def in_order(graph: RegionGraph, units: Sequence[SearchUnit], plain: set[int]) -> tuple[Piece, ...]:
-    """By last call: whatever a piece reads was computed by an earlier call of the region."""
+def in_order(graph: RegionGraph, units: Sequence[GrowingUnit], plain: set[int]) -> tuple[Part, ...]:
+    """By last call: whatever a unit reads was computed by an earlier call of the region."""
     by_last = {unit.last: unit for unit in units}
     values = graph.region.values
     restrided = {unit.output for unit in units if not is_contiguous(values[unit.output])}
-    result: list[Piece] = []
+    result: list[Part] = []
     run: list[Call] = []
     views = PartViews(graph.region)
     for i, call in enumerate(graph.calls):
@@ -27,21 +27,21 @@ def in_order(graph: RegionGraph, units: Sequence[SearchUnit], plain: set[int]) -
             run.append(_free_of_strides(graph, call, restrided))
         if i in by_last:
             if run:
-                result.append(PlainPiece(tuple(run)))
+                result.append(PlainCalls(tuple(run)))
                 run = []
             result.append(_piece(graph, by_last[i], views))
     if run:
-        result.append(PlainPiece(tuple(run)))
+        result.append(PlainCalls(tuple(run)))
     return tuple(result)
 
 
-def _piece(graph: RegionGraph, unit: SearchUnit, views: PartViews) -> LaxPiece:
+def _piece(graph: RegionGraph, unit: GrowingUnit, views: PartViews) -> SearchUnit:
     calls = tuple(graph.calls[n] for n in sorted(unit.calls))
     lowered = unit.lowered
     parts = {name: views.of(view, calls[0]) for name, view in lowered.views.items()}
     inputs = {name: parts[name][-1] if name in parts else value for name, value in lowered.inputs.items()}
     made = tuple(dict.fromkeys(number for numbers in parts.values() for number in numbers))
-    return LaxPiece(
+    return SearchUnit(
         lowered.program,
         inputs,
         lowered.outputs,

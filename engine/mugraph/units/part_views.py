@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mugraph.ir.calls import operands
-from mugraph.ir.region import Argument, Call, LaxPiece, Piece, Ref, Region, TensorInfo
+from mugraph.ir.region import Argument, Call, Part, Ref, Region, SearchUnit, TensorInfo
 from mugraph.ops.views import View
 
 
@@ -39,20 +39,20 @@ class PartViews:
         return self._known[key]
 
 
-def read_by(unit: LaxPiece) -> frozenset[int]:
+def read_by(unit: SearchUnit) -> frozenset[int]:
     """The values of the region that a search unit reads, as a whole or in part."""
     taken = {value for call in unit.views for value in operands(call)}
     return frozenset({*unit.inputs.values(), *taken} - unit.view_values.keys())
 
 
-def with_views(region: Region, units: Sequence[Piece]) -> Region:
+def with_views(region: Region, units: Sequence[Part]) -> Region:
     """The region with what is known of the views its search units read."""
     found: dict[int, TensorInfo] = {}
     dynamic = region.dynamic
     waiting = list(units)
     while waiting:
         unit = waiting.pop()
-        if isinstance(unit, LaxPiece):
+        if isinstance(unit, SearchUnit):
             found.update(unit.view_values)
             waiting += unit.apart
             if dynamic is not None and unit.general_views is not None:

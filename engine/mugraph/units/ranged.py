@@ -12,7 +12,7 @@ from dataclasses import replace
 from mugraph.ir.calls import Call, TensorInfo
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.ranges import DynamicSize, with_size
-from mugraph.ir.region import LaxPiece, Piece, PlainPiece, Region
+from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ir.tensors import Tensor
 from mugraph.trace.regions.dynamic import Varies
 from mugraph.trace.regions.size_words import masked_along, other_program
@@ -21,13 +21,13 @@ from mugraph.units.growing import identifier_of
 from mugraph.units.joining import units
 from mugraph.units.lower import NotLowerable, lower
 from mugraph.units.ranged_views import general_views
-from mugraph.units.search_units import is_divisible, pieces
+from mugraph.units.search_units import is_divisible, single_units
 
 CUTS = 3
 """How often a region is cut again without units that cannot have a range."""
 
 
-def ranged_units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+def ranged_units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[tuple[Part, ...], tuple[str, ...]]:
     """The region's units, their programs with the least size of each dynamic axis. Where a unit's program is another
     one at another size, the region is cut without it; what cannot be divided is left to PyTorch; the reasons, one
     sentence each. Units are not joined where a size varies: what a join saves depends on it.
@@ -38,22 +38,22 @@ def ranged_units(region: Region, refused: Collection[frozenset[int]] = ()) -> tu
         return units(region, refused), ()
     without, reasons = list(refused), list[str]()
     while True:
-        cut = pieces(region, refused=without)
-        found: list[Piece] = []
-        divisible: list[LaxPiece] = []
-        for piece in cut:
-            if not isinstance(piece, LaxPiece):
-                found.append(piece)
+        cut = single_units(region, refused=without)
+        found: list[Part] = []
+        divisible: list[SearchUnit] = []
+        for unit in cut:
+            if not isinstance(unit, SearchUnit):
+                found.append(unit)
                 continue
             try:
-                found.append(_with_least(region, piece, region.dynamic))
+                found.append(_with_least(region, unit, region.dynamic))
             except Varies as error:
                 reasons.append(f"{region.dynamic.range.name} cannot have a range: {error}")
-                found.append(PlainPiece(piece.calls))
-                divisible += [piece] if is_divisible(piece) else []
+                found.append(PlainCalls(unit.calls))
+                divisible += [unit] if is_divisible(unit) else []
         if not divisible or len(without) >= len(refused) + CUTS:
             return tuple(found), tuple(dict.fromkeys(reasons))
-        without += [frozenset(value for call in piece.calls for value in call.outputs) for piece in divisible]
+        without += [frozenset(value for call in unit.calls for value in call.outputs) for unit in divisible]
 
 
 def values_at(region: Region, made: DynamicSize, size: int) -> dict[int, TensorInfo]:
@@ -91,25 +91,25 @@ def _at(numbers: tuple[int, ...], factors: tuple[int, ...] | None, size: int) ->
     return tuple(factor * size if factor else number for number, factor in zip(numbers, factors, strict=True))
 
 
-def _with_least(region: Region, piece: LaxPiece, made: DynamicSize) -> LaxPiece:
+def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUnit:
     """The unit, its program with its dynamic axes. Raises Varies where it has none."""
     size = made.range.middle
     small = region_at(region, size)
     try:
         lowered = lower(
-            calls_at(piece.calls, made, size),
+            calls_at(unit.calls, made, size),
             small.values,
             region.live_ins,
-            list(piece.outputs.values()),
+            list(unit.outputs.values()),
             identifier_of(region),
             value_names(region),
             region.names.keys(),
         )
     except NotLowerable as error:
         raise Varies(str(error)) from None
-    full, other = piece.program, lowered.program
+    full, other = unit.program, lowered.program
     if full.sizes.keys() != other.sizes.keys() or (full.ops, _layouts(full)) != (other.ops, _layouts(other)):
-        raise Varies(other_program(piece, other, made, size))
+        raise Varies(other_program(unit, other, made, size))
     if any(not _same_layout(a, b, full, other) for a, b in zip(full.tensors, other.tensors, strict=True)):
         raise Varies(f"the strides at {made.range.largest} say nothing of those at {size}")
     least: dict[str, int] = {}
@@ -119,10 +119,10 @@ def _with_least(region: Region, piece: LaxPiece, made: DynamicSize) -> LaxPiece:
             if factor < 1 or (extent, other.sizes[axis]) != (factor * made.range.largest, factor * size):
                 raise Varies(f"axis {axis} has {extent} at {made.range.largest} and {other.sizes[axis]} at {size}")
             least[axis] = factor * made.range.least
-    if masked := masked_along(piece, least):
+    if masked := masked_along(unit, least):
         raise Varies(masked)
-    views = general_views(region, piece, small, lowered.views, size) if piece.views else None
-    return replace(piece, program=replace(full, least=least), general_views=views)
+    views = general_views(region, unit, small, lowered.views, size) if unit.views else None
+    return replace(unit, program=replace(full, least=least), general_views=views)
 
 
 def _layouts(program: TensorProgram) -> tuple[object, ...]:

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from mugraph.ir.calls import Argument, Call, Ref, Symbol, TensorInfo
 from mugraph.ir.ranges import DynamicSize, factor_of
-from mugraph.ir.region import LaxPiece, Region
+from mugraph.ir.region import Region, SearchUnit
 from mugraph.ops.views import View
 from mugraph.trace.regions.dynamic import Varies, general_call, general_info
 from mugraph.trace.regions.size_words import said
 from mugraph.units.part_views import PartViews
 
 
-def general_views(region: Region, piece: LaxPiece, small: Region, views: Mapping[str, View], size: int) -> DynamicSize:
+def general_views(region: Region, unit: SearchUnit, small: Region, views: Mapping[str, View], size: int) -> DynamicSize:
     """What of the unit's views varies with the size, and how.
 
     small: the region at `size`. views: of the unit there, by the tensors that are read. Raises Varies where one is a
@@ -24,21 +24,21 @@ def general_views(region: Region, piece: LaxPiece, small: Region, views: Mapping
     made = region.dynamic
     assert made is not None
     other = PartViews(small)
-    numbers = dict.fromkeys(number for view in views.values() for number in other.of(view, piece.calls[0]))
-    if len(numbers) != len(piece.views):
-        raise Varies(f"{said(piece.calls[0])} reads other parts of tensors with {made.range.name} = {size}")
-    own = {number: call.outputs[0] for number, call in zip(numbers, piece.views, strict=True)}
+    numbers = dict.fromkeys(number for view in views.values() for number in other.of(view, unit.calls[0]))
+    if len(numbers) != len(unit.views):
+        raise Varies(f"{said(unit.calls[0])} reads other parts of tensors with {made.range.name} = {size}")
+    own = {number: call.outputs[0] for number, call in zip(numbers, unit.views, strict=True)}
     sizes = (made.range.largest, size)
     calls: list[Call] = []
     shapes: dict[int, tuple[int, ...]] = {}
     strides: dict[int, tuple[int, ...]] = {}
-    for number, call in zip(numbers, piece.views, strict=True):
+    for number, call in zip(numbers, unit.views, strict=True):
         seen = replace(other.calls[number], args=_renumbered(other.calls[number].args, own), outputs=call.outputs)
         general = general_call((call, seen), sizes, made.range)
         if call.target == "Tensor.__getitem__" and any(map(_varies, general.args)):
             raise Varies(f"{said(call)} takes a part along it")
         calls.append(general)
-        infos: Sequence[TensorInfo] = (piece.view_values[call.outputs[0]], other.values[number])
+        infos: Sequence[TensorInfo] = (unit.view_values[call.outputs[0]], other.values[number])
         shape, stride = general_info(infos, sizes, f"a part that {said(call)} reads has")
         shapes |= {call.outputs[0]: shape} if any(shape) else {}
         strides |= {call.outputs[0]: stride} if any(stride) else {}

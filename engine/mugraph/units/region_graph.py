@@ -60,7 +60,7 @@ class RegionGraph:
     def private(self, value: int, calls: frozenset[int], needed: set[int]) -> bool:
         """Is the value needed by these calls alone, nowhere by a view of it that others see?
 
-        needed: values that other pieces read already
+        needed: values that other units read already
         """
         if value in self.returned or value in needed:
             return False

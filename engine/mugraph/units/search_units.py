@@ -1,6 +1,6 @@
 """A region's calls, cut into search units and plain PyTorch.
 
-A search unit (LaxPiece) has one output here (joining.py makes one of several), at most one exp on any path, a reduction
+A search unit has one output here (joining.py makes one of several), at most one exp on any path, a reduction
 or product to be worth searching, and about `max_ops` operators at most. It grows from its output backwards: a producer
 joins when nobody else needs what it computes, when the calls together still have a tensor program, and when one kernel
 would not pay for the join by computing a product again for every tile of a later one. A norm that feeds several units
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from mugraph.ir.ops import Kind
-from mugraph.ir.region import LaxPiece, Piece, Region
+from mugraph.ir.region import Part, Region, SearchUnit
 from mugraph.units.cut import Cutter
 from mugraph.units.growing import UnitPrograms
 from mugraph.units.growth import UnitGrowth
@@ -20,10 +20,10 @@ from mugraph.units.order import in_order
 from mugraph.units.region_graph import RegionGraph
 
 
-def pieces(
+def single_units(
     region: Region, *, max_ops: int = 12, max_ops_with_exp: int = 20, refused: Collection[frozenset[int]] = ()
-) -> tuple[Piece, ...]:
-    """The region's pieces in an order in which they can run. Calls that no live-out needs are left out.
+) -> tuple[Part, ...]:
+    """The region's units in an order in which they can run. Calls that no live-out needs are left out.
 
     max_ops: operators of a search unit; max_ops_with_exp: of one that holds an attention, which has no smaller parts,
     and of a region that is one unit as a whole
@@ -34,6 +34,6 @@ def pieces(
     return in_order(graph, *Cutter(graph, growth).cut())
 
 
-def is_divisible(unit: LaxPiece) -> bool:
+def is_divisible(unit: SearchUnit) -> bool:
     """Are there two products in the unit, that would have kernels of their own in smaller ones?"""
     return sum(op.kind is Kind.DOT for op in unit.program.ops) > 1

@@ -82,11 +82,11 @@ def _found(result: RegionResult) -> dict[str, object]:
         "applicable": result.status == "improved" and plan is not None,
         "evidence": [sentence for verdict in verdicts for sentence in evidence(verdict)],
         "timing": _timing(result),
-        "search": _search(result.search, all(piece.from_store for piece in result.pieces)) if result.pieces else None,
+        "search": _search(result.search, all(unit.from_store for unit in result.units)) if result.units else None,
         "kernels": [kernel.name for kernel in kernels],
         "block_ops": sum(len(kernel.block.block_ops) for kernel in kernels),
         "id": mugraph_id(plan) if plan else "",
-        "candidates": [to_candidate(piece.kernel, one) for piece in result.pieces for one in piece.considered],
+        "candidates": [to_candidate(unit.kernel, one) for unit in result.units for one in unit.considered],
     }
 
 

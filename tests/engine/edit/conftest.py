@@ -16,7 +16,7 @@ from mugraph.ir.kernel import KernelSource
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.region import Call, LaxPiece, Named, PlainPiece, Position, Range, Ref, Region, TensorInfo
+from mugraph.ir.region import Call, Named, PlainCalls, Position, Range, Ref, Region, SearchUnit, TensorInfo
 from mugraph.ir.tensors import Tensor
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.verify.verdict import Verdict
@@ -147,11 +147,11 @@ class Maker:
             float_device="interpreter",
             versions={"torch": "2.13.0", "triton": "3.7.1"},
         )
-        piece = LaxPiece(program, {"product": 3, "u": 2}, {"gated": 5}, (silu, times))
+        unit = SearchUnit(program, {"product": 3, "u": 2}, {"gated": 5}, (silu, times))
         return RegionPlan(
             name,
             region,
-            (PlainPiece((product,)), KernelStep(piece, graph, verdict)),
+            (PlainCalls((product,)), KernelStep(unit, graph, verdict)),
             MuGraph(
                 "gated",
                 SIZES,

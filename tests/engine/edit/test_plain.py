@@ -6,10 +6,10 @@ from pathlib import Path
 
 import torch
 from mugraph.codegen.plain import FUNCTION, plain_source
-from mugraph.ir.region import LaxPiece
-from mugraph.solve.unit import plain_specs
+from mugraph.ir.region import SearchUnit
+from mugraph.solve.search_unit import plain_specs
 from mugraph.trace.tracer import trace_file
-from mugraph.units.search_units import pieces
+from mugraph.units.search_units import single_units
 
 TEXT = """\
 import torch
@@ -25,8 +25,8 @@ def test_it_runs_alone(tmp_path: Path) -> None:
     path = tmp_path / "model.py"
     path.write_text(TEXT)
     (region,) = trace_file(path).regions
-    (piece,) = [unit for unit in pieces(region) if isinstance(unit, LaxPiece)]
-    text, values = plain_source(piece)
+    (unit,) = [unit for unit in single_units(region) if isinstance(unit, SearchUnit)]
+    text, values = plain_source(unit)
     scope: dict = {}
     exec(compile(text, "plain", "exec"), scope)
     exec(compile(TEXT, "model", "exec"), scope)
@@ -51,10 +51,10 @@ def test_a_kernel_of_parts_is_measured_against_the_whole(tmp_path: Path) -> None
     path = tmp_path / "model.py"
     path.write_text(PARTS)
     (region,) = trace_file(path).regions
-    (piece,) = [unit for unit in pieces(region) if isinstance(unit, LaxPiece)]
-    assert piece.views
-    text, values = plain_source(piece)
-    specs = plain_specs(piece, values)
+    (unit,) = [unit for unit in single_units(region) if isinstance(unit, SearchUnit)]
+    assert unit.views
+    text, values = plain_source(unit)
+    specs = plain_specs(unit, values)
     scope: dict = {}
     exec(compile(text, "plain", "exec"), scope)
     exec(compile(PARTS, "model", "exec"), scope)

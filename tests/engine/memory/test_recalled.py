@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mugraph.events import Done, FileResult
 from mugraph.ir.kernel import KernelSource
-from mugraph.memory import pieces
+from mugraph.memory import units
 from mugraph.options import Options
 from mugraph.pipeline import run
 from mugraph.reports.text import evidence
@@ -59,7 +59,7 @@ def edit(path: Path, change: Callable[[Json], None], *, mark: bool) -> None:
                 continue
             change(document)
             if mark:
-                document["mark"] = pieces._mark(document)
+                document["mark"] = units._mark(document)
             database.execute(f"update {table} set document = ? where rowid = ?", (json.dumps(document), key))
 
 
@@ -114,7 +114,7 @@ def test_what_is_as_it_was_is_used_and_says_what_was_run_again(path: Path) -> No
     first, _ = optimized(path)
     second, notices = optimized(path)
     assert notices == []
-    (one,), (other,) = ([p for r in result.regions for p in r.pieces] for result in (first, second))
+    (one,), (other,) = ([p for r in result.regions for p in r.units] for result in (first, second))
     assert (one.from_store, other.from_store) == (False, True)
     assert one.solution is not None
     assert other.solution is not None
@@ -132,13 +132,13 @@ def test_what_was_changed_is_searched_for_again(path: Path, name: str, mark: boo
     first, _ = optimized(path)
     edit(path, CHANGES[name], mark=mark)
     second, notices = optimized(path)
-    (piece,) = [p for r in second.regions for p in r.pieces]
-    assert not piece.from_store
+    (unit,) = [p for r in second.regions for p in r.units]
+    assert not unit.from_store
     assert source_of(second).jit == source_of(first).jit
     assert any("searched for again" in notice for notice in notices)
     third, notices = optimized(path)
     assert notices == []
-    assert [p.from_store for r in third.regions for p in r.pieces] == [True]
+    assert [p.from_store for r in third.regions for p in r.units] == [True]
 
 
 def missing_largest(document: Json) -> None:
@@ -162,6 +162,6 @@ def test_schedules_by_size_are_looked_at_too(path: Path, change: Callable[[Json]
     assert optimized(path)[1] == []
     edit(path, change, mark=True)
     second, notices = optimized(path)
-    assert not any(p.from_store for r in second.regions for p in r.pieces)
+    assert not any(p.from_store for r in second.regions for p in r.units)
     assert len(notices) == 1
     assert source_of(second).launches == source_of(first).launches

@@ -11,7 +11,7 @@ import pytest
 from mugraph.codegen.lower import lower_kernels
 from mugraph.events import Done, RegionResult, Searching
 from mugraph.ir.block import Candidate
-from mugraph.ir.region import LaxPiece
+from mugraph.ir.region import SearchUnit
 from mugraph.ir.target import TARGETS
 from mugraph.ir.transforms.renaming import canonical
 from mugraph.memory.said import renamed_reason, renamed_words
@@ -19,7 +19,7 @@ from mugraph.pipeline import Options, run
 from mugraph.search import Limits, topologies
 from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.trace.tracer import trace_file
-from mugraph.units.search_units import pieces
+from mugraph.units.search_units import single_units
 from mugraph.verify.verifier import verify_topologies
 
 PRELUDE = "import torch\nimport torch.nn.functional as F\n\n"
@@ -39,13 +39,13 @@ def other(tokens, head):
 
 
 @pytest.fixture
-def units(tmp_path: Path) -> Callable[[str], list[LaxPiece]]:
-    def make(source: str) -> list[LaxPiece]:
+def units(tmp_path: Path) -> Callable[[str], list[SearchUnit]]:
+    def make(source: str) -> list[SearchUnit]:
         path = tmp_path / "program.py"
         path.write_text(PRELUDE + source)
         trace = trace_file(path)
         assert trace.errors == ()
-        return [piece for region in trace.regions for piece in pieces(region) if isinstance(piece, LaxPiece)]
+        return [unit for region in trace.regions for unit in single_units(region) if isinstance(unit, SearchUnit)]
 
     return make
 
@@ -62,7 +62,7 @@ def names_of(candidate: Candidate) -> set[str]:
     }
 
 
-def test_names_do_not_count(units: Callable[[str], list[LaxPiece]]) -> None:
+def test_names_do_not_count(units: Callable[[str], list[SearchUnit]]) -> None:
     one, other = units(ONE + OTHER)
     assert one.program != other.program
     assert canonical(one.program)[0] == canonical(other.program)[0]
@@ -77,18 +77,18 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("name", CHANGED)
-def test_everything_else_counts(units: Callable[[str], list[LaxPiece]], name: str) -> None:
+def test_everything_else_counts(units: Callable[[str], list[SearchUnit]], name: str) -> None:
     one, other = units(ONE + CHANGED[name])
     assert canonical(one.program)[0] != canonical(other.program)[0]
 
 
-def test_which_names_are_equal_counts(units: Callable[[str], list[LaxPiece]]) -> None:
+def test_which_names_are_equal_counts(units: Callable[[str], list[SearchUnit]]) -> None:
     (gram,) = units("# mugraph: x=f16[64, 64]\ndef gram(x):\n    return x @ x.T\n")
     (product,) = units("# mugraph: x=f16[64, 64], y=f16[64, 64]\ndef product(x, y):\n    return x @ y.T\n")
     assert canonical(gram.program)[0] != canonical(product.program)[0]
 
 
-def test_candidates_move_to_the_other_names_and_back(units: Callable[[str], list[LaxPiece]]) -> None:
+def test_candidates_move_to_the_other_names_and_back(units: Callable[[str], list[SearchUnit]]) -> None:
     """With all that the search named itself: parts of values, axes split across the grid, what kernels hand over."""
     one, other = units(ONE + OTHER)
     of_one, of_other = canonical(one.program)[1], canonical(other.program)[1]
@@ -103,7 +103,7 @@ def test_candidates_move_to_the_other_names_and_back(units: Callable[[str], list
         assert of_one.inverse.candidate(of_one.candidate(candidate)) == candidate
 
 
-def test_words_and_reasons_move_too(units: Callable[[str], list[LaxPiece]]) -> None:
+def test_words_and_reasons_move_too(units: Callable[[str], list[SearchUnit]]) -> None:
     (one,) = units(ONE)
     names = canonical(one.program)[1]
     axis = next(iter(one.program.sizes))
@@ -123,7 +123,7 @@ def searched(path: Path, **changes: Any) -> tuple[set[tuple[int, int]], tuple[Re
     begun: set[tuple[int, int]] = set()
     for event in run(path, options=options):
         if isinstance(event, Searching):
-            begun.add((event.region, event.piece))
+            begun.add((event.region, event.unit))
         if isinstance(event, Done):
             return begun, event.result.regions
     raise AssertionError("the pipeline ended without a result")
@@ -134,7 +134,7 @@ def test_a_unit_is_solved_once_in_a_run(tmp_path: Path) -> None:
     path.write_text(PRELUDE + ONE + OTHER)
     begun, (one, other) = searched(path)
     assert begun == {(0, 0)}
-    (first,), (second,) = one.pieces, other.pieces
+    (first,), (second,) = one.units, other.units
     assert first.solution is not None
     assert second.solution is not None
     assert not second.from_store

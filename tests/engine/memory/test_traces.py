@@ -58,7 +58,7 @@ def test_unchanged_file_is_not_run_again(model: Path, traced: list[Path]) -> Non
         print(f"second run: {(time.perf_counter() - began) * 1e3:.0f} ms")
     assert len(traced) == 1
     assert [r.status for r in first.regions] == [r.status for r in second.regions]
-    assert [p.from_store for r in second.regions for p in r.pieces] == [True]
+    assert [p.from_store for r in second.regions for p in r.units] == [True]
     assert first.preview == second.preview
 
 

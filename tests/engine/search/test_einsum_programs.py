@@ -17,11 +17,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.region import LaxPiece, Region
+from mugraph.ir.region import Region, SearchUnit
 from mugraph.search import Limits, NotSearchable, Search
 from mugraph.search.schedules.splits import cuts
 from mugraph.trace.regions.replay import replay
-from mugraph.units.search_units import pieces
+from mugraph.units.search_units import single_units
 from mugraph.verify.arithmetic import FloatArithmetic
 from mugraph.verify.evaluate import evaluate_program
 from mugraph.verify.execute import execute_kernels
@@ -95,7 +95,7 @@ def kernels_of(block: BlockGraph) -> Iterator[tuple[BlockGraph, ...]]:
         yield cut.at(count, looped=size > count)
 
 
-def searched(unit: LaxPiece, work: int = ENOUGH) -> list[BlockGraph]:
+def searched(unit: SearchUnit, work: int = ENOUGH) -> list[BlockGraph]:
     limits = Small(max_topologies=8, max_loops=1, granted=work)
     return [found.block for found in Search(unit.program, limits).run()]
 
@@ -113,7 +113,7 @@ def close(found: NDArray[Any], expected: NDArray[Any]) -> bool:
 def check(program: EinsumProgram, tally: Tally) -> None:
     region = recorded(program)
     values = replay(region.calls, {live.value: program.inputs[live.expression] for live in region.live_ins})
-    units = [piece for piece in pieces(region) if isinstance(piece, LaxPiece)]
+    units = [piece for piece in single_units(region) if isinstance(piece, SearchUnit)]
     if not units:
         tally.refused["nothing in it is worth a kernel"] += 1
         return
@@ -123,7 +123,7 @@ def check(program: EinsumProgram, tally: Tally) -> None:
     tally.renamed += sum(len(set(unit.inputs.values())) < len(unit.inputs) for unit in units)
 
 
-def check_unit(unit: LaxPiece, values: Mapping[int, torch.Tensor], program: EinsumProgram, tally: Tally) -> bool:
+def check_unit(unit: SearchUnit, values: Mapping[int, torch.Tensor], program: EinsumProgram, tally: Tally) -> bool:
     arithmetic = FloatArithmetic()
     inputs = {name: values[value].numpy()[None] for name, value in unit.inputs.items()}
     ((output, value),) = unit.outputs.items()

@@ -21,7 +21,7 @@ from mugraph.reports.document import region_document
 from mugraph.reports.text import times_text
 from mugraph.sizes.timing import gain_words
 from mugraph.solve.job import RegionJob
-from mugraph.solve.unit import Tools
+from mugraph.solve.search_unit import Tools
 from mugraph.store import Store
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import Device
@@ -193,11 +193,11 @@ def test_a_kernel_that_is_wrong_at_one_size_is_not_offered_at_any(region: Region
 
 def test_what_a_device_has_chosen_is_kept(regions: tuple[Region, ...], tmp_path: Path) -> None:
     with Store.open(tmp_path / "store") as store:
-        (first,), (second,) = (solved(region, Measuring(), store)[0].pieces for region in regions[:2])
+        (first,), (second,) = (solved(region, Measuring(), store)[0].units for region in regions[:2])
     assert first.solution is not None
     assert second.solution is not None
     assert (first.from_store, second.from_store) == (False, True)
-    assert first.piece.program.sizes.keys() == second.piece.program.sizes.keys()
+    assert first.unit.program.sizes.keys() == second.unit.program.sizes.keys()
     rows, others = first.solution.source.launches, second.solution.source.launches
     assert [row.largest for row in rows] == sorted({row.largest for row in rows})
     assert rows == others
@@ -210,7 +210,7 @@ def test_of_several_kernels_one_stays_that_pays_at_a_smaller_size(
 ) -> None:
     """PyTorch takes 10 µs for what each of them computes."""
     result, _ = solved(regions[2], Measuring(faster_to=16, slow_at=slow_at))
-    solutions = [piece.solution for piece in result.pieces if piece.solution is not None]
+    solutions = [unit.solution for unit in result.units if unit.solution is not None]
     assert [solution.measured_us for solution in solutions] == [30.0, 30.0]
     assert [solution.pays for solution in solutions] == [bool(kernels)] * 2
     used = [step for step in result.plan.steps if isinstance(step, KernelStep)] if result.plan is not None else []

@@ -12,7 +12,7 @@ from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import Candidate
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.region import LaxPiece
+from mugraph.ir.region import SearchUnit
 from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor
 from mugraph.search.run import Search
@@ -22,12 +22,12 @@ from mugraph.search.schedules.split_schedules import split_candidates
 from mugraph.search.topologies.limits import Limits
 from mugraph.sizes import table as tables
 from mugraph.sizes import tuning
+from mugraph.sizes.search_unit import estimates_at
 from mugraph.sizes.table import SizeTable, at_step, sizes_at, steps_of
-from mugraph.sizes.unit import estimates_at
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import Variant
-from mugraph.units.search_units import pieces
+from mugraph.units.search_units import single_units
 from mugraph.verify.float_test import FloatResult
 
 TARGET = TARGETS["h100"]
@@ -47,9 +47,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> TensorProgram:
     path = tmp_path_factory.mktemp("sizes") / "model.py"
     path.write_text(TEXT)
     (region,) = trace_file(path).regions
-    (piece,) = [unit for unit in pieces(region) if isinstance(unit, LaxPiece)]
-    (rows,) = [axis for axis, size in piece.program.sizes.items() if size == 256]
-    return replace(piece.program, least={rows: 1})
+    (unit,) = [unit for unit in single_units(region) if isinstance(unit, SearchUnit)]
+    (rows,) = [axis for axis, size in unit.program.sizes.items() if size == 256]
+    return replace(unit.program, least={rows: 1})
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mugraph.ir.ops import Kind
-from mugraph.ir.region import LaxPiece, Region, Trace, Triangle
+from mugraph.ir.region import Region, SearchUnit, Trace, Triangle
 from mugraph.trace.codec import trace_from_json, trace_to_json
 from mugraph.trace.run.triangles import triangle_of
-from mugraph.units.search_units import pieces
+from mugraph.units.search_units import single_units
 
 Found = Callable[..., Trace]
 
@@ -36,7 +36,7 @@ IDIOMS = {
 
 def masks(region: Region) -> list[tuple[float, bool]]:
     """(diagonal, has it one axis a side?) of every mask in the region's search units."""
-    ops = [op for piece in pieces(region) if isinstance(piece, LaxPiece) for op in piece.program.ops]
+    ops = [op for piece in single_units(region) if isinstance(piece, SearchUnit) for op in piece.program.ops]
     return [(op.value, len(op.rows) == len(op.columns) == 1) for op in ops if op.kind is Kind.MASK]
 
 
@@ -52,7 +52,7 @@ def attend(q, k, v):
 """)
     (region,) = found.regions
     assert masks(region) == [(0.0, True)]
-    (piece,) = [piece for piece in pieces(region) if isinstance(piece, LaxPiece)]
+    (piece,) = [piece for piece in single_units(region) if isinstance(piece, SearchUnit)]
     assert sorted(piece.inputs) == ["k", "q", "v"]
     assert trace_from_json(trace_to_json(found)) == found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mugraph.ir.region import LaxPiece, Region, Symbol
+from mugraph.ir.region import Region, SearchUnit, Symbol
 from mugraph.ir.text import format_program, parse_program
 from mugraph.trace.codec import trace_from_json, trace_to_json
 from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_description
@@ -141,7 +141,7 @@ def test_what_varies_is_found(regions: dict[str, Region]) -> None:
     assert [call.args[1] for call in region.dynamic.calls if "view" in call.target] == [Symbol("size*1")]
     pieces, reasons = ranged_units(region)
     assert reasons == ()
-    (piece,) = [piece for piece in pieces if isinstance(piece, LaxPiece)]
+    (piece,) = [piece for piece in pieces if isinstance(piece, SearchUnit)]
     (axis,) = piece.program.least
     assert (piece.program.least[axis], piece.program.sizes[axis] % 32) == (piece.program.sizes[axis] // 32, 0)
     assert parse_program(format_program(piece.program)) == piece.program
@@ -170,30 +170,30 @@ def test_what_cannot_vary_says_why(regions: dict[str, Region], function: str, sa
 def test_a_constant_of_the_size_is_left_to_pytorch(regions: dict[str, Region]) -> None:
     region = regions["averaged"]
     pieces, reasons = ranged_units(region)
-    assert not any(isinstance(piece, LaxPiece) for piece in pieces)
+    assert not any(isinstance(piece, SearchUnit) for piece in pieces)
     number = "a number that depends on it (0.0156 with b = 64, 0.0323 with 31)"
     assert reasons == (f"b cannot have a range: mean in line 23 computes with {number}",)
 
 
 def test_a_mask_along_the_size_is_left_to_pytorch(regions: dict[str, Region]) -> None:
     pieces, reasons = ranged_units(regions["causal"])
-    assert not any(isinstance(piece, LaxPiece) for piece in pieces)
+    assert not any(isinstance(piece, SearchUnit) for piece in pieces)
     masks = "masks along it, and a kernel's mask has one size"
     assert reasons == (f"b cannot have a range: scaled_dot_product_attention in line 52 {masks}",)
     pieces, reasons = ranged_units(regions["after"])
-    assert any(isinstance(piece, LaxPiece) for piece in pieces), "what follows it has a kernel nevertheless"
+    assert any(isinstance(piece, SearchUnit) for piece in pieces), "what follows it has a kernel nevertheless"
 
 
 def test_the_text_of_a_program_has_the_range(regions: dict[str, Region], tmp_path: Path) -> None:
     pieces, _ = ranged_units(regions["rows"])
-    texts = [format_program(piece.program) for piece in pieces if isinstance(piece, LaxPiece)]
+    texts = [format_program(piece.program) for piece in pieces if isinstance(piece, SearchUnit)]
     assert any("1..32" in text or "64..2048" in text for text in texts)
 
 
 def test_parts_along_other_axes_are_read_as_views(regions: dict[str, Region]) -> None:
     (piece,), reasons = ranged_units(regions["parts"])
     assert reasons == ()
-    assert isinstance(piece, LaxPiece)
+    assert isinstance(piece, SearchUnit)
     assert len(piece.views) > 1
     assert piece.general_views is not None
     assert [call.args for call in piece.general_views.calls] == [call.args for call in piece.views]
@@ -209,7 +209,7 @@ def test_parts_along_other_axes_are_read_as_views(regions: dict[str, Region]) ->
 def test_a_part_of_another_shape_has_the_size_in_it(regions: dict[str, Region]) -> None:
     (piece,), reasons = ranged_units(regions["seen_otherwise"])
     assert reasons == ()
-    assert isinstance(piece, LaxPiece)
+    assert isinstance(piece, SearchUnit)
     (axis,) = piece.program.least
     assert (piece.program.least[axis], piece.program.sizes[axis]) == (1, 64)
 

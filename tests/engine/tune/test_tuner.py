@@ -12,7 +12,7 @@ from mugraph.codegen.lower import lower
 from mugraph.ir.block import Candidate, Schedule
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.region import LaxPiece
+from mugraph.ir.region import SearchUnit
 from mugraph.ir.target import TARGETS
 from mugraph.search.run import Search
 from mugraph.search.schedules.neighbours import key, neighbours
@@ -22,7 +22,7 @@ from mugraph.search.topologies.limits import Limits
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import MEASURED, WALKS, Variant, tune
-from mugraph.units.search_units import pieces
+from mugraph.units.search_units import single_units
 from mugraph.verify.float_test import FloatResult
 
 TARGET = TARGETS["h100"]
@@ -43,10 +43,10 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[TensorProgram, Cand
     path = tmp_path_factory.mktemp("tune") / "model.py"
     path.write_text(TEXT)
     (region,) = trace_file(path).regions
-    (piece,) = [unit for unit in pieces(region) if isinstance(unit, LaxPiece)]
-    block = next(f.block for f in Search(piece.program, Limits(seconds=5)).run() if f.block.loop_axes)
+    (unit,) = [unit for unit in single_units(region) if isinstance(unit, SearchUnit)]
+    block = next(f.block for f in Search(unit.program, Limits(seconds=5)).run() if f.block.loop_axes)
     every = schedules(block, TARGET, ScheduleLimits(max_candidates=10_000))
-    return piece.program, every[-1]
+    return unit.program, every[-1]
 
 
 def variant(candidate: Candidate) -> Variant:

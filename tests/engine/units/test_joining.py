@@ -1,4 +1,4 @@
-"""Search units with several outputs: what is joined, what stays apart; joined pieces compute the region."""
+"""Search units with several outputs: what is joined, what stays apart; joined units compute the region."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import pytest
 import torch
 import torch.nn.functional as F
 from mugraph.ir.ops import Kind
-from mugraph.ir.region import LaxPiece, PlainPiece
+from mugraph.ir.region import PlainCalls, SearchUnit
 from mugraph.ir.spec import check_program
 from mugraph.plans.kernel_graph import with_own_names
 from mugraph.units.joining import MAX_OUTPUTS, units
-from mugraph.units.search_units import pieces
+from mugraph.units.search_units import single_units
 
 from tests.engine.ops.harness import randn, record
-from tests.engine.units.test_pieces import meta, rms, run
+from tests.engine.units.test_single_units import meta, rms, run
 
 
-def joint(fn: Callable[..., Any], **inputs: torch.Tensor) -> LaxPiece:
-    (piece,) = units(record(fn, inputs))
-    assert isinstance(piece, LaxPiece)
-    assert check_program(piece.program) == []
-    return piece
+def joint(fn: Callable[..., Any], **inputs: torch.Tensor) -> SearchUnit:
+    (unit,) = units(record(fn, inputs))
+    assert isinstance(unit, SearchUnit)
+    assert check_program(unit.program) == []
+    return unit
 
 
 def test_a_sum_and_the_product_of_its_norm() -> None:
@@ -32,10 +32,10 @@ def test_a_sum_and_the_product_of_its_norm() -> None:
         h = x + y
         return h, rms(h) @ w
 
-    piece = joint(block, x=meta(16, 4096), y=meta(16, 4096), w=meta(4096, 4096))
-    assert len(piece.outputs) == 2
-    assert sum(op.kind is Kind.ADD and len(op.axes) == 2 for op in piece.program.ops) == 1
-    assert [type(part) for part in piece.apart] == [PlainPiece, LaxPiece]
+    unit = joint(block, x=meta(16, 4096), y=meta(16, 4096), w=meta(4096, 4096))
+    assert len(unit.outputs) == 2
+    assert sum(op.kind is Kind.ADD and len(op.axes) == 2 for op in unit.program.ops) == 1
+    assert [type(part) for part in unit.apart] == [PlainCalls, SearchUnit]
 
 
 def test_projections_of_one_norm_share_their_columns() -> None:
@@ -44,11 +44,11 @@ def test_projections_of_one_norm_share_their_columns() -> None:
         return h @ q, h @ k, h @ v
 
     wide = {"x": meta(16, 1024), "q": meta(1024, 512)}
-    piece = joint(block, **wide, k=meta(1024, 128), v=meta(1024, 128))
-    first, second, third = piece.program.outputs.values()
+    unit = joint(block, **wide, k=meta(1024, 128), v=meta(1024, 128))
+    first, second, third = unit.program.outputs.values()
     assert second.axes == third.axes != first.axes
-    assert sum(op.kind is Kind.SQRT for op in piece.program.ops) == 1
-    assert len(piece.apart) == 3
+    assert sum(op.kind is Kind.SQRT for op in unit.program.ops) == 1
+    assert len(unit.apart) == 3
     equal = joint(block, **wide, k=meta(1024, 512), v=meta(1024, 512))
     assert len({tensor.axes for tensor in equal.program.outputs.values()}) == 1
 
@@ -60,11 +60,11 @@ def test_axes_that_meet_are_not_shared() -> None:
         p, q = x @ a, x @ b
         return p, q, p.sum(0)[:, None] * q.sum(0)
 
-    pieces_ = units(record(block, {"x": meta(8, 256), "a": meta(256, 64), "b": meta(256, 64)}))
-    for piece in pieces_:
-        if isinstance(piece, LaxPiece):
-            assert check_program(piece.program) == []
-            assert all(len(set(op.axes)) == len(op.axes) for op in piece.program.ops)
+    units_ = units(record(block, {"x": meta(8, 256), "a": meta(256, 64), "b": meta(256, 64)}))
+    for unit in units_:
+        if isinstance(unit, SearchUnit):
+            assert check_program(unit.program) == []
+            assert all(len(set(op.axes)) == len(op.axes) for op in unit.program.ops)
 
 
 def test_what_would_gain_nothing_stays_apart() -> None:
@@ -80,7 +80,7 @@ def test_what_would_gain_nothing_stays_apart() -> None:
         return y, x + torch.sort(y).values @ b
 
     found = units(record(between, {"x": meta(8, 64), "a": meta(64, 64), "b": meta(64, 64)}))
-    assert all(len(piece.outputs) == 1 for piece in found if isinstance(piece, LaxPiece))
+    assert all(len(unit.outputs) == 1 for unit in found if isinstance(unit, SearchUnit))
 
 
 def test_no_more_outputs_than_a_search_unit_may_have() -> None:
@@ -88,7 +88,7 @@ def test_no_more_outputs_than_a_search_unit_may_have() -> None:
         return tuple(x @ one for one in w.values())
 
     found = units(record(many, {"x": meta(8, 256), **{f"w{i}": meta(256, 64) for i in range(6)}}))
-    counts = [len(piece.outputs) for piece in found if isinstance(piece, LaxPiece)]
+    counts = [len(unit.outputs) for unit in found if isinstance(unit, SearchUnit)]
     assert sum(counts) == 6
     assert 1 < max(counts) <= MAX_OUTPUTS
 
@@ -101,12 +101,12 @@ def test_what_is_written_in_place_keeps_its_order() -> None:
 
     inputs = {"x": randn(4, 6), "a": randn(6, 6), "b": randn(6, 6, seed=1)}
     region = record(update, inputs)
-    assert units(region) == pieces(region)
+    assert units(region) == single_units(region)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_regions(seed: int) -> None:
-    """Square values in a random DAG, several live-outs: joined or apart, the pieces in their order compute the region;
+    """Square values in a random DAG, several live-outs: joined or apart, the units in their order compute the region;
     so do the parts of what was joined."""
     rng = random.Random(seed)
     choices = [
@@ -127,7 +127,7 @@ def test_random_regions(seed: int) -> None:
     inputs = {"x": randn(4, 4, seed=seed), "y": randn(4, 4, seed=seed + 1)}
     region = record(program, inputs)
     joined = with_own_names(units(region))
-    apart = tuple(one for piece in joined for one in (getattr(piece, "apart", ()) or (piece,)))
+    apart = tuple(one for unit in joined for one in (getattr(unit, "apart", ()) or (unit,)))
     wants = program(**{name: tensor.double() for name, tensor in inputs.items()})
     for cut_up in (joined, apart):
         env = run(region, cut_up, inputs)

@@ -68,13 +68,13 @@ def _name_values(plan: RegionPlan, names: dict[int, str], scope: Scope) -> None:
     wanted = value_names(plan.region)
     for step in plan.steps:
         if isinstance(step, KernelStep):
-            for name, value in step.piece.inputs.items():
-                if value in step.piece.view_values:
+            for name, value in step.unit.inputs.items():
+                if value in step.unit.view_values:
                     wanted.setdefault(value, name)
     defined = [value for made in plan.region.calls for value in made.outputs]
     for step in plan.steps:
         if isinstance(step, KernelStep):
-            defined += step.piece.outputs.values()
+            defined += step.unit.outputs.values()
         else:
             defined += [value for made in step.calls for value in made.outputs]
     for value in dict.fromkeys(defined):
@@ -187,13 +187,13 @@ def _replacement(
     said = [f'"""{region.function}; only where {tensors_fit(plan)} says yes (nothing is checked here)."""']
     lines: list[str] = []
     known = {live_in.value for live_in in region.live_ins}
-    read = {value for step in plan.steps if isinstance(step, KernelStep) for value in step.piece.inputs.values()}
+    read = {value for step in plan.steps if isinstance(step, KernelStep) for value in step.unit.inputs.values()}
     bound = _bound(region) | read | _read_by_several(plan)
     checked = set(known)  # values whose strides are those that were recorded
     for step in plan.steps:
         if isinstance(step, KernelStep):
             lines += _kernel_call(plan, step, kernels[step.kernel.name], names, known, checked, sizes)
-            known |= set(step.piece.outputs.values())
+            known |= set(step.unit.outputs.values())
             continue
         lines += statements(sizes.calls(step.calls), names, bound)
         checked |= _views(step.calls, checked)
@@ -243,7 +243,7 @@ def _kernel_call(
     """
     values, lines, arguments = plan.region.values, list[str](), list[str]()
     for tensor in kernel.inputs:
-        value = step.piece.inputs[tensor.name]
+        value = step.unit.inputs[tensor.name]
         if value not in known:
             raise Rejected(f"{kernel.name} reads {tensor.name}, which no earlier step of {plan.name} computes")
         if not _addresses_alike(tensor, kernel, values[value]):
@@ -252,7 +252,7 @@ def _kernel_call(
             arguments.append(names[value])
         else:
             arguments.append(f"_laid_out({names[value]}, {sizes.strides(value)})")
-    outputs = [step.piece.outputs[tensor.name] for tensor in kernel.outputs]
+    outputs = [step.unit.outputs[tensor.name] for tensor in kernel.outputs]
     lines += call(", ".join(names[value] for value in outputs) + " = ", f"_{kernel.name}", arguments, width=110)
     for tensor, value in zip(kernel.outputs, outputs, strict=True):
         lines += _as_recorded(tensor, kernel, values[value], names[value], value, sizes)
@@ -264,7 +264,7 @@ def _addresses_alike(tensor: Tensor, kernel: KernelSource, info: TensorInfo) -> 
     """Whether the kernel's view of an input puts every element where a tensor like `info` has it.
 
     Only strides of equal shapes are compared: a kernel that sees other dimensions (an axis split off by a view inside
-    the piece) has been given strides that chain, by construction of its program.
+    the unit) has been given strides that chain, by construction of its program.
     """
     shape = tensor.shape(kernel.sizes)
     return shape != info.shape or _same_strides(shape, tensor.strides, info.strides)

@@ -9,7 +9,7 @@ from mugraph.ir.calls import operands
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.ranges import DynamicSize, SizeRange
-from mugraph.ir.region import Call, LaxPiece, Region, TensorInfo
+from mugraph.ir.region import Call, Region, SearchUnit, TensorInfo
 
 ONE_SIZE = "and a kernel's mask has one size"
 
@@ -55,7 +55,7 @@ def same_kind(info: TensorInfo, other: TensorInfo) -> bool:
     return len(info.shape) == len(other.shape) and info.dtype == other.dtype and (uniform or one == two)
 
 
-def other_program(piece: LaxPiece, other: TensorProgram, made: DynamicSize, at: int) -> str:
+def other_program(piece: SearchUnit, other: TensorProgram, made: DynamicSize, at: int) -> str:
     """Of a search unit whose tensor program is not the same. other: at another size"""
     full, size = piece.program, made.range
     pairs = list(zip(full.ops, other.ops, strict=False))
@@ -80,7 +80,7 @@ def _cut_along(made: DynamicSize, value: int, other: int) -> bool:
     return len(pair[0]) == len(pair[1]) and any(0 != one != two != 0 for one, two in zip(*pair, strict=True))
 
 
-def _positions(op: Op, piece: LaxPiece) -> tuple[int, ...]:
+def _positions(op: Op, piece: SearchUnit) -> tuple[int, ...]:
     """Of the unit's calls that an operator is part of; of a constant, those of what reads it."""
     if op.name in piece.origins:
         return piece.origins[op.name]
@@ -88,7 +88,7 @@ def _positions(op: Op, piece: LaxPiece) -> tuple[int, ...]:
     return next((piece.origins[other.name] for other in readers if other.name in piece.origins), ())
 
 
-def masked_along(piece: LaxPiece, least: Mapping[str, int]) -> str | None:
+def masked_along(piece: SearchUnit, least: Mapping[str, int]) -> str | None:
     """Which call masks along an axis that varies, if one does. least: the axes that vary"""
     for op in piece.program.ops:
         if op.kind is Kind.MASK and least.keys() & {*op.rows, *op.columns}:

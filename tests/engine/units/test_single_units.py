@@ -1,4 +1,4 @@
-"""Regions cut into pieces: what is one unit, what is cut where; the pieces in their order compute the region."""
+"""Regions cut into units: what is one unit, what is cut where; the units in their order compute the region."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 from mugraph.ir.ops import Kind
-from mugraph.ir.region import LaxPiece, Piece, PlainPiece, Region
+from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.trace.regions.replay import replay
 from mugraph.units.growing import prepared
-from mugraph.units.search_units import pieces
+from mugraph.units.search_units import single_units
 
 from tests.engine.ops.harness import evaluate, randn, record
 
@@ -22,28 +22,28 @@ def meta(*shape: int, dtype: torch.dtype = torch.float16) -> torch.Tensor:
     return torch.empty(*shape, dtype=dtype, device="meta")
 
 
-def cut(fn: Callable[..., Any], **inputs: torch.Tensor) -> tuple[Piece, ...]:
-    return pieces(record(fn, inputs))
+def cut(fn: Callable[..., Any], **inputs: torch.Tensor) -> tuple[Part, ...]:
+    return single_units(record(fn, inputs))
 
 
-def run(region: Region, cut_up: tuple[Piece, ...], inputs: dict[str, torch.Tensor]) -> dict[int, torch.Tensor]:
-    """The pieces in order, each from values that are there: units by their programs, the rest by PyTorch, float64."""
+def run(region: Region, cut_up: tuple[Part, ...], inputs: dict[str, torch.Tensor]) -> dict[int, torch.Tensor]:
+    """The units in order, each from values that are there: units by their programs, the rest by PyTorch, float64."""
     env = {live.value: inputs[live.expression].double() for live in region.live_ins}
-    for piece in cut_up:
-        if isinstance(piece, PlainPiece):
-            env = replay(piece.calls, env)
+    for unit in cut_up:
+        if isinstance(unit, PlainCalls):
+            env = replay(unit.calls, env)
             continue
-        env = replay(piece.views, env)
-        assert all(value in env for value in piece.inputs.values())
-        results = evaluate(piece.program, {name: env[value].double() for name, value in piece.inputs.items()})
-        env |= {piece.outputs[name]: result for name, result in results.items()}
+        env = replay(unit.views, env)
+        assert all(value in env for value in unit.inputs.values())
+        results = evaluate(unit.program, {name: env[value].double() for name, value in unit.inputs.items()})
+        env |= {unit.outputs[name]: result for name, result in results.items()}
     return env
 
 
-def agrees(fn: Callable[..., Any], inputs: dict[str, torch.Tensor], **limits: Any) -> tuple[Piece, ...]:
+def agrees(fn: Callable[..., Any], inputs: dict[str, torch.Tensor], **limits: Any) -> tuple[Part, ...]:
     """Cut and run on real tensors; compare every live-out with torch."""
     region = record(fn, inputs)
-    cut_up = pieces(region, **limits)
+    cut_up = single_units(region, **limits)
     env = run(region, cut_up, inputs)
     want = fn(**{name: tensor.double() for name, tensor in inputs.items()})
     wants = want if isinstance(want, tuple) else (want,)
@@ -52,8 +52,8 @@ def agrees(fn: Callable[..., Any], inputs: dict[str, torch.Tensor], **limits: An
     return cut_up
 
 
-def units(cut_up: tuple[Piece, ...]) -> list[LaxPiece]:
-    return [piece for piece in cut_up if isinstance(piece, LaxPiece)]
+def units(cut_up: tuple[Part, ...]) -> list[SearchUnit]:
+    return [unit for unit in cut_up if isinstance(unit, SearchUnit)]
 
 
 def rms(x: torch.Tensor) -> torch.Tensor:
@@ -93,9 +93,9 @@ WHOLE: dict[str, tuple[Callable[..., Any], dict[str, torch.Tensor]]] = {
 @pytest.mark.parametrize("name", WHOLE)
 def test_one_unit(name: str) -> None:
     fn, inputs = WHOLE[name]
-    (piece,) = cut(fn, **inputs)
-    assert isinstance(piece, LaxPiece)
-    assert list(piece.outputs.values()) == [piece.calls[-1].outputs[0]]
+    (unit,) = cut(fn, **inputs)
+    assert isinstance(unit, SearchUnit)
+    assert list(unit.outputs.values()) == [unit.calls[-1].outputs[0]]
 
 
 def test_norm_for_several_linears_is_computed_in_each() -> None:
@@ -104,7 +104,7 @@ def test_norm_for_several_linears_is_computed_in_each() -> None:
         x=meta(16, 4096), q=meta(4096, 4096), k=meta(1024, 4096), v=meta(1024, 4096),
     )  # fmt: skip
     assert len(cut_up) == 3
-    assert all(any(op.kind is Kind.SQRT for op in piece.program.ops) for piece in units(cut_up))
+    assert all(any(op.kind is Kind.SQRT for op in unit.program.ops) for unit in units(cut_up))
 
 
 def test_norm_that_leaves_the_region_is_its_own_unit() -> None:
@@ -129,7 +129,7 @@ def test_gate_stays_with_the_products_before_it() -> None:
 def test_large_chain_is_two_products() -> None:
     cut_up = cut(lambda x, a, b: torch.bmm(F.silu(torch.bmm(x, a)), b),
                  x=meta(8, 8, 4096), a=meta(8, 4096, 4096), b=meta(8, 4096, 4096))  # fmt: skip
-    assert [piece.program.compute_ops[-1].kind for piece in units(cut_up)] == [Kind.UNARY, Kind.DOT]
+    assert [unit.program.compute_ops[-1].kind for unit in units(cut_up)] == [Kind.UNARY, Kind.DOT]
 
 
 def test_two_exps_on_a_path_are_cut_apart() -> None:
@@ -150,7 +150,7 @@ def test_plain_calls_stay_in_their_place() -> None:
         return (y * cos + torch.roll(y, 3, dims=-1)).sum(-1)
 
     cut_up = agrees(rotary, {"x": randn(4, 6), "w": randn(6, 6), "cos": randn(4, 6)})
-    targets = [call.target for piece in cut_up if isinstance(piece, PlainPiece) for call in piece.calls]
+    targets = [call.target for unit in cut_up if isinstance(unit, PlainCalls) for call in unit.calls]
     assert "torch.roll" in targets
     assert len(units(cut_up)) == 2
 
@@ -165,7 +165,7 @@ def test_split_of_a_fused_projection() -> None:
     made = frozenset(value for call in whole.calls for value in call.outputs)
     projection, attention = agrees(attend, inputs, refused=[made])
     assert projection.calls[0].target == "torch.nn.functional.linear"
-    assert isinstance(attention, LaxPiece)
+    assert isinstance(attention, SearchUnit)
     assert attention.calls[-1].target == "Tensor.reshape"
 
 
@@ -194,10 +194,10 @@ def test_write_to_an_input_is_not_moved() -> None:
 
     inputs = {"x": randn(4, 6), "cache": randn(4, 6, seed=1), "w": randn(6, 6)}
     region = record(update, {name: tensor.clone() for name, tensor in inputs.items()})
-    order = [call.target for piece in pieces(region) for call in piece.calls]
+    order = [call.target for unit in single_units(region) for call in unit.calls]
     write = order.index("Tensor.mul_")
     assert "Tensor.add" in {target.replace("__", "") for target in order[:write]}
-    writing = [p for p in pieces(region) if isinstance(p, PlainPiece) and p.calls[-1].target == "Tensor.mul_"]
+    writing = [p for p in single_units(region) if isinstance(p, PlainCalls) and p.calls[-1].target == "Tensor.mul_"]
     assert writing
     assert not any("softmax" in call.target for p in writing for call in p.calls)
 
@@ -207,7 +207,7 @@ def test_dead_calls_are_left_out() -> None:
         x.cumsum(0)
         return x @ w
 
-    assert [type(piece) for piece in cut(wasteful, x=randn(4, 6), w=randn(6, 6))] == [LaxPiece]
+    assert [type(unit) for unit in cut(wasteful, x=randn(4, 6), w=randn(6, 6))] == [SearchUnit]
 
 
 def layer(x: torch.Tensor, **w: torch.Tensor) -> torch.Tensor:
@@ -229,12 +229,12 @@ LAYER = {
 @pytest.mark.parametrize("limit", [1, 3, 6, 12, 30])
 def test_decoder_layer(limit: int) -> None:
     cut_up = agrees(layer, LAYER, max_ops=limit)
-    for piece in units(cut_up):
-        kinds = [op.kind for op in piece.program.ops]
-        size = len(piece.program.compute_ops)
-        assert size <= limit or (Kind.EXP in kinds and (size <= 20 or size - prepared(piece.program) <= 16))
+    for unit in units(cut_up):
+        kinds = [op.kind for op in unit.program.ops]
+        size = len(unit.program.compute_ops)
+        assert size <= limit or (Kind.EXP in kinds and (size <= 20 or size - prepared(unit.program) <= 16))
         assert Kind.DOT in kinds or Kind.SUM in kinds
-        assert len(piece.program.outputs) == 1
+        assert len(unit.program.outputs) == 1
 
 
 @pytest.mark.parametrize("seed", range(40))

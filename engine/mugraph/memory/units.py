@@ -16,11 +16,11 @@ from hashlib import blake2b
 
 import msgspec
 
-from mugraph.events import Considered, PieceResult, SearchReport, Solution
+from mugraph.events import Considered, SearchReport, Solution, UnitResult
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.json import candidate_from_json, candidate_to_json, schedule_from_json, schedule_to_json
 from mugraph.ir.kernel import KernelSource, Rejected
-from mugraph.ir.region import LaxPiece
+from mugraph.ir.region import SearchUnit
 from mugraph.ir.target import Target
 from mugraph.ir.transforms.renaming import Renaming
 from mugraph.memory.said import renamed_reason, renamed_verdict, renamed_words
@@ -35,7 +35,7 @@ class NotRight(Exception):
     """What is stored is not the program, or not what was tested; the message says why."""
 
 
-def remember(result: PieceResult, names: Renaming) -> Mapping[str, object]:
+def remember(result: UnitResult, names: Renaming) -> Mapping[str, object]:
     """The document, under the names that `names` gives. Times that are infinite are no JSON and mean "not known" here:
     None."""
     document: dict[str, object] = {
@@ -62,12 +62,12 @@ def remember(result: PieceResult, names: Renaming) -> Mapping[str, object]:
 
 
 def recall(
-    document: Mapping[str, object], piece: LaxPiece, name: str, target: Target, names: Renaming, *, again: bool = True
-) -> PieceResult | None:
-    """The result the document was made of, with the kernel called `name` and everything else as the piece calls it;
+    document: Mapping[str, object], unit: SearchUnit, name: str, target: Target, names: Renaming, *, again: bool = True
+) -> UnitResult | None:
+    """The result the document was made of, with the kernel called `name` and everything else as the unit calls it;
     None where it cannot be read.
 
-    names: from the piece's own to those of the document
+    names: from the unit's own to those of the document
     again: verify its candidate, as one must that comes from a file. Then raises NotRight for one that is wrong, and for
            what cannot be read
     """
@@ -82,7 +82,7 @@ def recall(
         }
         considered = tuple(_said(one, own) for one in msgspec.convert(document["considered"], tuple[Considered, ...]))
         if "candidate" not in document:
-            return PieceResult(piece, None, search, reason, rejected, True, name, considered)
+            return UnitResult(unit, None, search, reason, rejected, True, name, considered)
         if again and document["mark"] != _mark(document):
             raise NotRight("it is not what was tested: it was changed after it had been stored")
         candidate = own.candidate(candidate_from_json(document["candidate"]))
@@ -93,32 +93,32 @@ def recall(
         pays_smaller = msgspec.convert(document["pays_smaller"], bool)
         blocks = [_named(kernel.block, candidate.block.name, name) for kernel in candidate.kernels]
         schedules = [kernel.schedule for kernel in candidate.kernels]
-        outputs = [tensor.name for tensor in piece.program.outputs.values()]
+        outputs = [tensor.name for tensor in unit.program.outputs.values()]
         kernels = list(zip(blocks, schedules, strict=True))
-        source = _source(SizeTable(piece.program, target, outputs), kernels, document["launches"], own)
+        source = _source(SizeTable(unit.program, target, outputs), kernels, document["launches"], own)
         kernel, *then = (node_of(block, schedule) for block, schedule in zip(blocks, schedules, strict=True))
     except (KeyError, ValueError, ArithmeticError, msgspec.ValidationError, Rejected) as error:
         if again:
             raise NotRight(f"it cannot be read ({error})") from error
         return None
     if again:
-        verdict = _verified(piece, kernels, source, verdict)
+        verdict = _verified(unit, kernels, source, verdict)
     solution = Solution(
         kernel, source, verdict, candidate.estimate_us, library_us, measured_us, plain_us, tuple(then), pays_smaller
     )
-    return PieceResult(piece, solution, search, reason, rejected, True, name, considered)
+    return UnitResult(unit, solution, search, reason, rejected, True, name, considered)
 
 
 def _verified(
-    piece: LaxPiece, kernels: Sequence[tuple[BlockGraph, Schedule]], source: KernelSource, stored: Verdict
+    unit: SearchUnit, kernels: Sequence[tuple[BlockGraph, Schedule]], source: KernelSource, stored: Verdict
 ) -> Verdict:
     """The verdict of this run, with the test in floating point of the one that found it. Raises NotRight."""
     if not stored.passed:
         raise NotRight(f"its verdict is that it is wrong: {stored.reason}")
-    right = indexed(piece.program, kernels, source)
+    right = indexed(unit.program, kernels, source)
     if not right.passed:
         raise NotRight(right.reason or "its tiles are wrong")
-    verdict = verify_topologies(piece.program, [(block, None) for block, _ in kernels])
+    verdict = verify_topologies(unit.program, [(block, None) for block, _ in kernels])
     if not verdict.passed:
         raise NotRight(verdict.reason or "it is another function")
     return replace(

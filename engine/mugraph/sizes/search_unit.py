@@ -12,7 +12,7 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.region import LaxPiece, Region
+from mugraph.ir.region import Region, SearchUnit
 from mugraph.ir.target import Target
 from mugraph.ir.transforms.resizing import resize_block
 from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us, estimate_us
@@ -21,17 +21,17 @@ from mugraph.sizes.table import at_sizes
 from mugraph.units.ranged import calls_at, values_at
 
 
-def piece_at(piece: LaxPiece, region: Region, size: int) -> LaxPiece:
+def unit_at(unit: SearchUnit, region: Region, size: int) -> SearchUnit:
     """Of the region's units one, as if the size were no range but this one; itself where the region has none."""
     if region.dynamic is None:
-        return piece
+        return unit
     largest = region.dynamic.range.largest
-    full = piece.program
+    full = unit.program
     sizes = {axis: n // largest * size if axis in full.least else n for axis, n in full.sizes.items()}
     program, _ = at_sizes(full, [], sizes)
-    calls, values = calls_at(piece.calls, region.dynamic, size), values_at(region, region.dynamic, size)
-    viewed = {value: values[value] for value in piece.viewed}
-    return replace(piece, program=program, calls=calls, viewed=viewed, apart=())
+    calls, values = calls_at(unit.calls, region.dynamic, size), values_at(region, region.dynamic, size)
+    viewed = {value: values[value] for value in unit.viewed}
+    return replace(unit, program=program, calls=calls, viewed=viewed, apart=())
 
 
 def estimates_at(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 from mugraph.ir.ops import Kind
-from mugraph.ir.region import PlainPiece
+from mugraph.ir.region import PlainCalls
 
 from tests.engine.ops.harness import randn
-from tests.engine.units.test_pieces import agrees, cut, units
+from tests.engine.units.test_single_units import agrees, cut, units
 
 X = {"x": randn(2, 4, 7, 6), "w": randn(4, 4, 3, 3, seed=1)}
 CHANNELS = {"g": randn(4, seed=2), "b": randn(4, seed=3)}
@@ -40,8 +40,8 @@ def test_sums_and_roots_over_a_map_are_other_units() -> None:
     def edges(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         return torch.sqrt(F.conv2d(x, w) ** 2 + F.conv2d(x, w.mT) ** 2 + 1e-3)
 
-    for pieces in (agrees(norm, {**X, **CHANNELS}), agrees(edges, X)):
-        for unit in units(pieces):
+    for cut_up in (agrees(norm, {**X, **CHANNELS}), agrees(edges, X)):
+        for unit in units(cut_up):
             below: set[str] = set()
             for op in unit.program.ops:
                 if below.intersection(op.inputs):
@@ -56,4 +56,4 @@ def test_other_convolutions_stay_as_they_are() -> None:
     def transposed(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         return F.conv_transpose2d(x, w, padding=1)
 
-    assert all(isinstance(piece, PlainPiece) for piece in cut(transposed, **X))
+    assert all(isinstance(unit, PlainCalls) for unit in cut(transposed, **X))

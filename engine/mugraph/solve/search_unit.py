@@ -13,7 +13,7 @@ from math import inf
 
 from mugraph.codegen.lower import lower_kernels
 from mugraph.codegen.plain import FUNCTION, plain_source
-from mugraph.events import Another, Event, PieceResult, Solution, Working
+from mugraph.events import Another, Event, Solution, UnitResult, Working
 from mugraph.executors.executor import Executor
 from mugraph.executors.parts import SpreadParts
 from mugraph.executors.spread import SpreadSearch
@@ -22,7 +22,7 @@ from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.region import LaxPiece
+from mugraph.ir.region import SearchUnit
 from mugraph.ir.target import Target
 from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
 from mugraph.ir.transforms.resizing import resize
@@ -37,9 +37,9 @@ from mugraph.search.schedules.splits import COMBINE
 from mugraph.search.topologies.limits import Limits, Searcher
 from mugraph.sizes.choice import Chosen, by_sizes
 from mugraph.sizes.indexed import indexed
+from mugraph.sizes.search_unit import estimates_at
 from mugraph.sizes.table import SizeTable, at_step, sizes_at, step_of, tested_steps
 from mugraph.sizes.tuning import tested_at_sizes, tuned_sizes
-from mugraph.sizes.unit import estimates_at
 from mugraph.solve.ranking import Place, ranked_candidates
 from mugraph.solve.trail import Trail
 from mugraph.store.keys import versions
@@ -108,45 +108,45 @@ class Tools:
 
 
 def solve(
-    piece: LaxPiece,
+    unit: SearchUnit,
     place: Place,
     tools: Tools,
     bounds: Bounds,
     cancelled: Callable[[], bool] = lambda: False,
     *,
-    smaller: Sequence[LaxPiece] = (),
-) -> Generator[Event, None, PieceResult]:
+    smaller: Sequence[SearchUnit] = (),
+) -> Generator[Event, None, UnitResult]:
     """Events, then the result. Never raises for a program that has no good kernel: the result says why.
 
-    smaller: of a size in a range, the piece at others than the largest, at which its kernel may pay as well
+    smaller: of a size in a range, the unit at others than the largest, at which its kernel may pay as well
     """
     tools.begin()
     trail = Trail(tools.target)
     ranked = yield from ranked_candidates(
-        piece, place, tools.search, tools.target, bounds, trail, cancelled, tools.workers
+        unit, place, tools.search, tools.target, bounds, trail, cancelled, tools.workers
     )
     if not ranked.candidates:
-        return PieceResult(piece, None, ranked.report, ranked.reason, kernel=place.name, considered=trail.considered)
+        return UnitResult(unit, None, ranked.report, ranked.reason, kernel=place.name, considered=trail.considered)
     rejected: Counter[str] = Counter()
     most = MEASURED if tools.measurer else FLOAT_TRIED
-    table = SizeTable(piece.program, tools.target, _outputs(piece.program))
+    table = SizeTable(unit.program, tools.target, _outputs(unit.program))
     variants = _lowered(
         table.ranked(ranked.candidates), table, place.name, rejected, most, measured=bool(tools.measurer)
     )
     if not variants:
         reason = f"no candidate can be written as a kernel: {_most_common(rejected)}"
-        return PieceResult(piece, None, ranked.report, reason, rejected, kernel=place.name, considered=trail.considered)
-    library_us = estimate_library_us(piece.program, tools.target)
+        return UnitResult(unit, None, ranked.report, reason, rejected, kernel=place.name, considered=trail.considered)
+    library_us = estimate_library_us(unit.program, tools.target)
     if tools.measurer is not None:
         solution = yield from _measured(
-            piece, place, tools, tools.measurer, variants, library_us, trail, rejected, table, smaller
+            unit, place, tools, tools.measurer, variants, library_us, trail, rejected, table, smaller
         )
     else:
-        solution = yield from _tested(piece, place, tools, variants, library_us, trail, rejected)
+        solution = yield from _tested(unit, place, tools, variants, library_us, trail, rejected)
     if solution is not None and not solution.pays:
         solution = replace(solution, pays_smaller=any(_pays_at(small, solution, tools) for small in smaller))
     reason = None if solution else f"no kernel passed the float test: {_most_common(rejected)}"
-    return PieceResult(piece, solution, ranked.report, reason, rejected, kernel=place.name, considered=trail.considered)
+    return UnitResult(unit, solution, ranked.report, reason, rejected, kernel=place.name, considered=trail.considered)
 
 
 def _lowered(
@@ -199,7 +199,7 @@ def _scheduled(candidate: Candidate) -> list[tuple[BlockGraph, Schedule]]:
 
 
 def _measured(
-    piece: LaxPiece,
+    unit: SearchUnit,
     place: Place,
     tools: Tools,
     measurer: Measurer,
@@ -208,7 +208,7 @@ def _measured(
     trail: Trail,
     rejected: Counter[str],
     table: SizeTable,
-    smaller: Sequence[LaxPiece],
+    smaller: Sequence[SearchUnit],
 ) -> Generator[Event, None, Solution | None]:
     yield Working(place.region, f"measuring {place.name}", 0, len(variants))
 
@@ -220,10 +220,10 @@ def _measured(
         return found
 
     ranked = [variant for variant, _ in variants]
-    tuned = tune(piece.program, ranked, measurer, tools.tester, tools.pool, around=around)
+    tuned = tune(unit.program, ranked, measurer, tools.tester, tools.pool, around=around)
     rejected.update(reason for _, reason in tuned.refused)
     for one, us in [*tuned.measured_us, *((one, summary.median_us) for one, summary, _ in tuned.times)]:
-        yield Another(place.region, place.piece, place.name, trail.timed(one.candidate, us))
+        yield Another(place.region, place.unit, place.name, trail.timed(one.candidate, us))
     fastest: Sequence[Chosen] = tuned.times
     if smaller:
         plain = {step_of(table.program, one.program): _plain_us(one, measurer) or inf for one in smaller}
@@ -233,31 +233,31 @@ def _measured(
         if not tested.passed:
             rejected[tested.reason or "wrong on the device"] += 1
             continue
-        right = indexed(piece.program, _scheduled(variant.candidate), found)
+        right = indexed(unit.program, _scheduled(variant.candidate), found)
         if not right.passed:
             rejected[f"its tiles: {right.reason}"] += 1
             continue
         trail.chosen(variant.candidate)
         # A neighbour has its topology, and so its verdict, from where the walk began.
         verdict = next(verdict for other, verdict in variants if other.candidate.block is variant.candidate.block)
-        verdict = replace(_with_float(verdict, tested, piece.program), indexing=right.indexing)
-        plain_us = _plain_us(piece, measurer) if place.pieces > 1 else None
+        verdict = replace(_with_float(verdict, tested, unit.program), indexing=right.indexing)
+        plain_us = _plain_us(unit, measurer) if place.units > 1 else None
         return _solution(variant, found, verdict, library_us, summary.median_us, plain_us)
     return None
 
 
-def _plain_us(piece: LaxPiece, measurer: Measurer) -> float | None:
-    """Microseconds of the piece as the user has it, eager; None where it cannot be run on its own."""
+def _plain_us(unit: SearchUnit, measurer: Measurer) -> float | None:
+    """Microseconds of the unit as the user has it, eager; None where it cannot be run on its own."""
     try:
-        text, values = plain_source(piece)
+        text, values = plain_source(unit)
     except Rejected:
         return None
-    found = measurer.measure_kernel(Subject("plain", text, FUNCTION), plain_specs(piece, values), rounds=12)
+    found = measurer.measure_kernel(Subject("plain", text, FUNCTION), plain_specs(unit, values), rounds=12)
     return found.median_us if isinstance(found, Summary) else None
 
 
-def _pays_at(small: LaxPiece, solution: Solution, tools: Tools) -> bool:
-    """Whether a kernel with a size in a range pays at one of its sizes. small: the piece there"""
+def _pays_at(small: SearchUnit, solution: Solution, tools: Tools) -> bool:
+    """Whether a kernel with a size in a range pays at one of its sizes. small: the unit there"""
     if tools.measurer is None:
         kernels = [scheduled(kernel) for kernel in solution.kernels]
         ours_us, library_us = estimates_at(small.program, kernels, solution.source, tools.target)
@@ -268,18 +268,18 @@ def _pays_at(small: LaxPiece, solution: Solution, tools: Tools) -> bool:
     return isinstance(ours, Summary) and plain_us is not None and ours.median_us < plain_us
 
 
-def plain_specs(piece: LaxPiece, values: Sequence[int]) -> tuple[InputSpec, ...]:
-    """Of the arguments of the piece in plain PyTorch. A tensor of which the kernel reads parts is scaled as the one
+def plain_specs(unit: SearchUnit, values: Sequence[int]) -> tuple[InputSpec, ...]:
+    """Of the arguments of the unit in plain PyTorch. A tensor of which the kernel reads parts is scaled as the one
     of its inputs that has to be smallest."""
-    names = {value: name for name, value in piece.inputs.items()}
-    kernel = dict(zip(names, input_specs(piece.program, list(names.values())), strict=True))
+    names = {value: name for name, value in unit.inputs.items()}
+    kernel = dict(zip(names, input_specs(unit.program, list(names.values())), strict=True))
     least = min(spec.scale for spec in kernel.values())
-    whole = {v: InputSpec(info.shape, info.strides, info.dtype, least) for v, info in piece.viewed.items()}
+    whole = {v: InputSpec(info.shape, info.strides, info.dtype, least) for v, info in unit.viewed.items()}
     return tuple({**whole, **kernel}[value] for value in values)
 
 
 def _tested(
-    piece: LaxPiece,
+    unit: SearchUnit,
     place: Place,
     tools: Tools,
     variants: Sequence[tuple[Variant, Verdict]],
@@ -295,18 +295,18 @@ def _tested(
         whole = _scheduled(variant.candidate)
         # Of two kernels one has small tiles, so many blocks, at the sizes that the other needs.
         kernels = reduced_kernels(whole, largest_tile=LARGEST_TILE if len(whole) == 1 else 16)
-        program = resize(piece.program, program_sizes(piece.program, kernels))
-        program, kernels = summing_as_at_full_size(program, kernels, piece.program, whole)
+        program = resize(unit.program, program_sizes(unit.program, kernels))
+        program, kernels = summing_as_at_full_size(program, kernels, unit.program, whole)
         sizes = [at_step(program, kernels, step) for step in tested_steps(program)]
         found = [verify_schedules(*one) for one in sizes]
-        right = indexed(piece.program, whole, variant.kernel)
+        right = indexed(unit.program, whole, variant.kernel)
         wrong = next((one for one in (*found, right) if not one.passed), None)
         if wrong is not None:
             rejected[f"its tiles: {wrong.reason}"] += 1
             continue
         kernel = variant.kernel
         if tools.compiled:
-            program = piece.program
+            program = unit.program
         else:
             try:
                 kernel = lower_kernels(kernels, target=tools.target, outputs=_outputs(program), program=program)
