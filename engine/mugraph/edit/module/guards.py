@@ -49,7 +49,7 @@ def _is(module: torch.nn.Module, what: str) -> bool:
     """Whether a module runs the code that was analysed, and nothing is hooked into it or put before it."""
     own = module.__dict__
     return (
-        _unchanged(_class_of(module), what)
+        (_unchanged(type(module), what) or (torch.compiler.is_exporting() and _unchanged(_class_of(module), what)))
         and not own["_forward_hooks"]
         and not own["_forward_pre_hooks"]
         and not own["_backward_hooks"]
@@ -59,9 +59,9 @@ def _is(module: torch.nn.Module, what: str) -> bool:
 
 
 def _class_of(module: torch.nn.Module) -> type:
-    """Its class; while torch.export records, that of the module behind what it puts in its place."""
+    """While torch.export records: its class, or that of the module behind what is put in its place."""
     kind = type(module)
-    if torch.compiler.is_exporting() and not torch.compiler.is_dynamo_compiling():
+    if not torch.compiler.is_dynamo_compiling():
         return kind.__bases__[-1] if any(base.__name__ == "_AttrProxy" for base in kind.__mro__) else kind
     return kind
 
@@ -84,10 +84,10 @@ def _is_object(thing: object, what: str) -> bool:
 @torch.compiler.assume_constant_result
 def _unchanged(kind: type, what: str) -> bool:
     """Whether a class runs the code that was analysed. Code is compared when a class is met, objects from then on."""
-    key = id(kind), what
-    if key not in _met:
-        _met[key] = kind, _meet_class(kind, what)
-    for read, thing, expected in _met[key][1]:
+    met = _met.get((id(kind), what))
+    if met is None:
+        met = _met[id(kind), what] = kind, _meet_class(kind, what)
+    for read, thing, expected in met[1]:
         if read(thing) != expected and not (read is _ACCESS and torch.compiler.is_exporting()):  # which patches calls
             return False
     return True
@@ -96,10 +96,10 @@ def _unchanged(kind: type, what: str) -> bool:
 @torch.compiler.assume_constant_result
 def _runs(function: object, what: str) -> bool:
     """Whether a function is the code that was analysed."""
-    key = id(function), what
-    if key not in _met:
-        _met[key] = function, _meet(function, _RAN[what][""][0])
-    for read, thing, expected in _met[key][1]:
+    met = _met.get((id(function), what))
+    if met is None:
+        met = _met[id(function), what] = function, _meet(function, _RAN[what][""][0])
+    for read, thing, expected in met[1]:
         if read(thing) != expected:
             return False
     return True
@@ -126,7 +126,12 @@ def _equals(value: object, constant: object) -> bool:
     if type(value) is not type(constant) and not isinstance(value, torch.SymInt):
         return False
     if type(value) is tuple or type(value) is list:
-        return len(value) == len(constant) and all(_equals(a, b) for a, b in zip(value, constant))
+        if len(value) != len(constant):
+            return False
+        for one, other in zip(value, constant):
+            if not _equals(one, other):
+                return False
+        return True
     if type(value) is dict:
         return list(value) == list(constant) and all(_equals(value[key], constant[key]) for key in constant)
     return value == constant
@@ -284,24 +289,33 @@ def _undisturbed() -> bool:
     """Whether PyTorch is as it came (no hooks on all modules, none of the functions replaced that regions call), and
     names in @FILE@ mean what they meant there, in each module that was made of it."""
     global _copies, _here
-    count, copies = _copies
-    if len(sys.modules) != count or any(sys.modules.get(name) is not module for name, module in copies):
-        copies = [(name, module) for name, module in list(sys.modules.items()) if _is_file(module)]
-        _copies = len(sys.modules), copies
+    modules, (count, copies) = sys.modules, _copies
+    moved = len(modules) != count
+    for name, module in copies:
+        moved = moved or modules.get(name) is not module
+    if moved:
+        copies = [(name, module) for name, module in list(modules.items()) if _is_file(module)]
+        _copies = len(modules), copies
         _here = vars(copies[0][1]) if copies else {}
     if any(_HOOKS):
         return False
     try:
-        if any(read(space) != values for space, read, values in _FUNCTIONS):
-            return False
+        for space, read, values in _FUNCTIONS:
+            if read(space) != values:
+                return False
     except AttributeError:  # what was a function of Python's is something else, or nothing
         return False
     for _, module in copies:
         names = vars(module)
-        if any(names.get(name) is not value for name, value in _OUTSIDE) or names.keys() & _BUILTINS:
+        for name, value in _OUTSIDE:
+            if names.get(name) is not value:
+                return False
+        if not names.keys().isdisjoint(_BUILTINS):
             return False
-        if names is not _here and any(names.get(name) is not _here.get(name) for name in _OWN):
-            return False
+        if names is not _here:
+            for name in _OWN:
+                if names.get(name) is not _here.get(name):
+                    return False
     return bool(copies)
 
 

@@ -38,6 +38,7 @@ MACHINERY = '''\
 # Where the kernels may run
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _STRIDED = torch.strided
+_tracing = getattr(torch._C, "_is_tracing", lambda: True)
 _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 _function_modes = getattr(torch._C, "_len_torch_function_stack", lambda: 1)
@@ -56,8 +57,9 @@ def _tested_gpu(kind: str, index: int | None) -> bool:
 
 def _watched() -> bool:
     """Whether a transform, a tracer or a mode is to see what the original code calls."""
-    traced = torch.jit.is_tracing() or forward_ad._current_level >= 0
-    return traced or _transforms() or _dispatch_modes() > 0 or _in_a_mode()
+    if _tracing() or forward_ad._current_level >= 0 or _transforms():
+        return True
+    return _dispatch_modes() > 0 or (_function_modes() > 0 and _in_a_mode())
 
 
 def _in_a_mode() -> bool:
@@ -74,7 +76,8 @@ def _runs_here(*tensors: torch.Tensor, any_size: bool = False) -> bool:
     While a program is compiled or exported for many sizes, to compare a size with a number would fix it: then a kernel
     for one size does not run.
     """
-    compiling, exporting = torch.compiler.is_compiling(), torch.compiler.is_exporting()
+    compiling = torch.compiler.is_compiling()
+    exporting = compiling and torch.compiler.is_exporting()
     if (not exporting and _in_a_mode()) if compiling else _watched():
         return False
     grad, device = torch.is_grad_enabled(), None
@@ -85,11 +88,14 @@ def _runs_here(*tensors: torch.Tensor, any_size: bool = False) -> bool:
             fixed = torch.fx.experimental.symbolic_shapes.has_static_value
             if not any_size and not all([fixed(size) for size in tensor.shape]):
                 return False
-        else:  # plain memory, in whole words of 16 bytes, and no negation that is still to do
-            if tensor.layout is not _STRIDED or tensor.is_nested or tensor.is_neg() or tensor._is_zerotensor():
-                return False
-            if tensor.data_ptr() & 15:
-                return False
+        elif (  # plain memory, in whole words of 16 bytes, and no negation that is still to do
+            tensor.layout is not _STRIDED
+            or tensor.is_nested
+            or tensor.is_neg()
+            or tensor._is_zerotensor()
+            or tensor.data_ptr() & 15
+        ):
+            return False
         if grad and tensor.requires_grad:
             return False
         if device is None:
