@@ -42,9 +42,9 @@ def test_sample(chunk: int, tmp_path: Path) -> None:
     for region in result.regions:
         said = f"{region.region.text}: {region.reason}"
         assert region.status in ("improved", "no-gain", "unsupported"), said
-        for piece in region.pieces:
-            assert not any("float" in reason or "interpreter" in reason for reason in piece.rejected), piece.rejected
-            kernels += piece.solution is not None
+        for unit in region.units:
+            assert not any("float" in reason or "interpreter" in reason for reason in unit.rejected), unit.rejected
+            kernels += unit.solution is not None
     assert kernels >= PER_CHUNK * 0.7
     check_edit(path, source, result)
     check_kernels(path, source, result)

@@ -17,6 +17,7 @@ from fractions import Fraction
 from math import prod
 
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.library import library_call
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
@@ -56,12 +57,15 @@ def summing_as_at_full_size(
     full: TensorProgram,
     full_kernels: Sequence[tuple[BlockGraph, Schedule]],
 ) -> tuple[TensorProgram, list[tuple[BlockGraph, Schedule]]]:
-    """A program and its kernels at small sizes; with weights where a constant of theirs may belong to full sizes."""
-    if not belongs_to_sizes(program.ops, *(block.ops for block, _ in kernels)):
+    """A program and its kernels at small sizes; with weights where a constant of theirs may belong to full sizes.
+
+    A library's kernel has no place for weights: with one among the kernels none of them has any.
+    """
+    blocks, own = [block for block, _ in kernels], [block for block, _ in full_kernels]
+    if not belongs_to_sizes(program.ops, *(block.ops for block in blocks)) or any(map(library_call, own)):
         return program, list(kernels)
-    pairs = zip(kernels, full_kernels, strict=True)
-    blocks = [(weighted_block(block, own.sizes), schedule) for (block, schedule), (own, _) in pairs]
-    return weighted(program, full.sizes), blocks
+    weighing = zip(kernels, own, strict=True)
+    return weighted(program, full.sizes), [(weighted_block(one, at.sizes), s) for (one, s), at in weighing]
 
 
 def _weighted(

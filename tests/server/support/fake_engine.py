@@ -26,13 +26,12 @@ import time
 from typing import Any, cast
 
 import msgspec
+from fake_control import control, misbehave, note, start_children
+from fake_edits import edit, revert, shapes
+from fake_regions import in_store, keep, regions_of, waiting
 from mugraph.protocol import Decoder, Unreadable, encode
 from mugraph.protocol import messages as m
 from mugraph.protocol import values as v
-
-from tests.server.support.fake_control import control, misbehave, note, start_children
-from tests.server.support.fake_edits import edit, revert, shapes
-from tests.server.support.fake_regions import in_store, keep, regions_of, waiting
 
 
 class Engine:
