@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
-import time
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,7 +111,7 @@ def test_a_function_called_all_the_time_is_sampled(monkeypatch: pytest.MonkeyPat
 
 
 def test_little_slowdown():
-    """The same small module with and without, by turns. Printed; asserted is only that it is not large."""
+    """The same small module with and without: once everything has been seen, few calls are made on top of its own."""
     text = """
 class Small(nn.Module):
     def __init__(self):
@@ -127,16 +127,23 @@ def scale(x, s):
     exec(text, alone)
     modules = alone["Small"](), watched["Small"]()
     x = torch.zeros(4, 16)
-    best = [float("inf"), float("inf")]
+    counts = [0, 0]
     with torch.no_grad():
-        for _ in range(40):
-            for number, module in enumerate(modules):
-                began = time.perf_counter()
-                for _ in range(500):
+        for number, module in enumerate(modules):
+            for _ in range(2_000):
+                module(x)
+
+            def count(_frame: Any, event: str, _of: Any, number: int = number) -> None:
+                counts[number] += event in ("call", "c_call")
+
+            sys.setprofile(count)
+            try:
+                for _ in range(100):
                     module(x)
-                best[number] = min(best[number], (time.perf_counter() - began) / 500 * 1e6)
-    print(f"{best[0]:.2f} µs a call alone, {best[1]:.2f} µs recorded: {best[1] / best[0] - 1:+.1%}")
-    assert best[1] < 1.5 * best[0]
+            finally:
+                sys.setprofile(None)
+    print(f"{counts[0] / 100} calls alone, {counts[1] / 100} recorded")
+    assert counts[1] <= counts[0] + 100 * 6
 
 
 def test_modules_are_recorded_with_how_they_were_made():
