@@ -22,9 +22,10 @@ from mugraph.ir.target import Target
 from mugraph.memory.traces import recall_trace, remember_trace, trace_key
 from mugraph.options import Options
 from mugraph.plans.plan import RegionPlan
+from mugraph.search.topologies.limits import never
 from mugraph.sizes.timing import ratios
 from mugraph.solve.job import RegionJob
-from mugraph.solve.search_unit import Tools
+from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source
@@ -46,7 +47,7 @@ def run(
     source: str | None = None,
     recorded_shapes: RecordedShapes | None = None,
     store: Store | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: Callable[[], bool] = never,
 ) -> Iterator[Event]:
     """Optimise a file. source: its text if it is not what the disk holds. store: None keeps nothing.
 
@@ -97,7 +98,7 @@ def run_trace(
     target: Target,
     options: Options,
     store: Store | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: Callable[[], bool] = never,
     taken: Sequence[str] = (),
 ) -> Iterator[Event]:
     """Optimise what was traced. taken: names of plans and kernels the file has already.

@@ -17,7 +17,7 @@ from mugraph.executors.turns import Order, Start, Turned
 from mugraph.ir.program import TensorProgram
 from mugraph.search.run import FIRST_SHARE, HIT_WEIGHT, SATURATION_SHARE, loop_sets, summary
 from mugraph.search.topologies.frame import check
-from mugraph.search.topologies.limits import Found, Limits, Stats
+from mugraph.search.topologies.limits import Found, Limits, Stats, never
 
 TURN = 20_000
 """Work of a nest in a round, without a topology so far: long enough that sending it to and fro is little beside it."""
@@ -35,7 +35,7 @@ class SpreadSearch:
         program: TensorProgram,
         limits: Limits | None,
         executor: Executor,
-        cancelled: Callable[[], bool] = lambda: False,
+        cancelled: Callable[[], bool] = never,
     ) -> None:
         check(program)
         self.program, self.limits, self._cancelled = program, limits or Limits(), cancelled

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.program import TensorProgram
-from mugraph.search.topologies.limits import Limits
+from mugraph.search.topologies.limits import Limits, never
 from mugraph.search.topologies.nest import Account, Nest
 
 
@@ -46,7 +46,7 @@ class Desk:
     def __init__(self, start: Start) -> None:
         self._nest = Nest(start.program, start.loops, start.limits)
 
-    def turn(self, order: Order, stopped: Callable[[], bool] = lambda: False) -> Turned:
+    def turn(self, order: Order, stopped: Callable[[], bool] = never) -> Turned:
         """stopped: asked often; the rest of the turn is left undone once it is so."""
         nest = self._nest
         if order.stop:

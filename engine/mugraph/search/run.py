@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from mugraph.ir.program import TensorProgram
 from mugraph.search.topologies.frame import check
-from mugraph.search.topologies.limits import Found, Limits, Stats
+from mugraph.search.topologies.limits import Found, Limits, Stats, never
 from mugraph.search.topologies.nest import Account, Nest
 
 FIRST_SHARE = 0.25
@@ -28,10 +28,6 @@ _TURN = 5_000
 _ENDS = ("memory", "values", "work", "topologies")
 
 
-def _never() -> bool:
-    return False
-
-
 class Search:
     """All topologies of a program: single-kernel block graphs with at most `limits.max_loops` loops.
 
@@ -40,7 +36,7 @@ class Search:
     """
 
     def __init__(
-        self, program: TensorProgram, limits: Limits | None = None, cancelled: Callable[[], bool] = _never
+        self, program: TensorProgram, limits: Limits | None = None, cancelled: Callable[[], bool] = never
     ) -> None:
         check(program)
         self.program, self.limits, self._cancelled = program, limits or Limits(), cancelled
@@ -138,7 +134,7 @@ def summary(
 
 
 def topologies(
-    program: TensorProgram, limits: Limits | None = None, cancelled: Callable[[], bool] = _never
+    program: TensorProgram, limits: Limits | None = None, cancelled: Callable[[], bool] = never
 ) -> Iterator[Found]:
     """Block graphs equal to the program, as they are found. For how the search ended use `Search` itself."""
     return Search(program, limits, cancelled).run()

@@ -57,6 +57,13 @@ def tested_steps(program: TensorProgram) -> tuple[int, ...]:
     return tuple(sorted({1, largest // 2 + 1 - (largest // 2) % 2, largest})) if program.least else (1,)
 
 
+def at_tested_steps(
+    program: TensorProgram, kernels: Kernels
+) -> list[tuple[TensorProgram, list[tuple[BlockGraph, Schedule]]]]:
+    """The program and its kernels at each of the sizes that a kernel is tested with."""
+    return [at_step(program, kernels, step) for step in tested_steps(program)]
+
+
 def at_step(
     program: TensorProgram, kernels: Kernels, step: int
 ) -> tuple[TensorProgram, list[tuple[BlockGraph, Schedule]]]:

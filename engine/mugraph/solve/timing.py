@@ -24,7 +24,7 @@ from mugraph.plans.plan import RegionPlan
 from mugraph.plans.scales import input_scales
 from mugraph.sizes.search_unit import estimates_at, unit_at
 from mugraph.sizes.timing import next_size, of_sizes
-from mugraph.solve.search_unit import Tools
+from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.tune.device import Device
 from mugraph.tune.messages import InputSpec, Subject

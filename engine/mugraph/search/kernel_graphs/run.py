@@ -23,14 +23,11 @@ from mugraph.search.kernel_graphs.partitions import Part, Partition
 from mugraph.search.kernel_graphs.parts import Workers, by_estimate
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import without_store
+from mugraph.search.topologies.limits import never
 
 _EXPECTED = 1.2
 """Of what a kernel takes at least: what it is expected to take where no kernel of the program is known."""
 _MOST_EXPECTED = 1.5
-
-
-def _never() -> bool:
-    return False
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class KernelGraphs:
         program: TensorProgram,
         target: Target,
         limits: GraphLimits | None = None,
-        cancelled: Callable[[], bool] = _never,
+        cancelled: Callable[[], bool] = never,
         *,
         blocks: Sequence[BlockGraph] = (),
         candidates: Sequence[Candidate] = (),
