@@ -1,4 +1,4 @@
-"""Settings as the client gives them: asked for, pushed, and of what it says beside them; at the start and later."""
+"""The settings that the client has: asked for, or pushed by it, at the start and after each change."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class ClientSettings:
         self._configured = asyncio.Event()
 
     def begin(self, options: Options) -> None:
-        """With what the client says before it can be asked."""
+        """Takes the settings that the client sent with `initialize`, before it can be asked for its configuration."""
         self._options = options.settings
         self._wrong(self.configuration.begin(options))
 
     async def first(self) -> None:
-        """Once the client is ready for questions. One that answers late is listened to all the same."""
+        """Asks for the configuration, once the client can answer. An answer that comes late still counts."""
         if not self._client.can.configuration:
             self._configured.set()
             return
@@ -57,7 +57,7 @@ class ClientSettings:
         await asked
 
     async def known(self) -> None:
-        """Waits until they are."""
+        """Waits until the settings are known."""
         await self._configured.wait()
 
     async def pull(self) -> None:
@@ -68,7 +68,7 @@ class ClientSettings:
         await self._take(default, by_root)
 
     async def push(self, given: object) -> None:
-        """From clients that cannot be asked: all settings, or the section `mugraph` alone."""
+        """Settings from a client that cannot be asked: all of its settings, or only the section `mugraph`."""
         if self._client.can.configuration:
             await self.pull()
             return

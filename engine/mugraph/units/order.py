@@ -54,10 +54,8 @@ def _piece(graph: RegionGraph, unit: GrowingUnit, views: PartViews) -> SearchUni
 
 
 def _free_of_strides(graph: RegionGraph, call: Call, restrided: set[int]) -> Call:
-    """A `view` of what a unit writes with other strides than were recorded: let PyTorch copy if it must.
-
-    Only where nothing is written in place, for there a copy would not be the same memory.
-    """
+    """A `view` of a unit's output, where the strides differ from those recorded, as a `reshape`: PyTorch may copy. Only
+    in regions where nothing is written in place, because a copy is not the same memory."""
     if graph.barrier or call.target not in _VIEWS or any(isinstance(a, Symbol) for a in call.args):
         return call
     return replace(call, target="Tensor.reshape") if graph.roots(operands(call)[0]) & restrided else call
