@@ -1,4 +1,4 @@
-"""The one place that calls the rooms in order: trace, search, verify, optimize, codegen, tune, store.
+"""A file's way: traced, each region solved (solve/job.py), the results put together.
 
 `run` yields events and ends with Done. It reads files and starts processes; it writes nothing but the store.
 """
@@ -71,7 +71,7 @@ def _traced(
     recorded_shapes: RecordedShapes | None,
     store: Store | None,
 ) -> Trace:
-    """From the store, or traced and stored."""
+    """The trace that the store has, or a new one, which is stored."""
     key = None
     if store is not None:
         with contextlib.suppress(OSError, UnicodeDecodeError, SyntaxError):  # tracing says what is wrong with the file
@@ -130,13 +130,13 @@ def run_trace(
 
 
 def _measurer(tools: Tools, stack: contextlib.ExitStack) -> Measurer:
-    """On the executor's GPUs as well, where it has any."""
+    """Measures on the executor's GPUs as well, if it has any."""
     gpus = tools.executor.on_gpus() if tools.executor is not None else None
     return SpreadMeasurer(stack.enter_context(contextlib.closing(gpus))) if gpus is not None else Measurer()
 
 
 def improved(results: Sequence[RegionResult]) -> tuple[list[RegionPlan], dict[str, KernelSource], dict[str, Speed]]:
-    """What codegen needs to write the improved regions."""
+    """What the kernel module is written from: plans, kernels and speeds of the improved regions."""
     plans: list[RegionPlan] = []
     sources: dict[str, KernelSource] = {}
     speeds: dict[str, Speed] = {}

@@ -16,11 +16,12 @@ from mugraph_server.roots import Roots
 from mugraph_server.settings import Settings
 
 CONFIGURED_S = 3.0
-"""How long a client may take to answer what its configuration is, before the defaults count until it does."""
+"""Seconds that a client may take to answer what its configuration is. After that the defaults count until it
+answers."""
 
 
 class ClientSettings:
-    """configuration: what they are now."""
+    """configuration: the settings as they are now."""
 
     def __init__(
         self,
@@ -29,8 +30,8 @@ class ClientSettings:
         wrong: Callable[[Sequence[str]], None],
         changed: Callable[[list[Settings], list[Settings]], Awaitable[None]],
     ) -> None:
-        """wrong: called with sentences about values that cannot be. changed: called with all settings before and now
-        where they differ."""
+        """wrong:   called with a sentence about each value that is not allowed
+        changed: called with all settings before and all settings now, if they differ"""
         self.configuration = Configuration()
         self._client = client
         self._roots = roots
@@ -79,13 +80,13 @@ class ClientSettings:
             await self._take(section, {})
 
     async def set_state(self, **changes: Any) -> None:
-        """trusted or theme."""
+        """Changes `trusted` or `theme`."""
         before = self.all()
         self.configuration.set(**changes)
         await self._compare(before)
 
     def all(self) -> list[Settings]:
-        """The default ones, and each root's."""
+        """The default settings, then those of each root."""
         return [self.configuration.default, *(self.configuration.of(root) for root in self._roots.folders)]
 
     async def _take(self, default: object, by_root: Mapping[Path, object]) -> None:

@@ -192,7 +192,8 @@ def _specs(program: TensorProgram, variant: Variant) -> tuple[InputSpec, ...]:
 def _again(
     program: TensorProgram, finalists: list[tuple[Variant, Summary, FloatResult]], measurer: Measurer
 ) -> list[tuple[Variant, Summary, FloatResult]]:
-    """The finalists measured once more in one interleaved run: the first of dozens of noisy times is partly luck."""
+    """The finalists, measured once more in one interleaved run: the first of dozens of noisy times is best partly by
+    luck."""
     orders = {tuple(t.name for t in variant.kernel.inputs) for variant, _, _ in finalists}
     if len(finalists) < 2 or len(orders) > 1:  # one run has one list of inputs
         return finalists

@@ -14,8 +14,7 @@ from mugraph.units.lower import Lowered, NotLowerable, lower
 from mugraph.units.region_graph import RegionGraph
 
 _LESS_ROOM = 4
-"""If a unit has at most so many operators fewer than it may, only the last operator of each chain that prepares an
-input is counted."""
+"""How much smaller the limit of operators is where only the last of each chain that prepares an input is counted."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class SeveralSearch:
         cancelled: Callable[[], bool] = never,
         begin: Callable[[TensorProgram, Limits, Callable[[], bool]], Searcher] = Search,
     ) -> None:
-        # The smallest first: what is laid over it is told of as it is found.
+        # The smallest first: the last one's topologies are given while it is searched.
         parts = sorted((only(program, value) for value in program.outputs), key=lambda part: len(part.ops))
         for part in parts:
             check(part)
