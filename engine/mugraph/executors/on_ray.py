@@ -118,7 +118,7 @@ class OnRay:
 
 
 def _answers(address: str) -> None:
-    """Raises CannotExecute if nothing answers there. Ray itself would wait for five minutes and then end the process."""
+    """Raises CannotExecute if nothing answers there. Ray itself would wait for five minutes, then end the process."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
         return  # none, or one of Ray's own words

@@ -65,8 +65,7 @@ def joins_well(program: TensorProgram, *, crowded: bool) -> bool:
     queries.
 
     crowded: the program is part of a larger region, so the join has to pay. A region that is one unit as a whole (a
-             chain
-             of two products) gets the benefit of the doubt.
+             chain of two products) gets the benefit of the doubt.
     """
     if _goes_beyond_windows(program):
         return False

@@ -26,8 +26,7 @@ def single_units(
     """The region's units in an order in which they can run. Calls that no live-out needs are left out.
 
     max_ops:          operators of a search unit
-    max_ops_with_exp: of one that holds an attention, which has no smaller parts, and of a region that is one unit as a
-                      whole
+    max_ops_with_exp: of one that holds an attention, which has no smaller parts, and of a region that is one unit
     refused:          sets of values that no search unit may compute, nor a part of one
     """
     graph = RegionGraph(region)

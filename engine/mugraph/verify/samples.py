@@ -1,9 +1,11 @@
-"""Which parts of a computation at its full size are run over the fields, so that a test of its indexing stays cheap.
+"""Chooses which parts of a computation at full size are run over the fields, so that a test of its indexing stays
+cheap.
 
-Where all of it is little work, all of it. Else some output tiles with all that feeds them: the first one, the last one,
-which may be cut short, and one at random. Where even that is much (a hidden layer of ten thousand elements, each a
-product of four thousand), in several samples, in each of which some reduced axes have their full size and the others
-two tiles and their tail: each axis has its own tiles, its own number of them and its own end in one of them at least.
+If all of it is little work, all of it is run. If not, some output tiles are run with all that feeds them: the first,
+the last, which may be cut short, and one at random. That may still be much, as for a hidden layer of ten thousand
+elements, each a product of four thousand. Then there are several samples. In each, some reduced axes have their full
+size and the others two tiles and their tail. Every axis has its own tiles, their number and its own end in at least one
+sample.
 """
 
 from __future__ import annotations

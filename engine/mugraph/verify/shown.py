@@ -1,4 +1,5 @@
-"""What the runs of a test by real numbers (ordered.py) have shown of each maximum: that it was either of its values."""
+"""What the runs of a test by real numbers (ordered.py) have shown of each maximum: that it was each of its values
+once."""
 
 from __future__ import annotations
 

@@ -35,8 +35,7 @@ class Source:
     """One text that is analysed.
 
     stamp: a new number for every state of the text. Editors count versions from the start again when a document is
-           opened
-           again; by version alone a result for the old text would be taken for one of the new text.
+           opened again; by version alone a result for the old text would be taken for one of the new text.
     """
 
     uri: str

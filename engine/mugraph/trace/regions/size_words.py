@@ -1,4 +1,4 @@
-"""What in the source depends on a size that was declared with a range, in words: ends of "b cannot have a range: "."""
+"""What in the source depends on a size with a declared range, in words that end "b cannot have a range: "."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def listed(numbers: Sequence[int]) -> str:
 
 
 def other_calls(calls: Sequence[Call], others: Sequence[Call], size: SizeRange, at: int) -> str:
-    """Of code that does not make the same calls with the largest size and with another one. others: with that one"""
+    """For code that makes other calls at another size than at the largest. others: the calls at that size"""
     mine, theirs = (Counter((call.target, call.range) for call in made) for made in (calls, others))
     for made, other, here, there in ((calls, theirs, size.largest, at), (others, mine, at, size.largest)):
         for call in made:
@@ -35,7 +35,7 @@ def other_calls(calls: Sequence[Call], others: Sequence[Call], size: SizeRange, 
 
 
 def other_values(region: Region, other: Region, size: SizeRange, at: int) -> str:
-    """Of code whose calls are the same, but not what they compute. other: with another size"""
+    """For code that makes the same calls but computes other values. other: the region at another size"""
     makers = {value: call for call in region.calls for value in call.outputs}
     for value, info in region.values.items():
         seen = other.values.get(value)
@@ -56,7 +56,7 @@ def same_kind(info: TensorInfo, other: TensorInfo) -> bool:
 
 
 def other_program(piece: SearchUnit, other: TensorProgram, made: DynamicSize, at: int) -> str:
-    """Of a search unit whose tensor program is not the same. other: at another size"""
+    """For a search unit whose tensor program is another one at another size. other: that program"""
     full, size = piece.program, made.range
     pairs = list(zip(full.ops, other.ops, strict=False))
     for op, seen in pairs:
