@@ -21,12 +21,8 @@ _UNMOVED = (Kind.LOAD, Kind.CONST, Kind.STORE)
 
 @dataclass(frozen=True)
 class Origins:
-    """Where one kernel comes from.
-
-    ops:     value -> places in the source where its operator is written
-    tensors: tensor -> places that read or write it
-    call:    the place of a library kernel's call
-    """
+    """Of one kernel. ops: value -> places in the source, where its operator is written; tensors: those that read or
+    write it. call: of a library kernel."""
 
     ops: Mapping[str, tuple[Range, ...]] = field(default_factory=dict[str, tuple[Range, ...]])
     tensors: Mapping[str, tuple[Range, ...]] = field(default_factory=dict[str, tuple[Range, ...]])
@@ -35,11 +31,8 @@ class Origins:
 
 @dataclass(frozen=True)
 class _Value:
-    """What an operator works on.
-
-    leaves: the inputs and constants that it is computed from, whatever is between
-    kinds:  of the operators between
-    """
+    """What an operator works on. leaves: the inputs and constants it is computed from, through whatever else; kinds: of
+    the operators on the way."""
 
     op: Op
     operands: tuple[frozenset[str], ...]
@@ -96,7 +89,7 @@ def _of_kernels(unit: SearchUnit, kernels: Sequence[GraphKernel | LibraryKernel]
 
 
 def _values(ops: Sequence[Op], handed: Mapping[str, _Value]) -> dict[str, _Value]:
-    """handed: tensors that an earlier kernel has written"""
+    """handed: tensors that an earlier kernel has written."""
     values: dict[str, _Value] = {}
     for op in ops:
         inputs = [values[name] for name in op.inputs]
@@ -116,7 +109,7 @@ def _values(ops: Sequence[Op], handed: Mapping[str, _Value]) -> dict[str, _Value
 
 
 def _continues(op: Op, values: Mapping[str, _Value], written: Mapping[str, frozenset[str]]) -> bool:
-    """Whether the operator goes on with a reduction that an earlier kernel has left unfinished."""
+    """Whether it reduces what a reduction has left unfinished."""
     if op.kind not in (Kind.SUM, Kind.AMAX, Kind.ACCUM):
         return False
     before = values[op.inputs[0]].op
@@ -124,14 +117,14 @@ def _continues(op: Op, values: Mapping[str, _Value], written: Mapping[str, froze
 
 
 def _closest(value: _Value, source: Sequence[_Value]) -> frozenset[str]:
-    """The operators of the program that it may be: several if nothing tells them apart."""
+    """The program's operators it may be, several where nothing tells them apart."""
     scores = {other.op.name: _likeness(value, other) for other in source if _alike(value.op, other.op)}
     best = max(scores.values(), default=None)
     return frozenset(name for name, score in scores.items() if score == best)
 
 
 def _alike(op: Op, other: Op) -> bool:
-    """Whether two kinds may be one operator. A loop's accumulator is part of a sum, a product or a maximum."""
+    """A loop's accumulator is part of a sum, of a product or of a maximum, whichever the loop cuts."""
     if op.kind in _REDUCTIONS and other.kind in _REDUCTIONS:
         joins = op.kind is Kind.ACCUM and (op.fn == LARGEST) == (other.kind is Kind.AMAX)
         return joins or op.kind is other.kind

@@ -53,7 +53,7 @@ class Known:
         self.contents = tuple(region_content(region, self.settings) for region in self.trace.regions)
 
     def inherit(self, earlier: Known) -> None:
-        """Takes over the results of code that has not changed, wherever it stands now."""
+        """Takes over the results of code that is as it was, wherever it stands now."""
         old = dict(zip(earlier.keys, earlier.contents, strict=True))
         for number, key in enumerate(self.keys):
             result = earlier.results.get(key)
@@ -101,7 +101,7 @@ def region_keys(regions: Sequence[Region]) -> tuple[str, ...]:
 
 
 def region_content(region: Region, settings: Settings) -> str:
-    """All that a region's result depends on, except where the region stands."""
+    """All that a result depends on but where the region stands."""
     calls = tuple(replace(call, range=_NOWHERE) for call in region.calls)
     placeless = replace(region, range=_NOWHERE, calls=calls)
     return sha256(f"{placeless!r}{settings!r}".encode()).hexdigest()

@@ -23,8 +23,7 @@ class End:
     mask: Op
 
     def shares(self, schedule: Schedule, sizes: Mapping[str, int]) -> tuple[float, float]:
-        """The part of the loop's iterations that run: on average over the blocks, and in the block that runs
-        longest."""
+        """Of the loop's iterations, those that run: in the mean over the blocks, and in the block that runs longest."""
         axis = self.mask.columns[-1]
         tile, size = schedule.loops[axis], sizes[axis]
         rows = prod(sizes[row] for row in self.mask.rows)
@@ -45,8 +44,7 @@ def _shares(rows: int, held: int, offset: int, parts: int, size: int, tile: int)
 
 
 def ends(block: BlockGraph) -> dict[str, End]:
-    """Loop -> the mask that ends it early. Only sums can be ended so, since 0 means nothing to a sum but not to a
-    maximum."""
+    """Loops -> what ends them: there for sums alone that the mask is a factor of (0 is something to a maximum)."""
     found: dict[str, End] = {}
     for mask in block.ops:
         if mask.kind is Kind.MASK and mask.columns and mask.columns[-1] in block.loop_axes:
@@ -59,7 +57,7 @@ def ends(block: BlockGraph) -> dict[str, End]:
 
 
 def _vanishing(mask: Op, block: BlockGraph) -> set[str]:
-    """Values that are zero wherever the mask is."""
+    """Values that are zero where all of the mask is."""
     gone = {mask.name}
     for op in block.ops:
         below = [name in gone for name in op.inputs]
