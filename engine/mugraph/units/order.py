@@ -29,13 +29,13 @@ def in_order(graph: RegionGraph, units: Sequence[GrowingUnit], plain: set[int]) 
             if run:
                 result.append(PlainCalls(tuple(run)))
                 run = []
-            result.append(_piece(graph, by_last[i], views))
+            result.append(_search_unit(graph, by_last[i], views))
     if run:
         result.append(PlainCalls(tuple(run)))
     return tuple(result)
 
 
-def _piece(graph: RegionGraph, unit: GrowingUnit, views: PartViews) -> SearchUnit:
+def _search_unit(graph: RegionGraph, unit: GrowingUnit, views: PartViews) -> SearchUnit:
     calls = tuple(graph.calls[n] for n in sorted(unit.calls))
     lowered = unit.lowered
     parts = {name: views.of(view, calls[0]) for name, view in lowered.views.items()}

@@ -33,7 +33,7 @@ def verify_document(program: TensorProgram, graphs: Sequence[MuGraph], seed: int
 
 
 def verify_mugraph(program: TensorProgram, graph: MuGraph, seed: int | None = None) -> Verdict:
-    """That it keeps the rules of μGraphs (ir/spec.py) and the program's memory; then scaled-down sizes with the graph's
+    """That it keeps the rules of μGraphs (ir/spec) and the program's memory; then scaled-down sizes with the graph's
     own grid axes; then its own schedule at its own sizes."""
     violations = check_mugraph(graph, passes=PASSES)
     if violations:

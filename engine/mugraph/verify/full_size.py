@@ -32,7 +32,7 @@ def verify_full_size(
     program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]], seed: int | None = None
 ) -> Verdict:
     """Kernels that run one after the other, at the sizes they have. Never raises for graphs that keep the rules of
-    ir/spec.py."""
+    ir/spec."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     blocks = [block for block, _ in kernels]
     lax, _ = laxness(program.ops, *(block.ops for block in blocks))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class UnaryFunction:
-    """name: `Op.fn`. torch: the calls it stands for (targets of trace.region.Call). triton: expression over `{x}`, a
+    """name: `Op.fn`. torch: the calls it stands for (targets of ir.calls.Call). triton: expression over `{x}`, a
     float32 value. reference: the torch function for float semantics, as a dotted name plus keyword arguments."""
 
     name: str
