@@ -20,7 +20,7 @@ class Kind(StrEnum):
     SQRT = "sqrt"
     EXP = "exp"
     MAX = "max"  # the larger of two values
-    UNARY = "unary"  # a function named in `fn` (ops/functions/unary.py): silu, relu, tanh, ...
+    UNARY = "unary"  # a function named in `fn` (ops/unary.py): silu, relu, tanh, ...
     SUM = "sum"  # over the axes in `over`
     AMAX = "amax"  # the largest along the axes in `over`
     DOT = "dot"  # sum over `over` of the product of the two inputs
