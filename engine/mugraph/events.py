@@ -22,7 +22,7 @@ class SearchReport:
     first_verified_s: until the first topology passed verification; None if none did
     total_s:          search, verification of the best and their schedules together
     complete:         every topology of up to `complete_to` block operators was found, and that is as far as searches go
-    complete_to, ended_by: as search.limits.Stats has them
+    complete_to, ended_by: as search.topologies.limits.Stats has them
     pruned:           reason -> combinations discarded
     """
 

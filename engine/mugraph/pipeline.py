@@ -1,4 +1,4 @@
-"""The one place that calls the rooms in order: trace, search, verify, optimize, codegen, tune, store.
+"""A file's way: traced, each region solved (solve/job.py), the results put together.
 
 `run` yields events and ends with Done. It reads files and starts processes; it writes nothing but the store.
 """
@@ -22,9 +22,10 @@ from mugraph.ir.target import Target
 from mugraph.memory.traces import recall_trace, remember_trace, trace_key
 from mugraph.options import Options
 from mugraph.plans.plan import RegionPlan
+from mugraph.search.topologies.limits import never
 from mugraph.sizes.timing import ratios
 from mugraph.solve.job import RegionJob
-from mugraph.solve.search_unit import Tools
+from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source
@@ -46,7 +47,7 @@ def run(
     source: str | None = None,
     recorded_shapes: RecordedShapes | None = None,
     store: Store | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: Callable[[], bool] = never,
 ) -> Iterator[Event]:
     """Optimise a file. source: its text if it is not what the disk holds. store: None keeps nothing.
 
@@ -70,7 +71,7 @@ def _traced(
     recorded_shapes: RecordedShapes | None,
     store: Store | None,
 ) -> Trace:
-    """From the store, or traced and stored."""
+    """The trace that the store has, or a new one, which is stored."""
     key = None
     if store is not None:
         with contextlib.suppress(OSError, UnicodeDecodeError, SyntaxError):  # tracing says what is wrong with the file
@@ -97,7 +98,7 @@ def run_trace(
     target: Target,
     options: Options,
     store: Store | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: Callable[[], bool] = never,
     taken: Sequence[str] = (),
 ) -> Iterator[Event]:
     """Optimise what was traced. taken: names of plans and kernels the file has already.
@@ -129,13 +130,13 @@ def run_trace(
 
 
 def _measurer(tools: Tools, stack: contextlib.ExitStack) -> Measurer:
-    """On the executor's GPUs as well, where it has any."""
+    """Measures on the executor's GPUs as well, if it has any."""
     gpus = tools.executor.on_gpus() if tools.executor is not None else None
     return SpreadMeasurer(stack.enter_context(contextlib.closing(gpus))) if gpus is not None else Measurer()
 
 
 def improved(results: Sequence[RegionResult]) -> tuple[list[RegionPlan], dict[str, KernelSource], dict[str, Speed]]:
-    """What codegen needs to write the improved regions."""
+    """What the kernel module is written from: plans, kernels and speeds of the improved regions."""
     plans: list[RegionPlan] = []
     sources: dict[str, KernelSource] = {}
     speeds: dict[str, Speed] = {}

@@ -1,4 +1,4 @@
-"""What the user does about regions: edits, worked out by the engine for the very text that is there, and commands."""
+"""What the user does about regions: edits, which the engine makes for the text as it is now, and commands."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Acts:
         return await known(list(arguments))
 
     def cancel(self, source: Source) -> None:
-        """Its search; with one of a file that is not open, the search of the whole workspace."""
+        """Cancels the search of a source; for a file that is not open, the search of the whole workspace."""
         self._session.searches.cancel(source)
         if self._session.documents.source(source.uri) is None:
             self._workspace.cancel()
@@ -67,7 +67,7 @@ class Acts:
     # --- edits ----------------------------------------------------------------------------------------------------
 
     async def resolve(self, action: types.CodeAction) -> types.CodeAction:
-        """With its edit. Raises what the client shows: why it cannot be done."""
+        """The action with its edit. Raises what the client shows: why it cannot be done."""
         data = cast(object, action.data)
         if not isinstance(data, dict):
             return action
@@ -127,8 +127,8 @@ class Acts:
         return await self._send(*await self._inserting(arguments))
 
     async def _send(self, found: m.Edit, edit: types.WorkspaceEdit) -> bool:
-        """To the client, which applies it. Files that it cannot create are written here once it has applied the rest;
-        they come first where they are new, or the text would import what is not there."""
+        """Sends an edit to the client, which applies it. If the client cannot create files, they are written here after
+        it has applied the rest. New ones are written first: the edited text imports them."""
         client = self._session.client
         if not client.can.applies:
             raise _failed("this editor takes no edits from a server")
@@ -176,7 +176,7 @@ class Acts:
         return None
 
     async def _clear(self, arguments: list[object]) -> object:
-        """What is shown; the store keeps what it has."""
+        """Forgets what is shown; the store keeps its results."""
         session = self._session
         session.searches.abandon_all()
         session.analysis.forget_others()
@@ -194,7 +194,7 @@ class Acts:
         return await report(self._session)
 
     async def _search_workspace(self, arguments: list[object]) -> object:
-        """How many files; their searches go on in the background."""
+        """Starts the search of every file of the workspace, in the background. The answer is how many there are."""
         return await self._workspace.begin()
 
     # --- what only some clients ask for ---------------------------------------------------------------------------

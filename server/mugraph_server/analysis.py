@@ -1,4 +1,4 @@
-"""When what is asked of the engine: opened, edited, saved and changed files become searches, as few as possible."""
+"""When to ask the engine what: files that are opened, edited, saved or changed lead to as few searches as possible."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from mugraph_server.settings import Settings
 JUDGE_S = 0.25
 """Quiet time after an edit until the text is looked at."""
 SAVE_QUIET_S = 1.0
-"""The first save counts at once; those that follow closely count when they are over, as one."""
+"""After a save, for which further saves are counted as one, when it has passed. The first save counts at once."""
 IDLE_SEARCH_S = 2.0
-"""Untitled texts and notebook cells are seldom saved: searched when nothing was typed for so long."""
+"""Untitled texts and notebook cells are seldom saved: they are searched when nothing was typed for this long."""
 
 
 @dataclass
 class _Timers:
-    """Of one source. last: when something was wished of it last, by the loop's clock."""
+    """The timers of one source. last: when it was last asked for, by the loop's clock."""
 
     judging: asyncio.TimerHandle | None = None
     waiting: asyncio.TimerHandle | None = None
@@ -108,8 +108,8 @@ class Analysis:
         self._searches.shown(source)
 
     def outside(self, paths: Sequence[str]) -> None:
-        """Files changed on disk. One that is open and now as its buffer is: that is as good as a save, and the same
-        save when the editor wrote it itself."""
+        """Files were changed on disk. If an open file now equals its buffer, that counts as a save; if the editor wrote
+        it, it is the save that the editor tells of."""
         self._spawn(self._look_outside(paths))
 
     async def _look_outside(self, paths: Sequence[str]) -> None:
@@ -136,20 +136,20 @@ class Analysis:
         self._spawn(self.consider(source, Want("saved", True, again, keys), forced=True))
 
     def again_all(self) -> None:
-        """After a change of engine or settings: what is open is looked at anew."""
+        """After a change of engine or settings: everything that is open is looked at again."""
         for source in self.documents.sources:
             self._regions.file(source.uri).fingerprint = ""
             self._searches.forgive(source)
             self._spawn(self._first_look(source))
 
     def stop_all(self) -> None:
-        """Nothing is asked any more, what is known is forgotten: disabled, or not trusted."""
+        """Asks nothing more and forgets what is known: mugraph is disabled, or the workspace is not trusted."""
         self._searches.abandon_all()
         self.forget_others()
         self._regions.clear()
 
     async def search_other(self, source: Source) -> None:
-        """A file that is not open, to the end."""
+        """Searches a file that is not open."""
         self._others[source.uri] = source
         await self.consider(source, Want("background", True))
         await self._searches.settle(source)
@@ -161,8 +161,8 @@ class Analysis:
         self._others.clear()
 
     async def known(self, source: Source, keys: Sequence[str] | None = None) -> None:
-        """Until its engine knows what was found of these regions, or of all; one that has just been started knows
-        nothing. It has an answer from earlier results, so this takes no search."""
+        """Waits until the source's engine knows the results for these regions, or for all. An engine that has just been
+        started knows none; it is asked again and answers from the store, without a search."""
         file = self._regions.file(source.uri)
         if not self._searches.is_known(source):
             file.fingerprint = ""
@@ -182,7 +182,8 @@ class Analysis:
         return found
 
     def judge_now(self, source: Source) -> None:
-        """Before something is said about an edited text: does it still parse? A large one is judged in its turn."""
+        """Whether an edited text still parses, before something is said about it. A large text is judged in its
+        turn."""
         file = self._regions.get(source.uri)
         look = source.known_look() if file is not None and file.unjudged else None
         if look is not None:
@@ -200,7 +201,7 @@ class Analysis:
             self.on_settled(source)  # a kernel may have ceased to fit, and may fit again
         lost = any(mark.touched for mark in file.marks) or self._searches.missed(source, look.fingerprint)
         if lost and not file.stale and not look.error:
-            # Edited to and fro: the same code again, but its places have to be found anew.
+            # Edited and edited back: the code is the same, but its places must be found again.
             file.fingerprint = ""
             self._wish(source, "visible")
         elif source.kind != "file" and self._settings(source).search_on != "demand":
@@ -210,7 +211,7 @@ class Analysis:
             timers.waiting = asyncio.get_running_loop().call_later(IDLE_SEARCH_S, lambda: self._go(source, "visible"))
 
     def _wish(self, source: Source, priority: Priority) -> None:
-        """The first at once, those close behind it when they are over."""
+        """The first wish counts at once; those that follow closely count together, when they are over."""
         loop = asyncio.get_running_loop()
         timers = self._of(source)
         quiet = loop.time() - timers.last >= SAVE_QUIET_S
@@ -228,7 +229,7 @@ class Analysis:
         self._spawn(self.consider(source, Want(priority, self._settings(source).search_on != "demand")))
 
     async def consider(self, source: Source, want: Want, forced: bool = False) -> None:
-        """Ask the engine about it, if there is anything to ask that has not been answered or asked. forced: even so."""
+        """Asks the engine about the source, unless that has been answered or asked already. forced: ask even then."""
         settings = self._settings(source)
         if not settings.enable or not settings.trusted or is_installed(source.path):
             return
@@ -257,7 +258,7 @@ class Analysis:
         self._searches.begin(source, look.fingerprint, look.heads, want)
 
     def _superseded(self, source: Source, want: Want, fingerprint: str) -> None:
-        """Something about a newer text came between: nobody else asks again."""
+        """The engine dropped the question for one about a newer text: nobody else asks it again."""
         self._spawn(self._ask_again(source, want, fingerprint))
 
     async def _ask_again(self, source: Source, want: Want, fingerprint: str) -> None:

@@ -1,4 +1,5 @@
-"""What the server says to the client. Requests whose answer does not matter are sent again only once answered."""
+"""What the server says to the client. A request whose answer does not matter is sent again only once it was
+answered."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from mugraph_server.abilities import Abilities
 from mugraph_server.log import logger
 
 _UNANSWERED_S = 10.0
-"""After that a client that does not answer is asked again all the same."""
+"""Seconds after which a client that does not answer is asked again."""
 
 
 class Client:
@@ -35,7 +36,7 @@ class Client:
         self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, list(diagnostics), version))
 
     def refresh(self) -> None:
-        """Whatever of the views the client fetches by itself."""
+        """Asks the client to fetch again the views that it fetches by itself."""
         if self.can.refreshes_lenses:
             self._ask(types.WORKSPACE_CODE_LENS_REFRESH)
         if self.can.refreshes_hints:
@@ -54,7 +55,7 @@ class Client:
     # --- work done --------------------------------------------------------------------------------------------------
 
     async def begin_progress(self, title: str) -> str | None:
-        """A token; None where the client does not want to show it."""
+        """A token for a progress bar; None if the client does not want to show one."""
         token = f"mugraph-{uuid.uuid4()}"
         try:
             await self._server.window_work_done_progress_create_async(types.WorkDoneProgressCreateParams(token))
@@ -75,13 +76,13 @@ class Client:
     # --- questions --------------------------------------------------------------------------------------------------
 
     async def apply(self, edit: types.WorkspaceEdit, label: str) -> str | None:
-        """Why it was not applied; None if it was."""
+        """Has the client apply an edit. The answer is why it was not applied; None if it was."""
         params = types.ApplyWorkspaceEditParams(edit, label)
         result = await self._server.workspace_apply_edit_async(params)
         return None if result.applied else result.failure_reason or "the editor did not apply the change"
 
     async def configuration(self, scopes: Sequence[str | None]) -> list[object]:
-        """Of the section `mugraph`, one answer for each scope; None where the client has none."""
+        """The client's section `mugraph`, one answer for each scope; None where the client has none."""
         items = [types.ConfigurationItem(scope_uri=scope, section="mugraph") for scope in scopes]
         try:
             found = await self._server.workspace_configuration_async(types.ConfigurationParams(items))
@@ -106,7 +107,8 @@ class Client:
         return result.success
 
     def _ask(self, method: str) -> None:
-        """At most one of a kind is open; what comes meanwhile is one more when that has been answered."""
+        """At most one request of a kind is open. Those that come meanwhile become one more when it has been
+        answered."""
         now = time.monotonic()
         if now - self._open.get(method, -1e9) < _UNANSWERED_S:
             self._again.add(method)

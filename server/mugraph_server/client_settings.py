@@ -1,4 +1,4 @@
-"""Settings as the client gives them: asked for, pushed, and of what it says beside them; at the start and later."""
+"""The settings that the client has: asked for, or pushed by it, at the start and after each change."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from mugraph_server.roots import Roots
 from mugraph_server.settings import Settings
 
 CONFIGURED_S = 3.0
-"""How long a client may take to answer what its configuration is, before the defaults count until it does."""
+"""Seconds that a client may take to answer what its configuration is. After that the defaults count until it
+answers."""
 
 
 class ClientSettings:
-    """configuration: what they are now."""
+    """configuration: the settings as they are now."""
 
     def __init__(
         self,
@@ -29,8 +30,8 @@ class ClientSettings:
         wrong: Callable[[Sequence[str]], None],
         changed: Callable[[list[Settings], list[Settings]], Awaitable[None]],
     ) -> None:
-        """wrong: called with sentences about values that cannot be. changed: called with all settings before and now
-        where they differ."""
+        """wrong:   called with a sentence about each value that is not allowed
+        changed: called with all settings before and all settings now, if they differ"""
         self.configuration = Configuration()
         self._client = client
         self._roots = roots
@@ -40,12 +41,12 @@ class ClientSettings:
         self._configured = asyncio.Event()
 
     def begin(self, options: Options) -> None:
-        """With what the client says before it can be asked."""
+        """Takes the settings that the client sent with `initialize`, before it can be asked for its configuration."""
         self._options = options.settings
         self._wrong(self.configuration.begin(options))
 
     async def first(self) -> None:
-        """Once the client is ready for questions. One that answers late is listened to all the same."""
+        """Asks for the configuration, once the client can answer. An answer that comes late still counts."""
         if not self._client.can.configuration:
             self._configured.set()
             return
@@ -57,7 +58,7 @@ class ClientSettings:
         await asked
 
     async def known(self) -> None:
-        """Waits until they are."""
+        """Waits until the settings are known."""
         await self._configured.wait()
 
     async def pull(self) -> None:
@@ -68,7 +69,7 @@ class ClientSettings:
         await self._take(default, by_root)
 
     async def push(self, given: object) -> None:
-        """From clients that cannot be asked: all settings, or the section `mugraph` alone."""
+        """Settings from a client that cannot be asked: all of its settings, or only the section `mugraph`."""
         if self._client.can.configuration:
             await self.pull()
             return
@@ -79,13 +80,13 @@ class ClientSettings:
             await self._take(section, {})
 
     async def set_state(self, **changes: Any) -> None:
-        """trusted or theme."""
+        """Changes `trusted` or `theme`."""
         before = self.all()
         self.configuration.set(**changes)
         await self._compare(before)
 
     def all(self) -> list[Settings]:
-        """The default ones, and each root's."""
+        """The default settings, then those of each root."""
         return [self.configuration.default, *(self.configuration.of(root) for root in self._roots.folders)]
 
     async def _take(self, default: object, by_root: Mapping[Path, object]) -> None:

@@ -1,4 +1,4 @@
-"""What a command was given, checked: clients send whatever they like."""
+"""The arguments of a command, checked: a client may send anything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def string(arguments: Sequence[object], index: int) -> str:
 
 
 def strings(arguments: Sequence[object], index: int) -> list[str] | None:
-    """None, and a missing one, mean all."""
+    """A list of strings; None if it is null or missing, which means all. Raises JsonRpcInvalidParams."""
     value: Any = arguments[index] if index < len(arguments) else None
     if value is None:
         return None
@@ -29,7 +29,7 @@ def strings(arguments: Sequence[object], index: int) -> list[str] | None:
 
 
 def is_text_mapping(given: object) -> bool:
-    """Are they names with texts?"""
+    """Whether it maps names to texts."""
     if not isinstance(given, dict):
         return False
     items = cast("dict[object, object]", given).items()

@@ -1,4 +1,4 @@
-"""Settings of each workspace root, as the client gave them, and what it was told at the start beside them."""
+"""Settings of each workspace root, as the client has them, and the options that it sent at the start."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Options:
 
 
 def read_options(given: object) -> tuple[Options, Mapping[str, object]]:
-    """And the mapping itself, {} for anything else. Wrong values are as if they were not there."""
+    """The options, and the whole mapping as it was sent ({} if it is none). A wrong value counts as missing."""
     if not isinstance(given, Mapping):
         return Options(), {}
     options = cast("Mapping[str, object]", given)
@@ -54,7 +54,7 @@ class Configuration:
         return self.take(options.settings, {})
 
     def take(self, default: object, by_root: Mapping[Path, object]) -> list[str]:
-        """New values in place of all before; sentences about the wrong ones."""
+        """Replaces all settings. The answer is a sentence for each value that is not allowed."""
         self._default, wrong = read(default, self._base)
         self._by_root = {}
         for root, given in by_root.items():
@@ -63,7 +63,7 @@ class Configuration:
         return wrong
 
     def set(self, **changes: Any) -> None:
-        """trusted or theme, which are no configuration."""
+        """Changes `trusted` or `theme`, which are not part of the configuration."""
         self._base = replace(self._base, **changes)
         self._default = replace(self._default, **changes)
         self._by_root = {root: replace(settings, **changes) for root, settings in self._by_root.items()}

@@ -1,4 +1,4 @@
-"""The engine's edits as the client's: versioned changes of documents, and files created and deleted with them."""
+"""The engine's edits in the client's form: versioned changes of documents, and files to create and delete with them."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def workspace_edit(source: Source, edit: Edit, version_of: Callable[[Document], 
 
 
 def without_files(edit: types.WorkspaceEdit) -> types.WorkspaceEdit:
-    """For clients that create and delete nothing: only what changes texts they have."""
+    """The edit for a client that cannot create or delete files: only changes of texts."""
     changes = edit.document_changes or []
     kept = [c for c in changes if isinstance(c, types.TextDocumentEdit) and c.text_document.version is not None]
     return types.WorkspaceEdit(document_changes=kept)
 
 
 def without_versions(edit: types.WorkspaceEdit) -> types.WorkspaceEdit:
-    """For clients older than versioned changes."""
+    """The edit for a client that has no versioned changes."""
     changes = {
         change.text_document.uri: [e for e in change.edits if isinstance(e, types.TextEdit)]
         for change in edit.document_changes or []
@@ -60,7 +60,7 @@ def without_versions(edit: types.WorkspaceEdit) -> types.WorkspaceEdit:
 
 
 def write_files(edit: Edit) -> None:
-    """What a client cannot create or delete. Raises OSError; FileExistsError where something is in the way."""
+    """Creates and deletes the files that the client cannot. Raises OSError; FileExistsError if a file is in the way."""
     for path, text in edit.create.items():
         with Path(path).open("x", encoding="utf-8", newline="") as file:
             file.write(text)

@@ -14,7 +14,7 @@ _LONGEST_HEADER = 4096
 
 
 class Framing:
-    """Feed it bytes; it gives bodies. Bytes that are no header are skipped up to the next one that is."""
+    """Takes bytes and gives the bodies of messages. Bytes that are no header are skipped up to the next header."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()

@@ -1,4 +1,4 @@
-"""What is asked beside searches: do kernels still fit, which arguments were recorded, what does a μGraph look like."""
+"""What is asked beside searches: whether kernels still fit, which arguments were recorded, what a μGraph looks like."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DRAWINGS_KEPT = 300
 
 
 class Inquiries:
-    """wanted: the form and theme that a hover shows. current: whether a source is still there."""
+    """wanted: gives the form and theme of the drawings that a hover shows. current: whether a source is still there."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Inquiries:
     # --- kernels and recordings -----------------------------------------------------------------------------------
 
     def settled(self, source: Source) -> None:
-        """A source's question was answered, or there was nothing to ask."""
+        """The source's question was answered, or there was none."""
         file = self._regions.get(source.uri)
         if file is None:
             return
@@ -86,19 +86,19 @@ class Inquiries:
     # --- drawings -------------------------------------------------------------------------------------------------
 
     def improved(self, source: Source, region: Region) -> None:
-        """Drawn before anybody asks, so that a hover need not wait."""
+        """Draws the improved regions before anybody asks, so that a hover need not wait."""
         form, theme = self._wanted()
         self._begin(source, region, form, theme)
 
     def drawing(self, region: Region, form: Form, theme: Theme) -> str | None:
-        """What is there; "" is a region without one."""
+        """The drawing of a region if there is one already; "" if the region has none."""
         found = self._drawings.get((region.id, form, theme))
         if found is not None:
             self._drawings.move_to_end((region.id, form, theme))
         return found
 
     async def draw(self, source: Source, region: Region, form: Form, theme: Theme, patience_s: float) -> str | None:
-        """None where there is none in that time; it will be there the next time."""
+        """Waits that long for the drawing. None if it takes longer; it will be there the next time."""
         found = self.drawing(region, form, theme)
         if found is not None or not region.id:
             return found
@@ -108,7 +108,7 @@ class Inquiries:
         return self.drawing(region, form, theme)
 
     def _begin(self, source: Source, region: Region, form: Form, theme: Theme) -> asyncio.Task[None] | None:
-        """Only an engine that knows the region can draw it; none is started for a picture."""
+        """Begins a drawing. Only an engine that knows the region can make it; none is started for that."""
         place = region.id, form, theme
         running = self._under_way.get(place)
         if running is not None:

@@ -53,7 +53,7 @@ class _Keep(logging.Handler):
 
 
 class _Errors(logging.StreamHandler):  # pyright: ignore[reportMissingTypeArgument] # generic in its stubs only
-    """Standard error that may be gone: an editor that died must not make us print tracebacks about it."""
+    """Standard error, which may be closed: when the editor dies we must not print tracebacks about it."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         self.close()

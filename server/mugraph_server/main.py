@@ -16,7 +16,7 @@ from mugraph_server.log import logger
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Does not return once it has served: the process ends with every thread there is. 2 for wrong usage."""
+    """Serves, and then ends the process with every thread in it; it does not return. Exit status 2 for wrong usage."""
     parser = argparse.ArgumentParser("mugraph server", description="The language server.", allow_abbrev=False)
     way = parser.add_mutually_exclusive_group(required=True)
     way.add_argument("--stdio", action="store_true", help="speak on standard input and output")
@@ -48,7 +48,8 @@ def claim_output() -> int:
 
 
 async def serve(output: int | None, port: int | None, host: str) -> int:
-    """Until the client leaves. Exit status. output: where to write messages, or else the port to wait at."""
+    """Serves until the client leaves. The answer is the exit status. output: where to write messages, or the port to
+    listen on."""
     from mugraph_server.server import MugraphServer
     from mugraph_server.transport import serve_stdio, serve_tcp
 

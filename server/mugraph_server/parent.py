@@ -15,7 +15,7 @@ GRACE_S = 1.5
 
 
 def watch(process_id: int, gone: Callable[[], None]) -> None:
-    """Call `gone`, from a thread, once that process has ended."""
+    """Calls `gone`, from a thread, once the process has ended."""
     threading.Thread(target=_wait, args=(process_id, gone), name="editor watch", daemon=True).start()
 
 
@@ -33,7 +33,8 @@ def exit_within(seconds: float, status: int, last: Callable[[], None]) -> None:
 
 
 def _wait(process_id: int, gone: Callable[[], None]) -> None:
-    """A process we cannot see (an editor outside our container) is not watched: the end of its input tells the same."""
+    """Waits for its end. If we cannot see the process (an editor outside our container), the end of our input tells the
+    same."""
     try:
         handle = os.pidfd_open(process_id)  # woken by the kernel: no polling while nothing happens
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Changes of region states on their way to the client: gathered for a moment, and sent only where they differ."""
+"""Sends changes of region states to the client: gathered for a moment, and only what differs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mugraph_server.views.search import digest
 
 GATHER_S = 0.05
 PROGRESS_AFTER_S = 0.4
-"""A search that is answered from the store is over before a bar would be worth it."""
+"""Seconds before a bar is shown: a search that the store answers is over by then."""
 PROGRESS_EVERY_S = 0.25
 SHOWS_SEARCH = "mugraph.showGraph"
 """The client's command that opens a view of the search."""
@@ -58,7 +58,7 @@ class Publisher:
         self.soon()
 
     def soon(self) -> None:
-        """The status may be another one."""
+        """The status may have changed."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(GATHER_S, self._flush)
 
@@ -87,7 +87,7 @@ class Publisher:
     # --- diagnostics ----------------------------------------------------------------------------------------------
 
     def _push(self, uri: str) -> None:
-        """Documents that have none any more get an empty list, and so do those that are gone."""
+        """Pushes diagnostics. A document that has none any more gets an empty list, and so does one that is gone."""
         source, file = self._source(uri), self._regions.get(uri)
         before = self._pushed.get(uri, {})
         now: dict[str, list[types.Diagnostic]] = {}

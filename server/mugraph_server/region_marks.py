@@ -1,4 +1,4 @@
-"""A region where it stands in the text now, with how far its search is and what the search before it found."""
+"""A region at its place in the text now, with the progress of its search and the result of the search before."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Pace:
     candidates: tuple[Candidate, ...] = ()
 
     def met(self, candidate: Candidate) -> Pace:
-        """With this candidate, in place of what was known of it."""
+        """The pace with this candidate added, or with it in place of an earlier state of it."""
         same = [(one.kernel, one.number) == (candidate.kernel, candidate.number) for one in self.candidates]
         if not any(same):
             return replace(self, candidates=(*self.candidates, candidate))
@@ -55,17 +55,17 @@ class Mark:
 
     @property
     def is_open(self) -> bool:
-        """Whether its turn is still to come, or it is being searched."""
+        """Whether it waits for its turn, or is being searched."""
         return self.region.status in ("queued", "searching")
 
     @property
     def result(self) -> Region | None:
-        """The newest result there is, if only of the search before."""
+        """The newest result, which may be that of the search before."""
         return self.region if self.region.status in RESULTS else self.previous
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """Of the search that runs; else of the one that the newest result came of."""
+        """The candidates of the search that runs; if none does, of the one that gave the newest result."""
         if self.is_open or self.result is None:
             return self.pace.candidates
         return tuple(self.result.candidates)
@@ -89,7 +89,7 @@ def to_range(given: EngineRange) -> types.Range:
 
 
 def placed(region: Region, since: Sequence[Edit], previous: Region | None, pace: Pace) -> Mark:
-    """Where the region stands after the edits that came since its text was asked about."""
+    """The region at its place after the edits since its text was asked about."""
     statements = tuple(to_range(statement) for statement in region.statements)
     mark = Mark(region, to_range(region.range), to_range(region.name_range), statements, previous=previous, pace=pace)
     for span, text in since:
@@ -98,7 +98,8 @@ def placed(region: Region, since: Sequence[Edit], previous: Region | None, pace:
 
 
 def ended(mark: Mark, status: RegionStatus, message: str) -> Mark:
-    """A search that was called off leaves the result before it, if there is one; a failed one says that it failed."""
+    """The mark after its search has ended without a result: cancelled, it keeps the earlier result; failed, it says
+    so."""
     if status != "failed" and mark.previous is not None:
         return replace(mark, region=mark.previous, previous=None, pace=Pace())
     sentence = message or "the search was cancelled before it came to an end"

@@ -1,8 +1,7 @@
-"""The one store of region states. Every view is a function of it, and nothing else says what a region is like.
+"""The one store of region states. Every view is computed from it.
 
-What the engine says of a region counts for the text it was asked about. The store moves the places with the edits that
-came since, and says "stale" of a region whose code may no longer be what was searched; the earlier result stays with it
-until a new one is there.
+What the engine says of a region applies to the text it was asked about. The store moves the places along with the edits
+since then. A region whose code may have changed is "stale"; it keeps its earlier result until there is a new one.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class FileState:
     revision: int = 0
 
     def state(self, mark: Mark) -> RegionStatus:
-        """What to say of it. Code that does not parse, or has been edited, is never said to be verified."""
+        """The status to show. Code that does not parse, or was edited, is never called verified."""
         if self.broken or self.stale or self.unjudged or mark.touched:
             return "stale"
         return mark.region.status
@@ -59,8 +58,8 @@ class FileState:
 
 
 class Regions:
-    """By source. changed: called with the uri of a source whose views may differ now; `lasting` is False for a search's
-    ticks, which are worth a progress bar but no new lenses."""
+    """The states by source. changed: called with the uri of a source whose views may have changed; `lasting` is False
+    for the progress of a search, which needs a new progress bar but no new lenses."""
 
     def __init__(self, changed: Callable[[str, bool], None]) -> None:
         self._changed = changed
@@ -118,7 +117,7 @@ class Regions:
     # --- what the engine says -----------------------------------------------------------------------------------
 
     def asked(self, uri: str, heads: tuple[int, ...], search: bool) -> None:
-        """search: False where it is only traced."""
+        """search: False if the question only traces."""
         file = self.file(uri)
         file.looking = not file.marks
         file.heads = heads
@@ -158,7 +157,7 @@ class Regions:
             self._mark(uri, key, lambda mark: replace(mark, pace=pace(mark.pace)), lasting)
 
     def finished(self, uri: str, message: str, unfinished: RegionStatus | None) -> None:
-        """unfinished: what to say of regions whose turn did not come or did not end; None leaves them as they are."""
+        """unfinished: the status of regions that were not searched to the end; None leaves them as they are."""
         file = self.file(uri)
         file.searching = file.looking = False
         file.tracing = ""

@@ -1,7 +1,7 @@
-"""Whether a text can matter, before anything of it runs: a look for words, then at its syntax tree.
+"""Whether a text can matter, found out before any of it runs: first by words, then by its syntax tree.
 
-The tree of a large text takes longer than a hover may (100,000 lines: a second, and nothing else runs meanwhile), so it
-is looked at in a process of its own: `python -m mugraph_server.relevance` reads a text and prints the answer.
+The tree of a large text takes longer than a hover may (100,000 lines: a second), and nothing else would run meanwhile.
+Such a text is looked at in another process: `python -m mugraph_server.relevance` reads it and prints the answer.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 async def look_apart(text: str) -> Look:
-    """As `look`, in another process. Says nothing against a text that it fails to look at: the engine will."""
+    """As `look`, in another process. If that fails, the text is taken to matter: the engine will look at it."""
     if not can_matter(text):
         return look(text)
     command = (sys.executable, "-I", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {_CHILD}")
@@ -125,7 +125,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _comments(text: str) -> list[str]:
-    """Ours: they say shapes. They count with the code that stands directly below them, so its line goes along."""
+    """Our comments, which say shapes. Each counts with the code directly below it, so that line is included."""
     if not _COMMENT.search(text):
         return []
     lines = text.split("\n")

@@ -1,4 +1,5 @@
-"""`mugraph/report`: what a person attaches to an issue. Versions, settings, engines, last errors; no source text."""
+"""`mugraph/report`: what a person attaches to an issue: versions, settings, engines and last errors, but no source
+text."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ class Roots:
         return self._folders[0] if self._folders else Path.cwd()
 
     def of(self, path: str) -> Path:
-        """The innermost one around it; else the first, for a library's file that was opened; else its own folder."""
+        """The innermost root around the file. For a library's file that was opened it is the first root; without roots,
+        the file's own folder."""
         around = [root for root in self._folders if Path(path).is_relative_to(root)]
         if around:
             return max(around, key=lambda root: len(root.parts))

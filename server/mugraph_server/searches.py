@@ -1,4 +1,4 @@
-"""What is under way about each source: one question to its engine at most, what it finds, and how it ends."""
+"""The work under way for each source: at most one question to its engine, what the engine finds, and how it ends."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class Want:
 
 @dataclass
 class _Asked:
-    """A question under way. edits: of the source since. dropped: something was found for a text that it was not."""
+    """A question under way. edits: of the source since then. dropped: a result came for a text that was not the current
+    one."""
 
     stamp: int
     fingerprint: str
@@ -115,21 +116,21 @@ class Searches:
                 work.asked = None  # what it finds could still be moved, but it is another text by now
 
     def shown(self, source: Source) -> None:
-        """The user looks at it: its job goes before those of files in the background."""
+        """The user looks at the source: its job goes before those of files in the background."""
         work = self._work.get(source.uri)
         if work is not None and _runs(work) and work.asked is not None and work.asked.want.priority == "background":
             self._engines.of(source.path).tell(m.Prioritise(source.uri, "visible"))
 
     def cancel(self, source: Source) -> None:
-        """What the user asks for. The answers come as ever, and what was found stays."""
+        """Cancels a search for the user. Answers still come, and what was found stays."""
         self._engines.of(source.path).tell(m.CancelDocument(source.uri))
 
     def forgive(self, source: Source) -> None:
-        """Texts that engines ended over may be asked about again."""
+        """Texts that engines crashed on may be asked about again."""
         self._of(source).crashed.clear()
 
     def abandon_all(self) -> None:
-        """Nobody waits for answers any more; the engines are told."""
+        """Cancels all questions: nobody waits for the answers any more."""
         for uri, work in self._work.items():
             if _runs(work):
                 self._abandon(work)
@@ -142,7 +143,7 @@ class Searches:
             self._engines.of(source.path).tell(m.Close(source.uri))
 
     async def settle(self, source: Source) -> None:
-        """Until the question about it is answered."""
+        """Waits until the question about the source is answered."""
         work = self._work.get(source.uri)
         if work is not None and work.task is not None:
             await asyncio.wait({work.task})
@@ -154,11 +155,12 @@ class Searches:
         return work is not None and work.known_by == (keeper, keeper.generation)
 
     def document(self, source: Source) -> EngineDocument:
-        """Always with its text: an engine on another machine has no other way to it."""
+        """The document as the engine gets it, always with its text: an engine on another machine cannot read the
+        file."""
         return EngineDocument(source.uri, source.path, source.stamp, source.text)
 
     async def _ask(self, source: Source, work: _Work, asked: _Asked) -> None:
-        """One search, and once more if the engine died of something else in between."""
+        """Asks for one search, and once more if the engine died of something else meanwhile."""
         outcome, message = await self._answer(source, work, asked)
         if work.asked is not asked:
             return
@@ -232,7 +234,7 @@ class Searches:
             regions.pace(uri, message.key, lambda p: p.met(message.candidate))
 
     def _fitting(self, source: Source, work: _Work, stamp: int) -> _Asked | None:
-        """The question that this is about, if the text still means what it was asked about."""
+        """The question that a message belongs to, if the text still means what it meant when it was asked."""
         if work.asked is None or work.asked.stamp != stamp:
             return None
         if source.stamp == stamp:

@@ -1,4 +1,4 @@
-"""Wiring: which message goes where. Notifications are plain functions that only take note; requests are coroutines."""
+"""Which message goes where. Notifications go to plain functions, which only take note; requests go to coroutines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mugraph_server.settings import Settings
 from mugraph_server.views import code_actions, code_lens, diagnostics, hover, inlay_hints, links, search
 
 DRAWING_S = 0.2
-"""How long a hover waits for its picture; it has been asked for when the region's result came."""
+"""Seconds that a hover waits for its drawing, which was begun when the region's result came."""
 
 _SYNC = types.TextDocumentSyncKind.Incremental
 _PYTHON = types.NotebookDocumentFilterWithCells(
@@ -69,7 +69,8 @@ class MugraphServer(LanguageServer):
     # --- what goes where ------------------------------------------------------------------------------------------
 
     def _on(self, method: str, handler: Callable[[Any], object], options: object | None = None) -> None:
-        """A function of its own for each: pygls writes attributes to it, which methods do not take."""
+        """Registers a function of its own for each message: pygls sets attributes on it, which it cannot do on a
+        method."""
         if inspect.iscoroutinefunction(handler):
 
             async def answer(params: Any) -> object:

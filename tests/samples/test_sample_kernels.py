@@ -21,8 +21,9 @@ from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
 from mugraph.ir.transforms.resizing import resize
 from mugraph.optimizer.nodes import scheduled
 from mugraph.options import Bounds
-from mugraph.solve.ranking import Place
-from mugraph.solve.search_unit import Tools, solve
+from mugraph.solve.search_unit import solve
+from mugraph.solve.telling import Place
+from mugraph.solve.tools import Tools
 from mugraph.verify.float_test import FloatTester
 
 from tests.support.clock import slow_clock

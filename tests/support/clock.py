@@ -11,7 +11,7 @@ from mugraph.executors import spread
 from mugraph.search import run
 from mugraph.search.kernel_graphs import run as kernel_graphs
 from mugraph.search.kernel_graphs import several
-from mugraph.solve import ranking
+from mugraph.solve import telling
 
 SLOWER = 1000
 
@@ -31,6 +31,6 @@ def slow_clock() -> Generator[Clock]:
     """Within it searches end by their work, not by time: they find what they would on an idle machine."""
     clock = Clock()
     with pytest.MonkeyPatch.context() as patch:
-        for module in (run, spread, kernel_graphs, several, ranking):
+        for module in (run, spread, kernel_graphs, several, telling):
             patch.setattr(module, "time", clock)
         yield clock

@@ -1,6 +1,6 @@
 """The programs of the campaign: ordinary PyTorch at small sizes that no tile divides.
 
-Each function is traced and searched for graphs (pool_search.py), and run as it stands, in float64, as the reference of
+Each function is traced and searched for graphs (search_pool.py), and run as it stands, in float64, as the reference of
 every mutant and rewrite (reference.py). Two of the sizes are ranges.
 """
 

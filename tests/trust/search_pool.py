@@ -22,7 +22,7 @@ from mugraph.ir.region import Region, SearchUnit, Trace
 from mugraph.ir.spec import check_candidate
 from mugraph.optimizer.nodes import LIBRARY, node_of
 from mugraph.optimizer.order import by_depth
-from mugraph.plans.kernel_graph import kernel_graph, with_own_names
+from mugraph.plans.kernel_graph import kernel_graph
 from mugraph.plans.plan import KernelStep
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.run import KernelGraphs
@@ -34,6 +34,7 @@ from mugraph.search.topologies.limits import Limits
 from mugraph.sizes.table import tested_steps
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import detect, resolve
+from mugraph.units.own_names import with_own_names
 from mugraph.units.ranged import ranged_units
 from mugraph.verify.sizes import grid_axes
 from mugraph.verify.verdict import Verdict

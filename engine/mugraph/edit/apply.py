@@ -142,7 +142,7 @@ def prepare(
     """Both files of the edit, for a preview or an editor's workspace edit. Writes nothing.
 
     A file that has kernel modules already gets one more ("model_mugraph_2.py"); each can be undone by itself.
-    Raises EditError, or codegen.kernel.Rejected when the plans cannot be written.
+    Raises EditError, or ir.kernel.Rejected when the plans cannot be written.
     """
     number = 1
     while (module := path.with_name(f"{module_name(path, number)}.py")).exists():

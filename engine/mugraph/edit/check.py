@@ -38,7 +38,7 @@ def edited_spans(tree: ast.Module, file: SourceFile) -> list[tuple[int, int]]:
 
 
 class _Original(ast.NodeTransformer):
-    """The program without the edit: every kernel's condition taken to be false, the import gone."""
+    """The program as it was before the edit: no kernel's condition holds, and its import is gone."""
 
     def __init__(self, alias: str) -> None:
         self.alias = alias
@@ -63,8 +63,8 @@ class _Original(ast.NodeTransformer):
 
 
 def check_edit(before: SourceFile, after: SourceFile, record: Record) -> None:
-    """Raises EditError unless the edited file is Python, is the original program wherever no kernel fits, and can be
-    taken back to the byte."""
+    """Raises EditError unless three things hold: the edited file is Python, it is the original program wherever no
+    kernel fits, and the edit can be undone to the byte."""
     try:
         kept = _Original(record.alias).visit(ast.parse(after.text))
     except SyntaxError as error:

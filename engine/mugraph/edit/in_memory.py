@@ -58,17 +58,16 @@ class Origin:
         return Origin(path, text, code.__qualname__, code, module)
 
     def traceable(self) -> str:
-        """The text to trace: a function's own shape comments give way to the inputs at hand."""
+        """The text to trace. A function's own shape comments are left out: the shapes of the inputs at hand count
+        instead."""
         if self.module is not None:
             return self.text  # the comment may say how to build the module
         return re.sub(r"(?m)^([ \t]*)#[ \t]*mugraph:.*$", r"\1#", self.text)
 
 
 def described(origin: Origin, inputs: Sequence[object]) -> Mapping[str, Mapping[str, str]]:
-    """The example inputs as recorded shapes: qualified name -> argument -> "f16[16, 4096]", other values as they print.
-
-    Raises TypeError where they do not fit the signature.
-    """
+    """The example inputs as recorded shapes: qualified name -> argument -> text ("f16[16, 4096]"; other values as they
+    print). Raises TypeError where they do not fit the signature."""
     import torch
 
     names = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64"}
@@ -121,7 +120,7 @@ def replacement(
 
 
 class _Renamed(ast.NodeTransformer):
-    """A global name by another: every kernel module needs its own in the user's globals."""
+    """Replaces a global name: each kernel module needs its own name among the user's globals."""
 
     def __init__(self, old: str, new: str) -> None:
         self._old, self._new = old, new

@@ -27,7 +27,7 @@ def module_name(path: Path, number: int = 1) -> str:
 
 
 def mugraph_id(plan: RegionPlan) -> str:
-    """Ten hexadecimal digits that name what is computed and how: the region's code, its guards and its μGraph."""
+    """Ten hexadecimal digits that identify a region's code, its guards and its μGraph."""
     region = plan.region
     return digest(plan.name, region.text, region.guards, plan.mugraph, length=10)
 

@@ -1,4 +1,4 @@
-"""`mugraph revert`: the user's own text back, to the byte."""
+"""`mugraph revert`: gives the user's own text back, to the byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking one edit out of a file's text, whatever else has changed in the file since."""
+"""Takes one edit out of a file's text, whatever else has changed in the file since."""
 
 from __future__ import annotations
 

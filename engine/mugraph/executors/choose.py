@@ -1,4 +1,4 @@
-"""An executor by the name a person gives it: inline, processes, processes:N, ray, ray://HOST:PORT."""
+"""An executor by its name: inline, processes, processes:N, ray, ray://HOST:PORT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nests one worker works on, by number: what a worker process and a Ray actor have in common."""
+"""The nests that one worker works on, by number. A worker process and a Ray actor both have one such table."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from mugraph.search.topologies.limits import NotSearchable
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """What came of a turn instead. sentence: for a person. refused: the program is outside of what the search covers;
-    else something is wrong with the search itself."""
+    """The answer to a turn that failed.
+
+    refused: the search does not cover the program. If not, something is wrong with the search itself.
+    """
 
     sentence: str
     refused: bool
@@ -20,13 +22,13 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of a task."""
+    """The answer to a task."""
 
     value: object
 
 
 class Desks:
-    """Numbers are the caller's. Nothing is raised: what is wrong with a nest is the answer to its turns."""
+    """The caller gives the numbers. Nothing is raised: what is wrong with a nest is the answer to its turns."""
 
     def __init__(self) -> None:
         self._starts: dict[int, Start] = {}

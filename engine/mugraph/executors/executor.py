@@ -1,4 +1,4 @@
-"""What every executor offers: places for nests, and turns of their work, as futures."""
+"""What every executor offers: a seat for each nest, turns of its work, and tasks; answers are futures."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 
 class Lost(Exception):
-    """The worker has died, and with it what the nest had come to. One sentence. The nest can be begun again elsewhere:
-    with the same orders it comes to the same."""
+    """The worker has died, and its nest's work is lost; one sentence. The nest can be begun again elsewhere: the same
+    orders lead to the same results."""
 
 
 class CannotExecute(Exception):
@@ -60,8 +60,8 @@ class Executor(Protocol):
         ...
 
     def interrupt(self) -> None:
-        """Whatever is being worked on is given up within a fifth of a second; its futures raise Lost. Seats are gone,
-        and others can be taken."""
+        """Gives up all work within a fifth of a second; its futures raise Lost. All seats are gone; new ones can be
+        taken."""
         ...
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class Executor(Protocol):
 
 
 def result_of(answer: Turned | Wrong) -> Turned:
-    """Raises NotSearchable, CannotExecute."""
+    """The result of a turn. Raises NotSearchable, CannotExecute."""
     if isinstance(answer, Turned):
         return answer
     if answer.refused:
@@ -79,7 +79,7 @@ def result_of(answer: Turned | Wrong) -> Turned:
 
 
 def value_of(answer: Done | Wrong) -> object:
-    """Of a task. Raises CannotExecute."""
+    """The result of a task. Raises CannotExecute."""
     if isinstance(answer, Done):
         return answer.value
     raise CannotExecute(f"a worker of the search failed: {answer.sentence}")

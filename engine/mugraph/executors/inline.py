@@ -42,7 +42,7 @@ class Inline:
         return InlineSeat(start)
 
     def on_gpus(self) -> None:
-        """None: the measuring process has this machine's."""
+        """None: this machine's GPUs belong to the measuring process."""
 
     def submit(self, task: Task[T]) -> Future[T]:
         future: Future[T] = Future()

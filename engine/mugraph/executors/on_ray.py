@@ -59,8 +59,7 @@ class OnRay:
         self._share: int | None = None
 
     def on_gpus(self) -> OnRay | None:
-        """Workers of the same cluster that have a GPU each, as Ray counts them; None where it has none that is free.
-        Ends before this one does."""
+        """Workers of the same cluster with one GPU each; None if no GPU is free. They end before this executor does."""
         gpus = copy.copy(self)
         gpus.name, gpus._ours = f"{self.name}, GPUs", False
         gpus._of("GPU")
@@ -107,8 +106,8 @@ class OnRay:
         return [host for host in self._hosts if not host.lost]
 
     def _wanted(self) -> int:
-        """What was free when we came, as far as it is still there. What is free now is known only late: actors that
-        were just begun may not be counted, and those just killed may."""
+        """How many actors to have: the processors that were free when we came, if they are still there. What is free
+        now is known late: it may not count actors that were just begun, or just killed."""
         try:
             if self._share is None:
                 self._share = max(1, int(self._ray.available_resources().get(self._resource, 0)))
@@ -119,7 +118,7 @@ class OnRay:
 
 
 def _answers(address: str) -> None:
-    """Ray itself asks for five minutes and then ends the process. Raises CannotExecute."""
+    """Raises CannotExecute if nothing answers there. Ray itself would wait for five minutes, then end the process."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
         return  # none, or one of Ray's own words

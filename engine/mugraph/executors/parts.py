@@ -1,8 +1,8 @@
-"""Parts of kernel graphs worked on by an executor: as the dynamic programming asks for one, others that it may ask for
-next are under way.
+"""Parts of kernel graphs, worked on by an executor. While one part is asked for, others that may be asked for next are
+worked on.
 
-What is found, and in which order, is what one process finds: parts that nobody asks for are not looked at. A part whose
-worker dies is begun again at another, and in the end here.
+The results, and their order, are those of one process: parts that nobody asks for are not looked at. If a worker dies,
+its part is begun again at another worker, and at last here.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from mugraph.executors.executor import CannotExecute, Executor, Lost
 from mugraph.search.kernel_graphs.parts import PartTask, Solved
 
 _LOOK_S = 0.05
-"""Between two looks at whether to stop."""
+"""Seconds between two looks at whether to stop."""
 _LOSSES = 3
-"""Of one part's workers; after that it is worked on here."""
+"""After so many workers have died over one part it is worked on here."""
 
 
 class SpreadParts:

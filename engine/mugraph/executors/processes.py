@@ -25,7 +25,7 @@ from mugraph.pickled import read_frame, write_frame
 T = TypeVar("T")
 CHILD = (sys.executable, "-P", "-m", "mugraph.executors.child")
 MOST = 8
-"""A search has about as many nests, and each process holds one's values in memory."""
+"""Processes at most: a search has about as many nests, and each process holds the values of one in memory."""
 
 
 class Processes:
@@ -61,7 +61,7 @@ class Processes:
         return ProcessSeat(min(idle or alive, key=lambda host: host.seats), start)
 
     def on_gpus(self) -> None:
-        """None: the measuring process has this machine's."""
+        """None: this machine's GPUs belong to the measuring process."""
 
     def submit(self, task: Task[T]) -> Future[T]:
         alive = self._alive()
@@ -70,7 +70,7 @@ class Processes:
         return min(self._hosts, key=lambda host: host.waiting).do(task)
 
     def interrupt(self) -> None:
-        """The processes themselves: a turn knows nothing of the outside while it is worked on."""
+        """Kills the processes: a turn hears nothing from outside while it is worked on."""
         self.close()
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
-"""What a worker process is asked. In a module of its own: a process that is run as `child` has other classes of that
-name than one that imports it."""
+"""What a worker process is asked. The classes are not in child.py: a process that runs it as its main program would
+have other classes of these names than one that imports it."""
 
 from __future__ import annotations
 

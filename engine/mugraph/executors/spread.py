@@ -1,8 +1,8 @@
-"""A search whose nests are worked on by an executor, in rounds: each nest that still has something to do gets a turn.
+"""A search whose nests are worked on by an executor, in rounds: each nest that has something left to do gets a turn.
 
-How much a nest is granted in a round depends on nothing but what it has found, and results are taken in the nests'
-order, so that a search finds the same in the same order with one worker and with a hundred. A nest whose worker dies is
-begun again elsewhere with the same orders: what had come of them is dropped, what was still to come follows.
+How much work a nest is granted depends only on what it has found, and results are taken in the order of the nests. So a
+search finds the same, in the same order, with one worker and with a hundred. If a worker dies, its nest is begun again
+elsewhere with the same orders; results that it has already given are dropped.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from mugraph.executors.turns import Order, Start, Turned
 from mugraph.ir.program import TensorProgram
 from mugraph.search.run import FIRST_SHARE, HIT_WEIGHT, SATURATION_SHARE, loop_sets, summary
 from mugraph.search.topologies.frame import check
-from mugraph.search.topologies.limits import Found, Limits, Stats
+from mugraph.search.topologies.limits import Found, Limits, Stats, never
 
 TURN = 20_000
-"""Work of a nest in a round, without a topology so far: long enough that sending it to and fro is little beside it."""
+"""Work granted to a nest in a round, while it has no topology: long enough that messages cost little beside it."""
 _LOOK_S = 0.05
-"""Between two looks at whether to stop."""
+"""Seconds between two looks at whether to stop."""
 _LOSSES = 3
-"""Of one nest's workers; after that it is worked on here, where whatever kills it would have killed a plain search."""
+"""After so many workers have died over one nest it is worked on here. Whatever kills it would have killed a plain
+search."""
 
 
 class SpreadSearch:
@@ -35,7 +36,7 @@ class SpreadSearch:
         program: TensorProgram,
         limits: Limits | None,
         executor: Executor,
-        cancelled: Callable[[], bool] = lambda: False,
+        cancelled: Callable[[], bool] = never,
     ) -> None:
         check(program)
         self.program, self.limits, self._cancelled = program, limits or Limits(), cancelled
@@ -75,7 +76,7 @@ class SpreadSearch:
             self._seconds = time.monotonic() - self._began
 
     def _rounds(self, work: int, until_hit: bool = False) -> Iterator[Found]:
-        """Until so much work is done in all."""
+        """Rounds, until so much work is done in all."""
         while not self._stopped_by and sum(nest.work for nest in self._nests) < work:
             waiting = [nest for nest in self._nests if not nest.over and not (until_hit and nest.hit)]
             if not waiting:
@@ -97,7 +98,7 @@ class SpreadSearch:
             nest.stop = nest.stop or reason
 
     def _wait(self, future: Future[Turned]) -> Turned | None:
-        """None when it is to be stopped. Raises what the future raises."""
+        """The turn's result; None when the search is to be stopped. Raises what the future raises."""
         while True:
             if self._cancelled():
                 self._stopped_by = "cancelled"
@@ -112,7 +113,7 @@ class SpreadSearch:
 
 
 class _Nest:
-    """A nest wherever it is worked on. stop: said with the next order. state: after the last turn that came back."""
+    """A nest, wherever it is worked on. stop: goes with its next order. state: after the last turn that came back."""
 
     def __init__(self, start: Start, executor: Executor, wait: Callable[[Future[Turned]], Turned | None]) -> None:
         self._start, self._executor, self._wait = start, executor, wait
@@ -153,7 +154,8 @@ class _Nest:
             self._future = self._seat.turn(self._orders[-1])
 
     def answer(self) -> Turned | None:
-        """Of the turn that was begun; None when the search is to be stopped. Raises NotSearchable, CannotExecute."""
+        """The result of the turn that was begun; None when the search is to be stopped. Raises NotSearchable,
+        CannotExecute."""
         while True:
             assert self._future is not None
             try:
@@ -173,7 +175,7 @@ class _Nest:
             seat.close()
 
     def _sit(self) -> None:
-        """Begin the nest at some worker, and do there what it was ordered so far."""
+        """Begins the nest at some worker and repeats there all orders so far."""
         self.close()
         executor = self._executor if self.losses < _LOSSES else Inline()
         try:

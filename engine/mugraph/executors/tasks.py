@@ -8,6 +8,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Task(Protocol[T_co]):
-    """Can be sent to another process. Equal tasks have equal answers, so that one may be done again elsewhere."""
+    """Work that can be sent to another process. Equal tasks have equal answers, so a task may be done again
+    elsewhere."""
 
     def run(self) -> T_co: ...

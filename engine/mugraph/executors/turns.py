@@ -1,4 +1,4 @@
-"""A nest at a worker's, one turn of its work at a time: what is asked, what comes back, and who does it."""
+"""A nest at a worker, one turn of its work at a time: the order, the answer, and the worker's side."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.program import TensorProgram
-from mugraph.search.topologies.limits import Limits
+from mugraph.search.topologies.limits import Limits, never
 from mugraph.search.topologies.nest import Account, Nest
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The nest: everything it will find follows from this and from how much work it is granted."""
+    """What a nest is begun with. Its results follow from this and from how much work it is granted."""
 
     program: TensorProgram
     loops: tuple[str, ...]
@@ -22,7 +22,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """work: how much more of it. until_hit: stop at the first topology. stop: saturate no longer, for this reason."""
+    """work: how much more to do. until_hit: stop at the first topology. stop: a reason to saturate no longer."""
 
     work: int
     until_hit: bool = False
@@ -41,13 +41,13 @@ class Turned:
 
 
 class Desk:
-    """A nest being worked on, in whatever process this is. Raises NotSearchable."""
+    """A nest that is worked on, in this process. Raises NotSearchable."""
 
     def __init__(self, start: Start) -> None:
         self._nest = Nest(start.program, start.loops, start.limits)
 
-    def turn(self, order: Order, stopped: Callable[[], bool] = lambda: False) -> Turned:
-        """stopped: asked often; the rest of the turn is left undone once it is so."""
+    def turn(self, order: Order, stopped: Callable[[], bool] = never) -> Turned:
+        """stopped: asked often; when it is true the rest of the turn is left undone."""
         nest = self._nest
         if order.stop:
             nest.stop_saturating(order.stop)

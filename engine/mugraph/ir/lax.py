@@ -1,6 +1,6 @@
 """The Lax fragment (Mirage §5): multi-linear operators, division, roots, silu, and at most one exponential on a path.
 
-sigmoid, tanh and GELU by tanh are made of one exponential (ops/through_exp.py) and count as one.
+sigmoid, tanh and GELU by tanh are made of one exponential (ops/functions/through_exp.py) and count as one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Code of the user's that ran inside a region: a region is right for as long as it is what runs there.
 
-As data that travels: it is compared with what is there when the region runs (codegen/module_guards.py).
+As data that travels: it is compared with what is there when the region runs (edit/module/guards.py).
 """
 
 from __future__ import annotations

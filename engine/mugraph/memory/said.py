@@ -1,4 +1,4 @@
-"""What is said of a result, under the names of another search unit that differs in names alone."""
+"""Words about a result, for a search unit that differs from its own only in names."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def renamed_verdict(verdict: Verdict, names: Renaming) -> Verdict:
 
 
 def renamed_words(words: str, names: Renaming) -> str:
-    """A candidate's (events.Considered): axes stand before the slash of a tile and after `for`."""
+    """The words of a candidate (events.Considered). Axes stand before the slash of a tile and after `for`."""
     return _AXIS_IN_WORDS.sub(lambda found: names.axis(found[0]), words)
 
 
 def renamed_reason(reason: str, names: Renaming) -> str:
-    """Why there is none: a value it speaks of begins the sentence."""
+    """The reason why there is no result. If it names a value, it begins with that name."""
     known = {**names.values, **names.tensors}
     return _NAME_IN_REASON.sub(lambda found: known.get(found[0], found[0]), reason)

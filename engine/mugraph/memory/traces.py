@@ -1,7 +1,7 @@
-"""Traces kept between runs: running the user's module costs seconds, knowing that nothing changed milliseconds.
+"""Traces kept between runs. To run the user's module takes seconds; to see that nothing has changed, milliseconds.
 
-A kept trace is used while the file's text and every file of the user's that ran with it are what they were. What else a
-module may read when it is imported (the environment, data files) is not watched: --no-store traces anew.
+A kept trace is used while the file's text, and every file of the user's that ran with it, are what they were. What else
+a module may read when it is imported (the environment, data files) is not watched: --no-store traces anew.
 """
 
 from __future__ import annotations

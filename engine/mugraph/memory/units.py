@@ -1,10 +1,10 @@
-"""What the store keeps of a search unit, as a JSON document, and a result made again from it.
+"""A search unit's result as the JSON document that the store keeps, and the result made again from it.
 
-Kept is what took time to find: the candidate, its verdict, its times. The kernel's text is generated again; that it is
-the same is certain, because the key holds the version of this package.
+The document has what took time to find: the candidate, its verdict, its times. The kernel's text is generated again. It
+is the same text, because the key holds the version of this package.
 
-A store is a file that anything may have written to. Before a candidate from it is used it is verified again, all but
-its test in floating point, which takes longest: that is kept with a mark of the candidate it was made with.
+Anything may have written to the file that a store is. So a candidate from it is verified again before it is used. Only
+its float test, which takes longest, is not repeated: its result is kept with a mark of the candidate it belongs to.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class NotRight(Exception):
 
 
 def remember(result: UnitResult, names: Renaming) -> Mapping[str, object]:
-    """The document, under the names that `names` gives. Times that are infinite are no JSON and mean "not known" here:
+    """The document, with the names that `names` gives. JSON has no infinity: a time that is infinite is not known, so
     None."""
     document: dict[str, object] = {
         "reason": result.reason and renamed_reason(result.reason, names),
@@ -64,12 +64,11 @@ def remember(result: UnitResult, names: Renaming) -> Mapping[str, object]:
 def recall(
     document: Mapping[str, object], unit: SearchUnit, name: str, target: Target, names: Renaming, *, again: bool = True
 ) -> UnitResult | None:
-    """The result the document was made of, with the kernel called `name` and everything else as the unit calls it;
-    None where it cannot be read.
+    """The result that the document was made of, with the kernel called `name` and everything else named as in the unit;
+    None if it cannot be read.
 
     names: from the unit's own to those of the document
-    again: verify its candidate, as one must that comes from a file. Then raises NotRight for one that is wrong, and for
-           what cannot be read
+    again: verify the candidate. Documents from a file need it. Raises NotRight for one that is wrong or cannot be read.
     """
     own = names.inverse
     try:
@@ -112,7 +111,7 @@ def recall(
 def _verified(
     unit: SearchUnit, kernels: Sequence[tuple[BlockGraph, Schedule]], source: KernelSource, stored: Verdict
 ) -> Verdict:
-    """The verdict of this run, with the test in floating point of the one that found it. Raises NotRight."""
+    """The verdict of this run, with the float test of the run that found the candidate. Raises NotRight."""
     if not stored.passed:
         raise NotRight(f"its verdict is that it is wrong: {stored.reason}")
     right = indexed(unit.program, kernels, source)
@@ -134,13 +133,13 @@ def _verified(
 
 
 def _mark(document: Mapping[str, object]) -> str:
-    """Of a candidate and what was found out about it: they belong together."""
+    """A mark by which a candidate and what was found out about it belong together."""
     said = [document["candidate"], document["verdict"], document["launches"], document["measured_us"]]
     return blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def _launches(solution: Solution, names: Renaming) -> list[list[tuple[int, object]]]:
-    """For each kernel, up to which size each schedule of its launcher is for: a device may have chosen them."""
+    """The launches of each kernel: up to which size each schedule is used. Measuring may have chosen them."""
     rows = [kernel.launches for kernel in solution.source.kernels]
     return [[(row.largest, schedule_to_json(names.schedule(row.schedule))) for row in own] for own in rows]
 

@@ -10,58 +10,12 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.calls import operands
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.names import Scope
-from mugraph.ir.region import Call, Part, PlainCalls, Region, SearchUnit
+from mugraph.ir.region import Call, PlainCalls, Region
 from mugraph.ir.tensors import DType, Tensor
 from mugraph.optimizer.nodes import LIBRARY, node_of, scheduled
 from mugraph.plans.plan import KernelStep
 from mugraph.trace.regions.emit_call import NotReplayable, call_text
 from mugraph.trace.regions.value_names import value_names
-
-
-def with_own_names(units: Sequence[Part]) -> tuple[Part, ...]:
-    """The units with tensors renamed so that in all of them together one name means one value."""
-    return _with_own_names(units, {})
-
-
-def _with_own_names(units: Sequence[Part], owner: dict[str, int]) -> tuple[Part, ...]:
-    """owner: name -> value, of the names given so far"""
-    renamed: list[Part] = []
-    for unit in units:
-        if isinstance(unit, PlainCalls):
-            renamed.append(unit)
-            continue
-        ties = {**unit.inputs, **unit.outputs}
-        new: dict[str, str] = {}
-        for name, value in ties.items():
-            fresh, number = name, 2
-            while owner.setdefault(fresh, value) != value or fresh in new.values():
-                fresh, number = f"{name}_{number}", number + 1
-            new[name] = fresh
-        unit = _renamed(unit, new)
-        renamed.append(replace(unit, apart=_with_own_names(unit.apart, owner)) if unit.apart else unit)
-    return tuple(renamed)
-
-
-def _renamed(unit: SearchUnit, new: Mapping[str, str]) -> SearchUnit:
-    if all(old == fresh for old, fresh in new.items()):
-        return unit
-    program = unit.program
-
-    def tensor(old: Tensor) -> Tensor:
-        return replace(old, name=new.get(old.name, old.name))
-
-    program = replace(
-        program,
-        tensors=tuple(tensor(t) for t in program.tensors),
-        ops=tuple(replace(op, tensor=new.get(op.tensor, op.tensor)) for op in program.ops),
-        outputs={value: tensor(t) for value, t in program.outputs.items()},
-    )
-    return replace(
-        unit,
-        program=program,
-        inputs={new[name]: value for name, value in unit.inputs.items()},
-        outputs={new[name]: value for name, value in unit.outputs.items()},
-    )
 
 
 @dataclass
@@ -120,7 +74,7 @@ def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainCa
                 for tensor in block.tensors:
                     table.add(tensor, block.sizes, ties.get(tensor.name))
     kernels: list[GraphKernel | LibraryKernel] = []
-    names = Scope(kernel.name for made in generated for kernel in made)
+    names = Scope([kernel.name for made in generated for kernel in made])
     for step, made in zip(steps, generated, strict=True):
         if isinstance(step, KernelStep):
             kernels += made

@@ -11,8 +11,8 @@ from mugraph.verify.verdict import Verdict
 
 @dataclass(frozen=True)
 class KernelStep:
-    """A Lax unit of the region computed by a kernel graph: a kernel, and those that run after it. One source, named
-    after the first, launches all."""
+    """A search unit of the region that a kernel graph computes: one kernel, and those that run after it. One source,
+    named after the first, launches all of them."""
 
     unit: SearchUnit
     kernel: GraphKernel | LibraryKernel

@@ -20,10 +20,8 @@ def input_scale(program: TensorProgram, name: str) -> float:
 
 
 def input_scales(plan: RegionPlan) -> dict[int, float]:
-    """Value number of a live-in -> the smallest scale that something in the plan needs.
-
-    Of a matrix that only PyTorch's own code reads, the axis it contracts is not looked up: the longer one is taken.
-    """
+    """Value number of a live-in -> the smallest scale that something in the plan needs. For a matrix that only
+    PyTorch's own code reads, the longer axis is taken to be the one it contracts."""
     scales: dict[int, float] = {}
     for step in plan.steps:
         if isinstance(step, KernelStep):

@@ -100,7 +100,8 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def _read(spool: Path) -> dict[Path, Functions]:
-    """Of each process the last that it says of each set; equal sets of several processes together."""
+    """The sets of arguments seen, by file and function. Each process counts with what it wrote last; equal sets of
+    several processes are put together."""
     latest: dict[tuple[str, str, str, int], _Line] = {}
     for file in sorted(spool.glob("*.jsonl")):
         for line in _lines(file):

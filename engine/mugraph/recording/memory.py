@@ -1,6 +1,6 @@
-"""What is kept of recordings: for each source file, the sets of arguments its functions were called with.
+"""Recordings that are kept: for each source file, the sets of arguments that its functions were called with.
 
-One JSON file a source file, in `recordings` beside the store. The last run in which a function was called is what
+There is one JSON file for each source file, in `recordings` beside the store. The last run that called a function
 counts for it; a run of another part of the program leaves it as it was.
 """
 
@@ -79,7 +79,7 @@ def recorded_shapes(path: Path, text: str) -> RecordedShapes:
 
 
 def keep(path: Path, functions: Mapping[str, Sequence[Recorded]]) -> None:
-    """In place of what was known of these functions. Raises OSError."""
+    """Replaces what was known of these functions. Raises OSError."""
     place = _place(path)
     place.parent.mkdir(parents=True, exist_ok=True)
     merged = {**recorded(path), **{name: list(sets) for name, sets in functions.items()}}
@@ -96,7 +96,7 @@ def keep(path: Path, functions: Mapping[str, Sequence[Recorded]]) -> None:
 
 
 def together(sets: Iterable[Recorded]) -> list[Recorded]:
-    """Equal sets as one, as several processes of a program have them."""
+    """Equal sets put together: several processes of a program have the same ones."""
     found: dict[tuple[object, ...], Recorded] = {}
     for one in sets:
         key = (repr(one.arguments), repr(one.init), repr(one.opaque), repr(one.devices))

@@ -1,8 +1,8 @@
-"""The search: every loop nest in turn, a piece of work at a time.
+"""The search: all loop nests in turn, a piece of work at a time.
 
-Turns are given by work done, not by a clock, so that the result does not depend on how busy the machine is: the first
-hit of each nest comes before the rest of any, then saturation, then the reading off, and in each the nest that has had
-least of its share is next. The clock is only the last resort.
+Turns are given by work done, not by a clock, so that the result does not depend on how busy the machine is. First every
+nest gets turns until its first topology; then all nests saturate; then topologies are read off. In each of the three
+phases the nest that has had least of its share is next. The clock ends a search only as a last resort.
 """
 
 from __future__ import annotations
@@ -14,22 +14,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 from mugraph.ir.program import TensorProgram
 from mugraph.search.topologies.frame import check
-from mugraph.search.topologies.limits import Found, Limits, Stats
+from mugraph.search.topologies.limits import Found, Limits, Stats, never
 from mugraph.search.topologies.nest import Account, Nest
 
 FIRST_SHARE = 0.25
-"""Of the work: first hits only."""
+"""Part of the work until which only first topologies are looked for."""
 SATURATION_SHARE = 0.6
-"""Of the work: after it, topologies are read off whatever has been reached."""
+"""Part of the work after which nests no longer saturate, and topologies are read off what has been reached."""
 HIT_WEIGHT = 3
-"""Share of a nest with a topology, as a multiple of that of one without: it promises more of them."""
+"""How many times the share of another nest a nest with a topology gets: it promises more of them."""
 _TURN = 5_000
 """Work of one turn."""
 _ENDS = ("memory", "values", "work", "topologies")
-
-
-def _never() -> bool:
-    return False
 
 
 class Search:
@@ -40,7 +36,7 @@ class Search:
     """
 
     def __init__(
-        self, program: TensorProgram, limits: Limits | None = None, cancelled: Callable[[], bool] = _never
+        self, program: TensorProgram, limits: Limits | None = None, cancelled: Callable[[], bool] = never
     ) -> None:
         check(program)
         self.program, self.limits, self._cancelled = program, limits or Limits(), cancelled
@@ -71,7 +67,7 @@ class Search:
         self._seconds = time.monotonic() - self._began
 
     def _turns(self, nests: Sequence[Nest], work: int, until_hit: bool = False) -> Iterator[Found]:
-        """The nest that has had least of its share has the next turn, until so much work is done in all."""
+        """Turns, until so much work is done in all. The nest that has had least of its share is next."""
         while self._work() < work:
             waiting = [nest for nest in nests if not nest.over and not (until_hit and nest.hit)]
             if not waiting:
@@ -103,8 +99,11 @@ class Search:
 
 
 def loop_sets(program: TensorProgram, limits: Limits) -> list[tuple[str, ...]]:
-    """Sets of axes to loop over: none, then every one the program reduces and does not return, then pairs. The taps of
-    a window are few, and no tile of a product holds them beside another axis: they are looped over together."""
+    """Sets of axes to loop over: none; each axis that the program reduces and does not return; pairs of them.
+
+    The taps of a window are looped over together: they are few, and a product's tile cannot hold them beside another
+    axis.
+    """
     (output,) = program.outputs
     free = set(program.op(output).axes)
     reduced = {axis for op in program.ops for axis in op.over} - free
@@ -118,7 +117,8 @@ def loop_sets(program: TensorProgram, limits: Limits) -> list[tuple[str, ...]]:
 def summary(
     accounts: Sequence[Account], count: int, ended_by: str | None, seconds: float, *, running: bool = False
 ) -> Stats:
-    """Of a search with these nests and so many topologies. ended_by: what stopped it from outside, if anything."""
+    """The statistics of a search with these nests and so many topologies. ended_by: what stopped it from outside, if
+    anything"""
     complete_to = min((account.complete_to for account in accounts), default=0)
     if running:
         end = "running"
@@ -138,7 +138,7 @@ def summary(
 
 
 def topologies(
-    program: TensorProgram, limits: Limits | None = None, cancelled: Callable[[], bool] = _never
+    program: TensorProgram, limits: Limits | None = None, cancelled: Callable[[], bool] = never
 ) -> Iterator[Found]:
     """Block graphs equal to the program, as they are found. For how the search ended use `Search` itself."""
     return Search(program, limits, cancelled).run()

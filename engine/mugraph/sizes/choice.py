@@ -1,4 +1,4 @@
-"""Which of several kernels serves a range of sizes best: one that is fastest at the largest size need not be it.
+"""Which of several kernels is best for a range of sizes. The fastest at the largest size need not be it.
 
 The user's own code runs where no kernel is faster, so a kernel that is slow at some sizes costs nothing there.
 """
@@ -18,7 +18,7 @@ from mugraph.tune.tuner import Tuned, Variant, tune
 from mugraph.verify.float_test import FloatResult, FloatTester
 
 OTHERS = 4
-"""Variants of further topologies that are looked at beside the fastest at the largest size, the best of each."""
+"""Variants of further topologies, the best of each, that are compared with the fastest at the largest size."""
 
 Chosen = tuple[Variant, Summary, FloatResult]
 
@@ -32,10 +32,10 @@ def by_sizes(
     tester: FloatTester,
     pool: CompilePool | None,
 ) -> list[Chosen]:
-    """Variants that are right at the largest size, the best over all sizes first: by the geometric mean of what runs.
+    """Variants that are right at the largest size, the best over all sizes first: by the geometric mean of the times.
 
-    tuned, ranked: at the largest size; ranked: the best by estimate first. plain_us: smaller steps -> microseconds of
-    the user's own code at each; infinite where that is not known
+    tuned, ranked: at the largest size; ranked: the best by estimate first
+    plain_us:      smaller steps -> microseconds of the user's own code at each; infinite where that is not known
     """
     largest_us = {id(one): us for one, us in tuned.measured_us}
     largest_us |= {id(one): summary.median_us for one, summary, _ in tuned.times}

@@ -1,6 +1,5 @@
-"""The last look at what is offered: that its kernels keep the rules of block graphs, and that the indexing of every
-schedule a launch may choose is right at the size it is chosen for.
-"""
+"""The last check of what is offered: its kernels keep the rules of block graphs, and every schedule that a launch may
+choose indexes its tensors right at the size it is chosen for."""
 
 from __future__ import annotations
 
@@ -20,7 +19,8 @@ Kernels = Sequence[tuple[BlockGraph, Schedule]]
 
 
 def indexed(program: TensorProgram, kernels: Kernels, source: KernelSource) -> Verdict:
-    """Over the fields, at full size; of a size in a range at each that the launcher changes its schedules at."""
+    """The check over finite fields, at full size. With a range of sizes it is made at each size after which the
+    launcher takes another schedule."""
     found = _at_its_size(program, kernels)
     if not program.least or not found.passed:
         return found
@@ -49,14 +49,14 @@ def indexed(program: TensorProgram, kernels: Kernels, source: KernelSource) -> V
 
 
 def _steps(program: TensorProgram, block: BlockGraph, part: KernelSource) -> list[int]:
-    """At which the launcher takes another schedule of a kernel after."""
+    """Steps after which the launcher takes another schedule of a kernel."""
     first = next((axis for axis in block.sizes if axis in program.least), None)
     _, largest = steps_of(program)
     return [row.largest * largest // program.sizes[first] for row in part.launches] if first is not None else []
 
 
 def _at_step(program: TensorProgram, block: BlockGraph, own: Schedule, part: KernelSource, step: int) -> Schedule:
-    """What the launcher takes at a step: the first of its rows that is for sizes so large."""
+    """The schedule that the launcher takes at a step: that of the first row for sizes as large."""
     rows = zip(_steps(program, block, part), part.launches, strict=False)
     return next((row.schedule for last, row in rows if last >= step), own)
 

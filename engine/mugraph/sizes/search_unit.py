@@ -1,7 +1,5 @@
-"""A search unit at one size of a range: its calls there, and what its kernels and PyTorch are expected to take.
-
-Part of the pipeline: it resizes what other rooms have made, and asks the cost model.
-"""
+"""A search unit at one size of a range: its calls there, and the times that its kernels and PyTorch are expected to
+take."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from mugraph.units.ranged import calls_at, values_at
 
 
 def unit_at(unit: SearchUnit, region: Region, size: int) -> SearchUnit:
-    """Of the region's units one, as if the size were no range but this one; itself where the region has none."""
+    """The unit as if the region had this size and no range; the unit itself if the region has none."""
     if region.dynamic is None:
         return unit
     largest = region.dynamic.range.largest
@@ -37,8 +35,12 @@ def unit_at(unit: SearchUnit, region: Region, size: int) -> SearchUnit:
 def estimates_at(
     program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]], source: KernelSource, target: Target
 ) -> tuple[float, float]:
-    """Microseconds of the kernels, each with the schedule that its launcher takes for the size, and of PyTorch operator
-    by operator. program: at the size; kernels, source: at the largest"""
+    """Estimated microseconds of the kernels, each with the schedule that its launcher takes for the size, and of
+    PyTorch operator by operator.
+
+    program:         at the size
+    kernels, source: at the largest size
+    """
     total = again_us(target) * (len(kernels) - 1)
     for (full, own), made in zip(kernels, source.kernels, strict=True):
         block = resize_block(full, {axis: program.sizes.get(axis, n) for axis, n in full.sizes.items()})
@@ -51,7 +53,7 @@ def estimates_at(
 
 
 def _scheduled(made: KernelSource, block: BlockGraph, own: Schedule) -> Schedule:
-    """Of a kernel's launches the one for the size that the block has."""
+    """The schedule of the launch that is for the block's size."""
     for launch in made.launches:
         first = next(axis for axis in made.sizes if axis in made.least)
         if block.sizes[first] <= launch.largest:

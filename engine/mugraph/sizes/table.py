@@ -1,7 +1,8 @@
-"""A kernel of a dynamic size at several sizes: programs to test it with, and the schedules its launcher chooses among.
+"""A kernel with a dynamic size at several sizes: programs to test it with, and the schedules that its launcher chooses
+among.
 
-One kernel text serves every size of the range. What may differ from size to size is what a launch passes: tiles, warps
-and stages. Part of the pipeline: it asks the cost model for schedules and code generation whether the text stays.
+One kernel text serves every size of the range. A launch may differ in tiles, warps and stages. The cost model proposes
+schedules; code generation says whether the text stays the same under them.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from mugraph.search.schedules.tiles import Shape
 from mugraph.verify.verdict import Verdict
 
 TRIED = 12
-"""Schedules of a size, the best by estimate, that are written to see whether the kernel's text stays the same."""
+"""Schedules for one size, the best by estimate, that are lowered to see whether the kernel's text stays the same."""
 ROWS = 8
-"""Sizes that are looked at, most; equal neighbours become one row."""
+"""Sizes that are looked at, at most. Neighbours with equal schedules become one row."""
 
 Kernels = Sequence[tuple[BlockGraph, Schedule]]
 
 
 def steps_of(program: TensorProgram) -> tuple[int, int]:
-    """The least and the largest of the numbers that dynamic axes are multiples of, together; (1, 1) without any."""
+    """The least and the largest step. Every dynamic axis is a multiple of the step; (1, 1) without a dynamic axis."""
     largest = gcd(*(program.sizes[axis] for axis in program.least)) if program.least else 1
     least = max((size * largest // program.sizes[axis] for axis, size in program.least.items()), default=1)
     return max(1, least), largest
@@ -46,15 +47,22 @@ def sizes_at(program: TensorProgram, step: int) -> dict[str, int]:
 
 
 def step_of(program: TensorProgram, small: TensorProgram) -> int:
-    """The step at which the program has the sizes of another one."""
+    """The step at which the program has the sizes of `small`."""
     _, largest = steps_of(program)
     return next((small.sizes[axis] * largest // program.sizes[axis] for axis in program.least), 1)
 
 
 def tested_steps(program: TensorProgram) -> tuple[int, ...]:
-    """The least, a ragged one in the middle, the largest: of the sizes a kernel is tested with."""
+    """Steps that a kernel is tested at: the least, a ragged one in the middle, the largest."""
     _, largest = steps_of(program)
     return tuple(sorted({1, largest // 2 + 1 - (largest // 2) % 2, largest})) if program.least else (1,)
+
+
+def at_tested_steps(
+    program: TensorProgram, kernels: Kernels
+) -> list[tuple[TensorProgram, list[tuple[BlockGraph, Schedule]]]]:
+    """The program and its kernels at each of the sizes that a kernel is tested with."""
+    return [at_step(program, kernels, step) for step in tested_steps(program)]
 
 
 def at_step(
@@ -88,7 +96,7 @@ class SizeTable:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """At which schedules are looked for, the smallest first: powers of two, and the largest."""
+        """Steps for which schedules are looked for, the smallest first: powers of two, and the largest step."""
         least, largest = steps_of(self.program)
         powers = [1 << n for n in range(largest.bit_length()) if least <= 1 << n < largest]
         while len(powers) >= ROWS:
@@ -126,7 +134,7 @@ class SizeTable:
         return self.with_parts(whole, parts)
 
     def ranked(self, candidates: Sequence[tuple[Candidate, Verdict]]) -> list[tuple[Candidate, Verdict]]:
-        """Best first over all sizes, by estimate; as they come where no size varies."""
+        """The candidates, best first over all sizes by estimate; in their order where no size varies."""
         if not self.program.least:
             return list(candidates)
         us = {id(candidate): self.estimate_us(candidate) for candidate, _ in candidates}
@@ -155,12 +163,12 @@ class SizeTable:
     def _choices(
         self, kernels: Kernels, whole: KernelSource, number: int, step: int, at: int
     ) -> list[tuple[float, Launch, Schedule]]:
-        """For a step, among those that suit another one."""
+        """The choices for a step, among the schedules that are good at step `at`."""
         block, own = kernels[number]
         found: list[tuple[float, Launch, Schedule]] = []
         shape, limits = Shape(block), ScheduleLimits()
         for candidate in self._candidates(block, at, own):
-            # Tiles are what they are when the size is smaller: what a device cannot hold, or gets wrong, stays so.
+            # Tiles stay as they are when the size is smaller: what a device cannot hold, or gets wrong, stays so.
             if not fits(shape, candidate.schedule, self.target, limits):
                 continue
             changed = list(kernels)
@@ -176,8 +184,8 @@ class SizeTable:
         return sorted(found, key=lambda one: one[0])
 
     def estimate_us(self, candidate: Candidate) -> float:
-        """Of a candidate over all steps, each with its best schedules: the geometric mean, an estimate. What is slower
-        than PyTorch would not run."""
+        """A candidate's estimate over all steps, each with its best schedules: the geometric mean. Where it is slower
+        than PyTorch, PyTorch's time counts, because the kernel would not run."""
         again = again_us(self.target) * (len(candidate.kernels) - 1)
         total = 0.0
         for step in self.steps:
@@ -191,7 +199,7 @@ class SizeTable:
         return self._plain[step]
 
     def _best_us(self, kernel: Candidate, step: int) -> float:
-        """Of one kernel alone."""
+        """The best estimate of one kernel of a candidate, without those that follow it."""
         if kernel.schedule.library:
             call = library_call(self._at(kernel.block, step))
             return estimate_call_us(call, self.target) if call is not None else inf
@@ -206,7 +214,7 @@ class SizeTable:
         return resize_block(block, {axis: sizes.get(axis, n) for axis, n in block.sizes.items()})
 
     def _candidates(self, block: BlockGraph, step: int, own: Schedule) -> list[Candidate]:
-        """Schedules of a block graph at a step; those of the kernel's own kind (its loops, its swap) first."""
+        """The best schedules of a block graph at a step, among those of the same kind as `own` (loops, swap)."""
         key = (id(block), step)
         if key not in self._found:
             self._found[key] = schedules(self._at(block, step), self.target)
@@ -216,18 +224,18 @@ class SizeTable:
 
 
 def _kind(schedule: Schedule) -> object:
-    """What a kernel's text depends on at first sight."""
+    """Properties of a schedule that its kernel's text depends on."""
     return schedule.swap, frozenset(axis for axis, _ in schedule.grid), frozenset(schedule.loops)
 
 
 def _in_order(schedule: Schedule, own: Schedule) -> Schedule:
-    """The schedule with its grid axes on the dimensions that the kernel has them on."""
+    """The schedule, with its grid axes on the same dimensions as those of `own`."""
     tiles = dict(schedule.grid)
     return replace(schedule, grid=tuple((axis, tiles[axis]) for axis, _ in own.grid))
 
 
 def merged(rows: Sequence[Launch]) -> tuple[Launch, ...]:
-    """Neighbours that differ in their size alone become one row."""
+    """Neighbouring rows that differ only in their size as one row."""
     merged: list[Launch] = []
     for row in rows:
         last = merged[-1] if merged else None

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mugraph.ir.kernel import KernelSource, Launch
 from mugraph.ir.program import TensorProgram
-from mugraph.sizes.table import SizeTable, at_step, merged, tested_steps
+from mugraph.sizes.table import SizeTable, at_step, at_tested_steps, merged
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
 from mugraph.tune.tuner import Variant, tune
@@ -21,8 +21,7 @@ def tested_at_sizes(tester: FloatTester, kernel: KernelSource, program: TensorPr
     """The float test at the least, a ragged and the largest size (once, where no size varies): the first that fails,
     else the one with the largest error."""
     found: list[FloatResult] = []
-    for step in tested_steps(program):
-        small, _ = at_step(program, [], step)
+    for small, _ in at_tested_steps(program, []):
         tested = tester.test_kernel(kernel, small)
         if not tested.passed:
             sizes = ", ".join(f"{axis} = {small.sizes[axis]}" for axis in program.least)

@@ -1,8 +1,5 @@
-"""A region's time beside PyTorch's: measured where there is a GPU, else estimated; at several sizes where one has a
-range.
-
-Part of the pipeline: it asks the measuring process, the cost model and the store.
-"""
+"""A region's time beside PyTorch's: measured where there is a GPU, else estimated. With a range, at several of its
+sizes."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from mugraph.plans.plan import RegionPlan
 from mugraph.plans.scales import input_scales
 from mugraph.sizes.search_unit import estimates_at, unit_at
 from mugraph.sizes.timing import next_size, of_sizes
-from mugraph.solve.search_unit import Tools
+from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.tune.device import Device
 from mugraph.tune.messages import InputSpec, Subject
@@ -52,7 +49,7 @@ class RegionTimer:
     def timed(
         self, plan: RegionPlan, sources: Mapping[str, KernelSource], results: Sequence[UnitResult]
     ) -> Generator[Event, None, tuple[Timing, str | None]]:
-        """And why it cannot be offered, if so."""
+        """The plan's time, and why it cannot be offered, if so."""
         text = module_text([plan], sources, original_path=self.path, target=self.tools.target)
         if plan.region.dynamic is None:
             return (yield from self._timed(plan, plan.region, text, results, ""))
@@ -71,7 +68,7 @@ class RegionTimer:
         return of_sizes(size, timings), None
 
     def estimated(self, region: Region, results: Sequence[UnitResult], *, use_all: bool = False) -> Timing:
-        """use_all: also the kernels that are not used."""
+        """The time by the cost model. use_all: also with kernels that do not pay"""
         if region.dynamic is None:
             return self._estimate(region, results, None, use_all)
         size = region.dynamic.range
@@ -83,7 +80,7 @@ class RegionTimer:
     def _estimate(
         self, region: Region, results: Sequence[UnitResult], size: int | None, use_all: bool = False
     ) -> Timing:
-        """Both sides by the cost model, over the search units; plain calls cost both the same and are left out.
+        """Both sides by the cost model, over the search units. Plain calls cost both the same and are left out.
 
         size: of a range; None where there is none
         """
@@ -112,7 +109,12 @@ class RegionTimer:
         place: str,
         size: int | None = None,
     ) -> Generator[Event, None, tuple[Timing, str | None]]:
-        """At one size. region: the plan's at this size; text: of its kernel module; place: "b = 16", or "" """
+        """Measured at one size.
+
+        region: the plan's at this size
+        text:   of its kernel module
+        place:  "b = 16", or ""
+        """
         measurer = self.tools.measurer
         specs = _specs(plan, region)
         if measurer is None or specs is None:
@@ -134,7 +136,7 @@ class RegionTimer:
 
 
 def with_sizes(plan: RegionPlan, spans: Sequence[tuple[int, int]]) -> RegionPlan:
-    """The plan, to run in these spans of its size only."""
+    """The plan, to run only in these spans of its size."""
     size: SizeRange | None = plan.region.dynamic.range if plan.region.dynamic is not None else None
     if size is None or tuple(spans) == ((size.least, size.largest),):
         return plan

@@ -55,7 +55,7 @@ def sentence(error: BaseException, source: Source) -> str:
 
 
 def is_about_fake_tensors(error: BaseException) -> bool:
-    """Whether it is the lack of numbers that failed, so that a run with real ones may work."""
+    """Whether the run failed because tensors had no numbers, so that one with real tensors may work."""
     chain: BaseException | None = error
     while chain is not None:
         if type(chain).__module__.startswith("torch._subclasses") or "fake" in str(chain).lower():
@@ -172,7 +172,7 @@ def _decisions(session: Session, chosen: Mapping[str, Entry]) -> dict[str, str |
 
 
 def _at(session: Session, functions: Collection[str], which: int) -> list[Region]:
-    """The regions at one of the samples of every declared range."""
+    """The regions at one sample of every declared range."""
 
     def pick(size: SizeRange) -> int:
         return size.samples[min(which, len(size.samples) - 1)]

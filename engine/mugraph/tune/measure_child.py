@@ -119,8 +119,9 @@ class _Worker:
         return Ok(time.perf_counter() - begun)
 
     def _agree(self, request: Agree) -> Reply:
-        """The subject against the reference, both against the reference in double precision: each rounds in its own
-        places, and in a deep region PyTorch's own error is more than a few units in the last place."""
+        """The subject's difference from the reference, both compared with the reference in double precision. Each
+        rounds in its own places, and in a deep region PyTorch's own error is more than a few units in the last
+        place."""
         from mugraph.tune.subjects import load
 
         torch, timing = self._torch, self._timing

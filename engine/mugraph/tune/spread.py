@@ -1,7 +1,7 @@
-"""Candidates measured on the GPUs of a cluster, each by an actor that has one to itself.
+"""Candidates measured on the GPUs of a cluster, by actors that have one GPU each.
 
-A time counts where it was taken on a GPU like ours: what another kind of GPU measured is measured again here. Results
-come in the order of the candidates; of what a node had begun when it died, nothing is kept, and it is begun again.
+A time counts if it was taken on a GPU like ours; what another kind of GPU measured is measured again here. Results come
+in the order of the candidates. If a node dies, what it had begun is begun again elsewhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mugraph.tune.process import CHILD, ChildProcess, Unavailable
 from mugraph.tune.statistics import Summary
 
 _LOSSES = 3
-"""Of one candidate's workers; after that it is measured here."""
+"""After so many workers have died over one candidate it is measured here."""
 _measurers: dict[tuple[str, ...], Measurer] = {}
 """Of this process, by their command: an actor's measuring process outlives its tasks."""
 

@@ -13,6 +13,7 @@ from mugraph.ir.block import Candidate
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
 from mugraph.plans.scales import input_scale
+from mugraph.search.topologies.limits import never
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import METHOD, Measurer, Refused
 from mugraph.tune.messages import Agreed, Compiler, InputSpec, Subject
@@ -99,7 +100,7 @@ def tune(
     *,
     around: Callable[[Variant], Sequence[Variant]] = lambda _: (),
     progress: Callable[[int, int], None] | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: Callable[[], bool] = never,
 ) -> Tuned:
     """Measure variants (ranked best first) of one program, walk from the fastest, return the fastest that are right.
 
@@ -191,7 +192,8 @@ def _specs(program: TensorProgram, variant: Variant) -> tuple[InputSpec, ...]:
 def _again(
     program: TensorProgram, finalists: list[tuple[Variant, Summary, FloatResult]], measurer: Measurer
 ) -> list[tuple[Variant, Summary, FloatResult]]:
-    """The finalists measured once more in one interleaved run: the first of dozens of noisy times is partly luck."""
+    """The finalists, measured once more in one interleaved run: the first of dozens of noisy times is best partly by
+    luck."""
     orders = {tuple(t.name for t in variant.kernel.inputs) for variant, _, _ in finalists}
     if len(finalists) < 2 or len(orders) > 1:  # one run has one list of inputs
         return finalists

@@ -43,7 +43,8 @@ class Cutter:
         return best
 
     def _candidates(self, units: Sequence[GrowingUnit]) -> list[int]:
-        """Inner calls of units that read what other units write: those that read most first, then the last ones."""
+        """Inner calls of units that read what other units write: those that read most come first, then the last
+        calls."""
         graph = self._graph
         written = {unit.output for unit in units}
         found: list[tuple[int, int]] = []
@@ -56,7 +57,7 @@ class Cutter:
         return [i for _, i in sorted(found, reverse=True)[:_MOST_TRIALS]]
 
     def _cost(self, units: Sequence[GrowingUnit], plain: set[int]) -> float:
-        """Microseconds, estimated: bytes moved and kernels launched."""
+        """Estimated microseconds of a cut, from the bytes it moves and the kernels it launches."""
         graph = self._graph
         moved = [{*graph.inputs(unit.calls), unit.output} for unit in units]
         alone = [graph.calls[i] for i in plain if not graph.shape_only(i)]
@@ -85,7 +86,7 @@ class Cutter:
         return units, self._still_needed(units, plain)
 
     def _merge_shared(self, units: list[GrowingUnit]) -> list[GrowingUnit]:
-        """Units without a product that feed several others, computed inside each of those where it moves less."""
+        """Computes a unit without a product inside each unit that reads it, where that moves fewer bytes."""
         graph = self._graph
         merged = sorted(units, key=lambda unit: unit.last)
         for small in [unit for unit in merged if self._can_repeat(unit)]:
@@ -109,7 +110,7 @@ class Cutter:
         return not kinds & {Kind.DOT, Kind.EXP} and unit.output not in self._graph.returned
 
     def _still_needed(self, units: Sequence[GrowingUnit], plain: set[int]) -> set[int]:
-        """Plain calls whose results something reads; merging may have left some without a reader."""
+        """Plain calls whose results something reads. After merging, some may have no reader left."""
         graph = self._graph
         needed = set(graph.returned).union(*(graph.inputs(unit.calls) for unit in units))
         kept: set[int] = set()

@@ -16,9 +16,10 @@ from mugraph.ir.tensors import ITEMSIZE
 _TILE = 256
 """Elements of an output axis that one thread block can hold beside the axes of an earlier product."""
 _CROWDED_TILE = 128
-"""The same where a join has to pay: what a block usually holds."""
+"""The same for a join that has to pay: what a block usually holds."""
 _OUTPUT_TILE = 16 * 64
-"""Elements of the smallest output tile worth a block; with the number of processors: how many of them work."""
+"""Elements of the smallest output tile that is worth a block. With the number of processors it tells how many of them
+work."""
 _PROCESSORS = 132
 _FLOPS = 4e8
 """Tensor-core operations per microsecond: about half of what an H100 is good for."""
@@ -29,7 +30,7 @@ _CACHE = 6e6
 _WIDTHS: Mapping[str, int] = {**ITEMSIZE, "f64": 8, "i64": 8, "bool": 1, "i8": 1, "u8": 1}
 """Bytes of an element; 4 of any other type."""
 LAUNCH_US = 2.4
-"""A kernel's least time, and so what leaving one away saves."""
+"""The least time of a kernel, which is saved when there is one kernel fewer."""
 
 
 def fits(program: TensorProgram) -> bool:
@@ -48,8 +49,8 @@ def bytes_of(info: TensorInfo) -> int:
 
 
 def kernel_us(values: Sequence[TensorInfo], program: TensorProgram | None = None) -> float:
-    """Microseconds of one kernel that moves these values and computes the program's products; its traffic or its
-    arithmetic, whichever takes longer."""
+    """Estimated microseconds of one kernel that moves these values and computes the program's products: the time of its
+    traffic or of its arithmetic, whichever is longer."""
     moved = sum(bytes_of(info) for info in values)
     products = [op for op in program.ops if op.kind is Kind.DOT] if program is not None else []
     flops = sum(2 * prod(program.sizes[axis] for axis in (*op.axes, *op.over)) for op in products) if program else 0
@@ -57,13 +58,14 @@ def kernel_us(values: Sequence[TensorInfo], program: TensorProgram | None = None
 
 
 def joins_well(program: TensorProgram, *, crowded: bool) -> bool:
-    """Is no product computed again so often that storing it would be cheaper?
+    """Whether computing every product inside the joined kernel is cheaper than storing it.
 
-    A block that computes a product for a later one computes it for all tiles of those axes of the later one which it
-    lacks: LoRA's x @ a for every tile of b's columns, a projection of the keys for every tile of queries.
+    A block that computes a product for a later one computes it again for every tile of the axes that only the later one
+    has. Examples are LoRA's x @ a, for every tile of b's columns, and a projection of the keys, for every tile of
+    queries.
 
-    crowded: the program is part of a larger region, where a join has to pay; a region that is one unit as a whole (a
-    chain of two products) gets the benefit of the doubt.
+    crowded: the program is part of a larger region, so the join has to pay. A region that is one unit as a whole (a
+             chain of two products) gets the benefit of the doubt.
     """
     if _goes_beyond_windows(program):
         return False
@@ -72,8 +74,9 @@ def joins_well(program: TensorProgram, *, crowded: bool) -> bool:
 
 
 def _goes_beyond_windows(program: TensorProgram) -> bool:
-    """Is a product of a windowed tensor (a convolution) reduced again, or part of a root? Its whole map would have to
-    be in one block; and verification, which draws the arguments of roots row by row, cannot where rows overlap."""
+    """Whether a product of a windowed tensor (a convolution) is reduced again, or is part of a root. Then its whole map
+    would have to be in one block; and verification draws the arguments of roots row by row, which fails where rows
+    overlap."""
     windowed = {tensor.name for tensor in program.tensors if tensor.windows}
     below: set[str] = set()
     for op in program.ops:

@@ -14,7 +14,7 @@ from mugraph.units.lower import Lowered, NotLowerable, lower
 from mugraph.units.region_graph import RegionGraph
 
 _LESS_ROOM = 4
-"""Operators fewer that a unit may have to count only the last of each chain that prepares an input."""
+"""How much smaller the limit of operators is where only the last of each chain that prepares an input is counted."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class UnitPrograms:
     """The tensor programs of sets of calls, each computed once.
 
     max_ops: operators of a unit; most: of one with an exp
-    refused: what is no search unit, nor part of one: the values that its calls compute
+    refused: sets of values that no unit may compute, nor a part of one
     """
 
     def __init__(self, graph: RegionGraph, max_ops: int, most: int, refused: Collection[frozenset[int]]) -> None:
@@ -83,13 +83,13 @@ class UnitPrograms:
 
 
 def worthwhile(program: TensorProgram) -> bool:
-    """Has the program a reduction or a product to gain from?"""
+    """Whether the program has a reduction or a product, so that a kernel can gain something."""
     return any(op.kind in REDUCING for op in program.ops)
 
 
 def prepared(program: TensorProgram) -> int:
-    """Element-wise operators on nothing but inputs and constants, but for the last one of each chain: RoPE on queries
-    and keys gives the search nothing to decide but where it stands."""
+    """Operators that only prepare an input: element-wise, on inputs and constants alone. The last one of each chain is
+    not counted here. RoPE on queries and keys, for example, leaves the search nothing to decide but where it stands."""
     users: dict[str, list[str]] = {}
     for op in program.ops:
         for name in op.inputs:

@@ -8,7 +8,7 @@ from mugraph.units.lower import Lowered
 from mugraph.units.region_graph import RegionGraph
 
 _CALLS_AN_OPERATOR = 1.5
-"""So many calls that compute make no fewer operators than one: some are casts, or factors of 1."""
+"""A set of calls that compute may have fewer operators than calls, by this factor: some are casts, or factors of 1."""
 
 
 class UnitGrowth:
@@ -63,7 +63,7 @@ class UnitGrowth:
     def _joined(
         self, calls: frozenset[int], i: int, output: int, needed: set[int]
     ) -> tuple[frozenset[int], Lowered | None] | None:
-        """The unit with call `i`, or None. A unit of views alone has no program yet."""
+        """The unit with call `i` added; None if that is not possible. A unit of views alone has no program yet."""
         graph = self._graph
         if not graph.lowerable(i) or graph.segment[i] != graph.segment[max(calls)]:
             return None
@@ -79,11 +79,9 @@ class UnitGrowth:
         return larger, lowered
 
     def _trimmed(self, unit: GrowingUnit) -> GrowingUnit:
-        """Without the views of other units' outputs that give it more axes than it needs.
-
-        Such a view costs nothing where it is; inside, `o.transpose(1, 2).reshape(b, s, h * d) @ w` is a product over
-        two axes in place of one.
-        """
+        """The unit without views of other units' outputs that would give it more axes than it needs. Outside the unit
+        such a view costs nothing; inside, `o.transpose(1, 2).reshape(b, s, h * d) @ w` is a product over two axes in
+        place of one."""
         graph = self._graph
         for i in sorted(unit.calls - {unit.last}, reverse=True):
             chain = graph.view_chain(i, unit.calls)
@@ -98,7 +96,7 @@ class UnitGrowth:
         return unit
 
     def together(self, unit: GrowingUnit, small: GrowingUnit) -> GrowingUnit | None:
-        """The unit with `small`, which it reads, computed inside of it."""
+        """The unit with `small`, whose result it reads, computed inside it."""
         calls = unit.calls | small.calls
         if len({self._graph.segment[i] for i in calls}) > 1:
             return None

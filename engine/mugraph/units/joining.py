@@ -1,10 +1,12 @@
-"""Search units with several outputs: units that share what they read, or of which one reads the other, made one.
+"""Search units with several outputs: two units that share what they read, or of which one reads the other, become one.
 
-A search unit as `units` cuts it has one output. Where several values leave a region, or are needed by different units
-(a residual and its norm's product; queries, keys and values; a mean and a variance), one kernel may compute them
-together: what they share is read, or computed, once. Two units are made one where the estimate says that this saves a
-part of their time worth a search; the search then weighs one kernel for all against any other division of the values
-among kernels, and the units as they were are kept for when it finds nothing.
+A search unit as `search_units` cuts it has one output. Sometimes several values leave a region, or are needed by
+different units: a residual and the product after its norm; queries, keys and values; a mean and a variance. One kernel
+may then compute them together, and read or compute what they share once.
+
+Two units are joined if the estimate says that this saves enough of their time to be worth a search. The search then
+compares one kernel for all values with every other division of the values among kernels. The units as they were are
+kept for the case that it finds nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ MAX_OPS = 20
 WORTH = 0.03
 """Share of their estimated time that two units must save."""
 MAX_ITEMS = 400
-"""Pieces of a region; in larger ones nothing is joined."""
+"""Items of a region; in a larger region nothing is joined."""
 
 
 def units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[Part, ...]:
@@ -95,7 +97,7 @@ class _Joiner:
             yield _Item(PlainCalls((call,)), frozenset({self._place(call)}), reads, writes, us)
 
     def _place(self, call: Call) -> int:
-        """Of a call in the region; `units` may have given it another target."""
+        """The position of a call in the region. `units` may have given the call another target."""
         calls = self._region.calls
         return next(i for i, one in enumerate(calls) if one.outputs == call.outputs and one.args == call.args)
 
@@ -105,7 +107,7 @@ class _Joiner:
     # --- joining ---------------------------------------------------------------------------------------------------
 
     def _best(self) -> tuple[_Item, _Item, _Item] | None:
-        """The two items that save most by being one."""
+        """The two items that save most when they are joined."""
         best: tuple[_Item, _Item, _Item] | None = None
         most = 0.0
         for one, other in combinations(self._items, 2):
@@ -120,7 +122,8 @@ class _Joiner:
         return best
 
     def _touch(self, one: _Item, other: _Item) -> bool:
-        """Do two search units share what they read; or does one item, one of the two a search unit, read the other?"""
+        """Whether two search units share what they read, or one item reads the other and one of them is a search
+        unit."""
         lax = [isinstance(item.unit, SearchUnit) for item in (one, other)]
         if not any(lax) or not all(map(self._can_join, (one, other))):
             return False
@@ -128,7 +131,8 @@ class _Joiner:
         return reads or (all(lax) and bool(one.reads & other.reads))
 
     def _can_join(self, item: _Item) -> bool:
-        """A plain call must be one that a kernel can compute, and more than a view."""
+        """Whether the item can be part of a join. A plain call can if a kernel can compute it and it is more than a
+        view."""
         if isinstance(item.unit, SearchUnit):
             return True
         (call,) = item.unit.calls
@@ -138,11 +142,11 @@ class _Joiner:
         return is_contiguous(self._region.values[call.outputs[0]])
 
     def _are_free(self, one: _Item, other: _Item) -> bool:
-        """Has no third item to run between them?"""
+        """Whether no third item has to run between them."""
         return not (self._between(one, other) or self._between(other, one))
 
     def _between(self, first: _Item, last: _Item) -> bool:
-        """Does a third item depend on the first, and the last on it?"""
+        """Whether a third item depends on the first, and the last depends on it."""
         makers = {value: item for item in self._items for value in item.writes}
         todo = [makers[value] for value in last.reads if value in makers]
         todo = [item for item in todo if item is not first]
@@ -163,7 +167,7 @@ class _Joiner:
         return self._tried[calls]
 
     def _made(self, one: _Item, other: _Item, calls: frozenset[int]) -> _Item | None:
-        """Both as one search unit; None where they cannot be one."""
+        """Both items as one search unit; None if they cannot be one."""
         rest = [item for item in self._items if item not in (one, other)]
         needed = self._returned.union(*(item.reads for item in rest))
         outputs = [value for value in sorted((*one.writes, *other.writes)) if value in needed]
@@ -197,7 +201,8 @@ class _Joiner:
     # --- the order -------------------------------------------------------------------------------------------------
 
     def _ordered(self) -> tuple[Part, ...]:
-        """As the calls were, as far as what each reads allows; neighbouring plain calls are one unit."""
+        """The items in the order of their calls, as far as what each reads allows. Neighbouring plain calls become
+        one."""
         result: list[Part] = []
         run: list[Call] = []
         for item in in_order(self._items):

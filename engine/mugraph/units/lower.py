@@ -40,12 +40,13 @@ def lower(
     names: Mapping[int, str] | None = None,
     bound: Collection[int] = (),
 ) -> Lowered:
-    """The tensor program that computes `outputs` from the values no call produces.
+    """The tensor program that computes `outputs` from the values that no call produces.
 
     live_ins: expressions by which the user's code reads some of those values
-    names: what values are called; those that have no name are called by what they are
-    bound: those of them that the user's code has named itself, which count most
-    Raises NotLowerable with one sentence saying why, Duplicated when a value should be loaded instead of computed.
+    names:    names of values; a value without one is named by what the user's code binds it to
+    bound:    those that the user's code has named itself; their names count most
+
+    Raises NotLowerable with one sentence saying why, and Duplicated when a value should be loaded instead of computed.
     """
     names = names or {}
     builder = Builder(calls, values, names, frozenset(bound))

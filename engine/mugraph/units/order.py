@@ -29,13 +29,13 @@ def in_order(graph: RegionGraph, units: Sequence[GrowingUnit], plain: set[int]) 
             if run:
                 result.append(PlainCalls(tuple(run)))
                 run = []
-            result.append(_piece(graph, by_last[i], views))
+            result.append(_search_unit(graph, by_last[i], views))
     if run:
         result.append(PlainCalls(tuple(run)))
     return tuple(result)
 
 
-def _piece(graph: RegionGraph, unit: GrowingUnit, views: PartViews) -> SearchUnit:
+def _search_unit(graph: RegionGraph, unit: GrowingUnit, views: PartViews) -> SearchUnit:
     calls = tuple(graph.calls[n] for n in sorted(unit.calls))
     lowered = unit.lowered
     parts = {name: views.of(view, calls[0]) for name, view in lowered.views.items()}
@@ -54,10 +54,8 @@ def _piece(graph: RegionGraph, unit: GrowingUnit, views: PartViews) -> SearchUni
 
 
 def _free_of_strides(graph: RegionGraph, call: Call, restrided: set[int]) -> Call:
-    """A `view` of what a unit writes with other strides than were recorded: let PyTorch copy if it must.
-
-    Only where nothing is written in place, for there a copy would not be the same memory.
-    """
+    """A `view` of a unit's output, where the strides differ from those recorded, as a `reshape`: PyTorch may copy. Only
+    in regions where nothing is written in place, because a copy is not the same memory."""
     if graph.barrier or call.target not in _VIEWS or any(isinstance(a, Symbol) for a in call.args):
         return call
     return replace(call, target="Tensor.reshape") if graph.roots(operands(call)[0]) & restrided else call

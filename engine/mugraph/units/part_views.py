@@ -20,7 +20,8 @@ class PartViews:
         self.values: dict[int, TensorInfo] = {}
 
     def of(self, view: View, near: Call) -> tuple[int, ...]:
-        """The numbers of what has to be made, the view last. near: a call whose place in the source stands for its."""
+        """The value numbers of the calls that make a view, the view itself last. near: the call whose place in the
+        source they get"""
         seen = ()
         if view.shape is not None:
             seen = (self._made(view, "", view.seen, "Tensor.view", view.shape, near, view.value),)

@@ -24,13 +24,15 @@ from mugraph.units.ranged_views import general_views
 from mugraph.units.search_units import is_divisible, single_units
 
 CUTS = 3
-"""How often a region is cut again without units that cannot have a range."""
+"""How often a region is cut again, without units that cannot have a range."""
 
 
 def ranged_units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[tuple[Part, ...], tuple[str, ...]]:
-    """The region's units, their programs with the least size of each dynamic axis. Where a unit's program is another
-    one at another size, the region is cut without it; what cannot be divided is left to PyTorch; the reasons, one
-    sentence each. Units are not joined where a size varies: what a join saves depends on it.
+    """The region's units, whose programs have the least size of each dynamic axis; and the reasons why others are no
+    units, in one sentence each.
+
+    If a unit's program is another one at another size, the region is cut again without that unit; a unit that cannot be
+    divided is left to PyTorch. Where a size varies units are not joined: what a join saves depends on the size.
 
     refused: as `units` takes it
     """
@@ -66,7 +68,7 @@ def values_at(region: Region, made: DynamicSize, size: int) -> dict[int, TensorI
 
 
 def calls_at(calls: Sequence[Call], made: DynamicSize, size: int | str) -> tuple[Call, ...]:
-    """Some of the region's calls at a size, or with the name of a variable that holds it."""
+    """Some of the region's calls at a size, or at a size that a variable holds."""
     general = {call.outputs: call for call in made.calls}
     found: list[Call] = []
     for call in calls:
@@ -92,7 +94,8 @@ def _at(numbers: tuple[int, ...], factors: tuple[int, ...] | None, size: int) ->
 
 
 def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUnit:
-    """The unit, its program with its dynamic axes. Raises Varies where it has none."""
+    """The unit with the least sizes of its program's dynamic axes. Raises Varies where its program is another one
+    there."""
     size = made.range.middle
     small = region_at(region, size)
     try:

@@ -1,5 +1,5 @@
-"""The parts of tensors that a search unit reads, where a size has a range: along the other axes they are what they are
-at any size."""
+"""Parts of tensors that a search unit reads in a region with a range of sizes. Along axes other than the dynamic one
+they are the same at every size."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from mugraph.units.part_views import PartViews
 
 
 def general_views(region: Region, unit: SearchUnit, small: Region, views: Mapping[str, View], size: int) -> DynamicSize:
-    """What of the unit's views varies with the size, and how.
+    """How the unit's views vary with the size. Raises Varies where one is a part along the dynamic axis.
 
-    small: the region at `size`. views: of the unit there, by the tensors that are read. Raises Varies where one is a
-    part along the size.
+    small: the region at `size`. views: of the unit at that size, by the tensors that are read
     """
     made = region.dynamic
     assert made is not None

@@ -9,7 +9,7 @@ from mugraph.units.fusion import bytes_of
 
 
 class RegionGraph:
-    """Who computes and who uses which value of the region."""
+    """Which call computes each value of the region, and which calls use it."""
 
     def __init__(self, region: Region) -> None:
         self.region = region
@@ -24,7 +24,7 @@ class RegionGraph:
                 if value not in operands(call):
                     self.producer.setdefault(value, i)
         writes = [is_inplace(call) and not self._local(call) for call in self.calls]
-        # A call must not move across a write to memory that others see: units stay between two of them.
+        # A call must not move across a write to memory that others see: a unit stays between two such writes.
         self.segment = [sum(writes[:i]) for i in range(len(writes))]
         self.barrier = frozenset(i for i, write in enumerate(writes) if write)
 
@@ -51,17 +51,15 @@ class RegionGraph:
         return entry is not None and entry.shape_only
 
     def inputs(self, calls: frozenset[int]) -> tuple[int, ...]:
-        """Values the calls read and do not compute, in order; what they know by heart they do not read."""
+        """Values that the calls read and do not compute, in order. Values that they know by heart are not read."""
         made = {value for i in calls for value in self.calls[i].outputs if self.producer.get(value) == i}
         read = [value for i in sorted(calls) for value in operands(self.calls[i])]
         known = self.region.values
         return tuple(dict.fromkeys(v for v in read if v not in made and known[v].triangle is None))
 
     def private(self, value: int, calls: frozenset[int], needed: set[int]) -> bool:
-        """Is the value needed by these calls alone, nowhere by a view of it that others see?
-
-        needed: values that other units read already
-        """
+        """Whether only these calls need the value, and no view of it that others see does. needed: values that other
+        units read"""
         if value in self.returned or value in needed:
             return False
         users = self.users.get(value, set())
@@ -74,7 +72,7 @@ class RegionGraph:
         return i == max(calls) or all(self.private(value, calls, needed) for value in self.calls[i].outputs)
 
     def leaves(self, i: int, calls: frozenset[int]) -> set[int]:
-        """What call `i` of a unit reads from outside of it, through others of the unit."""
+        """What call `i` of a unit reads from outside the unit, also through other calls of the unit."""
         found: set[int] = set()
         for value in operands(self.calls[i]):
             source = self.producer.get(value)
@@ -93,7 +91,7 @@ class RegionGraph:
         return frozenset(found)
 
     def view_chain(self, i: int, calls: frozenset[int]) -> frozenset[int]:
-        """Call `i` and those of the unit it depends on, when all of them are views; else nothing."""
+        """Call `i` and the calls of the unit that it depends on, if all of them are views; else nothing."""
         if i not in calls or not self.shape_only(i):
             return frozenset()
         chain = {i}
@@ -107,8 +105,8 @@ class RegionGraph:
         return frozenset(chain)
 
     def starts_unit(self, i: int) -> bool:
-        """One value, and not a view with strides of its own: a unit writes its output row by row, and a later `view` in
-        plain PyTorch may rely on the strides."""
+        """Whether a unit may end with the call: it has one result, which is no view with strides of its own. A unit
+        writes its output row by row, and a later `view` in plain PyTorch may rely on the strides."""
         call = self.calls[i]
         entry = entry_for(call.target)
         if entry is not None and entry.several:

@@ -1,10 +1,10 @@
-"""A region's calls, cut into search units and plain PyTorch.
+"""A region's calls, cut into search units and plain PyTorch calls.
 
-A search unit has one output here (joining.py makes one of several), at most one exp on any path, a reduction
-or product to be worth searching, and about `max_ops` operators at most. It grows from its output backwards: a producer
-joins when nobody else needs what it computes, when the calls together still have a tensor program, and when one kernel
-would not pay for the join by computing a product again for every tile of a later one. A norm that feeds several units
-is computed in each of them where that moves fewer bytes than storing it.
+A search unit has one output here (joining.py makes units with several). It has at most one exp on any path, a reduction
+or product that makes it worth searching, and about `max_ops` operators at most. It grows backwards from its output. A
+producer joins if three things hold: nothing else needs what it computes; the calls together still have a tensor
+program; and one kernel would not have to compute a product again for every tile of a later one. A norm that feeds
+several units is computed in each of them if that moves fewer bytes than storing it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def single_units(
 ) -> tuple[Part, ...]:
     """The region's units in an order in which they can run. Calls that no live-out needs are left out.
 
-    max_ops: operators of a search unit; max_ops_with_exp: of one that holds an attention, which has no smaller parts,
-    and of a region that is one unit as a whole
-    refused: what is no search unit, nor part of one: the values that its calls compute
+    max_ops:          operators of a search unit
+    max_ops_with_exp: of one that holds an attention, which has no smaller parts, and of a region that is one unit
+    refused:          sets of values that no search unit may compute, nor a part of one
     """
     graph = RegionGraph(region)
     growth = UnitGrowth(graph, UnitPrograms(graph, max_ops, max_ops_with_exp, refused))
@@ -35,5 +35,5 @@ def single_units(
 
 
 def is_divisible(unit: SearchUnit) -> bool:
-    """Are there two products in the unit, that would have kernels of their own in smaller ones?"""
+    """Whether the unit has two products, which could have kernels of their own in smaller units."""
     return sum(op.kind is Kind.DOT for op in unit.program.ops) > 1

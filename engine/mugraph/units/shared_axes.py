@@ -1,7 +1,7 @@
 """Axes of a program's several outputs that one kernel may run over together.
 
-Queries, keys and values of one width are three products over one depth whose columns have nothing to do with one
-another. Called by one name they are columns of one grid: a thread block computes a tile of each, and reads what they
+Queries, keys and values of equal width are three products over one depth; their columns are unrelated. If the columns
+are given one name they become one axis of the grid: a thread block computes a tile of each product, and reads what they
 share once.
 """
 
@@ -14,8 +14,8 @@ from mugraph.ir.tensors import Dims, Tensor
 
 
 def with_shared_axes(program: TensorProgram) -> TensorProgram:
-    """The program with an axis of one output called as the axis of an earlier one in the same place, where they have
-    the same size and no value has both: the same function of the same tensors."""
+    """The program with axes of one output renamed to those of an earlier output: same place, same size, and no value
+    has both. It is the same function of the same tensors."""
     first, *others = program.outputs.values()
     known = [first]
     for tensor in others:

@@ -59,7 +59,7 @@ def assemble_arrays(
 
 
 class FloatArithmetic:
-    """float64; one repetition is usual. The functions follow ops/unary.py's definitions."""
+    """float64; one repetition is usual. The functions follow ops/functions/unary.py's definitions."""
 
     def constant(self, value: float, rank: int) -> NDArray[np.float64]:
         return np.full((1,) * (rank + 1), value, np.float64)

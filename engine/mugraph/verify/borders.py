@@ -1,7 +1,7 @@
-"""What kernels take the memory between them and around them to be: the program's, and one another's.
+"""Checks what kernels assume about the memory between them and around them.
 
-Shapes, strides, element types and windows of inputs and outputs are those of the program; what one kernel leaves for
-another lies where that one reads it.
+Inputs and outputs must have the program's shapes, strides, element types and windows. What one kernel stores for
+another must lie where that one reads it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def check_memory(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
 
 
 def _windows(tensor: Tensor, sizes: Sizes) -> tuple[Window, ...]:
-    """Those that say anything: a step of what there is one of is 1, and one that reads each place once is none."""
+    """Windows that matter. Leaves out steps along a dimension with one position, and windows that read each place
+    once."""
     found: list[Window] = []
     for window in tensor.windows:
         positions, taps = (_elements(part, sizes) for part in window.split(tensor.dims[window.dim]))

@@ -21,8 +21,12 @@ _COUNTINGS = 2
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """terms, degree: k and d of Theorem 2. one: bound for one random seed. floor: what no repetition lowers (the chance
-    that the exponents were counted wrongly)."""
+    """The bound for one test.
+
+    terms, degree: k and d of Theorem 2
+    one:           the bound for one random seed
+    floor:         what no repetition lowers: the chance that the exponents were counted wrongly
+    """
 
     terms: int
     degree: int

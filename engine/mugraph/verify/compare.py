@@ -23,7 +23,8 @@ from mugraph.verify.shown import TIMES, Shown, is_all_shown
 _DRAWS = 8
 
 Functions = frozenset[str]
-"""Those that a test computes by their forms (ops/through_exp.py) or by signs (ops/by_sign.py)."""
+"""Functions that a test computes by their forms (ops/functions/through_exp.py) or by signs
+(ops/functions/by_sign.py)."""
 Draw = Callable[[FieldArithmetic, np.random.Generator, bool], Mapping[str, FieldValue]]
 """Random values of the input tensors; whether the program's roots are to be roots of squares."""
 Results = Mapping[str, FieldValue]

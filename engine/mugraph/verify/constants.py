@@ -1,10 +1,10 @@
-"""What a constant of a graph is, beyond the float that stands for it: a product of powers of whole numbers, of pi and
-of ln 2.
+"""What a constant of a graph stands for: a product of powers of whole numbers, of pi and of ln 2.
 
-A float is read as what it most probably was rounded from: 0.01 and 0.1 * 0.1 as 1/100, 0.08838834764831845 as the root
+A float is read as what it was most probably rounded from: 0.01 and 0.1 * 0.1 as 1/100, 0.08838834764831845 as the root
 of 1/128, 1.5957691216057308 as 2 sqrt(2/pi). A number that is none of these is its own odd part times a power of two.
-What is read differs from the float by a few units in its last place, as any other order of its rounding would. So
-nothing rests on a reading being what the author meant; but constants that were computed by two routes are one.
+
+The reading differs from the float by a few units in its last place, as another order of roundings would. So it need not
+be what the author meant. What counts is that a constant computed in two ways is read as one.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ def verify_document(program: TensorProgram, graphs: Sequence[MuGraph], seed: int
 
 
 def verify_mugraph(program: TensorProgram, graph: MuGraph, seed: int | None = None) -> Verdict:
-    """That it keeps the rules of μGraphs (ir/spec.py) and the program's memory; then scaled-down sizes with the graph's
-    own grid axes; then its own schedule at its own sizes."""
+    """A verdict in three steps: the graph keeps the rules of μGraphs (ir/spec) and the program's memory; it is right at
+    scaled-down sizes with its own grid axes; it is right at its own sizes with its own schedule."""
     violations = check_mugraph(graph, passes=PASSES)
     if violations:
         more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""

@@ -44,7 +44,7 @@ class FieldArithmetic:
 
     repetitions: independent seeds
     with_q:      give constants (and oracles) a Z_q component; without exp nothing reads it
-    by_form:     functions that are computed by their forms (ops/through_exp.py) or by signs (ops/by_sign.py); of all
+    by_form:     functions that are computed by their forms (through_exp.py) or by signs (by_sign.py); of all
                  others nothing is known
     signed:      signs matter: what is positive must be a square (a positive constant is one)
     valid:       [repetitions] False for the seeds that met a zero denominator: their results mean nothing

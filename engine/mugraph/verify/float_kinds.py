@@ -1,4 +1,4 @@
-"""What rows of random numbers are made into, so that faults show that ordinary numbers hide."""
+"""Kinds of rows of random numbers. Some faults are hidden by ordinary numbers; each kind shows some of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Kind = Callable[[Tensor], Tensor]
 
 
 def _offset(offset: float) -> Kind:
-    """Centring leaves little of it: what a form that centres late loses, shows."""
+    """Numbers with an offset, of which centring leaves little: a kernel that centres late loses digits."""
     return lambda row: row + offset
 
 
@@ -25,15 +25,15 @@ def _negative(row: Tensor) -> Tensor:
 
 
 def _constant(row: Tensor) -> Tensor:
-    """A power of two: its sums are exact in any order, where those of another number are wrong to one side."""
+    """A power of two. Sums of it are exact in any order; sums of another number are wrong to one side."""
     return torch.full_like(row, 2.0)
 
 
 def centred(reach: float, degenerate: bool) -> tuple[Kind, ...]:
-    """Of what is summed, or whose maximum is taken.
+    """Kinds for what is summed, or whose maximum is taken.
 
-    reach:      how large the numbers may be, about
-    degenerate: with rows of one number and of zeros, which a program may have no result for
+    reach:      about how large the numbers may be
+    degenerate: also rows of one number and of zeros, for which a program may have no result
     """
     kinds = (
         _offset(-reach),  # the first, where there is one row: negative everywhere as well
@@ -50,7 +50,7 @@ def centred(reach: float, degenerate: bool) -> tuple[Kind, ...]:
 
 
 def others(reach: float) -> tuple[Kind, ...]:
-    """Of the rest; milder, because what two tensors have multiplies."""
+    """Kinds for all else. They are milder, because they are multiplied with one another."""
     return (_scaled(1.0), _negative, _scaled(2.0**-6), torch.abs, _offset(min(10.0, reach)), _scaled(min(8.0, reach)))
 
 

@@ -27,7 +27,7 @@ _START_S = 120.0
 
 
 class Kernel(Protocol):
-    """What is asked of a generated kernel (codegen.kernel.KernelSource is one; imports point from codegen to here)."""
+    """What is asked of a generated kernel (ir.kernel.KernelSource is one; imports point from codegen to here)."""
 
     @property
     def name(self) -> str: ...

@@ -57,7 +57,7 @@ Elements = NDArray[Any]  # of Form
 class FormArithmetic:
     """argument_degree: the largest degree of a numerator or denominator of an exponent.
     atoms: arguments of opaque functions, (function, value); atom_degree: the largest degree of one, as one fraction.
-    by_form: functions counted by their forms (ops/through_exp.py)."""
+    by_form: functions counted by their forms (ops/functions/through_exp.py)."""
 
     def __init__(self, rng: np.random.Generator, by_form: Collection[str] = frozenset()) -> None:
         self._key = rng.bytes(16)

@@ -1,8 +1,7 @@
-"""One random test of a schedule's own indexing at full size: its tiles, its loops, its masks, their ends.
+"""One random test of how a schedule indexes its tensors at full size: tiles, loops, masks and their ends.
 
-That the topology is the same function is for verifier.py to show, at small sizes and with a bound where there is one.
-Here one test of all that is cheap to run (samples.py) shows that tiles, loops and masks are where they should be at the
-sizes that the program has. No bound comes with it.
+verifier.py shows, at small sizes and with a bound where there is one, that the topology is the same function. The test
+here runs all that is cheap to run (samples.py) at the program's own sizes. It gives no bound.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def verify_full_size(
     program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]], seed: int | None = None
 ) -> Verdict:
     """Kernels that run one after the other, at the sizes they have. Never raises for graphs that keep the rules of
-    ir/spec.py."""
+    ir/spec."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     blocks = [block for block, _ in kernels]
     lax, _ = laxness(program.ops, *(block.ops for block in blocks))
@@ -68,7 +67,7 @@ class _Way:
 
 
 def _ways(program: TensorProgram, blocks: Sequence[BlockGraph]) -> list[_Way]:
-    """As verifier.verify_topologies tries them: what costs least comes first, and what is known of more later."""
+    """Ways to take functions, in the order in which verifier.verify_topologies tries them: the cheapest first."""
     functions = known_functions(program, blocks)
     ways = [_Way(known) for known in functions]
     if belongs_to_sizes(program.ops, *(block.ops for block in blocks)):
@@ -100,8 +99,8 @@ def _differ(own: Mapping[str, int], sizes: Mapping[str, int]) -> bool:
 
 
 def _draw(whole: TensorProgram, small: TensorProgram, slices: Mapping[str, tuple[int, int]]) -> Draw:
-    """Inputs of a program in slices. Tensors of one source are one piece of memory though one of them may be sliced and
-    another not: then the slice is a part of the other's values."""
+    """Inputs for a program in slices. Tensors with one source are one piece of memory. One of them may be sliced and
+    another not; then the slice is a part of the other's values."""
     parts = _parts(whole, slices)
 
     def draw(field: FieldArithmetic, rng: np.random.Generator, of_squares: bool) -> Mapping[str, FieldValue]:

@@ -1,12 +1,12 @@
-"""Random inputs over the fields, for which the reference's square roots are roots.
+"""Random inputs over the fields, at which the arguments of the program's square roots are squares.
 
-sqrt(x) = x^((p+1)/4) is multiplicative for every x, but squares back to x only for quadratic residues: it is the root
-of x where x is a square and that of -x where it is not, as sqrt(|x|) is over the reals when the squares are the
-positive numbers. One draw in two is a square, so rows whose sqrt argument is none are drawn again, row by row:
-rejecting whole inputs would cost 2^rows draws. Modulo q they have to be squares only where an exponential reads them.
+sqrt(x) = x^((p+1)/4) is multiplicative for every x, but its square is x only if x is a square (a quadratic residue). It
+is the root of x if x is a square, and the root of -x if not: as sqrt(|x|) over the reals, with squares as the positive
+numbers. One draw in two is a square. So rows whose argument is none are drawn again, row by row; to reject whole inputs
+would cost 2^rows draws. Modulo q the arguments have to be squares only where an exponential reads them.
 
-A row of many roots (a matrix of them) may have no such draw within reach. Any inputs will do then: what is equal with
-|x| for x under every root is equal with x where x is positive. What is lost is sqrt(x)^2 = x.
+For a row with many roots (a matrix of them) there may be no such draw within reach. Then any inputs will do: what is
+equal with |x| for x under every root is equal with x where x is positive. Only sqrt(x)^2 = x is lost.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Compared:
 
     @cached_property
     def _known(self) -> Tensor:
-        """Where the program has numbers in spite of its roundings."""
+        """Elements at which the program has numbers in spite of its roundings."""
         known = torch.isfinite(self.exact) & torch.isfinite(self.eager)
         for draw in self.draws:
             known &= torch.isfinite(draw)
@@ -77,7 +77,8 @@ class Compared:
 
     @cached_property
     def _spread(self) -> Tensor:
-        """Of an element: from its own draws and, as they are few, from those of its slices and from its size."""
+        """The spread of each element: from its own draws and, as they are few, from those of its slices and from its
+        size."""
         exact = torch.where(self._known, self.exact, 0.0)
         own = torch.zeros_like(exact)
         for draw in self.draws:
@@ -100,8 +101,8 @@ class Compared:
         return torch.maximum(spread.sqrt(), rounding)
 
     def _leaning(self, ours: Tensor) -> str | None:
-        """The part of the errors that goes along with the numbers (a factor), or with one (an offset): how far it is
-        from zero, against how far it is in the draws."""
+        """The part of the errors that is proportional to the numbers (a factor), or the same everywhere (an offset):
+        its distance from zero, compared with the distance in the draws."""
         draws, eager = [self._scaled(draw) for draw in self.draws], self._scaled(self.eager)
         size = torch.where(self._known, self.exact, 0.0) / self._spread
         ones = torch.where(self._known, 1.0, 0.0).to(size.dtype)

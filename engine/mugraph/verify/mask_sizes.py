@@ -1,7 +1,7 @@
-"""What small sizes do to masks: one that is uniform there is not tested, and two that are one there are not told apart.
+"""Masks at small sizes. A mask that becomes uniform is not tested, and two masks that become equal are not told apart.
 
-A sliding window's mask is zeros in one corner. Where its axes are cut down to a few elements nothing may be left of
-them; then a graph without the mask computes the same.
+A sliding window's mask, for example, is zeros in one corner. If its axes are cut down to a few elements the corner may
+be gone; then a graph without the mask computes the same.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class MaskGroup:
     sizes: Mapping[str, int]
 
     def uniform(self, sizes: Mapping[str, int]) -> str | None:
-        """One that is uniform at other sizes."""
+        """The name of a mask that is uniform at other sizes, if one is."""
         small = (resized(op, self.sizes, sizes) for op in self.masks)
         return next((op.name for op in small if is_uniform(op, sizes)), None)
 
     def is_cut(self, sizes: Mapping[str, int]) -> bool:
-        """None is uniform at other sizes."""
+        """Whether no mask is uniform at other sizes."""
         return self.uniform(sizes) is None
 
     def is_apart(self, sizes: Mapping[str, int]) -> bool:
-        """None is uniform at other sizes, and masks that differ do so there, in the same order."""
+        """Whether no mask is uniform at other sizes, and masks that differ still differ there, in the same order."""
         if self.uniform(sizes) is not None:
             return False
         places = sorted({(self._number(op, self.sizes), self._number(resized(op, self.sizes, sizes), sizes))
@@ -47,8 +47,8 @@ class MaskGroup:
         return all(one[1] < other[1] for one, other in pairwise(places))
 
     def keeps_rows(self, sizes: Mapping[str, int]) -> bool:
-        """As `is_apart`, and where all of them together leave a one in each row, or in each column, they do so there: a
-        softmax divides by what is left of a row."""
+        """Whether `is_apart` holds, and all masks together still leave a one in each row (or each column) if they do
+        here: a softmax divides by what is left of a row."""
         if not self.is_apart(sizes):
             return False
         small = [resized(op, self.sizes, sizes) for op in self.masks]
@@ -66,12 +66,12 @@ class MaskGroup:
         return each_row, each_column
 
     def _number(self, op: Op, sizes: Mapping[str, int]) -> int:
-        """Its diagonal, or that of its complement where rows and columns are exchanged."""
+        """The mask's diagonal; if its rows and columns are exchanged, that of its complement."""
         return diagonal(op) if op.rows == self.rows else complement(extents(op, sizes), diagonal(op))[1]
 
 
 def mask_groups(program: TensorProgram, blocks: Sequence[BlockGraph]) -> list[MaskGroup]:
-    """Of the program, and of each block graph."""
+    """The groups of the program, and of each block graph."""
     found: list[MaskGroup] = []
     for ops, sizes in ((program.ops, program.sizes), *((block.ops, block.sizes) for block in blocks)):
         by_axes: dict[tuple[tuple[str, ...], ...], list[Op]] = {}

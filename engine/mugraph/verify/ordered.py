@@ -1,12 +1,15 @@
-"""Maxima by the order of real numbers: each value is an element of the field and a real number, computed from random
-inputs of either kind, and of two values the one with the larger number is the maximum.
+"""Maxima by the order of real numbers. Each value is an element of the field and also a real number, computed from
+random real inputs. Of two values the maximum is the one with the larger real number.
 
-All that holds for real maxima holds for these, in tiles of any size: max(a + c, b + c) is max(a, b) + c. The random
-orders of order.py know less, but need no real numbers at which an order comes out: max(x, 1000) differs from x for most
-of them. Here a maximum must have been either of its values in several seeds, and the largest of a row have stood in
-every place, else nothing is shown. Inputs are drawn at many scales for that, those of the graphs' constants among them,
-each tensor at one of its own. That max(v, 0) is never 0 counts as shown where v is the same as a sum of squares, or
-what else cannot be negative (signs.py). A seed in which two numbers that differ are as good as equal says nothing.
+Whatever holds for real maxima holds here, in tiles of any size: max(a + c, b + c) is max(a, b) + c. The random orders
+of order.py do not know that.
+
+The test shows nothing unless the order can go both ways: max(x, 1000) differs from x for few inputs. So each maximum
+must have been either of its values in several seeds, and the largest of a row must have been in every place. For that,
+inputs are drawn at many scales, among them those of the graphs' constants, and each tensor at a scale of its own.
+
+That max(v, 0) is never 0 counts as shown if v cannot be negative (signs.py), for example as a sum of squares. A seed
+says nothing if two numbers in it differ by so little that they count as equal.
 """
 
 from __future__ import annotations

@@ -24,8 +24,11 @@ _EXACT = 1 << 15  # two fractions of such numbers are never the same residue wit
 def elements(
     constant: Constant, prime: int, repetitions: int, drawn: Callable[[Base], Sequence[int]], *, signed: bool
 ) -> list[int]:
-    """Of each seed. drawn: a random element of each seed for a base, none of them 0. signed: roots, maxima or absolute
-    values occur, so that what is positive must be a square"""
+    """Elements that bases stand for, one for each seed.
+
+    drawn:  a random element of each seed for a base, none of them 0
+    signed: roots, maxima or absolute values occur, so what is positive must be a square
+    """
     found = [constant.sign % prime] * repetitions
     for base, halves in constant.halves:
         if _is_exact(base, halves, signed):

@@ -1,13 +1,13 @@
-"""A graph against its program over the real numbers, at inputs that single out where they are defined and their signs.
+"""Compares a graph with its program over the real numbers, at inputs chosen for signs and for divisions by zero.
 
-The fields know neither order nor size: a quotient is defined wherever it can be reduced to one that is, so `x y / y`
-is `x` there, and numbers that are the same modulo P are the same. float64 knows them. Wherever the program has a
-number, so must the graph, and the same one up to rounding: at inputs small and large, positive and negative, shifted,
-with zeros in single places, in whole rows and in whole tensors.
+The fields have neither order nor size. A quotient has a value wherever it can be reduced to one that has, so `x y / y`
+is `x`; and numbers are equal if they are equal modulo P. In float64 that is not so. Wherever the program has a number,
+the graph must have the same one up to rounding: for small and large inputs, positive and negative, shifted, with zeros
+in single places, in whole rows and in whole tensors.
 
-What the program divides by zero itself asks for nothing, nor does what is out of float64's range: a softmax gets its
-maximum when its kernel is written. Rounding is not judged here (float_test.py does): what is
-negative by rounding only has the root 0, and results agree where they agree in three digits of the largest.
+Nothing is asked where the program itself divides by zero, or leaves float64's range: a softmax gets its maximum when
+its kernel is written. Rounding is judged by float_test.py, not here. So a number that is negative only by rounding has
+the root 0, and results agree if they agree in three digits of the largest.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What must hold between the sizes of a program's axes and those of the block graphs that compute it: which are equal,
-and which are products of others.
+"""Relations between the sizes of a program's axes and those of the block graphs that compute it: which are equal, and
+which are products of others.
 
-It comes from one tensor seen with two sets of axes: by the program and by a kernel, by two kernels, or as two tensors
-with one source (x[i, k] and x[j, k]).
+They follow from tensors that are seen with two sets of axes: by the program and a kernel, by two kernels, or as two
+tensors with one source (x[i, k] and x[j, k]).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Roots of negative numbers, which the fields do not see: there `sqrt(x) sqrt(x)` is `sqrt(x x)` for every x.
+"""Roots of negative numbers. The fields do not see them: there `sqrt(x) sqrt(x)` is `sqrt(x x)` for every x.
 
-A graph may take the root of what is known not to be negative wherever the program has a number (signs.py).
+Wherever the program has a number, a graph may take roots only of what is known not to be negative (signs.py).
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Which parts of a computation at its full size are run over the fields, so that a test of its indexing stays cheap.
+"""Chooses which parts of a computation at full size are run over the fields, so that a test of its indexing stays
+cheap.
 
-Where all of it is little work, all of it. Else some output tiles with all that feeds them: the first one, the last one,
-which may be cut short, and one at random. Where even that is much (a hidden layer of ten thousand elements, each a
-product of four thousand), in several samples, in each of which some reduced axes have their full size and the others
-two tiles and their tail: each axis has its own tiles, its own number of them and its own end in one of them at least.
+If all of it is little work, all of it is run. If not, some output tiles are run with all that feeds them: the first,
+the last, which may be cut short, and one at random. That may still be much, as for a hidden layer of ten thousand
+elements, each a product of four thousand. Then there are several samples. In each, some reduced axes have their full
+size and the others two tiles and their tail. Every axis has its own tiles, their number and its own end in at least one
+sample.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ class Samples:
 
     @property
     def said(self) -> str:
-        """What was run, for a person."""
+        """What was run, in words."""
         if self.is_whole:
             return "all of it at full size"
         count = f"{len(self.runs)} samples" if len(self.runs) > 1 else "a sample"
@@ -106,7 +108,7 @@ class _Plan:
         self.lengths: dict[str, int] = {}
 
     def _tile(self, axes: Sequence[str]) -> int | None:
-        """The largest that a schedule cuts one of the axes into."""
+        """The largest tile that a schedule cuts one of the axes into."""
         tiles = [
             tile
             for _, schedule in self._kernels
@@ -116,7 +118,7 @@ class _Plan:
         return max(tiles, default=None)
 
     def shorten(self) -> None:
-        """Slices of a tile, and shorter ones where that is too much."""
+        """Slices of one tile, or shorter ones if that is too much work."""
         for name, axes in self._classes.items():
             tile = self._tile(axes)
             if tile is not None:
@@ -140,7 +142,7 @@ class _Plan:
         return work(self._program, self._kernels, {**sizes, **cut})
 
     def by_axes(self) -> tuple[list[Mapping[str, int]], tuple[str, ...]]:
-        """Sizes of the runs, each axis at its full one in one of them; and axes that are never."""
+        """Sizes of the runs: each axis has its full size in one of them. And the axes that never have."""
         if self.work(self._full) <= SAMPLE:
             return [self._full], ()
         smaller = self._smaller()
@@ -161,7 +163,7 @@ class _Plan:
         return runs or [self._complete(smaller)], tuple(never)
 
     def _smaller(self) -> dict[str, int]:
-        """Reduced and looped axes that can have fewer elements: two tiles and the tail."""
+        """Reduced and looped axes that can have fewer elements, with two tiles and the tail."""
         alike: dict[str, list[str]] = {}
         for axis in self._full:
             alike.setdefault(self._memory.equal.get(axis, axis), []).append(axis)
@@ -177,7 +179,7 @@ class _Plan:
         return found
 
     def _complete(self, smaller: Mapping[str, int]) -> dict[str, int]:
-        """Sizes of all axes from those of some that stand for others."""
+        """The sizes of all axes, from those of the axes that stand for others."""
         equal, products = self._memory.equal, self._memory.products
 
         def size(axis: str) -> int:

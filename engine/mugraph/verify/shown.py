@@ -1,4 +1,5 @@
-"""What the runs of a test by real numbers (ordered.py) have shown of each maximum: that it was either of its values."""
+"""What the runs of a test by real numbers (ordered.py) have shown of each maximum: that it can be each of its
+values."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ def _by_seed(where: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _are_among(residues: Residues, known: list[Residues]) -> bool:
-    """Is every element, in its seed, one of the known ones?"""
+    """Whether every element is, in its seed, one of the known ones."""
     seeds: Residues = np.arange(residues.shape[0], dtype=np.int64).reshape(-1, 1)
 
     def keys(values: Residues) -> Residues:

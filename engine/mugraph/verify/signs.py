@@ -1,16 +1,16 @@
-"""Are the roots a graph takes roots of numbers that are never negative, where the program's are not?
+"""Whether the roots that a graph takes are of numbers that are never negative, if those of the program's roots are not.
 
-Over the fields every element has a root, as |x| has over the reals (inputs.py). Two ways to know that a value is not
-negative wherever the program has a number:
+Over the fields every element has a root, as |x| has over the reals (inputs.py). A value is known not to be negative,
+wherever the program has a number, in one of three cases:
 
 - it is a sum, product, quotient or maximum of such values, an exponential, a square, or a function that is never
   negative;
-- it is a square in the field in every test, at inputs for which the arguments of the program's own roots are. A square
-  for all such inputs is a product of some of them, of positive numbers and of squares, and so positive where they are.
-  The chance that another value is one in n tests is 2^-n.
-- where no such inputs are found: its elements are those of an argument of the program's roots, times a positive number.
+- it is a square in the field in every test, at inputs for which the arguments of the program's own roots are squares.
+  A square for all such inputs is a product of some of these arguments, of positive numbers and of squares, so it is
+  positive where they are. The chance that another value is a square in n tests is 2^-n;
+- no such inputs are found, and its elements are those of an argument of the program's roots, times a positive number.
 
-What is none of these is not known to have a root.
+Of any other value it is not known that it has a root.
 """
 
 from __future__ import annotations

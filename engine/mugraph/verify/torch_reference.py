@@ -175,7 +175,7 @@ def _align(data: Tensor, own: tuple[str, ...], axes: tuple[str, ...]) -> Tensor:
 
 
 def unary(name: str) -> Callable[[Tensor], Tensor]:
-    """The torch function that ops/unary.py names as the meaning of `name`."""
+    """The torch function that ops/functions/unary.py names as the meaning of `name`."""
     entry = UNARY[name]
     function = reduce(getattr, entry.reference.split(".")[1:], torch)
     return partial(cast(Callable[[Tensor], Tensor], function), **dict(entry.keywords))

@@ -54,9 +54,8 @@ def verify_topologies(
     kernels: with the axes to cut into blocks
 
     First as graphs that are equal whatever their functions and sizes are, which costs least; where they are not, with
-    sigmoid, tanh, silu and GELU as what they are made of (ops/through_exp.py) and relu and maxima by signs
-    (ops/by_sign.py) or by the order of real numbers (ordered.py); then with sums that weigh as much as at full size
-    (weights.py).
+    sigmoid, tanh, silu and GELU as what they are made of (through_exp.py) and relu and maxima by signs (by_sign.py) or
+    by the order of real numbers (ordered.py); then with sums that weigh as much as at full size (weights.py).
     """
     # The operating system's entropy: numpy's SeedSequence() reads it by the `secrets` module.
     rng = np.random.default_rng(np.random.SeedSequence(seed))

@@ -1,4 +1,4 @@
-"""Which of a region's statements each box of its drawing comes from."""
+"""Which statements of a region each box of its drawing comes from."""
 
 from __future__ import annotations
 

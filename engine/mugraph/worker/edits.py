@@ -1,4 +1,4 @@
-"""From one text to another as the editor's edits: whole lines, so that no position falls inside a character."""
+"""The difference of two texts as edits of an editor: whole lines, so that no position falls inside a character."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def common_end(old: list[str], new: list[str]) -> int:
 
 
 def _line_start(lines: list[str], number: int) -> Position:
-    """The end of the text for the line after the last."""
+    """The start of a line; for the line after the last, the end of the text."""
     if number < len(lines) or not lines:
         return Position(number, 0)
     last = lines[-1]

@@ -1,4 +1,4 @@
-"""The edit of a document that puts the kernels in that were found for it, where its code stands now."""
+"""The edit that puts the kernels found for a document into its text as it is now."""
 
 from __future__ import annotations
 

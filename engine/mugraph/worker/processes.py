@@ -1,4 +1,4 @@
-"""Ending a process with everything it has started, whatever sessions and groups that has made for itself."""
+"""Ends a process with everything it has started, whatever sessions and groups that is in."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def kill_tree(pid: int) -> list[int]:
 
 
 def stop(pid: int) -> None:
-    """Where it is; nothing happens if it has gone."""
+    """Stops a process where it is. Nothing happens if it has gone."""
     with contextlib.suppress(psutil.Error):
         psutil.Process(pid).suspend()
 

@@ -63,7 +63,7 @@ class RunnerProcess:
         self._orders.put(order)
 
     def halt(self) -> None:
-        """Stops it where it is, until it is killed."""
+        """Stops the runner where it is, until it is killed."""
         if self._process is not None:
             stop(self._process.pid)
 

@@ -1,4 +1,4 @@
-"""What happens in a search, as the messages that tell the server of it."""
+"""The events of a search as messages to the server."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def state_of(document: Document, text: str, shapes: RecordedShapes) -> str:
 
 
 def read(document: Document) -> str:
-    """Without a byte-order mark. Raises Unreadable."""
+    """The document's text without a byte-order mark. Raises Unreadable."""
     if document.text is not None:
         return document.text.removeprefix("\ufeff")
     path = Path(document.path)

@@ -1,4 +1,4 @@
-"""The open documents, kept up to date message by message; what they make of it is told to a listener."""
+"""The open documents, kept up to date message by message. A listener is told of every change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Listener(Protocol):
 
 
 class Documents:
-    """root: gives the folder that untitled texts would be saved in."""
+    """root: gives the folder that an untitled text would be saved in."""
 
     def __init__(self, listener: Listener, root: Callable[[], Path]) -> None:
         self._listener = listener
@@ -43,7 +43,7 @@ class Documents:
         return self._documents.get(uri)
 
     def source(self, uri: str) -> Source | None:
-        """By its own uri, or by that of a document in it."""
+        """The source with this uri, or the one that holds the document with it."""
         return self._sources.get(uri) or self._owner.get(uri)
 
     def by_path(self, path: str) -> Source | None:
@@ -159,7 +159,7 @@ class Documents:
             self._forget(source)
 
     def _restructure(self, source: Source, structure: types.NotebookDocumentCellChangeStructure) -> None:
-        """The array counts all cells, text ones included, and only the code cells are ours: so all are kept by name."""
+        """The array counts all cells, those with text too, and only code cells are ours: so all are kept, by name."""
         order = self._orders[source.uri]
         array = structure.array
         kept = [cell.document for cell in array.cells or []]

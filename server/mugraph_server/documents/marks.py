@@ -1,4 +1,4 @@
-"""Where a place in a text is after an edit of it."""
+"""Where a place in a text has moved to by an edit."""
 
 from __future__ import annotations
 

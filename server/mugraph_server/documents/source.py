@@ -32,8 +32,11 @@ class Document:
 
 @dataclass
 class Source:
-    """stamp: a number of its own for every state of the text. Editors start their versions again when a document is
-    opened again; with those alone a result for the old text would pass for one of the new."""
+    """One text that is analysed.
+
+    stamp: a new number for every state of the text. Editors count versions from the start again when a document is
+           opened again; by version alone a result for the old text would be taken for one of the new text.
+    """
 
     uri: str
     path: str
@@ -69,7 +72,8 @@ class Source:
         return len(self.text) <= INLINE
 
     def known_look(self) -> Look | None:
-        """None where it would take too long here and has not been looked at apart."""
+        """What is known of the text; None if looking at it here would take too long and no other process has done it
+        yet."""
         if self._look is None and self.is_small:
             self._look = look(self.text)
         return self._look
@@ -79,21 +83,21 @@ class Source:
             self._look = found
 
     def locate(self, line: int) -> tuple[Document, int] | None:
-        """The document that a line of the text stands in, and its number there."""
+        """The document that a line of the text belongs to, and the line's number in it."""
         if not self.documents or not self.text.strip():
             return (self.documents[0], line) if self.documents and self.kind != "notebook" else None
         index = max(0, bisect_right(self._starts, line) - 1)
         return self.documents[index], line - self._starts[index]
 
     def place(self, span: Range) -> tuple[Document, Range] | None:
-        """A range of the text as one of a document; None if it does not lie in one alone."""
+        """A range of the text as a range of one document; None if it is not within a single one."""
         start, end = self.locate(span.start.line), self.locate(span.end.line)
         if start is None or end is None or start[0] is not end[0]:
             return None
         return start[0], Range(Position(start[1], span.start.character), Position(end[1], span.end.character))
 
     def first_line(self, document: Document) -> int:
-        """Where a document's lines begin in the text."""
+        """The line of the text at which a document begins."""
         if self.kind != "notebook":
             return 0
         _ = self.text
@@ -107,7 +111,8 @@ class Source:
         )
 
     def _assemble(self) -> None:
-        """Cells joined, with a line's end after each. Magics become comments of the same length: columns stay."""
+        """The cells joined, with a line end after each. Magics become comments of the same length, so columns stay the
+        same."""
         parts: list[str] = []
         self._starts = []
         line = 0
@@ -122,7 +127,8 @@ class Source:
 
 
 def _without_magics(text: str) -> str:
-    """A cell that is Python as it stands stays: an operator may begin a line too."""
+    """A cell with its magics as comments. A cell that is Python already stays as it is: its lines may begin with
+    operators."""
     if _CELL_MAGIC.match(text):
         return re.sub(r"(?m)^.", "#", text)
     if not _MAGIC.search(text) or parses(text):

@@ -21,14 +21,15 @@ from mugraph_server.log import logger
 A = TypeVar("A")
 
 EVENTS = m.Found | m.RegionChanged | m.Progress | m.FirstHit | m.BetterHit | m.AnotherHit
-"""What comes before a search's answer."""
+"""Events that come before a search's answer."""
 
 ids = itertools.count(1)
-"""Never used twice, so that what a dead engine was asked cannot be taken for what its successor is."""
+"""Numbers of requests. None is used twice: an answer of a dead engine must not count for its successor."""
 
 
 class EngineClient:
-    """event: called with what belongs to no answer; ended: once, with a sentence, when the engine is gone by itself."""
+    """event: called with every message that answers no request. ended: called once, with a sentence, if the engine ends
+    by itself."""
 
     def __init__(
         self, process: EngineProcess, event: Callable[[FromEngine], None], ended: Callable[[str], None]
@@ -76,7 +77,7 @@ class EngineClient:
         return bool(self._open)
 
     async def buried(self) -> None:
-        """If it has died: until `ended` was told. At once while it lives."""
+        """Waits, if the engine has died, until `ended` was called. Returns at once while it lives."""
         if self._over:
             await asyncio.wait({self._reader})
 
@@ -85,7 +86,8 @@ class EngineClient:
             self.process.write(encode(message))
 
     async def ask(self, message: ToEngine, answer: type[A]) -> A:
-        """Raises EngineGone, EngineRefused. Cancelling the wait tells the engine, which would else work on."""
+        """Sends a request and waits for its answer. If the wait is cancelled, the engine is told, so that it stops
+        working on it. Raises EngineGone, EngineRefused."""
         identity = getattr(message, "id", None)
         assert isinstance(identity, int)
         if self._stopping or self._over:
@@ -162,7 +164,8 @@ class EngineClient:
             asked[0].set_result(message)
 
     def _unreadable(self, line: Unreadable) -> None:
-        """Neither a print nor bad JSON ends the conversation; a request that it seems to answer must not wait on."""
+        """Output that is no message does not end the conversation. If it seems to answer a request, that request
+        fails."""
         self._strays += 1
         if self._strays <= 20:  # a print in a loop must not fill the log
             logger.warning("engine: %s: %r", line.sentence, line.text[:80])

@@ -27,7 +27,7 @@ class Command:
         return self.interpreter or " ".join(self.arguments)
 
     def missing(self) -> str | None:
-        """Why it cannot even be started, in a sentence that names it; None if it can."""
+        """Why the command cannot be started, in a sentence that names it; None if it can."""
         first = self.arguments[0]
         if shutil.which(os.path.expanduser(first)) is not None:
             return None
@@ -47,7 +47,7 @@ def choose(settings: Settings) -> Command:
 
 
 def explain(error: Sequence[str], command: Command) -> str | None:
-    """A sentence for an engine that ended before it was ready, where its last words say why; None where they do not."""
+    """Why an engine ended before it was ready, in a sentence, if its last words tell; None if they do not."""
     last = "\n".join(error)
     if "No module named 'mugraph" in last or "No module named mugraph" in last:
         python = command.interpreter or "the engine's Python"

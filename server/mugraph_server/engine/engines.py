@@ -17,7 +17,8 @@ from mugraph_server.settings import Settings
 
 
 class Engines:
-    """settings: of a root. event: what an engine says. changed: some engine's status is another now."""
+    """settings: gives those of a root. event: called with what an engine says. changed: called when an engine's status
+    changes."""
 
     def __init__(
         self,
@@ -47,11 +48,11 @@ class Engines:
         return self._keepers[root]
 
     def moved(self) -> list[Path]:
-        """Roots whose engine would be started by another command now."""
+        """Roots whose engine would now be started by another command."""
         return [root for root, keeper in self._keepers.items() if choose(self._settings(root)) != keeper.command]
 
     async def retire(self, roots: Iterable[Path]) -> None:
-        """Their engines stop; others take their place when they are needed."""
+        """Stops the engines of these roots. Others are started when they are needed."""
         gone = [self._keepers.pop(root) for root in roots]
         await asyncio.gather(*(keeper.stop() for keeper in gone))
 
@@ -68,7 +69,7 @@ class Engines:
         return refused
 
     async def restart(self) -> None:
-        """What has changed about the choice of an environment counts from now on."""
+        """Stops all engines, so that the next start uses the environment that is chosen now."""
         await self.retire(self.moved())
         await asyncio.gather(*(keeper.restart() for keeper in self.keepers))
 

@@ -1,4 +1,4 @@
-"""Keeps one engine running for one workspace root: starts it when it is needed, again when it dies, not for ever."""
+"""Keeps one engine running for one workspace root: starts it when it is needed, and again when it dies, a few times."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Patience:
 
 
 class Keeper:
-    """event: what the engine says beside answers. changed: called with every new status.
-
-    generation: another one for every engine, and for the time between two: none knows what was found by the one before
+    """event: called with what the engine says beside answers. changed: called with every new status.
+    generation: changes with every engine, and again when one ends: an engine knows nothing of what an earlier one
+                found.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Keeper:
     # --- what the server asks ---------------------------------------------------------------------------------------
 
     async def ask(self, message: ToEngine, answer: type[A]) -> A:
-        """Starts the engine if need be. Raises EngineGone, EngineRefused."""
+        """Asks the engine, which is started if need be. Raises EngineGone, EngineRefused."""
         client = await self._running()
         if self._watching is None or self._watching.done() or self._watched is not client:
             if self._watching is not None:
@@ -79,17 +79,17 @@ class Keeper:
         return await client.ask(message, answer)
 
     def tell(self, message: ToEngine) -> None:
-        """To an engine that runs; one that does not has nothing to be told."""
+        """Tells a running engine something. If none runs there is nothing to tell."""
         if self._client is not None and self.status.state == "running":
             self._client.tell(message)
 
     @property
     def target(self) -> str:
-        """What kernels are made for; "" while it is not known."""
+        """The target that kernels are made for; "" while it is not known."""
         return self.status.target if self._settings.target == "auto" else self._settings.target
 
     async def configure(self, settings: EngineSettings) -> None:
-        """Raises EngineRefused for a value the engine does not take."""
+        """Sends the settings. Raises EngineRefused for a value that the engine does not take."""
         if settings == self._settings:
             return
         self._settings = settings
@@ -97,7 +97,7 @@ class Keeper:
             await self._client.ask(m.Configure(next(ids), settings), m.Configured)
 
     async def restart(self) -> None:
-        """What the user asked for: the crashes so far are forgiven."""
+        """Restarts the engine because the user asked for it; earlier crashes no longer count."""
         async with self._ending:
             await self._halt()
             self._crashed.clear()
@@ -143,7 +143,7 @@ class Keeper:
         self._starting = asyncio.create_task(self._start(delay))
 
     async def _start(self, delay: float) -> None:
-        """Ends with the engine running, or errored; tries again by itself what may pass."""
+        """Returns when the engine runs or has failed; starts it again where that may help."""
         while True:
             await asyncio.sleep(delay)
             missing = self.command.missing()
@@ -194,7 +194,7 @@ class Keeper:
         self._say(replace(self.status, pid=client.process.pid))
 
     def _ended(self, how: str) -> None:
-        """By itself, and not because we stopped it. While it was starting, `_start` sees it too, and counts it."""
+        """The engine ended, and we did not stop it. If it was starting, `_start` notices that too, and counts it."""
         if self._closed or self.status.state in ("starting", "restarting"):
             return
         logger.warning("the engine %s ended: %s", self.command.name, how)
@@ -205,7 +205,7 @@ class Keeper:
             self._begin("restarting", delay)
 
     def _count(self, how: str) -> float | None:
-        """Another crash: the delay before the next start; None when it was one too many."""
+        """Counts a crash. The answer is the delay before the next start; None if this crash was one too many."""
         now = time.monotonic()
         self._crashed = [at for at in self._crashed if now - at < self._patience.within] + [now]
         crashes = (*self.status.crashes, how)[-self._patience.crashes :]
@@ -237,7 +237,8 @@ class Keeper:
             await asyncio.wait(tasks)
 
     async def _watch(self, client: EngineClient) -> None:
-        """While something is open, and only then: an engine that does not answer a ping is not going to answer that."""
+        """While a request is open: an engine that does not answer a ping will not answer the request either, and is
+        ended."""
         while client.waits and client is self._client:
             await asyncio.sleep(self._patience.ping_every)
             if not client.waits or client is not self._client:

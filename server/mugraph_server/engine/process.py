@@ -19,13 +19,13 @@ _CHUNK = 1 << 16
 _BUFFER = 1 << 20
 _LINE = 400
 _LATE_S = 0.05
-"""After its end, for what it wrote last to be read."""
+"""Seconds in which its last output is read after its end."""
 ASKED_S, TERMINATED_S = 0.5, 0.4
-"""How long it may take after being asked to exit, and after SIGTERM."""
+"""Seconds it may take to end after it was asked to exit, and after SIGTERM."""
 
 
 class _Streams(asyncio.subprocess.SubprocessStreamProtocol):
-    """asyncio's `wait` also waits for the pipes, which whatever the engine started may hold open for ever."""
+    """asyncio's `wait` also waits for the pipes, and a process that the engine started may hold those open for ever."""
 
     def __init__(self) -> None:
         super().__init__(_BUFFER, asyncio.get_running_loop())
@@ -79,7 +79,7 @@ class EngineProcess:
         return await self._process.stdout.read(_CHUNK)
 
     def write(self, data: bytes) -> None:
-        """Never waits: what an engine that does not read has not read yet is held here until it dies."""
+        """Never waits. What the engine has not read yet is held in memory."""
         stream = self._process.stdin
         if stream is not None and not stream.is_closing():
             stream.write(data)
@@ -88,7 +88,8 @@ class EngineProcess:
         return next((line for line in reversed(self.last_words) if line.strip()), "")
 
     async def stop(self, farewell: bytes) -> None:
-        """Ask, wait, terminate, wait, kill; then whatever it started. May be called twice; nothing is left after it."""
+        """Asks, waits, terminates, waits, kills; then kills what it started. May be called twice. Nothing is left after
+        it."""
         if self._ending is None:
             self._ending = asyncio.create_task(self._end(farewell))
         await asyncio.shield(self._ending)
@@ -113,13 +114,13 @@ class EngineProcess:
         self._transport.close()
 
     def kill_now(self) -> None:
-        """Without waiting: the server's own last moment."""
+        """Kills it without waiting, when the server itself is about to end."""
         family = self._descendants()
         self._signal(signal.SIGKILL)
         self.kill_family(family)
 
     def kill_family(self, family: Iterable[psutil.Process] = ()) -> None:
-        """Its group, even after the process itself has died, and what left the group."""
+        """Kills its process group, even if the process itself is dead, and children that have left the group."""
         self._signal(signal.SIGKILL)
         for child in family:
             with contextlib.suppress(psutil.Error):
@@ -143,7 +144,7 @@ class EngineProcess:
         return True
 
     async def _close_output(self) -> None:
-        """Once it is dead nothing more will be answered, whoever else still holds the pipe's other end."""
+        """Closes its output once it is dead, even if another process still holds the other end of the pipe."""
         await self._streams.exited.wait()
         await asyncio.sleep(_LATE_S)
         output = self._transport.get_pipe_transport(1)

@@ -21,7 +21,7 @@ from mugraph.reports.document import region_document
 from mugraph.reports.text import times_text
 from mugraph.sizes.timing import gain_words
 from mugraph.solve.job import RegionJob
-from mugraph.solve.search_unit import Tools
+from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import Device

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from mugraph.ir.ops import Kind
 from mugraph.ir.region import PlainCalls, SearchUnit
 from mugraph.ir.spec import check_program
-from mugraph.plans.kernel_graph import with_own_names
 from mugraph.units.joining import MAX_OUTPUTS, units
+from mugraph.units.own_names import with_own_names
 from mugraph.units.search_units import single_units
 
 from tests.engine.ops.harness import randn, record

@@ -41,7 +41,8 @@ def arguments(plan: RegionPlan) -> tuple[str, ...]:
 
 
 def is_direct(plan: RegionPlan) -> bool:
-    """Whether the user's code already has every tensor under a name, and nothing else has to hold."""
+    """Whether the tensors are all the test needs: the user's code has each under a name, and no other condition must
+    hold."""
     return not plan.region.guards and all(live_in.expression.isidentifier() for live_in in plan.region.live_ins)
 
 
@@ -132,7 +133,8 @@ def _arguments_of(text: str) -> list[ast.expr]:
 
 
 def _names_in(expression: str, function: str) -> list[str]:
-    """In the order they are read. A builtin that is called (`type(...)`) is the builtin: guards are written so."""
+    """Names that the expression reads, in order. `type(...)` and other built-in functions that it calls are not among
+    them: guards mean the built-in ones."""
     tree = _parsed(expression, function)
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id not in MODULES_OWN]
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
@@ -148,8 +150,7 @@ def _parsed(expression: str, function: str) -> ast.expr:
 
 
 def _bracketed(guard: str) -> str:
-    """A condition as it is written: numbers are equal where their types are; brackets around what `and` would tear
-    apart."""
+    """A condition as text that can stand beside `and`. Numbers are equal only if their types are."""
     match ast.parse(guard, mode="eval").body:
         case ast.BoolOp() | ast.IfExp() | ast.Lambda() | ast.NamedExpr():
             return f"({guard})"
@@ -162,7 +163,8 @@ def _bracketed(guard: str) -> str:
 
 
 class _Closures(ast.NodeTransformer):
-    """`f.__closure__[0].cell_contents == 2` as a test of `f`: torch.compile cannot look into closures."""
+    """Moves tests of closures (`f.__closure__[0].cell_contents == 2`) into functions of their own: torch.compile cannot
+    look into closures."""
 
     def __init__(self) -> None:
         self.function: ast.expr | None = None
@@ -175,7 +177,7 @@ class _Closures(ast.NodeTransformer):
 
 
 def _apart(plan: RegionPlan, guards: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The guards, with calls in place of those that look into closures, and lines that define what is called."""
+    """The guards, with a call for each test of a closure; and the lines that define the functions called."""
     kept: list[str] = []
     lines: list[str] = []
     for guard in guards:

@@ -30,7 +30,7 @@ class Speed:
 
 
 def evidence(plan: RegionPlan, kernels: Mapping[str, KernelSource], speed: Speed | None) -> str:
-    """Comment lines. Every figure says where it comes from; what was not done is said to be not done."""
+    """Comment lines. Each figure says where it comes from, and a check that was not made is said to be missing."""
     region, start, end = plan.region, plan.region.range.start.line + 1, plan.region.range.end.line + 1
     lines = [
         f"{plan.name}: μGraph {mugraph_id(plan)}",

@@ -29,7 +29,7 @@ from mugraph.version import __version__
 
 
 def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """Names that statements bind in the module, blocks included, functions' insides not."""
+    """Names that the statements bind in the module: those in blocks too, those inside functions not."""
     for node in body:
         match node:
             case ast.FunctionDef(name) | ast.ClassDef(name):
@@ -153,10 +153,8 @@ def _used_kernels(plans: Sequence[RegionPlan], kernels: Mapping[str, KernelSourc
 
 
 def _global_names(plans: Sequence[RegionPlan], kernels: Sequence[KernelSource]) -> frozenset[str]:
-    """Names the plans and kernels bind in the module. Raises Rejected when one would mean two things.
-
-    Helpers that several kernels bring along in the same words are one thing.
-    """
+    """Names that the plans and kernels bind in the module. Raises Rejected when one would mean two things. A helper
+    function that several kernels define with the same text counts once."""
     bound: list[tuple[str, str]] = []
     for plan in plans:
         bound += [(name, plan.name) for name in entry_names(plan)]
@@ -181,7 +179,8 @@ def _binds(node: ast.stmt) -> list[str]:
 
 
 def _apart(kernels: Mapping[str, KernelSource], plans: Sequence[RegionPlan]) -> dict[str, KernelSource]:
-    """The kernels, with another name for a @triton.jit function that a region's would hide ("lora": "lora_kernel")."""
+    """The kernels. A @triton.jit function with the same name as a region's function is renamed ("lora" to
+    "lora_kernel")."""
     public = {name for plan in plans for name in (plan.name, f"{plan.name}_fits")}
     apart = dict(kernels)
     for key, kernel in kernels.items():
@@ -212,7 +211,8 @@ def _cases(plans: Sequence[RegionPlan]) -> str:
 
 
 def _tested_on(plan: RegionPlan) -> tuple[str, str] | None:
-    """The GPU and the Triton with which all its kernels were compared with float64; None where some were not."""
+    """The GPU and the version of Triton that all its kernels were compared with float64 on; None where one was not
+    compared."""
     places = {
         (step.verdict.float_device or "", step.verdict.versions.get("triton", ""))
         for step in plan.steps

@@ -1,4 +1,4 @@
-"""What a kernel module has for its first use on a device where its kernels were not tested: they are tried there."""
+"""The part of a kernel module that tries its kernels when they are first used on a device they were not tested on."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ _MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\['(\w+)'\]")
 
 
 def by_members(expression: str, ran: Mapping[str, Ran], guards: Sequence[str]) -> str:
-    """The expression with parts of modules read where these keep them, which is what reading their attributes comes to
-    for a module that `_is` what was analysed."""
+    """The expression with attributes of modules read from where modules keep them (`_parameters`, `_modules`). For a
+    module that `_is` what was analysed, that gives the same as reading the attribute."""
     kinds: dict[str, str] = {}
     for guard in guards:
         match ast.parse(guard, mode="eval").body:
@@ -43,7 +43,8 @@ class _Members(ast.NodeTransformer):
 
 
 def hoisted(expressions: Sequence[str], scope: Scope) -> tuple[list[str], list[str]]:
-    """Assignments of what is read more than once, in an order in which they can run, and the expressions after them.
+    """Assignments for what is read more than once, in an order in which they can run, and the expressions that use
+    them.
 
     scope: hands out the names
     """
@@ -67,7 +68,7 @@ def _name_for(path: str) -> str:
 
 
 def _note(node: ast.AST, user: str, uses: dict[str, set[str]]) -> None:
-    """Adds who reads each path: a longer path, or the expression itself."""
+    """Notes for each path what reads it: a longer path, or the expression itself."""
     text = ast.unparse(node)
     if _is_path(node):
         uses.setdefault(text, set()).add(user)
@@ -97,7 +98,7 @@ def _is_root(node: ast.AST) -> bool:
 
 
 def _with(expression: str, names: dict[str, str], whole: bool) -> str:
-    """The expression with names for paths. whole: also for all of it"""
+    """The expression with names in place of paths. whole: also if the expression is one such path"""
     tree = ast.parse(expression, mode="eval")
     return ast.unparse(_Named(names, None if whole else expression).visit(tree))
 

@@ -1,4 +1,5 @@
-"""What a kernel module has to see that the user's program still is what was analysed; module_ran.py has its tables."""
+"""The part of a kernel module that checks that the user's program still is what was analysed. ran.py writes its
+tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which whole numbers a region takes where it takes integers: rows of an embedding, places in a tensor."""
+"""Which integers a region may be given as indices: rows of an embedding, positions in a tensor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mugraph.ops.algebra.registry import canonical, entry_for
 
 INTEGERS = frozenset({"i64", "i32", "i16", "i8", "u8"})
 _ANY = 100
-"""Of numbers that choose no place: they are compared, or used as they are."""
+"""Calls that use integers as numbers and not as indices: they compare them, or compute with them."""
 _USED_AS_THEY_ARE = frozenset({
     "eq", "ne", "lt", "le", "gt", "ge", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "add", "__add__",
     "__radd__", "sub", "__sub__", "__rsub__", "mul", "__mul__", "__rmul__", "div", "__truediv__", "to", "float", "half",
@@ -19,7 +19,8 @@ _USED_AS_THEY_ARE = frozenset({
 
 
 def index_limit(region: Region, value: int) -> int | None:
-    """One more than the largest integer that `value` may hold, counted from 0; None where a use of it says nothing."""
+    """One more than the largest integer that `value` may hold, if all count from 0; None where some use does not
+    say."""
     limits = [_of_use(region, call, value) for call in region.calls if value in operands(call)]
     if any(limit is None for limit in limits):
         return None
@@ -34,7 +35,7 @@ def _of_use(region: Region, call: Call, value: int) -> int | None:
     integers = [output for output in call.outputs if region.values[output].dtype in INTEGERS]
     entry = entry_for(target)
     if integers:
-        # a view of them, or a copy: its uses are theirs
+        # The result is a view or a copy of the value, so its uses count as well.
         found = [index_limit(region, output) for output in integers] if entry and entry.shape_only else [None]
         return None if None in found else min(limit for limit in found if limit is not None)
     return _ANY if target.rpartition(".")[2] in _USED_AS_THEY_ARE else None

@@ -1,4 +1,4 @@
-"""What a kernel module has to compare its kernels with PyTorch: the float test's rule (verify/judge.py), on its own."""
+"""The part of a kernel module that compares its kernels with PyTorch: the rule of the float test (verify/judge.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a kernel module has besides where a region counts on the numbers of a mask that somebody else keeps."""
+"""What a kernel module has in addition when a region relies on what a mask holds, and the mask is passed in from
+outside."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def _holds(tensor: torch.Tensor, diagonal: int, below: float, above: float) -> b
 '''
 
 DRAWN = "tensor.normal_(std=deviation, generator=random) if dtype.is_floating_point else tensor.zero_()"
-"""How a kernel module's `_drawn` fills an input."""
+"""How a kernel module's `_drawn` fills an input that is no mask."""
 _MASKED = "_filled(tensor, deviation, random)"
 _FILLED = '''
 
@@ -51,14 +52,14 @@ def _filled(tensor: torch.Tensor, what: float | tuple[int, float, float], random
 
 
 def masks_of(plan: RegionPlan) -> Mapping[int, Triangle]:
-    """Live-ins whose numbers the plan counts on: value number -> what they are."""
+    """The masks that the plan relies on: value number of a live-in -> what it holds."""
     values = plan.region.values
     found = {live_in.value: values[live_in.value].triangle for live_in in plan.region.live_ins}
     return {value: triangle for value, triangle in found.items() if triangle is not None}
 
 
 def with_masks(prelude: str, first_use: str, plans: Sequence[RegionPlan]) -> tuple[str, str]:
-    """The module's imports and its check at first use, with what masks need where there are any."""
+    """The module's imports and its check at first use, extended for masks if a plan relies on any."""
     if not any(masks_of(plan) for plan in plans):
         return prelude, first_use
     assert DRAWN in first_use
@@ -67,7 +68,7 @@ def with_masks(prelude: str, first_use: str, plans: Sequence[RegionPlan]) -> tup
 
 
 def triangle_text(triangle: Triangle, info: TensorInfo) -> str:
-    """The arguments of `_holds` after the tensor: "0, 1.0, 0.0"."""
+    """The arguments that follow the tensor in a call of `_holds`: "0, 1.0, 0.0"."""
     numbers = ['float("-inf")' if n is None else repr(n) for n in (triangle.below, triangle.above)]
     if info.dtype == "bool":
         numbers = [str(bool(n)) for n in (triangle.below, triangle.above)]

@@ -55,11 +55,11 @@ def parameters_of(kernel: KernelSource) -> tuple[str, ...]:
 
 
 def operator_text(kernel: KernelSource, operator: str) -> str:
-    """The functions around one kernel: `_run_<name>` launches it on the tensors' device, `_op_<name>` is the operator
-    (`operator` in PyTorch's registry) with its fake, `_<name>` is what regions call.
+    """The functions around one kernel. `_run_<name>` launches it on the tensors' device. `_op_<name>` is the operator
+    (called `operator` in PyTorch's registry) with its fake. `_<name>` is what regions call.
 
-    `_<name>` launches directly in plain eager code, because the way through the dispatcher costs about 10 µs of host
-    time, and takes the operator wherever something traces.
+    In plain eager code `_<name>` launches directly, because the dispatcher costs about 10 µs of host time. While
+    something traces it calls the operator.
     """
     name, parameters = kernel.name, parameters_of(kernel)
     arguments = ", ".join(parameters)

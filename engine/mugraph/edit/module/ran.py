@@ -1,4 +1,4 @@
-"""The tables of a kernel module that its guards read: the code that ran, and where what it reads is."""
+"""Tables that the guards of a kernel module read: the code that ran, and where the objects are that it reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TABLES = (
     "_BUILTINS",
     "_OWN",
 )
-"""Names of the tables that the machinery reads."""
+"""The tables' names."""
 
 
 def with_ran(plans: Sequence[RegionPlan], file: str, edited: str | None) -> str:
@@ -69,7 +69,7 @@ def _set(names: Iterable[str]) -> str:
 
 
 def _hiding(ran: Ran) -> str:
-    """What an object must not have of its own: it would come before its class's methods, or a module's parts."""
+    """Attributes that an object must not have itself: they would hide its class's methods, or a module's parameters."""
     names = f"{', '.join(map(repr, sorted({*ran.methods, *ran.members})))}"
     if ran.is_module:
         return f"frozenset({{{names}, *_BEFORE_FORWARD}})" if names else "frozenset(_BEFORE_FORWARD)"
@@ -109,7 +109,7 @@ def _code(code: Code, definitions: Mapping[str, str], imported: frozenset[str]) 
 
 
 def _text(text: str) -> str:
-    """A definition as Python text, a line of it a line."""
+    """A definition's text as Python string literals, one for each line."""
     lines = text.splitlines(keepends=True)
     if len(lines) == 1:
         return repr(text)
@@ -147,7 +147,7 @@ _OPERATORS = {"div": "truediv", "true_divide": "truediv", "multiply": "mul", "su
 
 
 def _own_names(plans: Sequence[RegionPlan]) -> set[str]:
-    """Of the user's file, what regions read there by `_here`."""
+    """Names of the user's file that regions read through `_here`."""
     read = {node for plan in plans for guard in plan.region.guards for node in ast.walk(ast.parse(guard))}
     found: set[str] = set()
     for node in read:
@@ -160,8 +160,9 @@ def _own_names(plans: Sequence[RegionPlan]) -> set[str]:
 
 
 def _functions(plans: Sequence[RegionPlan]) -> list[str]:
-    """PyTorch's functions that the regions' code calls, and those of the same name, which may stand behind them
-    (`F.layer_norm` calls `torch.layer_norm`, `a * b` is `Tensor.mul`), by where they are; and those of Python's."""
+    """Where the functions are that the regions' code calls: PyTorch's, and Python's. Functions of PyTorch with the same
+    name are included, since one may stand behind the other: `F.layer_norm` calls `torch.layer_norm`, `a * b` is
+    `Tensor.mul`."""
     owners: dict[str, dict[str, None]] = {}
     for plan in plans:
         for call in plan.region.calls:

@@ -1,4 +1,4 @@
-"""What a kernel module has besides where a region's size is known at run time only: it is tried at several sizes."""
+"""What a kernel module has in addition when a region's size is known at run time only: it is tried at several sizes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _ALL = """\
 
 
 def with_known_sizes(machinery: str, plans: Sequence[RegionPlan]) -> str:
-    """The module's tests of where its kernels may run, with what regions of many sizes ask besides."""
+    """The module's tests of where its kernels may run, with those for regions whose size varies."""
     if all(plan.region.dynamic is None for plan in plans):
         return machinery
     return f"{machinery.rstrip()}\n\n\n{KNOWN_TO_FIT}"
 
 
 def with_sizes(check: str, plans: Sequence[RegionPlan]) -> str:
-    """The module's last part: a region is right when it is right at all sizes that `_CASES` has of it."""
+    """The module's last part. A region with several sizes is right if it is right at each size in `_CASES`."""
     if all(plan.region.dynamic is None for plan in plans):
         return check
     assert _ONE in check
@@ -40,7 +40,8 @@ def with_sizes(check: str, plans: Sequence[RegionPlan]) -> str:
 
 
 def cases_of(plan: RegionPlan) -> Mapping[str, Mapping[int, TensorInfo]]:
-    """Name of a case -> what the region's values are in it. The largest size goes by the region's own name."""
+    """Name of a case -> the shapes of the region's values in it. The case of the largest size has the region's own
+    name."""
     region = plan.region
     cases: dict[str, Mapping[int, TensorInfo]] = {plan.name: region.values}
     if region.dynamic is not None:

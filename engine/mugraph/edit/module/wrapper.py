@@ -83,12 +83,12 @@ def _name_values(plan: RegionPlan, names: dict[int, str], scope: Scope) -> None:
 
 
 def _bound(region: Region) -> set[int]:
-    """Values that the user's code has names for, or that leave the region: each gets a line of its own."""
+    """Values that get a line of their own: those that the user's code names, and those that leave the region."""
     return {*region.names, *(live_out.value for live_out in region.live_outs)}
 
 
 def _returning(lines: list[str], outputs: str) -> list[str]:
-    """The lines with a `return` of the outputs; what is bound only to be returned is not bound."""
+    """The lines and a `return` of the outputs. A value that is only returned is not bound to a name first."""
     last = ast.parse("\n".join(lines)).body[-1]
     if (
         isinstance(last, ast.Assign)
@@ -116,7 +116,7 @@ def _reference(plan: RegionPlan, parameters: tuple[str, ...], names: Mapping[int
 
 
 def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str:
-    """Nothing but comparisons of Python values, so that torch.compile turns it into guards."""
+    """The test. It only compares Python values, so that torch.compile turns it into guards."""
     if not parameters:
         raise Rejected("the region reads no tensor")
     dynamic = plan.region.dynamic
@@ -162,7 +162,7 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
 
 
 def _stride_checks(parameter: str, info: TensorInfo, value: int, sizes: RunSizes) -> list[str]:
-    """The stride of a dimension of size 1 says nothing and is not compared."""
+    """Conditions on a tensor's strides. That of a dimension of size 1 is left out: it addresses nothing."""
     if all(size != 1 for size in info.shape):
         return [f"{parameter}.stride() == {sizes.strides(value)}"] if info.shape else []
     return [
@@ -206,7 +206,8 @@ def _replacement(
 
 
 def _views(calls: Sequence[Call], checked: Collection[int]) -> set[int]:
-    """Parts of tensors whose strides are those that were recorded: their own are, too."""
+    """Parts of tensors whose own strides are tested: a part of a tensor with the recorded strides has its recorded
+    ones."""
     found: set[int] = set()
     for made in calls:
         read = operands(made)
@@ -216,7 +217,7 @@ def _views(calls: Sequence[Call], checked: Collection[int]) -> set[int]:
 
 
 def _read_by_several(plan: RegionPlan) -> set[int]:
-    """Values that one step of plain calls computes and another one reads."""
+    """Values that one step of plain calls computes and a later step reads."""
     made: set[int] = set()
     shared: set[int] = set()
     for step in plan.steps:
@@ -263,8 +264,8 @@ def _kernel_call(
 def _addresses_alike(tensor: Tensor, kernel: KernelSource, info: TensorInfo) -> bool:
     """Whether the kernel's view of an input puts every element where a tensor like `info` has it.
 
-    Only strides of equal shapes are compared: a kernel that sees other dimensions (an axis split off by a view inside
-    the unit) has been given strides that chain, by construction of its program.
+    Strides are compared only where the shapes are equal. A kernel that sees other dimensions (an axis that a view
+    inside the unit splits) has strides that fit by the construction of its program.
     """
     shape = tensor.shape(kernel.sizes)
     return shape != info.shape or _same_strides(shape, tensor.strides, info.strides)

@@ -18,10 +18,10 @@ from mugraph.units.ranged import calls_at
 
 @dataclass(frozen=True)
 class RunSizes:
-    """How a region's functions say its sizes.
+    """The text for sizes in a region's functions.
 
     name:  of the variable that holds the dynamic size; "" for a region without one
-    given: the expression it is read from, over the parameters
+    given: the expression that the size is read from, over the parameters
     """
 
     region: Region
@@ -54,20 +54,20 @@ class RunSizes:
         return str(self._dims(info.strides, made.strides.get(value) if made else None)[dimension])
 
     def calls(self, calls: Sequence[Call]) -> tuple[Call, ...]:
-        """Calls of the region with the variable in place of numbers that vary."""
+        """The region's calls, with the variable in place of numbers that vary with the size."""
         if self.region.dynamic is None:
             return tuple(calls)
         return calls_at(calls, self.region.dynamic, self.name)
 
     def read(self, lines: Sequence[str]) -> list[str]:
-        """The lines with one before them that reads the size, if they use it."""
+        """The lines; if they use the size, a line before them reads it."""
         used = self.name and any(re.search(rf"\b{self.name}\b", line) for line in lines)
         return [f"{self.name} = {self.given}", *lines] if used else list(lines)
 
     def faster(self, spans: Sequence[tuple[int, int]] | None) -> list[str]:
-        """Lines of a condition: the size is in one of the spans, for the original code is as fast in others.
+        """Lines of a condition: the size is in one of the spans. At other sizes the original code is as fast.
 
-        torch.export wants one way for all sizes that it is told of; the kernel is right at each of them.
+        torch.export wants one way for all the sizes it is told of; the kernel is right at each of them, so it is taken.
         """
         if spans is None:
             return []
@@ -92,7 +92,7 @@ class RunSizes:
 
 
 def _within(name: str, span: tuple[int, int], size: SizeRange) -> str:
-    """That a size which is in the range is in the span."""
+    """The condition that a size of the range lies in the span."""
     first, last = span
     if first == last:
         return f"{name} == {first}"

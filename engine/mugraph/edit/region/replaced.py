@@ -33,10 +33,11 @@ class Replacement:
 def replacement(
     file: SourceFile, tree: ast.Module, plan: RegionPlan, alias: str, in_string: frozenset[int]
 ) -> Replacement:
-    """The replacement of the plan's region.
+    """The replacement for the plan's region.
 
     in_string: lines of the file that begin inside a string literal
-    Raises EditError when the range is no whole statements or expression of this file.
+
+    Raises EditError when the range is not whole statements, nor an expression, of this file.
     """
     region = plan.region
     start, end = file.offset(region.range.start), file.offset(region.range.end)
@@ -58,7 +59,7 @@ def replacement(
 
 
 def _unix(text: str) -> str:
-    """The text as Python reads it: line ends do not count, nor do blanks around it."""
+    """The text with "\n" line ends and no blanks around it: as Python reads it."""
     return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
@@ -117,7 +118,7 @@ def _statements(
 
 
 def _reindented(line: str, unit: str) -> str:
-    """Our lines are written with four blanks a level; the file may use something else."""
+    """The lines, indented the way the file is: ours have four blanks a level."""
     body = line.lstrip(" ")
     return unit * ((len(line) - len(body)) // 4) + body
 
@@ -145,7 +146,8 @@ def _call_statement(plan: RegionPlan, alias: str, run: list[ast.stmt], width: in
 
 
 def _value_of_statement(file: SourceFile, plan: RegionPlan, alias: str, run: list[ast.stmt]) -> Replacement:
-    """A single `return value` or `name = value` that shares its line with other code: its value is replaced."""
+    """The value of a single `return value` or `name = value` that shares its line with other code; only the value is
+    replaced."""
     node, names = run[0], [live_out.expression for live_out in plan.region.live_outs]
     bound: list[str] = []
     if isinstance(node, ast.Return):

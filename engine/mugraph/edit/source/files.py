@@ -33,7 +33,7 @@ def _temporary(path: Path, content: bytes) -> Path:
 
 
 def _place(temporary: Path, path: Path) -> None:
-    """Gives the file its name. Raises FileExistsError if it is taken (replacing would overwrite it silently)."""
+    """Moves the file to its name. Raises FileExistsError if there is one: it would be overwritten silently."""
     try:
         os.link(temporary, path)
     except FileExistsError:

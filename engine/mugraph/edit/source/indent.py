@@ -43,7 +43,7 @@ def indentation(line: str) -> str:
 
 
 def indent_unit(file: SourceFile, line: int) -> str:
-    """By how much the block of this line is indented in the block around it; four blanks at the top level."""
+    """The indentation that this line's block adds to the block around it; four blanks at the top level."""
     own = indentation(file.line(line))
     for number in range(line - 1, -1, -1):
         text = file.line(number)

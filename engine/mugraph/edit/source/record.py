@@ -1,4 +1,4 @@
-"""What undoing an edit needs: stored, readable, as data at the end of the kernel module."""
+"""The record that undoing an edit needs: data at the end of the kernel module, which a person can read."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Record:
 
 
 def _literal(text: str, indent: str) -> str:
-    """The string as Python, one source line a line."""
+    """The string as a Python literal, with one source line on each of its lines."""
     lines = text.splitlines(keepends=True)
     if len(lines) < 2:
         return repr(text)

@@ -20,7 +20,7 @@ WINDOW_FIGURES = ("stride", "dilation", "pad", "rest")
 
 
 def format_mugraph(mugraph: MuGraph) -> str:
-    """The whole μGraph; `parse_mugraph` gives an equal one back if it is valid (ir/spec.py)."""
+    """The whole μGraph; `parse_mugraph` gives an equal one back if it is valid (ir/spec)."""
     return "\n".join(_mugraph(mugraph)) + "\n"
 
 

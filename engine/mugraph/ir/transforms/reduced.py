@@ -29,8 +29,8 @@ def reduced(
     whole:        whole axes above it shrink to it, or to a little less when they are no power of two
 
     Constants stay as they are: a mean's divisor is then no longer the size of its axis, for the reference and the
-    kernel alike (verify.weights makes up for it). Strides change as a program's do (verify.sizes.resize): both are
-    about the same memory.
+    kernel alike (verify.weights makes up for it). Strides change as a program's do (resizing.py): both are about the
+    same memory.
     """
     return reduced_kernels([(block, schedule)], largest_tile=largest_tile, whole=whole)[0]
 

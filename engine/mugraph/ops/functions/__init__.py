@@ -1,1 +1,2 @@
-"""Element-wise functions that are no operators of the algebra: what is known of each, and their numbers."""
+"""Element-wise functions that are no operators of the algebra: a file for each thing known of them, and their
+numbers."""

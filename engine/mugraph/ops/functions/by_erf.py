@@ -1,6 +1,6 @@
-"""GELU as it is defined: gelu(x) = x (1 + erf(x / sqrt 2)) / 2, where of erf nothing is known but that it is odd.
+"""GELU as it is defined: gelu(x) = x (1 + erf(x / sqrt 2)) / 2. Of erf only one thing is known: it is odd.
 
-It stays one operator of a graph; verification may take it so besides as a function of which nothing is known.
+GELU stays one operator of a graph. Verification may take it in this form, or as a function of which nothing is known.
 """
 
 from __future__ import annotations

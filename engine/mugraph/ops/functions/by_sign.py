@@ -1,7 +1,7 @@
-"""Functions that are known once it is known where their argument is positive: relu(x) is x or 0, abs(x) is x or -x.
+"""Functions that follow from the sign of their argument: relu(x) is x or 0, abs(x) is x or -x.
 
-Each stays one operator of a graph. Verification may take it by the sign of its argument, besides as a function of which
-nothing is known but that it is never negative.
+Each stays one operator of a graph. Verification may take it by the sign of its argument, or as a function of which only
+one thing is known: it is never negative.
 """
 
 from __future__ import annotations

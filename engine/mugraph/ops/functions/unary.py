@@ -1,7 +1,8 @@
-"""Unary functions the algebra treats as opaque: equal arguments give equal results, nothing more is known.
+"""Unary functions that the algebra treats as opaque: equal arguments give equal results, and nothing more is known.
 
-In the normal form each is an atom (function, argument); over finite fields a random oracle. A new function is one entry
-here. silu is the only one inside the Lax fragment (Mirage §5).
+In the normal form each is an atom (function, argument); over finite fields it is a random oracle. An opaque function is
+one entry here and its numbers in floats.py; by_erf.py, by_sign.py and through_exp.py say more of some. silu is the only
+one inside the Lax fragment (Mirage §5).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class UnaryFunction:
-    """name: `Op.fn`. torch: the calls it stands for (targets of trace.region.Call). triton: expression over `{x}`, a
+    """name: `Op.fn`. torch: the calls it stands for (targets of ir.calls.Call). triton: expression over `{x}`, a
     float32 value. reference: the torch function for float semantics, as a dotted name plus keyword arguments."""
 
     name: str

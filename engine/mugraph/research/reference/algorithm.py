@@ -113,7 +113,7 @@ class _Kernel:
         # so a kernel that lacks one cannot compute the output.
         leaves = {value.nf: op for op in frame.program.ops if (value := frame.values[op.name]).is_leaf}
         self._leaves = [op for nf, op in leaves.items() if frame.algebra.sub(nf, self._goal.nf)]
-        # Constants of forms (ops/through_exp.py) are brought by the functions as well.
+        # Constants of forms (ops/functions/through_exp.py) are brought by the functions as well.
         brought = {number for fn in frame.algebra.by_form for number in CONSTANTS[fn]}
         self._optional = sum(
             1 << i for i, op in enumerate(self._leaves) if op.kind is Kind.CONST and op.value in brought

@@ -98,7 +98,7 @@ def contractions(program: TensorProgram) -> Contractions:
 
 
 def expressions(chain: Contractions) -> Iterator[Expression]:
-    """Every deep and every flat expression, each once; valid or not (tiling_statements.py says which are)."""
+    """Every deep and every flat expression, each once; valid or not (statements.py says which are)."""
     yield from _forests(chain, tuple((op, op.loops) for op in chain.ops))
 
 

@@ -44,7 +44,7 @@ class Parts:
 class NormalForms:
     """One universe of hash-consed normal forms. Numbers of one instance mean nothing to another.
 
-    by_form: functions that stand for what they are made of (ops/through_exp.py); of all others nothing is known."""
+    by_form: functions that stand for what they are made of (through_exp.py); of all others nothing is known."""
 
     def __init__(self, by_form: Collection[str] = ()) -> None:
         self.by_form = frozenset(by_form)

@@ -12,7 +12,8 @@ from mugraph.search.schedules.split_schedules import again_us, with_then
 
 
 def chained(parts: Sequence[Candidate], target: Target) -> Candidate:
-    """One after the other, with names of their own for what splits inside of them hand over and run over."""
+    """The candidates as one, which runs them one after the other. Tensors and axes that a split introduces get new
+    names."""
     result: Candidate | None = None
     for part in reversed(parts):
         result = _before(part, result, target)
@@ -30,7 +31,7 @@ def _before(part: Candidate, rest: Candidate | None, target: Target) -> Candidat
 
 
 def alone(candidate: Candidate, target: Target) -> Candidate:
-    """The first kernel by itself, as estimated."""
+    """The first kernel without those that follow it, with its own estimate."""
     if candidate.then is None:
         return candidate
     return replace(

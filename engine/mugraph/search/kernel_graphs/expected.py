@@ -1,7 +1,8 @@
-"""What a part of a kernel graph can be expected to take before its kernels are searched.
+"""What a part of a kernel graph is expected to take before its kernels have been searched.
 
-At least what its traffic takes. A part that computes the program's output is, besides, what is left of a kernel for
-all of it where values are loaded in place of computed: its estimate counts what the traffic does not show.
+It takes at least the time of its traffic. For a part that computes the program's output there is another estimate: the
+best kernel for the whole program, with values loaded that the part does not compute. It has costs that traffic does not
+show.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from mugraph.search.schedules.tiles import Shape
 _KERNELS = 8
 """Of the program, the best by estimate, that parts are cut out of."""
 _OWN = 0.8
-"""Of what is left of a kernel: what one with a schedule of its own is expected to take. (Most take as much.)"""
+"""A kernel with a schedule of its own is expected to take this part of such a remainder. (Most take as much.)"""
 
 
 def with_loads(block: BlockGraph, values: Collection[str], stored: Mapping[str, Tensor]) -> BlockGraph | None:

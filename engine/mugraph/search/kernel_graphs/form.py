@@ -94,7 +94,7 @@ class Form:
         self.solved[part] = self._solver.solve(self._program(part))
 
     def key_of(self, partition: Partition) -> Hashable:
-        """Equal for partitions that differ in names, or in the order of kernels that do not need one another."""
+        """Equal for partitions that differ only in names, or in the order of kernels that do not need one another."""
         return frozenset(Counter((key_of(self._program(part))[0], count) for part, count in partition.parts).items())
 
     def candidates(self, partition: Partition) -> tuple[Candidate, ...]:
@@ -109,7 +109,7 @@ class Form:
         chains = [best]
         for at, choice in enumerate(renamed):
             chains += [[*best[:at], other, *best[at + 1 :]] for other in choice[1:]]
-        # Library kernels alone are what the user has.
+        # Library kernels alone are what the user's code runs already.
         kept = [chain for chain in chains if not all(one.schedule.library for one in chain)]
         return by_estimate(chained(chain, self._target) for chain in kept)
 
@@ -138,5 +138,5 @@ class Form:
 
 
 def _choice(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The best few, and the library's kernel where there is one: the model errs."""
+    """The best few candidates, and the library's kernel if there is one: the model errs."""
     return [*candidates[:_SCHEDULES], *(one for one in candidates[_SCHEDULES:] if one.schedule.library)]

@@ -9,12 +9,11 @@ from mugraph.ir.ops import Kind, Op
 
 
 def merged(one: BlockGraph, other: BlockGraph) -> BlockGraph | None:
-    """A block graph that stores what both store; None where their loops do not go together, or where no grid suits
-    both: one of them has all axes that the other can be parallel over, so that no block computes what another one
-    needs and has no use for it itself.
+    """A block graph that stores what both store. None if their loops do not go together, or no grid suits both.
 
-    Loops go together where they are equal, or where one has none and reduces no axis that the other loops over: what is
-    computed element by element is computed a tile in each iteration just as well.
+    Loops go together if they are equal, or if one graph has none and reduces no axis that the other loops over: values
+    computed element by element can as well be computed a tile in each iteration. A grid suits both if one graph has all
+    axes that the other can be parallel over: then no block computes what only another block needs.
     """
     if any(one.sizes.get(axis, size) != size for axis, size in other.sizes.items()):
         return None

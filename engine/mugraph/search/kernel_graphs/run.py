@@ -1,9 +1,9 @@
-"""The search for kernel graphs: partitions by what they can be expected to take, their parts solved as they are needed.
+"""The search for kernel graphs: the most promising partition is looked at first, and its parts are solved as they are
+needed.
 
-A part that has not been searched counts with what its traffic takes, as far from the device's bandwidth as the whole
-program's best kernel is, or with what is left of that kernel (expected.py). The best partition then is one whose parts
-are all known, or it says which to search next. One is told of with the last of its parts, whatever is expected of
-others.
+A part that has not been searched counts with an expected time (expected.py): that of its traffic, or what is left of
+the whole program's best kernel. If all parts of the best partition are solved, it is a kernel graph; if not, it says
+which part to search next. A partition is also given as soon as its last part is solved, whatever others promise.
 """
 
 from __future__ import annotations
@@ -23,14 +23,11 @@ from mugraph.search.kernel_graphs.partitions import Part, Partition
 from mugraph.search.kernel_graphs.parts import Workers, by_estimate
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import without_store
+from mugraph.search.topologies.limits import never
 
 _EXPECTED = 1.2
-"""Of what a kernel takes at least: what it is expected to take where no kernel of the program is known."""
+"""How many times the least time of a kernel it is expected to take, if no kernel of the program is known."""
 _MOST_EXPECTED = 1.5
-
-
-def _never() -> bool:
-    return False
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class KernelGraphs:
         program: TensorProgram,
         target: Target,
         limits: GraphLimits | None = None,
-        cancelled: Callable[[], bool] = _never,
+        cancelled: Callable[[], bool] = never,
         *,
         blocks: Sequence[BlockGraph] = (),
         candidates: Sequence[Candidate] = (),

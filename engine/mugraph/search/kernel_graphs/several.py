@@ -15,14 +15,10 @@ from mugraph.search.kernel_graphs.merge import merged
 from mugraph.search.kernel_graphs.subprogram import only
 from mugraph.search.run import Search
 from mugraph.search.topologies.frame import check
-from mugraph.search.topologies.limits import Found, Limits, Searcher, Stats
+from mugraph.search.topologies.limits import Found, Limits, Searcher, Stats, never
 
 LAID = 12
 """Topologies of each output and loop nest, the smallest, that are laid over those of the others."""
-
-
-def _never() -> bool:
-    return False
 
 
 class SeveralSearch:
@@ -36,10 +32,10 @@ class SeveralSearch:
         self,
         program: TensorProgram,
         limits: Limits | None = None,
-        cancelled: Callable[[], bool] = _never,
+        cancelled: Callable[[], bool] = never,
         begin: Callable[[TensorProgram, Limits, Callable[[], bool]], Searcher] = Search,
     ) -> None:
-        # The smallest first: what is laid over it is told of as it is found.
+        # The smallest first: the last one's topologies are given while it is searched.
         parts = sorted((only(program, value) for value in program.outputs), key=lambda part: len(part.ops))
         for part in parts:
             check(part)

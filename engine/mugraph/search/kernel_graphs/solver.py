@@ -34,7 +34,7 @@ class Solver:
         return key_of(program)[0] in self._known
 
     def expect(self, programs: Iterable[TensorProgram]) -> None:
-        """These may be asked for next: let others begin with as many of them as can be worked on at a time."""
+        """Parts that may be asked for next: the workers begin as many of them as they can work on at a time."""
         if self._workers is None:
             return
         for program in programs:
@@ -61,7 +61,7 @@ class Solver:
         return solved
 
     def close(self) -> None:
-        """What was begun and is not wanted is left alone where it has not been started yet."""
+        """Work that has not been started yet is left alone: nobody wants it."""
         for _, future in self._begun.values():
             future.cancel()
         self._begun = {}

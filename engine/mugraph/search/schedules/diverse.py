@@ -1,7 +1,8 @@
-"""The order candidates are measured in: the best first, and few of a kind among the first.
+"""The order in which candidates are measured: the best first, but few that are alike among the first.
 
-The model errs by more than its neighbours differ, and alike candidates err alike: forty schedules of one topology that
-differ in one stage teach less than the best of several topologies, tiles, swaps, warps and stages.
+The model errs by more than neighbouring schedules differ, and it errs alike for candidates that are alike. So less is
+learnt from forty schedules of one topology, which differ in a stage, than from the best of several topologies, tiles,
+swaps, warps and stages.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ _DEARER = {"topology": 1.012, "tiles": 1.05, "schedule": 1.12, "warps": 1.01, "s
 
 
 def diverse(ranked: Sequence[Candidate]) -> list[Candidate]:
-    """All of them: the head chosen greedily by estimate times a factor for each trait seen before, the rest as they
-    were. ranked: best first."""
+    """All candidates. The head is chosen greedily, by the estimate times a factor for each trait of earlier ones; the
+    rest stay in their order.
+
+    ranked: best first
+    """
     head: list[Candidate] = []
     left = list(ranked)
     seen: Counter[tuple[str, Hashable]] = Counter()

@@ -1,7 +1,7 @@
-"""Schedules one step from a given one: what to measure next, once measuring has shown a good one.
+"""Schedules one step from a given one: what to measure next, once a good one has been measured.
 
-OpEvo (§3.2) walks schedules by mutation in the space's own topology: factors that differ by one step, neighbouring
-powers of two. Here the walk starts at measured candidates, and its steps are filtered and ranked by the cost model.
+OpEvo (§3.2) walks by mutation: factors that differ by one step, neighbouring powers of two. Here the walk starts at
+measured candidates, and the cost model filters and ranks its steps.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from mugraph.search.schedules.split_schedules import again_us, with_then
 from mugraph.search.schedules.tiles import Shape
 
 WALKED = ScheduleLimits(num_warps=(1, 2, 4, 8, 16), num_stages=(1, 2, 3, 4, 5, 6))
-"""Wider than what is listed: a measured step outside of it costs little."""
+"""Wider limits than listed schedules have: to measure a step beyond those costs little."""
 
 
 def neighbours(candidate: Candidate, target: Target) -> list[Candidate]:
-    """The candidate's topology with schedules that differ in one choice by one step, fastest by estimate first: a tile
-    doubled or halved, the swap, twice or half the warps, a stage more or less. All fit the device, by estimate. Of a
-    kernel that others follow, the steps of all; a pre-defined kernel has none."""
+    """Candidates of the same topology whose schedules differ in one choice by one step, the fastest by estimate first.
+
+    A step doubles or halves a tile or the warps, swaps operands, or adds or removes a stage. All fit the device, by
+    estimate. If several kernels follow one another, the steps of each count; a pre-defined kernel has none.
+    """
     found = _of_one(candidate, target)
     if candidate.then is not None:
         alone = candidate.estimate_us - candidate.then.estimate_us - again_us(target)
@@ -52,7 +54,7 @@ def _of_one(candidate: Candidate, target: Target) -> list[Candidate]:
 
 
 def key(schedule: Schedule) -> tuple[object, ...]:
-    """What tells schedules of one topology apart."""
+    """What two schedules of one topology differ in."""
     return (schedule.grid, *_tiling(schedule), schedule.num_warps, schedule.num_stages)
 
 

@@ -1,4 +1,4 @@
-"""What memory is read and written in: sectors. Of runs of neighbours that are shorter the rest is moved for nothing."""
+"""Memory is read and written in sectors. If neighbouring elements fill less than one, its rest is moved for nothing."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SECTOR = 32
 
 
 def innermost(tensor: Tensor, sizes: Sizes) -> tuple[str, ...]:
-    """Axes, the innermost first, whose elements lie in memory without gaps; none where the innermost has some, or where
-    a window reads the tensor."""
+    """Axes, the innermost first, whose elements lie in memory without gaps. There are none if the innermost axis has
+    gaps, or if a window reads the tensor."""
     if tensor.windows:
         return ()
     steps = tensor.axis_strides(sizes)

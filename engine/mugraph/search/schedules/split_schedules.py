@@ -1,7 +1,7 @@
 """Two kernels in place of one: which reductions to split across the grid, into how many parts, with which tiles.
 
-A second launch costs a microsecond or two and the unfinished sums a trip through memory; a grid too small for the
-device costs more. Both sides are estimates of the same model (cost.py), so splits are ranked beside single kernels.
+A second launch costs a microsecond or two, and the unfinished sums a trip through memory. A grid too small for the
+device costs more. Both are estimates of one model (cost.py), so splits are ranked beside single kernels.
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ def with_then(first: Candidate, then: Candidate, target: Target) -> Candidate:
 
 
 def again_us(target: Target) -> float:
-    """How much less than a launch of its own a kernel costs that follows another one: not positive."""
+    """The difference between the cost of a kernel that follows another one and a launch of its own. It is not
+    positive."""
     return min(AGAIN_US, target.launch_us) - target.launch_us
 
 
 def _promising(every: list[Cut], target: Target, limits: ScheduleLimits) -> list[tuple[BlockGraph, Candidate]]:
-    """The first kernels that look best, each with its best second one: of the cuts that look best in the middle number
-    of parts, all numbers."""
+    """The most promising first kernels, each with its best second one. All numbers of parts are tried for the cuts that
+    look best in the middle number."""
     middle = [(cut, counts[len(counts) // 2]) for cut in every if (counts := _counts(cut))]
     looked = sorted(_looked(middle, target, limits), key=lambda look: look[0])
     chosen = list({id(cut): cut for _, cut, _, _ in looked}.values())[:CUTS]

@@ -22,7 +22,7 @@ Choice = Mapping[str, int]
 
 
 class TileChoices:
-    """Of one topology."""
+    """The tiles that the axes of one topology may have."""
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
@@ -56,9 +56,12 @@ class TileChoices:
         return sorted({*self._alone[axis], *_tiles(size, 1, MIN_DOT), min(next_power(size), MAX_GRID_TILE)})
 
     def _packs_well(self, tile: Choice) -> bool:
-        """Are the wide axes of each side one dimension, and one worth having? At most one of them is in tiles, so that
-        what lacks the others is loaded once for all of them; it has as many lanes as a product takes, and no more than
-        the grid gives. An axis that is wide by itself has a tile that is as long as a product takes."""
+        """Whether the wide axes of each side of a product are one dimension, and one worth having.
+
+        At most one of them is in tiles, so that what lacks the others is loaded once for all of them. It has as many
+        lanes as a product takes, and no more than the grid gives. An axis that is wide by itself has a tile as long as
+        a product takes.
+        """
         shape = self._shape
         if not shape.several:
             return True
@@ -78,12 +81,13 @@ class TileChoices:
 
 
 def _side_tiles(size: int) -> list[int]:
-    """Of an axis that is a side of a product by itself."""
+    """Tiles of an axis that is a side of a product by itself."""
     return _tiles(size, MIN_DOT, MAX_GRID_TILE)
 
 
 def _loop_tiles(shape: Shape, axis: str) -> list[int]:
-    """Shorter than the axis, so that there is a loop: none for an axis of one tile, whose loopless form is searched."""
+    """Tiles of a loop: shorter than the axis. An axis of one tile has none; its form without a loop is searched by
+    itself."""
     size = shape.sizes[axis]
     several = any(axis in product.depth and len(product.depth) > 1 for product in shape.products)
     if size <= MIN_DOT:  # beside another axis of a product's depth it can be taken one by one
@@ -92,7 +96,8 @@ def _loop_tiles(shape: Shape, axis: str) -> list[int]:
 
 
 def _tiles(size: int, least: int, most: int) -> list[int]:
-    """Powers of two from `least` with little padding; the least one that covers an axis too short for any."""
+    """Powers of two from `least` on with little padding. For an axis too short for any, the least one that covers
+    it."""
     powers = [1 << n for n in range(least.bit_length() - 1, most.bit_length())]
     good = [tile for tile in powers if tile <= next_power(size) and _padding(size, tile) < MAX_PADDING]
     return good or [max(least, min(next_power(size), most))]
@@ -105,5 +110,6 @@ def _padding(size: int, tile: int) -> float:
 
 
 def _is_product(product: Product, tile: Choice) -> bool:
-    """Batch axes of tile 1. Without rows or columns it is multiply and sum, and takes any tiles."""
+    """Whether tensor cores can compute it. Batch axes have tile 1. Without rows or columns it is multiply and sum, and
+    may have any tiles."""
     return not product.is_matrix or all(tile[axis] == 1 for axis in product.batch)

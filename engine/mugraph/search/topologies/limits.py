@@ -13,6 +13,11 @@ WORK_PER_SECOND = 100_000
 finds what an idle one finds."""
 
 
+def never() -> bool:
+    """The search is not cancelled: what is asked where nobody can cancel it."""
+    return False
+
+
 class NotSearchable(ValueError):
     """The program is outside of what the search covers; the message is one sentence for the user."""
 

@@ -14,7 +14,7 @@ and so do sums over a tile that cannot be the same one.
 All of it follows from abstract expressions alone, which never lose a part. Nothing is assumed of C: the bound holds for
 every graph of v.
 
-A function that the algebra takes by its form (ops/through_exp.py) is one operator and brings an exponential, constants
+A function that the algebra takes by its form (through_exp.py) is one operator and brings an exponential, constants
 and quotients, and its argument several times. One operator brings no more than one exponential or one function that has
 no form, and no leaf but constants of forms. So where there are any, such constants and further uses are not counted,
 nor quotients, where a sigmoid brings them: G is then a smaller graph than the one with the forms written out, of which

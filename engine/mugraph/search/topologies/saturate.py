@@ -1,12 +1,13 @@
-"""Value saturation: every distinct tensor-valued function that can lead to the program's output, for one loop nest.
+"""Saturation of one loop nest: reaches every distinct value that can lead to the program's output.
 
-Algorithm 1 of Mirage §4 enumerates graphs; here the *values* are enumerated, each once, with every way to compute it
-as a hyperedge, and graphs are read off afterwards (extract.py). A value's identity is its axes, the loops it has
-passed, its abstract expression and its residues over the field. The residues alone would not do: abstract expressions
-of equal values may differ, and pruning by only one of them could cut the way to the optimum (Theorem 1).
+Algorithm 1 of Mirage §4 enumerates graphs. Here *values* are enumerated, each once. Every way to compute a value is a
+hyperedge, and graphs are read off afterwards (extract.py). Two values are the same if four things are: their axes, the
+loops they have passed, their abstract expression, and their residues over the field. Residues alone would not do: equal
+values may have different abstract expressions, and to prune by only one of them could cut the way to the optimum
+(Theorem 1).
 
-Values are reached in the order of the smallest topology they may be part of, so that at any time the space up to some
-number of operators is behind (`complete_to`).
+Values are reached in the order of the smallest topology that they may be part of. So at any time all topologies up to
+some number of operators have been covered (`complete_to`).
 """
 
 from __future__ import annotations

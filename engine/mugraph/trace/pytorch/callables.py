@@ -62,7 +62,8 @@ def name_of(function: object) -> str:
 
 @dataclass
 class Judge:
-    """Knows which files are the user's own: code in them is watched, so calling it is no effect by itself."""
+    """Decides whether calls are harmless. It knows which files are the user's own: their code is watched, so a call of
+    it is no effect by itself."""
 
     files: set[str] = field(default_factory=set[str])
 

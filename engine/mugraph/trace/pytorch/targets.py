@@ -142,7 +142,7 @@ def functional_form(target: str) -> str | None:
 
 
 def impurity(target: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> str | None:
-    """Why a call may not move: None if it is a known pure function with these arguments."""
+    """Why a call may not move; None if it is a known pure function with these arguments."""
     name = last_part(target)
     if target.endswith(".__set__") or not is_known(target) or name not in _PURE:
         return "no pure function known to the tracer"
@@ -162,5 +162,5 @@ def impurity(target: str, args: tuple[object, ...], kwargs: Mapping[str, object]
 
 
 def matters(target: str) -> bool:
-    """A product or a reduction: something that a fused kernel can be better at."""
+    """Whether the target is a product or a reduction, which a fused kernel can be better at."""
     return last_part(target) in _MATTERS

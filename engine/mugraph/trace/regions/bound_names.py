@@ -14,17 +14,19 @@ from mugraph.trace.syntax.nodes import number_of
 
 _Bound = tuple[str, int]
 _NO_NAMES = frozenset({"forward", "__call__", "apply", "checkpoint"})
-"""Functions whose names say nothing of their results."""
+"""Functions whose names say nothing about their results."""
 
 
 def bound_names(scope: Scope, unit: Unit, numbers: Mapping[int, int], reads: Collection[str]) -> dict[int, str]:
-    """The region's value number -> the local variable it is first bound to.
+    """Value number of the region -> the local variable that it is first bound to.
 
-    The unit's own variables count first. Then come the functions it calls, outermost first: what they return goes by
-    the name they are called by ("input_norm" of `self.input_norm(x)`), what they compute by their own variables, but
-    only where these mean nothing else in the unit's function (a callee's `x` is no help beside the caller's).
+    The unit's own variables count first. Then come the functions that it calls, outermost first. What they return gets
+    the name that they are called by ("input_norm" of `self.input_norm(x)`). What they compute gets the name of their
+    own variable, unless that name means something else in the unit's function: a callee's `x` is no help beside the
+    caller's.
 
-    numbers: the tape's value number -> the region's. reads: names the region reads
+    numbers: the tape's value number -> the region's
+    reads:   names the region reads
     """
     named: dict[int, str] = {}
     for name, value in _bindings(scope, unit.activation, unit.first, unit.after):

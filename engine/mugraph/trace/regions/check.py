@@ -1,4 +1,5 @@
-"""Is a region the same function as the source it covers? Its calls are run on the numbers a real run has seen."""
+"""Checks that a region is the same function as the source it covers: its calls are run on numbers that a real run has
+seen."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _OF_CODE = ("_is", "_is_object", "_unchanged", "_runs", "_is_the", "_on_default_device", "_default_type")
-"""Guards that compare code with code, which instrumented code is not like."""
+"""Guards that compare code with code. Instrumented code is not equal to the original."""
 
 
 def _taken(*_: object) -> bool:
@@ -30,7 +31,7 @@ def run_calls(region: Region, live_ins: Mapping[int, torch.Tensor]) -> dict[int,
 
 
 def same(left: torch.Tensor, right: torch.Tensor) -> bool:
-    """Equal but for the rounding that another memory layout may bring."""
+    """Whether two values are equal, but for the rounding that another memory layout may bring."""
     if left.shape != right.shape or left.dtype != right.dtype:
         return False
     if not left.dtype.is_floating_point:
@@ -40,7 +41,7 @@ def same(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 
 def _evaluate(expression: str, scope: Mapping[str, object]) -> object:
-    """None if it cannot be evaluated: it is neither a tensor nor true then."""
+    """The condition's value; None if it cannot be evaluated, which makes it neither a tensor nor true."""
     try:
         return eval(expression, dict(scope))
     except (NameError, AttributeError, LookupError, TypeError):
@@ -48,7 +49,7 @@ def _evaluate(expression: str, scope: Mapping[str, object]) -> object:
 
 
 def faults(found: Assembled) -> Iterator[str]:
-    """What is wrong with a region, against what the original was seen to compute."""
+    """What a region computes wrong, compared with what the original computed."""
     region, values = found.region, found.scope.values
     names = dict(found.unit.activation.steps[found.unit.first].names)
     place = f"{region.function}, line {region.range.start.line + 1}"

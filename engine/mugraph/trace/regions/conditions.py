@@ -41,7 +41,8 @@ def constant(value: object) -> str | None:
 def about(expression: str, value: object, conditions: Conditions, here: str, consumed: bool = False) -> None:
     """Adds what must stay true of one object that was read.
 
-    here: an expression for the live-ins' device. consumed: a tensor that is a live-in, checked elsewhere
+    here:     an expression for the live-ins' device
+    consumed: a tensor that is a live-in, which is checked elsewhere
     """
     text = constant(value)
     if text is not None:
@@ -76,7 +77,7 @@ def _is_method(value: object) -> bool:
 
 
 def merge(first: Conditions, other: Conditions) -> Conditions:
-    """What holds of two executions that did the same: an expression may have either's constant."""
+    """The conditions of two executions that did the same. An expression may equal the constant of either."""
     merged = dict(first)
     for expression, constants in other.items():
         mine = merged.get(expression)

@@ -13,9 +13,9 @@ from mugraph.trace.run.tape import Record
 
 
 def defaults_of(scope: Scope, records: Sequence[Record], here: str) -> Conditions:
-    """Guards, where some record counts on a default. here: an expression for the live-ins' device
+    """Guards on PyTorch's defaults, for records that depend on one.
 
-    A tensor without dimensions may lie on another device than those it meets.
+    here: an expression for the live-ins' device. A tensor without dimensions may be on another device than the rest.
     """
     conditions: Conditions = {}
     infos = scope.values.infos
@@ -28,7 +28,7 @@ def defaults_of(scope: Scope, records: Sequence[Record], here: str) -> Condition
 
 
 def _takes_type(scope: Scope, record: Record) -> bool:
-    """Floats that are made of no floats: of numbers, of whole numbers or of truth values."""
+    """Whether the call makes floats of something else: of numbers, whole numbers or truth values."""
     infos = scope.values.infos
     made = any(_is_float(infos[number].dtype) for number in record.outputs)
     return made and "dtype" not in record.kwargs and not any(_is_float(infos[n].dtype) for n in refs(record))

@@ -1,7 +1,8 @@
-"""One region out of traces of the same code at several sizes: what is alike in all, and what varies with the size.
+"""One region from traces of the same code at several sizes: what they have in common, and what varies with the size.
 
-A region may have any size of a declared range when its traces at the largest size, at one between and at the least are
-the same calls on the same values, and everything in them that varies is the same whole multiple of the size each time.
+A region may have every size of a declared range if three traces agree: at the largest size, at one between and at the
+least. They must make the same calls on the same values, and all that varies must be the same whole multiple of the size
+in each.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ def with_ranges(
     ranges: Mapping[str, SizeRange],
     decisions: Mapping[str, str | None],
 ) -> list[Region]:
-    """The regions of the trace at the largest sizes, each with what of it varies.
+    """The regions of the trace at the largest sizes, each with what varies in it.
 
-    samples: of further traces of the file, the sizes of each range as its `samples` has them, the least last
-    ranges:  those of the functions that were run
+    samples:   further traces of the file, each at a sample of every range, the least last
+    ranges:    those of the functions that were run
     decisions: functions that were run with a range -> why they do not do the same at all sizes; None where they do
     """
     found = [_of_samples(region, samples, ranges) for region in largest]
@@ -126,7 +127,7 @@ def general_info(
 
 
 def _strides(infos: Sequence[TensorInfo], sizes: Sequence[int], what: str) -> tuple[int, ...]:
-    """Of a dimension of size 1 the stride says nothing."""
+    """How many times the size each stride is. The stride of a dimension of size 1 says nothing."""
     found: list[int] = []
     for position, stride in enumerate(infos[0].strides):
         telling = [at for at, info in enumerate(infos) if info.shape[position] != 1]
@@ -184,7 +185,8 @@ def _argument(call: Call, seen: Sequence[Argument], sizes: Sequence[int]) -> Arg
 
 
 def _guards(region: Region, seen: Sequence[Region], made: DynamicSize, sizes: Sequence[int]) -> Iterator[str]:
-    """Conditions of all sizes; a number the code has read that is the size is compared with that of a tensor."""
+    """Guards that hold at all sizes. If the code has read the size as a number, the guard compares it with that of a
+    tensor."""
     if len({len(one.guards) for one in seen}) != 1:
         raise Varies("the conditions under which this code was traced differ from size to size")
     for guards in zip(*(one.guards for one in seen), strict=True):

@@ -55,8 +55,8 @@ def call_text(call: Call, names: Mapping[int, str]) -> str:
 
 
 def _said(call: Call) -> tuple[Sequence[Argument], Mapping[str, Argument]]:
-    """The arguments without those that modules pass and people leave out: the last ones that are None, and flags that
-    ask for nothing."""
+    """The arguments as a person writes them. Modules also pass some that say nothing: a last one that is None, and
+    flags that ask for nothing."""
     args = list(call.args)
     while args and args[-1] is None and not call.kwargs:
         args.pop()

@@ -1,9 +1,9 @@
-"""What must hold at run time for a region to be the same function: every outside constant that the run has read.
+"""Guards: what must hold at run time for a region to be the same function.
 
-A run is a function of the tensors it consumes, their shapes, types and layouts (which generated code checks by
-itself), of the code that ran (inlined.py), and of the other objects it reads. The latter become guards: numbers and
-flags by value, tensors and objects that were reached in two ways by being one, sequences by length. Branches need no
-guards of their own: what decides them has been read.
+A run depends on the tensors that it consumes (generated code checks their shapes, types and layouts), on the code that
+ran (inlined.py), and on the other objects that it reads. Each of these objects gets a guard: a number or flag on its
+value, a sequence on its length, and tensors and objects that were reached in two ways on being the same. Branches need
+no guards of their own: what decides them has been read.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def conditions_of(
 
 
 def _is_code(value: object, paths: Paths) -> bool:
-    """What inlined.py looks at: methods, the user's functions, classes and modules."""
+    """Whether the object is code: methods, the user's functions, classes and modules. inlined.py checks these."""
     if isinstance(value, FunctionType | type | ModuleType) and paths.get(value) is not None:
         return True
     bound = getattr(value, "__self__", None) is not None and callable(value)
@@ -85,7 +85,7 @@ def _is_library_function(value: object) -> bool:
 def _read(
     expression: str, value: object, conditions: Conditions, paths: Paths, consumed: Mapping[int, str], here: str
 ) -> None:
-    """What was read by an expression: the same as what has another one, or something that is compared by itself."""
+    """What was read by an expression. It must equal what another expression reads, or is compared by itself."""
     known = consumed.get(id(value)) or (None if constant(value) is not None else paths.get(value))
     if known is not None and known != expression and (isinstance(value, torch.Tensor) or _alike(expression, known)):
         conditions.setdefault(f"{expression} is {known}", [])
@@ -95,7 +95,7 @@ def _read(
 
 
 def _tied(expression: str, value: object, conditions: Conditions, paths: Paths) -> None:
-    """Parts that are also reached in another way must go on being one."""
+    """Parts of objects that are also reached in another way: both ways must still lead to the same."""
     for names, child in _parts(expression, value):
         known = paths.get(child)
         if known is not None and known not in names and constant(child) is None and _alike(expression, known):
@@ -125,7 +125,7 @@ def _parts(expression: str, value: object) -> Iterator[tuple[tuple[str, ...], ob
 def _about_module(
     expression: str, module: torch.nn.Module, conditions: Conditions, paths: Paths, consumed: Mapping[int, str]
 ) -> None:
-    """Library code is not watched, so whatever it may have read of the module counts."""
+    """The state of one of PyTorch's own modules: its code is not watched, so all that it may have read counts."""
     if isinstance(module, torch.nn.ModuleList | torch.nn.Sequential | torch.nn.ModuleDict):
         conditions.setdefault(f"len({expression})", [str(len(module))])
     _tied(expression, module, conditions, paths)

@@ -1,7 +1,7 @@
-"""The user's functions and classes that a unit ran through, each found by an expression where it will be looked at.
+"""The user's functions and classes that a unit ran through, each with an expression that finds it at run time.
 
-A region is computed without them, so it is right for as long as they are what they were: their code, what they read of
-their modules and of functions around them, and nothing put before them.
+A region is computed without them. So it is right as long as nothing has changed: their code, what they read of their
+modules and of functions around them, and that nothing else is found in their place.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class _Look:
         return None if self.user.owns(value) else library_name(value)
 
     def _met(self, expression: str, value: object) -> None:
-        """What a function reads of what was there before it."""
+        """Adds what a function reads that was there before it."""
         if isinstance(value, torch.device):
             return  # region_devices.py decides on those
         self.paths.add([(expression, value)])

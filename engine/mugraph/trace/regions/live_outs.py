@@ -1,4 +1,4 @@
-"""What a unit computes and others read: the names that it binds, what it returns."""
+"""What a unit leaves to the code after it: the names it binds that are read later, and what it returns."""
 
 from __future__ import annotations
 

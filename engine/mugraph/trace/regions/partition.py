@@ -133,7 +133,8 @@ class _Search:
         self.run(activation, items[culprit + 1 :])
 
     def computes(self, activation: Activation, item: Item) -> bool:
-        """Makes at least one tensor (a statement that only reads shapes is left where it is, at a run's ends)."""
+        """Whether the statement makes a tensor. At a run's ends, a statement that only reads shapes is left where it
+        is."""
         return any(isinstance(event, Record) and event.outputs for event in self.scope.between(activation, item))
 
     def is_relevant(self, events: Iterable[Event]) -> bool:
@@ -196,7 +197,8 @@ class _Search:
 
 
 def _merged(known: Assembled, other: Assembled) -> Assembled:
-    """Two executions that did the same. Where different code did, the first is what is kept, behind its guards."""
+    """Two executions that did the same, as one. If different code ran in them, the first one is kept, with its
+    guards."""
     ran = dict(known.region.ran)
     for name, one in other.region.ran.items():
         both = together(ran.get(name, one), one)

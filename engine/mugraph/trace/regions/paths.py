@@ -62,9 +62,9 @@ def _children(value: object) -> Iterator[tuple[str, object]]:
 
 @dataclass
 class Paths:
-    """Expressions by the identity of what they evaluate to; the shortest first, in the order the roots are given.
+    """Expressions by the identity of the objects they evaluate to. The shortest come first, in the order of the roots.
 
-    kept: what has an expression, in the order it got it; so an id stays what it is
+    kept: the objects that have an expression, so that their ids stay theirs
     """
 
     expressions: dict[int, str] = field(default_factory=dict[int, str])

@@ -23,7 +23,7 @@ def refs(record: Record) -> Iterator[int]:
 
 
 def needed(records: Sequence[Record], live: Iterable[int]) -> list[Record]:
-    """Those whose results the live values depend on. live: value numbers"""
+    """The values whose results the live values depend on. live: value numbers"""
     wanted = set(live)
     kept: list[Record] = []
     for record in reversed(records):

@@ -1,4 +1,4 @@
-"""Devices a region cannot take from its live-ins: the default one, and those that are globals."""
+"""Devices that a region does not get from its live-ins: the default device, and devices that are globals."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mugraph.trace.syntax.statements import loaded_names
 
 
 def homeless_values(scope: Scope, records: Sequence[Record], consumed: Iterable[int]) -> set[int]:
-    """Values computed from nothing but tensors made on the default device: only a program on that device has them on
-    its live-ins' device, where the region makes them."""
+    """Values computed from nothing but tensors made on the default device. The region makes these on its live-ins'
+    device, which is right only in a program whose default device that is."""
     homeless = set(scope.tape.homeless)
     at_home = set(consumed)
     for record in records:

@@ -1,4 +1,4 @@
-"""A tape as the source sees it: functions, statements and expressions, and the events that belong to them."""
+"""The tape in terms of the source: its functions, statements and expressions, and the events that belong to them."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ class Scope:
         return UserCode(self.files)
 
     def info(self, number: int, lasts: bool | None) -> TensorInfo:
-        """What is known of a value. lasts: of one that the region finds, whether it is more than a local of a function.
+        """What is known of a value.
 
-        Such a tensor counts as a constant where it looks like a mask (a buffer of nothing but ones may have been
-        learnt) and is kept by a module: its numbers are looked at again at run time, once for each new tensor.
+        lasts: the region finds the value, and it is more than a local of a function. Such a tensor counts as a constant
+               if it looks like a mask and a module keeps it: its numbers are looked at again at run time, once for each
+               new tensor. (A buffer of nothing but ones may have been learnt.)
         """
         info, tensor = self.values.infos[number], self.values.tensor(number)
         if self.constants is None or self.values.number(tensor) != number:

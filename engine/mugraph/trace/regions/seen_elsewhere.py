@@ -1,4 +1,4 @@
-"""Memory that a region shares with tensors outside of it."""
+"""Memory that a region shares with tensors outside it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mugraph.trace.run.tape import Record
 
 
 def is_private_write(scope: Scope, record: Record, records: Sequence[Record]) -> bool:
-    """Whether a write in place is only a renaming: of a tensor made here, that shares its storage with no other."""
+    """Whether a write in place is only a renaming: the tensor was made here and shares its storage with no other."""
     for old, _ in record.writes:
         if len(scope.values.objects(old)) != 1:
             return False
@@ -25,6 +25,6 @@ def is_private_write(scope: Scope, record: Record, records: Sequence[Record]) ->
 
 
 def is_aliased(scope: Scope, outs: Iterable[int], produced: set[int], consumed: Iterable[int]) -> bool:
-    """Whether an output shares storage with an input and the program writes there: a copy would not follow."""
+    """Whether an output shares storage with an input that the program writes to: a copy would not change with it."""
     inputs = {scope.values.storage(number) for number in consumed}
     return any(scope.values.storage(out) in inputs and out in produced and scope.values.is_written(out) for out in outs)

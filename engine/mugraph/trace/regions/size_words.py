@@ -1,4 +1,4 @@
-"""What in the source depends on a size that was declared with a range, in words: ends of "b cannot have a range: "."""
+"""What in the source depends on a size with a declared range, in words that end "b cannot have a range: "."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def listed(numbers: Sequence[int]) -> str:
 
 
 def other_calls(calls: Sequence[Call], others: Sequence[Call], size: SizeRange, at: int) -> str:
-    """Of code that does not make the same calls with the largest size and with another one. others: with that one"""
+    """For code that makes other calls at another size than at the largest. others: the calls at that size"""
     mine, theirs = (Counter((call.target, call.range) for call in made) for made in (calls, others))
     for made, other, here, there in ((calls, theirs, size.largest, at), (others, mine, at, size.largest)):
         for call in made:
@@ -35,7 +35,7 @@ def other_calls(calls: Sequence[Call], others: Sequence[Call], size: SizeRange, 
 
 
 def other_values(region: Region, other: Region, size: SizeRange, at: int) -> str:
-    """Of code whose calls are the same, but not what they compute. other: with another size"""
+    """For code that makes the same calls but computes other values. other: the region at another size"""
     makers = {value: call for call in region.calls for value in call.outputs}
     for value, info in region.values.items():
         seen = other.values.get(value)
@@ -55,20 +55,20 @@ def same_kind(info: TensorInfo, other: TensorInfo) -> bool:
     return len(info.shape) == len(other.shape) and info.dtype == other.dtype and (uniform or one == two)
 
 
-def other_program(piece: SearchUnit, other: TensorProgram, made: DynamicSize, at: int) -> str:
-    """Of a search unit whose tensor program is not the same. other: at another size"""
-    full, size = piece.program, made.range
+def other_program(unit: SearchUnit, other: TensorProgram, made: DynamicSize, at: int) -> str:
+    """For a search unit whose tensor program is another one at another size. other: that program"""
+    full, size = unit.program, made.range
     pairs = list(zip(full.ops, other.ops, strict=False))
     for op, seen in pairs:
         if op == seen:
             continue
-        calls = [said(piece.calls[at]) for at in _positions(op, piece)]
+        calls = [said(unit.calls[at]) for at in _positions(op, unit)]
         where = calls[-1] if calls else "its code"
         if op.kind is seen.kind is Kind.CONST:
             numbers = f"{op.value:.3g} with {size.name} = {size.largest}, {seen.value:.3g} with {at}"
             return f"{where} computes with a number that depends on it ({numbers})"
         return f"{where} is computed in another way with {size.name} = {at} than with {size.largest}"
-    for call in piece.calls:
+    for call in unit.calls:
         if any(_cut_along(made, read, made_of) for read in operands(call) for made_of in call.outputs):
             return f"{said(call)} takes or joins parts along it"
     return f"with {size.name} = {at} this code is computed in another way than with {size.largest}"
@@ -80,18 +80,18 @@ def _cut_along(made: DynamicSize, value: int, other: int) -> bool:
     return len(pair[0]) == len(pair[1]) and any(0 != one != two != 0 for one, two in zip(*pair, strict=True))
 
 
-def _positions(op: Op, piece: SearchUnit) -> tuple[int, ...]:
+def _positions(op: Op, unit: SearchUnit) -> tuple[int, ...]:
     """Of the unit's calls that an operator is part of; of a constant, those of what reads it."""
-    if op.name in piece.origins:
-        return piece.origins[op.name]
-    readers = (other for other in piece.program.ops if op.name in other.inputs)
-    return next((piece.origins[other.name] for other in readers if other.name in piece.origins), ())
+    if op.name in unit.origins:
+        return unit.origins[op.name]
+    readers = (other for other in unit.program.ops if op.name in other.inputs)
+    return next((unit.origins[other.name] for other in readers if other.name in unit.origins), ())
 
 
-def masked_along(piece: SearchUnit, least: Mapping[str, int]) -> str | None:
+def masked_along(unit: SearchUnit, least: Mapping[str, int]) -> str | None:
     """Which call masks along an axis that varies, if one does. least: the axes that vary"""
-    for op in piece.program.ops:
+    for op in unit.program.ops:
         if op.kind is Kind.MASK and least.keys() & {*op.rows, *op.columns}:
-            calls = [said(piece.calls[at]) for at in _positions(op, piece)]
+            calls = [said(unit.calls[at]) for at in _positions(op, unit)]
             return f"{calls[-1] if calls else 'its code'} masks along it, {ONE_SIZE}"
     return None

@@ -1,4 +1,4 @@
-"""What to call the result of a PyTorch call that the user's code has no name for: by what it is, not by a number."""
+"""Names for results of PyTorch calls that the user's code has not named: by what is computed, not by number."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def product_name(operand_names: Sequence[str]) -> str:
 
 
 def after(operand_names: Sequence[str], suffix: str) -> str:
-    """The first operand's name with what was done to it: "scores" -> "scores_exp". Once is enough: "k_t" -> "k_t"."""
+    """The name of the first operand with what was done to it: "scores" -> "scores_exp". It is added once: "k_t" ->
+    "k_t"."""
     first = operand_names[0] if operand_names else ""
     if not first or len(first) > _LONGEST:
         return suffix if suffix.isidentifier() else "value"

@@ -1,4 +1,4 @@
-"""Functions of the user's as text that can be compiled again, found from the objects that a run has made of them."""
+"""The user's functions as text that can be compiled again. They are found from objects of the traced run."""
 
 from __future__ import annotations
 

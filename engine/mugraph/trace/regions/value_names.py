@@ -1,7 +1,5 @@
-"""One name for every value of a region: what the user's code calls it, else what it is. Unique, no keyword, no builtin.
-
-These are the names that kernels, the calls between them and drawings have in common.
-"""
+"""One name for every value of a region: the name in the user's code, else one for what is computed. Names are unique
+and neither keywords nor builtins. Kernels, the calls between them and drawings all use them."""
 
 from __future__ import annotations
 
@@ -49,8 +47,8 @@ def value_names(region: Region) -> dict[int, str]:
 
 
 def _derived(region: Region, names: Mapping[int, str]) -> list[tuple[int, str]]:
-    """What the values without a name are. Those used once come last: they are often written where they are used, and
-    numbers are better spent on the others."""
+    """Names for values that the user has not named. Values that are used once come last: they are often written where
+    they are used, so numbered names are better spent on the others."""
     paths = {live_in.value: live_in.expression for live_in in region.live_ins}
     outs = {live_out.value for live_out in region.live_outs}
     known = dict(names)

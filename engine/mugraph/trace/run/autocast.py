@@ -1,4 +1,4 @@
-"""Autocast contexts, noticed also where they have no effect: without a GPU, PyTorch turns those for GPUs off."""
+"""Notices autocast contexts. Without a GPU, PyTorch turns those for GPUs off; they count all the same."""
 
 from __future__ import annotations
 

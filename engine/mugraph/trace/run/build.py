@@ -1,4 +1,4 @@
-"""The user's objects, built to be traced: modules with their weights and tensors without contents."""
+"""Builds the user's objects to be traced: modules with their weights, and tensors without contents."""
 
 from __future__ import annotations
 
@@ -173,8 +173,8 @@ def _replace_tensors(module: torch.nn.Module, change: Callable[[torch.Tensor], t
 
 
 def cast_module(module: torch.nn.Module, dtype: torch.dtype) -> None:
-    """What `module.to(dtype)` does: floating-point parameters and buffers in another dtype. A narrower one than
-    PyTorch's default was chosen by the constructor, for a reason of its own: it stays."""
+    """Does what `module.to(dtype)` does: gives floating-point parameters and buffers another dtype. One that is
+    narrower than PyTorch's default stays: the constructor has chosen it."""
     usual = torch.get_default_dtype().itemsize
 
     def changed(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,8 +1,8 @@
-"""What constant tensors hold, though the run that is traced has no numbers: how each was made is remembered.
+"""What constant tensors hold. The traced run has no numbers, so it is remembered how each constant was made.
 
-A tensor that a pure function makes of nothing but numbers, and of other such tensors, is a constant: a mask built in
-`forward`, or the buffer that `__init__` registered. When somebody asks, it is made again, with numbers. Arguments of
-the traced function are no constants, whatever was passed, and nor are parameters.
+A tensor is a constant if a pure function made it of numbers and other constants: a mask built in `forward`, or a buffer
+that `__init__` registered. When its contents are asked for it is made again, with numbers. Arguments of the traced
+function are no constants, whatever was passed, and neither are parameters.
 """
 
 from __future__ import annotations
@@ -25,14 +25,19 @@ from mugraph.trace.run.values import version
 
 _ALIKE = words("to type_as expand_as view_as reshape_as")
 _SHAPED = words("ones_like zeros_like full_like new_ones new_zeros new_full")
-"""Functions that ask another tensor, the second argument or the first, only for its type, shape and device."""
+"""Functions that use another tensor, their second argument or the first, only for its type, shape and device."""
 _MOST = 4096
 """Constants that are remembered."""
 
 
 @dataclass(frozen=True)
 class _Recipe:
-    """tensor: kept, so that its id stays its own. at: its version when it was made. index: of it among the results."""
+    """How a constant was made.
+
+    tensor: kept, so that its id stays its own
+    at:     its version when it was made
+    index:  its position among the call's results
+    """
 
     tensor: torch.Tensor
     at: int
@@ -43,8 +48,10 @@ class _Recipe:
 
 
 class Constants(TorchMode):
-    """Watches what is made while it is entered. Knows nothing of what was made before, but for tensors with numbers:
-    `real` says whether the run itself has numbers everywhere, in which case those are no sign of a constant."""
+    """Watches which tensors are made while it is entered. Of earlier tensors it knows only those with numbers.
+
+    real: the run has numbers everywhere, so numbers are no sign of a constant
+    """
 
     def __init__(self, real: bool) -> None:
         super().__init__()
@@ -61,7 +68,7 @@ class Constants(TorchMode):
             self._kept.append(tensor)
 
     def same(self, new: torch.Tensor, old: torch.Tensor) -> torch.Tensor:
-        """`new`, which holds what `old` does."""
+        """`new` holds what `old` does."""
         if id(old) in self._recipes or not isinstance(old, FakeTensor):
             self._remember((new,), torch.clone, (old,), {})
         return new
@@ -113,7 +120,7 @@ class Constants(TorchMode):
         pure = impurity(target, args, kwargs) is None
         writes = functional_form(target) is not None and len(produced) == 1 and given and produced[0] is given[0]
         if writes and old[0] is not None:
-            # What it held before is what the old recipe makes: the tensor itself is another one now.
+            # The tensor is another one now, and its contents before are what the old recipe makes.
             args = (old[0], *args[1:])
             self._remember(produced, func, args, kwargs)
         elif pure and not any(tensor is other for tensor in produced for other in given):

@@ -1,8 +1,8 @@
-"""A program is traced on the CPU, wherever it wants its tensors; its regions run on a GPU later.
+"""Devices in the traced program. It is traced on the CPU, whichever device it asks for; its regions run on a GPU later.
 
-So every device that the program names becomes the CPU while it is traced, and becomes "the device of the live-ins" in
-what is recorded. What would come out differently on a GPU is no part of a region: a tensor sent to the CPU by name, a
-question about where a tensor is.
+So every device that the program names becomes the CPU while it is traced, and "the device of the live-ins" in what is
+recorded. What would have another result on a GPU is part of no region: sending a tensor to the CPU by name, or asking
+where a tensor is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Arguments = tuple[tuple[object, ...], Mapping[str, object]]
 
 
 def makes_tensors(target: str) -> bool:
-    """Whether the call makes a tensor from none, on the default device if it is told no other."""
+    """Whether the call makes a tensor without being given one. Without a `device` that is on the default device."""
     return target.startswith("torch.") and last_part(target) in _CONSTRUCTORS
 
 

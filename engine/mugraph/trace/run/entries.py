@@ -70,7 +70,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Missing:
-    """Tensor code without (usable) shapes. range: of its first line's name."""
+    """Tensor code without (usable) shapes. range: of the name in its first line."""
 
     function: str
     range: Range

@@ -1,4 +1,5 @@
-"""What instrumented code calls: it fills the tape, every event's place exact in every user function."""
+"""The hooks that instrumented code calls. They fill the tape, with the exact place of every event in every user
+function."""
 
 from __future__ import annotations
 
@@ -43,12 +44,12 @@ class Recorder:
         return self._writer.values
 
     def begin(self, keep_copies: bool) -> None:
-        """From here on, on a new tape. keep_copies: of the numbers of tensors"""
+        """Begins a new tape. keep_copies: of the numbers of tensors"""
         self._writer.begin(keep_copies)
 
     @contextmanager
     def recording(self) -> Generator[None]:
-        """The program runs within it."""
+        """The program runs within this context."""
         original = torch.nn.Module.__call__
 
         def call(module: torch.nn.Module, /, *args: object, **kwargs: object) -> object:
@@ -141,7 +142,7 @@ class Recorder:
         return self.binary(node, name, left, right)
 
     def _about_devices(self, function: Callable[..., object], args: tuple[object, ...], result: object) -> None:
-        """Notes what would come out differently where the program runs in the end."""
+        """Notes what would have another result on the device where the program runs in the end."""
         if isinstance(result, torch.device) and any(problem_with(arg) for arg in args if isinstance(arg, str)):
             self._writer.add(Happening(self._writer.site(), "torch.device", "names a device other than the GPU"))
         elif function in (str, repr, format, hash) and any(isinstance(arg, torch.device) for arg in args):

@@ -1,4 +1,4 @@
-"""Writes the tape while the program runs: where it is now, and what happens there."""
+"""Writes the tape while the program runs. It knows where the program is."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class TapeWriter:
         self.begin(keep_copies=False)
 
     def begin(self, keep_copies: bool) -> None:
-        """From here on, on a new tape. keep_copies: of the numbers of tensors"""
+        """Begins a new tape. keep_copies: of the numbers of tensors"""
         self.tape = Tape()
         self.values = Values(keep_copies)
 
     @property
     def watching(self) -> bool:
-        """Whether what happens now happens in a user function of the program."""
+        """Whether a user function of the program is running."""
         return self.active and bool(self.stack)
 
     def site(self) -> Site:

@@ -91,7 +91,7 @@ class TorchCalls(TorchMode):
             kwargs = {**kwargs, "device": HERE}
         elif place is not None:
             args, kwargs = elsewhere(HERE, name, args, kwargs)
-        # By number, since a later write gives the same object another one
+        # By number: a later write gives the same object another number.
         numbers = dict(zip([id(tensor) for tensor in given], inputs, strict=True))
         positional: tuple[Argument, ...] = ()
         named: Mapping[str, Argument] = {}
@@ -117,7 +117,8 @@ class TorchCalls(TorchMode):
     def _decomposed(
         self, function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]
     ) -> object:
-        """Runs a library function of PyTorch's as if it were the user's: its parts are recorded instead of it."""
+        """Runs a library function of PyTorch as if it were the user's, so that its parts are recorded in place of
+        it."""
         original = getattr(torch.nn.functional, _OVERRIDDEN)
         setattr(torch.nn.functional, _OVERRIDDEN, lambda _: False)  # pyright: ignore[reportUnknownLambdaType]
         try:

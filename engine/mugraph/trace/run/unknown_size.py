@@ -1,7 +1,7 @@
-"""Does code decide by a size? It is run once with a size that PyTorch knows by name only, and keeps account of.
+"""Finds out whether code decides by a size. The code is run once with a symbol in place of the size.
 
-Traces at a few sizes cannot see `if x.shape[0] == 17`. PyTorch's symbolic shapes can: what the code, or an operator in
-it, asks about the size becomes a guard, and a guard that holds at one size of the range and not at another is a branch.
+Traces at a few sizes cannot see `if x.shape[0] == 17`. PyTorch's symbolic shapes can: whatever the code, or an operator
+in it, asks about the size becomes a guard. A guard that holds at one size of the range and not at another is a branch.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ class _SymbolicBuilder(Builder):
 
 
 def decided_at(entry: Entry, other: Entry, namespace: dict[str, object], size: SizeRange, path: str) -> str | None:
-    """Why the code does not do the same at all sizes, as the end of a sentence; None where it does, but for size 1,
-    which PyTorch never takes for another one.
+    """Why the code does not do the same at all sizes, as the end of a sentence; None if it does. Size 1 is left aside:
+    PyTorch always treats it as a case of its own.
 
-    entry, other: the same with the largest size and with another one. path: of the user's file, whose lines are named
+    entry, other: the same code with the largest size and with another one
+    path:         of the user's file, whose lines are named
     """
     shapes = ShapeEnv()
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=shapes)

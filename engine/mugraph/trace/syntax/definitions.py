@@ -59,7 +59,7 @@ def definitions(
 
 
 def method_of(node: ast.ClassDef, name: str) -> Function | None:
-    """The last one, which is what the class has."""
+    """The last definition of a method with this name, which is the one that the class has."""
     found = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == name]
     return found[-1] if found else None
 
@@ -81,7 +81,7 @@ def parameters_of(function: Function) -> list[ast.arg]:
 
 
 def is_static(function: Function) -> bool:
-    """Whether a method takes no object of its class, or is none to be called."""
+    """Whether the function gets no object of its class (static and class methods), or is not called at all."""
     names = {node.id for node in function.decorator_list if isinstance(node, ast.Name)}
     return bool(names & {"staticmethod", "classmethod", "property"})
 
@@ -107,7 +107,7 @@ def is_tensor_code(function: Function) -> bool:
 
 
 def _takes_tensors(function: Function) -> bool:
-    """Constructors of inputs and scripts call torch too, but take no tensor themselves."""
+    """Whether a function takes tensors. Functions that build inputs, and scripts, call torch as well but take none."""
     return any(may_be_tensor(p) for p in parameters_of(function) if p.arg not in ("self", "cls"))
 
 

@@ -18,7 +18,7 @@ class BadRange(Exception):
 
 
 def largest_of(size: SizeRange) -> int:
-    """The size that is traced and searched: the most there can be."""
+    """The largest size, which is the one that is traced and searched."""
     return size.largest
 
 

@@ -1,6 +1,4 @@
-"""Puts the recorder into a Python that is starting: into every module of the user's that is imported, and into the
-script it was asked to run.
-"""
+"""Puts the recorder into a Python that starts: into every module of the user's that it imports, and into its script."""
 
 from __future__ import annotations
 
@@ -37,7 +35,8 @@ def install() -> None:
 
 
 def _hook_imports(looks: Looks) -> None:
-    """All ways of importing a source file end in this method; what it made is not kept as bytecode on the disk."""
+    """Wraps the one method that all ways of importing a source file call. Its result is not kept on disk as
+    bytecode."""
     ordinary = SourceFileLoader.get_code
 
     def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
@@ -55,7 +54,7 @@ def _hook_imports(looks: Looks) -> None:
 
 
 def _tell_dynamo() -> None:
-    """As dynamo begins: the function that returns False, and that dynamo knows and takes for True."""
+    """Once torch is there, the name stands for the function that returns False, and that dynamo takes for True."""
     compiler = getattr(sys.modules.get("torch"), "compiler", None)
     traced = getattr(compiler, "is_dynamo_compiling", None)
     if callable(traced):
@@ -80,7 +79,7 @@ def is_script(path: str) -> bool:
 
 
 class _ScriptFinder:
-    """Of `__main__` in a script."""
+    """Finds `__main__` in a script."""
 
     def __init__(self, path: str, looks: Looks) -> None:
         self._path = path

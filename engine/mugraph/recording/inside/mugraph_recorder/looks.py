@@ -1,8 +1,9 @@
-"""What a function's first statement calls: tells calls apart by their tensors' shapes, types and devices and by flags.
+"""What a function's first statement calls. It tells calls apart by the shapes, types and devices of tensors and by
+flags.
 
-It runs before every call, so the way for what was seen before is short: it builds a key and finds it, in about 1 µs.
-Where that would be felt, because a function is called all the time, it looks at one call in 8 or in 32. Only a new key
-leads to `_remember`, which writes the arguments down. Contents of tensors are never read.
+It runs before every call, so it is quick for what was seen before: it builds a key and finds it, in about 1 µs. If a
+function is called so often that this would be felt, it looks at one call in 8 or in 32. Only a new key leads to
+`_remember`, which writes the arguments down. Contents of tensors are never read.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from .instrument import Parameter, Signature
 from .words import Opaque, words
 
 MOST_SETS = 8
-"""Sets of arguments kept of one function; calls unlike all of them are counted together."""
+"""Sets of arguments that are kept for one function. Calls unlike all of them are counted together."""
 ENOUGH = 200
-"""Calls without a tensor after which a function is not looked at any more."""
+"""After so many calls without a tensor a function is not looked at any more."""
 
 WINDOW = 256
-"""Calls looked at between two glances at the clock."""
+"""Calls looked at between two looks at the clock."""
 OFTEN_S = ((300e-6, 1), (50e-6, 8))
 """A function called at longer intervals than this is looked at every so many calls, else at every 32nd."""
 _SKIPS = {8: (5, 9, 7, 8, 6, 10, 4), 32: (29, 37, 31, 26, 34, 23, 37)}
-"""Calls left out between two that are looked at: 7 or 31 on average, and no rhythm that a program's could fall into."""
+"""Calls left out between two that are looked at: 7 or 31 on average, without a rhythm that a program might have as
+well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ class Seen:
 
 @dataclass(eq=False)
 class _Calls:
-    """Of a key that needs no set of its own."""
+    """The calls of a key that needs no set of its own."""
 
     calls: int = 1
 
@@ -184,7 +186,7 @@ class Looks:
         return bool(new)
 
     def _remember(self, signature: Signature, values: tuple[object, ...], have: int) -> Seen | _Calls | None:
-        """None where no tensor is among the values."""
+        """Writes the arguments down as a set. None if no tensor is among them."""
         owner = values[0] if signature.owner is not None else None
         given = values[1:] if signature.owner is not None else values
         tensors = [value for value in _leaves(given) if type(value) in self._tensors]
@@ -203,7 +205,7 @@ class Looks:
         return seen
 
     def _like(self, kind: type) -> Made | None:
-        """Of a copy, which no constructor made: how the last of its class was made."""
+        """How a copy of a module was made: as the last module of its class, since no constructor made it."""
         found = [made for (one, _), made in self._kinds.items() if one is kind]
         return found[-1] if found else None
 
@@ -211,7 +213,7 @@ class Looks:
 def _described(
     parameters: tuple[Parameter, ...], values: tuple[object, ...], namespace: Mapping[str, object]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Texts of the arguments, defaults left out, and the types of those that are needed and have none."""
+    """Texts of the arguments without defaults, and the types of those that are needed and have no text."""
     tensor = _torch("Tensor") or type("_None", (), {})
     texts: dict[str, str] = {}
     opaque: dict[str, str] = {}

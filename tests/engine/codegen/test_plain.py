@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from mugraph.codegen.plain import FUNCTION, plain_source
 from mugraph.ir.region import SearchUnit
-from mugraph.solve.search_unit import plain_specs
+from mugraph.solve.paying import plain_specs
 from mugraph.trace.tracer import trace_file
 from mugraph.units.search_units import single_units
 

@@ -1,0 +1,33 @@
+"""A search of one program, in this process or on an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mugraph.executors.executor import Executor
+from mugraph.executors.parts import SpreadParts
+from mugraph.executors.spread import SpreadSearch
+from mugraph.ir.program import TensorProgram
+from mugraph.search.kernel_graphs.several import SeveralSearch
+from mugraph.search.run import Search
+from mugraph.search.topologies.limits import Limits, Searcher
+
+
+def begin_search(
+    program: TensorProgram, limits: Limits, executor: Executor | None, cancelled: Callable[[], bool]
+) -> Searcher:
+    """executor: None searches here. Raises NotSearchable."""
+
+    def of_one_output(program: TensorProgram, limits: Limits, cancelled: Callable[[], bool]) -> Searcher:
+        if executor is None:
+            return Search(program, limits, cancelled)
+        return SpreadSearch(program, limits, executor, cancelled)
+
+    if len(program.outputs) > 1:
+        return SeveralSearch(program, limits, cancelled, of_one_output)
+    return of_one_output(program, limits, cancelled)
+
+
+def part_workers(executor: Executor | None) -> SpreadParts | None:
+    """Who works on the parts of kernel graphs beside this process."""
+    return SpreadParts(executor) if executor is not None else None

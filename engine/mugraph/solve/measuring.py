@@ -1,0 +1,71 @@
+"""Test and measure, on a device: the fastest kernel that is right."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Generator, Sequence
+from math import inf
+
+from mugraph.events import Event
+from mugraph.ir.kernel import Rejected
+from mugraph.ir.region import SearchUnit
+from mugraph.search.schedules.neighbours import neighbours
+from mugraph.sizes.choice import Chosen, by_sizes
+from mugraph.sizes.indexed import indexed
+from mugraph.sizes.table import SizeTable, step_of
+from mugraph.sizes.tuning import tuned_sizes
+from mugraph.solve.paying import plain_us
+from mugraph.solve.right import Outcome, Right, with_float
+from mugraph.solve.telling import Telling
+from mugraph.solve.tools import Tools
+from mugraph.solve.writing import Written, kernels_of
+from mugraph.tune.measure import Measurer
+from mugraph.tune.tuner import Variant, tune
+
+
+def fastest_that_is_right(
+    written: Written,
+    unit: SearchUnit,
+    smaller: Sequence[SearchUnit],
+    table: SizeTable,
+    telling: Telling,
+    tools: Tools,
+    measurer: Measurer,
+) -> Generator[Event, None, Outcome]:
+    """smaller: of a size in a range, the unit at others than the largest, which count as much"""
+    yield telling.working(f"measuring {telling.place.name}", 0, len(written.variants))
+    rejected: Counter[str] = Counter()
+
+    def around(variant: Variant) -> list[Variant]:
+        found: list[Variant] = []
+        for candidate in neighbours(variant.candidate, tools.target):
+            with contextlib.suppress(Rejected):
+                found.append(Variant(candidate, table.lowered(kernels_of(candidate))))
+        return found
+
+    ranked = [variant for variant, _ in written.variants]
+    tuned = tune(unit.program, ranked, measurer, tools.tester, tools.pool, around=around)
+    rejected.update(reason for _, reason in tuned.refused)
+    for one, us in [*tuned.measured_us, *((one, summary.median_us) for one, summary, _ in tuned.times)]:
+        yield telling.timed(one.candidate, us)
+    fastest: Sequence[Chosen] = tuned.times
+    if smaller:
+        plain = {step_of(table.program, one.program): plain_us(one, measurer) or inf for one in smaller}
+        fastest = by_sizes(table, tuned, ranked, plain, measurer, tools.tester, tools.pool)
+    for variant, summary, largest in fastest:
+        source, tested = tuned_sizes(table, variant, largest, measurer, tools.tester, tools.pool)
+        if not tested.passed:
+            rejected[tested.reason or "wrong on the device"] += 1
+            continue
+        indexing = indexed(unit.program, kernels_of(variant.candidate), source)
+        if not indexing.passed:
+            rejected[f"its tiles: {indexing.reason}"] += 1
+            continue
+        # A neighbour has its topology, and so its verdict, from the candidate that the walk began with.
+        block = variant.candidate.block
+        verdict = next(verdict for other, verdict in written.variants if other.candidate.block is block)
+        verdict = with_float(verdict, tested, indexing, unit.program)
+        plain_alone = plain_us(unit, measurer) if telling.place.units > 1 else None
+        return Outcome(Right(variant.candidate, source, verdict, summary.median_us, plain_alone), rejected)
+    return Outcome(None, rejected)

@@ -1,0 +1,40 @@
+"""A region's plan: kernels for the search units that have one, PyTorch for everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mugraph.events import Solution
+from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
+from mugraph.plans.kernel_graph import kernel_graph
+from mugraph.plans.plan import KernelStep, RegionPlan
+
+Step = KernelStep | PlainCalls
+
+
+def planned(name: str, region: Region, parts: Sequence[Part], used: Mapping[int, Solution]) -> RegionPlan | None:
+    """used: id of a search unit -> its kernel. None where no part of the region has one."""
+    steps: list[Step] = []
+    for part in parts:
+        solution = used.get(id(part))
+        if isinstance(part, SearchUnit) and solution is not None:
+            steps += [PlainCalls(part.views)] if part.views else []
+            steps.append(KernelStep(part, solution.kernel, solution.verdict, solution.then))
+        else:
+            steps.append(PlainCalls(part.calls))
+    joined = _joined(steps)
+    if not any(isinstance(step, KernelStep) for step in joined):
+        return None
+    return RegionPlan(name, region, joined, kernel_graph(name, region, joined))
+
+
+def _joined(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Plain calls that follow one another as one step."""
+    joined: list[Step] = []
+    for step in steps:
+        last = joined[-1] if joined else None
+        if isinstance(step, PlainCalls) and isinstance(last, PlainCalls):
+            joined[-1] = PlainCalls((*last.calls, *step.calls))
+        else:
+            joined.append(step)
+    return tuple(joined)

@@ -1,0 +1,66 @@
+"""A kernel that has passed every test. Fuse: the solution made of it has thread graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mugraph.events import Solution
+from mugraph.ir.block import Candidate
+from mugraph.ir.kernel import KernelSource
+from mugraph.ir.program import TensorProgram
+from mugraph.optimizer.nodes import node_of
+from mugraph.sizes.table import sizes_at, tested_steps
+from mugraph.store.keys import versions
+from mugraph.verify.float_test import FloatResult
+from mugraph.verify.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Right:
+    """measured_us: of the kernel. plain_us: of the unit as plain PyTorch calls. Both None where nothing is measured."""
+
+    candidate: Candidate
+    source: KernelSource
+    verdict: Verdict
+    measured_us: float | None = None
+    plain_us: float | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of the tests of some kernels. right: the best that passed all; rejected: reason -> how many others did not."""
+
+    right: Right | None
+    rejected: Mapping[str, int]
+
+
+def with_float(verdict: Verdict, tested: FloatResult, indexing: Verdict, program: TensorProgram) -> Verdict:
+    """The verdict on a topology with what the tests of its kernel add.
+
+    program: at the sizes of the float test; of a dynamic axis, the largest of them
+    """
+    return replace(
+        verdict,
+        max_rel_error=tested.max_rel_error,
+        eager_rel_error=tested.eager_rel_error,
+        float_sizes=dict(program.sizes),
+        dynamic_sizes={a: tuple(sizes_at(program, step)[a] for step in tested_steps(program)) for a in program.least},
+        float_device=tested.device,
+        versions=versions(),
+        indexing=indexing.indexing,
+    )
+
+
+def solution_of(right: Right, library_us: float) -> Solution:
+    kernel, *then = (node_of(one.block, one.schedule) for one in right.candidate.kernels)
+    return Solution(
+        kernel,
+        right.source,
+        right.verdict,
+        right.candidate.estimate_us,
+        library_us,
+        right.measured_us,
+        right.plain_us,
+        tuple(then),
+    )

@@ -1,0 +1,74 @@
+"""Search: kernel graphs that compute a program with several kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+
+from mugraph.codegen.dynamic import check_dynamic
+from mugraph.events import Event
+from mugraph.executors.searches import part_workers
+from mugraph.ir.block import BlockGraph, Candidate
+from mugraph.ir.kernel import Rejected
+from mugraph.ir.program import TensorProgram
+from mugraph.options import Bounds
+from mugraph.search.kernel_graphs.limits import GraphLimits
+from mugraph.search.kernel_graphs.run import KernelGraphs
+from mugraph.solve.telling import Telling
+from mugraph.solve.tools import Tools
+from mugraph.solve.verdicts import Verdicts
+
+LEAST = 0.25
+"""Of the seconds of a search, what kernel graphs get at least, however many the search for one kernel took."""
+
+
+def kernel_graphs(
+    program: TensorProgram,
+    blocks: Sequence[BlockGraph],
+    candidates: Sequence[Candidate],
+    best: Candidate | None,
+    tools: Tools,
+    bounds: Bounds,
+    cancelled: Callable[[], bool],
+    verdicts: Verdicts,
+    telling: Telling,
+) -> Generator[Event, None, list[Candidate]]:
+    """All that can be launched for every size. Each that is right and expected to be faster than all before is told of
+    at once.
+
+    blocks, candidates: of one kernel. best: of the candidates that are right, the fastest by estimate
+    """
+    graphs = KernelGraphs(
+        program,
+        tools.target,
+        GraphLimits.of(bounds.max_kernels, bounds.max_ops),
+        cancelled,
+        blocks=blocks,
+        candidates=candidates,
+        seconds=max(bounds.seconds - telling.seconds, LEAST * bounds.seconds),
+        workers=part_workers(tools.executor),
+    )
+    several: list[Candidate] = []
+    for found in graphs.run():
+        launched = _for_any_size(found.candidates, program)
+        several += launched
+        yield telling.searching(len(blocks))
+        fastest = found.candidates[0]
+        better = best is None or fastest.estimate_us < best.estimate_us
+        if better and fastest in launched[:1] and verdicts.of(fastest).passed:
+            best = fastest
+            yield from telling.hit(best.block)
+            yield from telling.met(best)
+    return several
+
+
+def _for_any_size(candidates: Sequence[Candidate], program: TensorProgram) -> list[Candidate]:
+    """Those whose kernels can be launched for every size of the program."""
+    found: list[Candidate] = []
+    for candidate in candidates:
+        try:
+            for kernel in candidate.kernels:
+                check_dynamic(kernel.block, program)
+        except Rejected:
+            continue
+        found.append(candidate)
+    return found

@@ -1,0 +1,79 @@
+"""Test, where nothing is measured: the best kernel by estimate that is right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator
+
+from mugraph.codegen.lower import lower_kernels
+from mugraph.events import Event
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.kernel import Rejected
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
+from mugraph.ir.transforms.resizing import resize
+from mugraph.sizes.indexed import indexed
+from mugraph.sizes.table import at_tested_steps
+from mugraph.sizes.tuning import tested_at_sizes
+from mugraph.solve.right import Outcome, Right, with_float
+from mugraph.solve.telling import Telling
+from mugraph.solve.tools import Tools
+from mugraph.solve.writing import Written, kernels_of
+from mugraph.verify.verdict import Verdict
+from mugraph.verify.verifier import verify_schedules
+from mugraph.verify.weights import summing_as_at_full_size
+
+LARGEST_TILE = 32
+"""Of a kernel in the interpreter. Of several kernels one has small tiles, and so many blocks at the sizes that another
+one needs: theirs are half as large."""
+FLOAT_TRIED = 6
+"""Kernels tested at most, the best by estimate first, until one is right."""
+
+Kernels = list[tuple[BlockGraph, Schedule]]
+
+
+def best_that_is_right(
+    written: Written, program: TensorProgram, telling: Telling, tools: Tools
+) -> Generator[Event, None, Outcome]:
+    """A kernel is right if its tiles are right over finite fields, and its results in floating point. It runs compiled
+    and at full size where its device is here, else in Triton's interpreter at reduced sizes: full ones take minutes."""
+    where = "on the device" if tools.compiled else "in Triton's interpreter"
+    rejected: Counter[str] = Counter()
+    for number, (variant, verdict) in enumerate(written.variants):
+        yield telling.working(f"testing {telling.place.name} {where}", number, len(written.variants))
+        whole = kernels_of(variant.candidate)
+        small, kernels = _reduced(program, whole)
+        tiles = [verify_schedules(*one) for one in at_tested_steps(small, kernels)]
+        indexing = indexed(program, whole, variant.kernel)
+        wrong = _first_wrong([*tiles, indexing])
+        if wrong is not None:
+            rejected[f"its tiles: {wrong.reason}"] += 1
+            continue
+        run, at = variant.kernel, program
+        if not tools.compiled:
+            try:
+                run, at = lower_kernels(kernels, target=tools.target, outputs=output_names(small), program=small), small
+            except Rejected as error:
+                rejected[f"at reduced sizes: {error}"] += 1
+                continue
+        tested = tested_at_sizes(tools.tester, run, at)
+        if tested.passed:
+            right = Right(variant.candidate, variant.kernel, with_float(verdict, tested, indexing, at))
+            return Outcome(right, rejected)
+        rejected[tested.reason or f"wrong {where}"] += 1
+    return Outcome(None, rejected)
+
+
+def output_names(program: TensorProgram) -> list[str]:
+    return [tensor.name for tensor in program.outputs.values()]
+
+
+def _reduced(program: TensorProgram, whole: Kernels) -> tuple[TensorProgram, Kernels]:
+    """The program and its kernels at sizes that the interpreter can do."""
+    kernels = reduced_kernels(whole, largest_tile=LARGEST_TILE if len(whole) == 1 else LARGEST_TILE // 2)
+    small = resize(program, program_sizes(program, kernels))
+    return summing_as_at_full_size(small, kernels, program, whole)
+
+
+def _first_wrong(verdicts: list[Verdict]) -> Verdict | None:
+    return next((verdict for verdict in verdicts if not verdict.passed), None)

@@ -1,0 +1,43 @@
+"""What a run shares between its search units: the target, and the processes that search, test and measure."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mugraph.executors.executor import Executor
+from mugraph.ir.target import Target
+from mugraph.tune.compile_pool import CompilePool
+from mugraph.tune.measure import Measurer
+from mugraph.tune.process import Unavailable
+from mugraph.verify.float_test import FloatTester
+
+
+@dataclass
+class Tools:
+    """executor: None searches in this process.
+    tester:   runs kernels on their device, or in Triton's interpreter
+    compiled: the device is here, so kernels run compiled and at full size
+    measurer, pool: None where nothing is measured
+    solved:   the search units of this run, as the store keeps them, by their keys
+    """
+
+    target: Target
+    tester: FloatTester
+    compiled: bool = False
+    measurer: Measurer | None = None
+    pool: CompilePool | None = None
+    executor: Executor | None = None
+    solved: dict[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
+
+    def begin(self) -> None:
+        """Start the processes that will be needed, so that they import while a search runs."""
+        self.tester.begin()
+        if self.executor is not None:
+            self.executor.begin()
+        with contextlib.suppress(Unavailable):  # the first that needs it is told
+            if self.measurer is not None:
+                self.measurer.begin()
+            if self.pool is not None:
+                self.pool.begin()

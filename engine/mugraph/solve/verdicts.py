@@ -1,0 +1,50 @@
+"""Verdicts on the topologies of one program: each topology is verified once, however often it is asked about."""
+
+from __future__ import annotations
+
+from mugraph.ir.block import BlockGraph, Candidate, Schedule
+from mugraph.ir.program import TensorProgram
+from mugraph.verify.verdict import Verdict
+from mugraph.verify.verifier import verify_topologies
+
+_NONE = Schedule(())
+
+
+class Verdicts:
+    """len(): of those that decide something; what was verified early does not count until it is asked about again."""
+
+    def __init__(self, program: TensorProgram) -> None:
+        self._program = program
+        self._known: dict[tuple[int, ...], Verdict] = {}
+        self._early: dict[tuple[int, ...], Verdict] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __contains__(self, candidate: Candidate) -> bool:
+        return candidate.topology in self._known
+
+    def of(self, candidate: Candidate) -> Verdict:
+        key = candidate.topology
+        if key not in self._known:
+            self._known[key] = self._early.get(key) or self._verified(*(kernel.block for kernel in candidate.kernels))
+        return self._known[key]
+
+    def of_block(self, block: BlockGraph) -> Verdict:
+        """Of a topology of one kernel that has no schedule yet."""
+        return self.of(Candidate(block, _NONE))
+
+    def early(self, candidate: Candidate) -> Verdict:
+        """While the search runs, to tell of it; it decides nothing."""
+        key = candidate.topology
+        if key not in self._early:
+            self._early[key] = self._known.get(key) or self._verified(*(kernel.block for kernel in candidate.kernels))
+        return self._early[key]
+
+    @property
+    def first_wrong(self) -> str | None:
+        """Why the first topology that is wrong is so."""
+        return next((verdict.reason for verdict in self._known.values() if not verdict.passed), None)
+
+    def _verified(self, *blocks: BlockGraph) -> Verdict:
+        return verify_topologies(self._program, [(block, None) for block in blocks])

@@ -1,0 +1,67 @@
+"""Lower: the best candidates as Triton kernels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from mugraph.ir.block import BlockGraph, Candidate, Schedule
+from mugraph.ir.kernel import Rejected
+from mugraph.ir.names import Scope
+from mugraph.ir.ops import Kind
+from mugraph.optimizer.order import by_depth
+from mugraph.search.schedules.splits import COMBINE
+from mugraph.sizes.table import SizeTable
+from mugraph.tune.tuner import Variant
+from mugraph.verify.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Written:
+    """Candidates with their kernels and verdicts, best first. rejected: reason -> how many cannot be written."""
+
+    variants: Sequence[tuple[Variant, Verdict]]
+    rejected: Counter[str] = field(default_factory=Counter[str])
+
+
+def written(
+    candidates: Sequence[tuple[Candidate, Verdict]], table: SizeTable, name: str, most: int, *, measured: bool
+) -> Written:
+    """The best `most` candidates that can be written, their kernels renamed after `name`.
+
+    measured: the schedules for sizes smaller than the largest will be measured, so none are estimated here
+    """
+    variants: list[tuple[Variant, Verdict]] = []
+    rejected: Counter[str] = Counter()
+    for candidate, verdict in table.ranked(candidates):
+        try:
+            named = _named(candidate, name)
+            kernels = kernels_of(named)
+            variants.append((Variant(named, table.lowered(kernels) if measured else table.source(kernels)), verdict))
+        except Rejected as error:
+            rejected[str(error)] += 1
+        if len(variants) == most:
+            break
+    return Written(variants, rejected)
+
+
+def kernels_of(candidate: Candidate) -> list[tuple[BlockGraph, Schedule]]:
+    return [(kernel.block, kernel.schedule) for kernel in candidate.kernels]
+
+
+def _named(candidate: Candidate, name: str) -> Candidate:
+    """The first kernel is called `name`; the others after what they finish, or after the value they compute."""
+    taken = Scope([name])
+
+    def renamed(kernel: Candidate, own: str) -> Candidate:
+        then = None
+        if kernel.then is not None:
+            block = kernel.then.block
+            finishes = block.name == f"{kernel.block.name}_{COMBINE}"
+            stored = next(op.inputs[0] for op in block.ops if op.kind is Kind.STORE)
+            then = renamed(kernel.then, taken.unique(f"{own}_{COMBINE}" if finishes else f"{name}_{stored}"))
+        block = replace(kernel.block, name=own)
+        return replace(kernel, block=block if kernel.schedule.library else by_depth(block), then=then)
+
+    return renamed(candidate, name)
