@@ -82,7 +82,7 @@ class Schedule:
            flattened by codegen. Axes of an output that are neither grid nor loop are whole.
     loops: loop axis -> tile
     swap:  compute dots transposed (operand swap, for few rows)
-    library: computed by a pre-defined kernel, one PyTorch call (ir/library.py), in place of a generated one: nothing
+    library: computed by a pre-defined kernel, one PyTorch call (ir/library), in place of a generated one: nothing
              else here is of any meaning then
     """
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.library import LibraryCall
-from mugraph.ir.library.convolution import ConvolutionCall
+from mugraph.ir.library import LibraryCall, Product
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
@@ -165,21 +164,25 @@ def _memory_us(found: Work, schedule: Schedule, target: Target, blocks: int, wav
     return waves * (LATENCY_US + found.steps * iteration + (found.fills - 1) * FILL_US)
 
 
-def estimate_call_us(call: LibraryCall | ConvolutionCall, target: Target) -> float:
-    """Microseconds of a pre-defined kernel, launch included: a library's product, in tiles of 128 x 128 or less, with
-    its depth split where the tiles are too few for the device."""
-    matrices, rows, columns, depth = call.sizes
-    out = call.out if isinstance(call, ConvolutionCall) else call.out.tensor
-    width = ITEMSIZE[out.dtype]
+def estimate_call_us(call: LibraryCall, target: Target) -> float:
+    """Microseconds of a pre-defined kernel, launch included: its traffic, or its products one after the other."""
+    width = ITEMSIZE[call.out.tensor.dtype]
     moved = width * call.moved
     peak = target.flops * LIBRARY_FLOPS * (1 if width == 2 else FLOAT32_FLOPS)
-    lanes = (max(LIBRARY_TILE[0], min(n, LIBRARY_TILE[1])) for n in (rows, columns))
-    tiles = matrices * prod(ceil(n / tile) for n, tile in zip((rows, columns), lanes, strict=True))
-    padded = 2.0 * matrices * depth * prod(max(LIBRARY_TILE[0], n) for n in (rows, columns))
-    waves = tiles / target.processors
-    computing = padded / peak * (ceil(waves) / waves if waves > 1 else 1.0)
+    computing = sum(_product_us(product, peak, target) for product in call.products)
     long = max(moved / (target.bandwidth * LIBRARY_BANDWIDTH), computing)
     return target.launch_us + max(0.0, long + FILL_US + LATENCY_US - FLOOR_US)
+
+
+def _product_us(product: Product, peak: float, target: Target) -> float:
+    """A library's product, in tiles of 128 x 128 or less, with its depth split where the tiles are too few for the
+    device."""
+    sides = (product.rows, product.columns)
+    lanes = (max(LIBRARY_TILE[0], min(n, LIBRARY_TILE[1])) for n in sides)
+    tiles = product.matrices * prod(ceil(n / tile) for n, tile in zip(sides, lanes, strict=True))
+    padded = 2.0 * product.matrices * product.depth * prod(max(LIBRARY_TILE[0], n) for n in sides)
+    waves = tiles / target.processors
+    return padded / peak * (ceil(waves) / waves if waves > 1 else 1.0)
 
 
 def mcfuser_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) -> float:
