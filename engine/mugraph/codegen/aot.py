@@ -39,7 +39,7 @@ class Compiled:
 
 
 def compile_for(source: KernelSource, capability: int) -> Compiled:
-    """Compile for compute capability `capability` / 10 (80: A100, 90: H100), in this process.
+    """Compile for compute capability `capability` / 10 (90 for 9.0), in this process.
 
     Pointers are taken as 16-byte aligned, which is what PyTorch allocates. Raises Rejected with the compiler's last
     line when it refuses.

@@ -18,6 +18,7 @@ from mugraph.events import Event, Timing, UnitResult, Working
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.ranges import SizeRange
 from mugraph.ir.region import Region
+from mugraph.ir.target import figures_of
 from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.optimizer.nodes import scheduled
 from mugraph.plans.plan import RegionPlan
@@ -100,7 +101,7 @@ class RegionTimer:
             before += library
             after += ours if use_all or solution.pays else library
         ratio = before / after if after else None
-        device = self.tools.target.name if self.tools.target.capability else "h100"
+        device = figures_of(self.tools.target).name
         return Timing(before, after, ratio, {}, "estimated", device, f"cost model for {device}, operator by operator")
 
     def _timed(

@@ -52,5 +52,6 @@ def test_resolve():
     here = Device("NVIDIA H200", "gpu", TARGETS["h200"], 90)
     assert resolve("auto", here) is TARGETS["h200"]
     assert resolve("SM_80", here) is TARGETS["sm_80"]
+    assert resolve("sm_89", here) == match("NVIDIA L40S", 89)  # one without a model, as the settings take it too
     with pytest.raises(UnknownTarget, match="voodoo"):
         resolve("voodoo", here)
