@@ -27,6 +27,11 @@ TARGETS: dict[str, Target] = _read()
 """Every device model by name."""
 
 
+_SHARED = {70: 98_304, 75: 65_536, 86: 101_376, 89: 101_376, 120: 101_376, 121: 101_376}
+"""Bytes of shared memory one block may use, of architectures with less than others have that stand in (CUDA programming
+guide)."""
+
+
 def figures_of(target: Target) -> Target:
     """The device that a target's figures are of: without a GPU, the one that estimates are made for."""
     return TARGETS[target.figures_of] if target.figures_of else target
@@ -34,7 +39,10 @@ def figures_of(target: Target) -> Target:
 
 def architecture(capability: int) -> Target:
     """The model of `sm_<capability>`. Where there is none, the newest one of an architecture that is not newer, or else
-    the oldest one, stands in with its figures."""
+    the oldest one, stands in with its figures, but for the shared memory."""
     known = sorted((t for t in TARGETS.values() if t.is_architecture), key=lambda target: target.capability)
     model = next((t for t in reversed(known) if t.capability <= capability), known[0])
-    return model if model.capability == capability else replace(model, name=f"sm_{capability}", capability=capability)
+    if model.capability == capability:
+        return model
+    shared = _SHARED.get(capability, model.shared)
+    return replace(model, name=f"sm_{capability}", capability=capability, shared=shared)
