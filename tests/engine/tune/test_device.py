@@ -28,7 +28,8 @@ def test_match(name: str, capability: int, target: str):
 
 def test_figures_of_a_stand_in_are_those_of_an_older_architecture():
     assert match("NVIDIA L40S", 89).bandwidth == TARGETS["sm_80"].bandwidth
-    assert match("NVIDIA B200", 100).bandwidth == TARGETS["sm_90"].bandwidth
+    assert match("NVIDIA B300", 103).bandwidth == TARGETS["sm_100"].bandwidth
+    assert match("NVIDIA L40S", 89).shared == 99 * 1024
 
 
 def test_no_driver_no_gpu(monkeypatch: pytest.MonkeyPatch):
