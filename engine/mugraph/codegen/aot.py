@@ -14,9 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from mugraph.ir.dtypes import COMPUTED
 from mugraph.ir.kernel import KernelSource, Rejected
 
-_POINTER = {"f16": "*fp16", "bf16": "*bf16", "f32": "*fp32"}
 _ALIGNED = [["tt.divisibility", 16]]
 
 
@@ -51,7 +51,7 @@ def compile_for(source: KernelSource, capability: int) -> Compiled:
     from triton.compiler import ASTSource
 
     tensors = (*source.inputs, *source.outputs)
-    signature = {name: _POINTER[tensor.dtype] for name, tensor in zip(source.pointers, tensors, strict=True)}
+    signature = {name: COMPUTED[tensor.dtype].pointer for name, tensor in zip(source.pointers, tensors, strict=True)}
     signature |= dict.fromkeys(source.arguments, "i32") | dict.fromkeys(source.constexprs, "constexpr")
     attributes = {(at,): _ALIGNED for at in range(len(source.pointers))}
     constants: Any = dict(source.constexprs)

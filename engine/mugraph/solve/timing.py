@@ -13,8 +13,9 @@ from pathlib import Path
 
 from mugraph.edit.module.entry import on_tensors
 from mugraph.edit.module.file import module_text
-from mugraph.edit.module.index_limits import INTEGERS, index_limit
+from mugraph.edit.module.index_limits import index_limit
 from mugraph.events import Event, Timing, UnitResult, Working
+from mugraph.ir.dtypes import DRAWN, INTEGERS
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.ranges import SizeRange
 from mugraph.ir.region import Region
@@ -32,8 +33,6 @@ from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.tuner import Measurement, against_peers
 from mugraph.units.ranged import region_at
 
-DRAWN = frozenset({"f16", "bf16", "f32", "bool", *INTEGERS})
-"""Types of inputs that measuring can make up."""
 PATIENCE = 9
 """Times the seconds that a search may take: for measuring at further sizes than the largest and the least."""
 

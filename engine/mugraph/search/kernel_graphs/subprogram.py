@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from mugraph.ir.dtypes import ITEMSIZE, DType
 from mugraph.ir.library import memory_order
 from mugraph.ir.ops import ELEMENTWISE, LEAVES, Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import ITEMSIZE, DType, Tensor, contiguous_strides
+from mugraph.ir.tensors import Tensor, contiguous_strides
 
 
 def in_memory(program: TensorProgram) -> dict[str, Tensor]:

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.dtypes import ITEMSIZE
 from mugraph.ir.library import LibraryCall, Product
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
-from mugraph.ir.tensors import ITEMSIZE
 from mugraph.search.schedules.tiles import Shape, Tiles
 from mugraph.search.schedules.work import Work, work
 
