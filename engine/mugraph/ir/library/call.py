@@ -36,9 +36,14 @@ class View:
         turned = (*self.shape[:-2], self.shape[-1], self.shape[-2])
         if _alike(turned, (*self.strides[:-2], self.strides[-1], self.strides[-2]), own, strides):
             return f"{name}.mT"
-        if _alike(self.shape, self.strides, self.shape, dense(self.shape)) and _alike(own, strides, own, dense(own)):
+        if self.is_dense and _alike(own, strides, own, dense(own)):
             return f"{name}.view({', '.join(map(str, self.shape))})"
         return f"{name}.as_strided({self.shape}, {self.strides})"
+
+    @property
+    def is_dense(self) -> bool:
+        """Its elements lie row by row."""
+        return _alike(self.shape, self.strides, self.shape, dense(self.shape))
 
     @property
     def is_sizeless(self) -> bool:
@@ -57,6 +62,14 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
+class Steps:
+    """Steps of a running softmax: thread blocks, and steps that each of them takes one after the other."""
+
+    blocks: int
+    each: int
+
+
+@dataclass(frozen=True, slots=True)
 class LibraryCall:
     """`function(operands, out=out)`, or `out = function(operands, arguments)`.
 
@@ -65,6 +78,8 @@ class LibraryCall:
     allocates: it makes its output itself
     products:  one after the other
     moved:     elements read and written
+    steps:     of a softmax between the products; None where there is none
+    launches:  kernels that it launches
     """
 
     function: str
@@ -74,6 +89,8 @@ class LibraryCall:
     moved: int
     arguments: tuple[str, ...] = ()
     allocates: bool = False
+    steps: Steps | None = None
+    launches: int = 1
 
     def text(self, names: Mapping[str, str]) -> str:
         """names: of the variables that hold the tensors."""
