@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from mugraph.commands.common import FAILED, USAGE, WrongUsage, say_error, where
+from mugraph.protocol.targets import NAMES
 
 INTERRUPTED = 130
 
@@ -25,7 +26,7 @@ _Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say what was se
 _Executor = Annotated[
     str, typer.Option(help="Where to search: inline, processes, processes:N, ray or ray://HOST:PORT (mugraph[ray]).")
 ]
-_Target = Annotated[str, typer.Option(help="auto, cpu, sm_80, sm_90, a100, h100 or h200.")]
+_Target = Annotated[str, typer.Option(help=f"{NAMES}.")]
 
 
 @app.command()

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Literal, cast
 
+from mugraph.protocol import targets
+
 SearchOn = Literal["save", "open", "demand"]
 LogLevel = Literal["error", "warning", "info", "debug"]
 Theme = Literal["light", "dark"]
-
-_TARGETS = "auto, cpu, a100, h100, h200 or an architecture such as sm_90"
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,9 @@ def _text(value: object) -> str:
 
 def _target(value: object) -> str:
     text = _text(value).lower()
-    if text in ("auto", "cpu", "a100", "h100", "h200") or (text.startswith("sm_") and text[3:].isdigit()):
+    if targets.is_target(text):
         return text
-    raise ValueError(f"must be {_TARGETS}")
+    raise ValueError(f"must be {targets.NAMES}")
 
 
 def _seconds(value: object) -> float:

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from mugraph.ir.dtypes import COMPUTED
 from mugraph.ir.kernel import KernelSource, Rejected
 
-_POINTER = {"f16": "*fp16", "bf16": "*bf16", "f32": "*fp32"}
 _ALIGNED = [["tt.divisibility", 16]]
 
 
@@ -39,7 +39,7 @@ class Compiled:
 
 
 def compile_for(source: KernelSource, capability: int) -> Compiled:
-    """Compile for compute capability `capability` / 10 (80: A100, 90: H100), in this process.
+    """Compile for compute capability `capability` / 10 (90 for 9.0), in this process.
 
     Pointers are taken as 16-byte aligned, which is what PyTorch allocates. Raises Rejected with the compiler's last
     line when it refuses.
@@ -51,7 +51,7 @@ def compile_for(source: KernelSource, capability: int) -> Compiled:
     from triton.compiler import ASTSource
 
     tensors = (*source.inputs, *source.outputs)
-    signature = {name: _POINTER[tensor.dtype] for name, tensor in zip(source.pointers, tensors, strict=True)}
+    signature = {name: COMPUTED[tensor.dtype].pointer for name, tensor in zip(source.pointers, tensors, strict=True)}
     signature |= dict.fromkeys(source.arguments, "i32") | dict.fromkeys(source.constexprs, "constexpr")
     attributes = {(at,): _ALIGNED for at in range(len(source.pointers))}
     constants: Any = dict(source.constexprs)

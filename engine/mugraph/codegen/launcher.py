@@ -6,11 +6,10 @@ from collections.abc import Collection, Sequence
 
 from mugraph.codegen.arguments import argument_lines
 from mugraph.codegen.dynamic import launch_lines, shape_text, size_lines
+from mugraph.ir.dtypes import COMPUTED
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import RESERVED, Scope
 from mugraph.ir.tensors import Tensor
-
-TORCH_TYPE = {"f16": "torch.float16", "bf16": "torch.bfloat16", "f32": "torch.float32"}
 
 
 def borders(
@@ -51,7 +50,7 @@ def launcher_text(name: str, kernels: Sequence[KernelSource], kept: Collection[s
         if kernel.library is not None and kernel.library.allocates:
             continue
         size = shape_text(tensor, kernel.sizes, sizes)
-        place = f"{device}, dtype={TORCH_TYPE[tensor.dtype]}"
+        place = f"{device}, dtype={COMPUTED[tensor.dtype].torch_text}"
         lines.append(f"    {called[tensor.name]} = torch.empty({size}, {place})")
     for kernel in kernels:
         if kernel.library is not None:

@@ -16,6 +16,7 @@ from mugraph.commands.progress import ProgressView
 from mugraph.events import Done, FileResult, RegionResult
 from mugraph.executors.choose import choose
 from mugraph.executors.executor import CannotExecute
+from mugraph.ir.dtypes import itemsize
 from mugraph.ir.target import Target
 from mugraph.pipeline import Options, run
 from mugraph.reports.document import device_document, finite
@@ -26,7 +27,6 @@ from mugraph.tune.tuner import PEERS
 from mugraph.units.ranged import region_at
 
 Json = dict[str, object]
-_ITEMSIZE = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "bool": 1, "i8": 1, "u8": 1}
 _ESTIMATED = "estimated only: no GPU to measure on"
 
 
@@ -111,7 +111,7 @@ def floor_us(result: RegionResult, target: Target) -> float:
     at = result.timing.at
     values = (result.region if at is None else region_at(result.region, at)).values
     crossing = {live.value for live in (*result.region.live_ins, *result.region.live_outs)}
-    moved = sum(prod(values[value].shape) * _ITEMSIZE.get(values[value].dtype, 4) for value in crossing)
+    moved = sum(prod(values[value].shape) * itemsize(values[value].dtype) for value in crossing)
     return moved / target.bandwidth
 
 

@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from mugraph.edit.apply import prepare
 from mugraph.ir.content import digest
+from mugraph.ir.dtypes import COMPUTED, ELEMENTS
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.target import Target
 from mugraph.plans.plan import RegionPlan
@@ -70,8 +71,8 @@ def described(origin: Origin, inputs: Sequence[object]) -> Mapping[str, Mapping[
     print). Raises TypeError where they do not fit the signature."""
     import torch
 
-    names = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64"}
-    names |= {torch.int64: "i64", torch.int32: "i32", torch.bool: "bool"}
+    traced = (*COMPUTED, "f64", "i64", "i32", "bool")
+    names: dict[torch.dtype, str] = {getattr(torch, ELEMENTS[name].torch): name for name in traced}
     arguments = inspect.signature(origin.function).bind(*([origin.module] if origin.module else []), *inputs).arguments
     seen: dict[str, str] = {}
     for name, value in arguments.items():

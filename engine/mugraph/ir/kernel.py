@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from mugraph.ir.block import Schedule
 from mugraph.ir.library import LibraryCall
-from mugraph.ir.library.convolution import ConvolutionCall
 from mugraph.ir.tensors import Tensor
 
 
@@ -80,7 +79,7 @@ class KernelSource:
     num_stages: int
     launcher: str
     unfinished: Unfinished = field(default_factory=Unfinished)
-    library: LibraryCall | ConvolutionCall | None = None
+    library: LibraryCall | None = None
     least: Mapping[str, int] = field(default_factory=dict[str, int])
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
     launches: tuple[Launch, ...] = ()

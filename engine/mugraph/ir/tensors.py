@@ -12,13 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Literal
 
+from mugraph.ir.dtypes import DType
 from mugraph.ir.windows import Window
-
-type_names = ("f16", "bf16", "f32")
-DType = Literal["f16", "bf16", "f32"]
-ITEMSIZE: Mapping[str, int] = {"f16": 2, "bf16": 2, "f32": 4}
 
 Dims = tuple[tuple[str, ...], ...]
 Sizes = Mapping[str, int]

@@ -8,10 +8,11 @@ from typing import cast
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.calls import operands
+from mugraph.ir.dtypes import DType
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Call, PlainCalls, Region
-from mugraph.ir.tensors import DType, Tensor
+from mugraph.ir.tensors import Tensor
 from mugraph.optimizer.nodes import LIBRARY, node_of, scheduled
 from mugraph.plans.plan import KernelStep
 from mugraph.trace.regions.emit_call import NotReplayable, call_text

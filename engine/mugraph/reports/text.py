@@ -17,6 +17,7 @@ from mugraph.events import FileResult, RegionResult, Timing, UnitResult
 from mugraph.ir.drawing import draw_tree
 from mugraph.reports.document import verdicts_of
 from mugraph.sizes.timing import gain_words
+from mugraph.targets import TARGETS
 from mugraph.verify.verdict import Verdict
 
 _MARGIN = "  "
@@ -218,6 +219,6 @@ def _summary(result: FileResult) -> str:
 
 
 def model_name(target: str) -> str:
-    """The device a model stands for, in words: without a GPU estimates are for an H100."""
-    named = "h100" if target == "cpu" else target
-    return f"an {named.upper()}" if named in ("a100", "h100", "h200") else named
+    """The device a model stands for, in words; without a GPU the one that estimates are for."""
+    known = TARGETS.get(target)
+    return (known and known.title) or target

@@ -10,11 +10,13 @@ from pathlib import Path
 
 from mugraph.edit.module.entry import on_tensors
 from mugraph.edit.module.file import module_text
-from mugraph.edit.module.index_limits import INTEGERS, index_limit
+from mugraph.edit.module.index_limits import index_limit
 from mugraph.events import Event, Timing, UnitResult, Working
+from mugraph.ir.dtypes import DRAWN, INTEGERS
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.ranges import SizeRange
 from mugraph.ir.region import Region
+from mugraph.ir.target import figures_of
 from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.optimizer.nodes import scheduled
 from mugraph.plans.plan import RegionPlan
@@ -28,8 +30,6 @@ from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.tuner import Measurement, against_peers
 from mugraph.units.ranged import region_at
 
-DRAWN = frozenset({"f16", "bf16", "f32", "bool", *INTEGERS})
-"""Types of inputs that measuring can make up."""
 PATIENCE = 9
 """Times the seconds that a search may take: for measuring at further sizes than the largest and the least."""
 
@@ -97,7 +97,7 @@ class RegionTimer:
             before += library
             after += ours if use_all or solution.pays else library
         ratio = before / after if after else None
-        device = self.tools.target.name if self.tools.target.capability else "h100"
+        device = figures_of(self.tools.target).name
         return Timing(before, after, ratio, {}, "estimated", device, f"cost model for {device}, operator by operator")
 
     def _timed(

@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from mugraph.ir.target import TARGETS, Target
+from mugraph.protocol.targets import DEVICES, NAMES, is_target
+from mugraph.targets import TARGETS, Target, architecture
 
 _DRIVER = Path("/proc/driver/nvidia/version")
 _CONTROL = Path("/dev/nvidiactl")
 
 
 class UnknownTarget(Exception):
-    """--target names no device model; the message is one sentence listing those there are."""
+    """--target names no device model; the message is one sentence that says what may be named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,8 @@ def driver_version() -> str | None:
 def match(name: str, capability: int) -> Target:
     """The device model for a GPU of this name and compute capability * 10: by name where there is one, else the newest
     model of an architecture that is not newer (its figures are then a stand-in)."""
-    for key in ("h200", "h100", "a100"):
-        if key in name.lower():
-            return TARGETS[key]
-    fitting = [t for t in TARGETS.values() if t.name.startswith("sm_") and t.capability <= capability]
-    if not fitting:
-        return replace(TARGETS["sm_80"], name=f"sm_{capability}", capability=capability)
-    return replace(max(fitting, key=lambda t: t.capability), name=f"sm_{capability}", capability=capability)
+    named = [TARGETS[device] for device in DEVICES if device in name.lower()]
+    return max(named, key=lambda target: len(target.name), default=None) or architecture(capability)
 
 
 def detect() -> Device:
@@ -96,9 +92,9 @@ def detect() -> Device:
 
 def resolve(request: str, device: Device) -> Target:
     """The model `--target` asks for: "auto" is the device's own. Raises UnknownTarget."""
-    if request == "auto":
+    text = request.lower()
+    if not is_target(text):
+        raise UnknownTarget(f"unknown target {request!r}; choose {NAMES}")
+    if text == "auto":
         return device.target
-    target = TARGETS.get(request.lower())
-    if target is None:
-        raise UnknownTarget(f"unknown target {request!r}; choose auto or one of {', '.join(sorted(TARGETS))}")
-    return target
+    return TARGETS.get(text) or architecture(int(text.removeprefix("sm_")))

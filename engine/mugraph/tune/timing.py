@@ -14,13 +14,11 @@ from typing import cast
 import torch
 
 from mugraph.ir.calls import Triangle
+from mugraph.ir.dtypes import DRAWN, ELEMENTS
 from mugraph.tune.messages import InputSpec
 from mugraph.tune.rotation import CACHE_TIMES, rotation
 
-DTYPES = {
-    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "bool": torch.bool, "i64": torch.int64,
-    "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8,
-}  # fmt: skip
+DTYPES: dict[str, torch.dtype] = {name: getattr(torch, one.torch) for name, one in ELEMENTS.items() if name in DRAWN}
 Function = Callable[..., object]
 
 

@@ -5,13 +5,13 @@ Estimates, for cutting only: what is offered is decided by the search's cost mod
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil, prod
 
 from mugraph.ir.calls import TensorInfo
+from mugraph.ir.dtypes import ITEMSIZE, itemsize
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import ITEMSIZE
 
 _TILE = 256
 """Elements of an output axis that one thread block can hold beside the axes of an earlier product."""
@@ -27,8 +27,6 @@ BANDWIDTH = 3e6
 """Device memory, bytes per microsecond."""
 _CACHE = 6e6
 """Second-level cache, bytes per microsecond."""
-_WIDTHS: Mapping[str, int] = {**ITEMSIZE, "f64": 8, "i64": 8, "bool": 1, "i8": 1, "u8": 1}
-"""Bytes of an element; 4 of any other type."""
 LAUNCH_US = 2.4
 """The least time of a kernel, which is saved when there is one kernel fewer."""
 
@@ -45,7 +43,7 @@ def fits(program: TensorProgram) -> bool:
 
 def bytes_of(info: TensorInfo) -> int:
     """Bytes of memory that a value takes."""
-    return prod(info.shape) * _WIDTHS.get(info.dtype, 4)
+    return prod(info.shape) * itemsize(info.dtype)
 
 
 def kernel_us(values: Sequence[TensorInfo], program: TensorProgram | None = None) -> float:

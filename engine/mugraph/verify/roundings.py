@@ -9,12 +9,12 @@ from math import hypot, prod, sqrt
 import torch
 from torch import Tensor
 
+from mugraph.ir.dtypes import COMPUTED, DType
 from mugraph.ir.ops import ELEMENTWISE, LEAVES, Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import DType
 
-TORCH_TYPES: Mapping[DType, torch.dtype] = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
-EPSILON: Mapping[DType, float] = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24}
+TORCH_TYPES: Mapping[DType, torch.dtype] = {name: getattr(torch, one.torch) for name, one in COMPUTED.items()}
+EPSILON: Mapping[DType, float] = {name: one.epsilon for name, one in COMPUTED.items()}
 """Largest relative error of one rounding (half a unit in the last place)."""
 SINGLE = EPSILON["f32"]
 SPREAD = 0.41

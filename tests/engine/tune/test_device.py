@@ -28,7 +28,8 @@ def test_match(name: str, capability: int, target: str):
 
 def test_figures_of_a_stand_in_are_those_of_an_older_architecture():
     assert match("NVIDIA L40S", 89).bandwidth == TARGETS["sm_80"].bandwidth
-    assert match("NVIDIA B200", 100).bandwidth == TARGETS["sm_90"].bandwidth
+    assert match("NVIDIA B300", 103).bandwidth == TARGETS["sm_100"].bandwidth
+    assert match("NVIDIA L40S", 89).shared == 99 * 1024
 
 
 def test_no_driver_no_gpu(monkeypatch: pytest.MonkeyPatch):
@@ -52,5 +53,6 @@ def test_resolve():
     here = Device("NVIDIA H200", "gpu", TARGETS["h200"], 90)
     assert resolve("auto", here) is TARGETS["h200"]
     assert resolve("SM_80", here) is TARGETS["sm_80"]
+    assert resolve("sm_89", here) == match("NVIDIA L40S", 89)  # one without a model, as the settings take it too
     with pytest.raises(UnknownTarget, match="voodoo"):
         resolve("voodoo", here)

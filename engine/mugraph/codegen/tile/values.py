@@ -15,9 +15,8 @@ from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.codegen.tile.pads import Pad
 from mugraph.codegen.tile.text import Assign, Expr, Prec, Ref, Region, Value, uses
 from mugraph.ir.block import BlockGraph
+from mugraph.ir.dtypes import ELEMENTS
 from mugraph.ir.kernel import Rejected
-
-TRITON_TYPE = {"f16": "tl.float16", "bf16": "tl.bfloat16", "f32": "tl.float32"}
 
 
 class Values(ABC):
@@ -69,7 +68,7 @@ class Values(ABC):
         if value.dtype in (dtype, ""):
             return value
         if dtype not in value.variants:
-            expr = uses(Expr((Ref(value, Prec.ATOM), f".to({TRITON_TYPE[dtype]})")), value.region)
+            expr = uses(Expr((Ref(value, Prec.ATOM), f".to({ELEMENTS[dtype].triton})")), value.region)
             converted = Value(self.fresh(f"{value.name}_{dtype}"), value.dims, dtype, value.pads, value.region, expr)
             value.region.items.append(Assign(converted))
             value.variants[dtype] = converted

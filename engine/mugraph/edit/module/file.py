@@ -22,7 +22,7 @@ from mugraph.edit.module.wrapper import wrapper
 from mugraph.edit.names import operator_name
 from mugraph.edit.source.record import VARIABLE, Record, record_text
 from mugraph.ir.kernel import KernelSource, Rejected
-from mugraph.ir.target import TARGETS, Target
+from mugraph.ir.target import TARGETS, Target, figures_of
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.plans.scales import input_scales
 from mugraph.version import __version__
@@ -75,7 +75,7 @@ def module_text(
 
     kernels: GraphKernel.name -> its source
     target:  the device the kernels were made for; they run on GPUs of exactly its compute capability. Without one, or
-             with the CPU's interpreter, that of an H100 (9.0), which is what schedules are then estimated for.
+             with the CPU's interpreter, that of the device which schedules are then estimated for.
     speeds:  plan name -> what was measured or estimated
     record:  what undoing the edit needs; None while the file is only being looked at
     edited:  the user's file with the calls of the kernels; None likewise
@@ -86,7 +86,7 @@ def module_text(
     used = _used_kernels(plans, kernels)
     names = MODULE_NAMES | _global_names(plans, used)
     wrappers = [wrapper(plan, kernels, names) for plan in plans]
-    capability = (target.capability if target else 0) or TARGETS["h100"].capability
+    capability = figures_of(target or TARGETS["cpu"]).capability
     machinery = MACHINERY.replace("@MAJOR@", str(capability // 10)).replace("@MINOR@", str(capability % 10))
     prelude, first_use = with_masks(PRELUDE, f"{FIRST_USE}\n\n{JUDGE}", plans)
     sections = [_header(plans, original_path), prelude.rstrip()]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mugraph.ir.calls import operands
+from mugraph.ir.dtypes import INTEGERS
 from mugraph.ir.region import Argument, Call, Ref, Region, Symbol
 from mugraph.ops.algebra.registry import canonical, entry_for
 
-INTEGERS = frozenset({"i64", "i32", "i16", "i8", "u8"})
 _ANY = 100
 """Calls that use integers as numbers and not as indices: they compare them, or compute with them."""
 _USED_AS_THEY_ARE = frozenset({

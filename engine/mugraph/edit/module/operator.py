@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mugraph.codegen.dynamic import shape_text, size_lines
+from mugraph.ir.dtypes import ELEMENTS
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import RESERVED, Scope
 
-TORCH_TYPES = {
-    "f16": "torch.float16", "bf16": "torch.bfloat16", "f32": "torch.float32", "f64": "torch.float64",
-    "i8": "torch.int8", "i16": "torch.int16", "i32": "torch.int32", "i64": "torch.int64",
-    "u8": "torch.uint8", "bool": "torch.bool", "c64": "torch.complex64", "c128": "torch.complex128",
-}  # fmt: skip
-
 
 def torch_type(dtype: str) -> str:
-    if dtype not in TORCH_TYPES:
+    if dtype not in ELEMENTS:
         raise Rejected(f"values of type {dtype} cannot be named in the kernel module")
-    return TORCH_TYPES[dtype]
+    return ELEMENTS[dtype].torch_text
 
 
 def tuple_text(items: Sequence[object]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from keyword import iskeyword
 
+from mugraph.ir.dtypes import ITEMSIZE
 from mugraph.ir.ops import ARITY, ELEMENTWISE, LARGEST, REDUCING, Kind, Op
-from mugraph.ir.tensors import ITEMSIZE, Sizes, Tensor
+from mugraph.ir.tensors import Sizes, Tensor
 
 FIELDS = {
     "over": frozenset({*REDUCING, Kind.ACCUM}),

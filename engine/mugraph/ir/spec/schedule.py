@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from math import prod
 
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.dtypes import ITEMSIZE
 from mugraph.ir.library import library_call
 from mugraph.ir.ops import Kind
 from mugraph.ir.packing import held, lanes, pack_violations, packed, sides_of, wide_axes
 from mugraph.ir.placement import varying
 from mugraph.ir.target import Target
-from mugraph.ir.tensors import ITEMSIZE
 
 MAX_TILE_ELEMENTS = 1 << 20
 """Triton's limit on the elements of one tile."""

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-from mugraph.ir.tensors import ITEMSIZE, DType, Tensor, contiguous_strides
+from mugraph.ir.dtypes import ITEMSIZE, DType
+from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.ir.text.lines import NAME, Line, Lines, listed
 from mugraph.ir.text.printer import WINDOW_FIGURES
 from mugraph.ir.windows import Window

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mugraph.ir.calls import Argument, Call, Ref, Symbol
+from mugraph.ir.dtypes import ELEMENTS
 from mugraph.ops.algebra.refusals import NotLowerable
-
-_SMALLEST = {"f16": 2.0**-25, "bf16": 2.0**-134, "f32": 2.0**-150}
-"""Up to half of the smallest positive number of a type, everything rounds to zero."""
 
 
 def rounded(value: float, dtype: str) -> float:
-    """A number next to tensors of this type: zero where the type has none so small. (Elsewhere it is kept as it is;
-    PyTorch computes element-wise operators of 16-bit tensors in float32.)"""
-    return 0.0 if abs(value) <= _SMALLEST[dtype] else value
+    """A number next to tensors of this type: zero where the type has none so small; up to half of its least positive
+    number, everything rounds to zero. (Elsewhere it is kept as it is; PyTorch computes element-wise operators of 16-bit
+    tensors in float32.)"""
+    return 0.0 if abs(value) <= ELEMENTS[dtype].smallest / 2 else value
 
 
 class Arguments:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
+from mugraph.ir.dtypes import COMPUTED, NARROW
 from mugraph.ir.ops import Kind
 from mugraph.ir.windows import Window
 from mugraph.ops.algebra.arguments import Arguments
@@ -20,8 +21,6 @@ from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.primitives import Primitives
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import entry_for
-
-FLOATS = ("f16", "bf16", "f32")
 
 
 class Builder(Primitives):
@@ -47,7 +46,7 @@ class Builder(Primitives):
             output: i for i, call in enumerate(calls) for output in call.outputs if output not in operands(call)
         }
         self.masks, self.pieces = Masks(self), Pieces(self)
-        self._mixed = any(info.dtype in ("f16", "bf16") for info in values.values())
+        self._mixed = any(info.dtype in NARROW for info in values.values())
 
     def shape(self, operand: Argument) -> tuple[int, ...]:
         """Of a tensor argument; () of a number."""
@@ -102,7 +101,7 @@ class Builder(Primitives):
 
     def _load(self, value: int, dims: AtomDims, windows: tuple[tuple[Window, AtomDim], ...] = ()) -> Node:
         info = self.values[value]
-        if info.dtype not in FLOATS:
+        if info.dtype not in COMPUTED:
             raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
         return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows))
 
@@ -115,7 +114,7 @@ class Builder(Primitives):
         if not one and not entry.several:
             raise NotLowerable(f"{call.target} has {len(call.outputs)} results; its rule gives one")
         info = self.values[value]
-        if info.dtype not in FLOATS:
+        if info.dtype not in COMPUTED:
             raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
         first = call.args[0] if call.args else None
         writes = is_inplace(call)

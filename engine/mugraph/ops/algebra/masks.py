@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mugraph.ir.calls import Ref, Triangle
+from mugraph.ir.dtypes import largest
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.refusals import NotLowerable
 
@@ -20,13 +21,11 @@ if TYPE_CHECKING:
 
 LOW = -1e9
 """A number so low counts as minus infinity, as people who write it mean it: no other logit is near it."""
-_LEAST = {"f16": -65504.0}
-"""The least number of a type, where that is above LOW."""
 
 
 def is_low(value: float | None, dtype: str) -> bool:
     """Does the number hide whatever it is added to? None is minus infinity."""
-    return value is None or value <= max(LOW, _LEAST.get(dtype, LOW))
+    return value is None or value <= max(LOW, -largest(dtype))
 
 
 class Masks:

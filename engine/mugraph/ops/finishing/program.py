@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from mugraph.ir.dtypes import DType, is_computed
 from mugraph.ir.ops import LEAVES, Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import Dims, DType, Tensor, contiguous_strides
+from mugraph.ir.tensors import Dims, Tensor, contiguous_strides
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import HIDDEN, LOG, Node
@@ -191,10 +192,6 @@ def _named(
 
 
 def _dtype(dtype: str) -> DType:
-    if dtype == "f16":
-        return "f16"
-    if dtype == "bf16":
-        return "bf16"
-    if dtype == "f32":
-        return "f32"
-    raise NotLowerable(f"a tensor of type {dtype} is outside the fragment")
+    if not is_computed(dtype):
+        raise NotLowerable(f"a tensor of type {dtype} is outside the fragment")
+    return dtype

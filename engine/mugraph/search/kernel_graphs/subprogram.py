@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.ir.library.convolution import output_axes
+from mugraph.ir.dtypes import ITEMSIZE, DType
+from mugraph.ir.library import memory_order
 from mugraph.ir.ops import ELEMENTWISE, LEAVES, Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import ITEMSIZE, DType, Tensor, contiguous_strides
+from mugraph.ir.tensors import Tensor, contiguous_strides
 
 
 def in_memory(program: TensorProgram) -> dict[str, Tensor]:
@@ -133,25 +134,16 @@ def _orders(program: TensorProgram) -> dict[str, tuple[str, ...]]:
             found = sorted(tensor.axes, key=lambda axis: (-abs(steps[axis]), tensor.axes.index(axis)))
         elif op.kind is Kind.MASK:
             found = [*op.rows, *op.columns]
-        elif (convolved := _convolved(program, op)) is not None:
-            found = list(output_axes(*convolved))
+        elif (order := memory_order(program, op)) is not None:
+            found = list(order)
         elif op.kind is Kind.DOT:
             left, right = (orders[name] for name in op.inputs)
             found = [*(axis for axis in left if axis in right), *left, *right]
         else:
             widest = sorted((orders[name] for name in op.inputs), key=len, reverse=True)
-            found = [axis for order in widest for axis in order]
+            found = [axis for operand in widest for axis in operand]
         orders[op.name] = tuple(axis for axis in dict.fromkeys(found) if axis in op.axes)
     return orders
-
-
-def _convolved(program: TensorProgram, op: Op) -> tuple[Tensor, Tensor] | None:
-    """The windowed tensor and the weight of a product of such as they are loaded."""
-    operands = [program.op(name) for name in op.inputs]
-    if op.kind is not Kind.DOT or any(operand.kind is not Kind.LOAD for operand in operands):
-        return None
-    first, second = (program.tensor(operand.tensor) for operand in operands)
-    return (first, second) if first.windows else (second, first) if second.windows else None
 
 
 def _fresh(wanted: str, taken: set[str]) -> str:

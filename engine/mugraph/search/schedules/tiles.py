@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
+from mugraph.ir.dtypes import ITEMSIZE
 from mugraph.ir.ops import REDUCING, Kind, Op
 from mugraph.ir.packing import Packs, held, pack_violations, packs
-from mugraph.ir.tensors import ITEMSIZE, Sizes, Tensor
+from mugraph.ir.tensors import Sizes, Tensor
 from mugraph.search.schedules.ends import ends
 from mugraph.search.schedules.sectors import innermost
 

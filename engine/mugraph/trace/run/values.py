@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import torch
 
+from mugraph.ir.dtypes import ELEMENTS
 from mugraph.ir.region import TensorInfo
 
-_DTYPES = {
-    torch.float16: "f16",
-    torch.bfloat16: "bf16",
-    torch.float32: "f32",
-    torch.float64: "f64",
-    torch.int64: "i64",
-    torch.int32: "i32",
-    torch.int16: "i16",
-    torch.int8: "i8",
-    torch.uint8: "u8",
-    torch.bool: "bool",
-    torch.complex64: "c64",
-    torch.complex128: "c128",
-}
-DTYPE_NAMES = {name: dtype for dtype, name in _DTYPES.items()}
+DTYPE_NAMES: dict[str, torch.dtype] = {name: getattr(torch, one.torch) for name, one in ELEMENTS.items()}
+_DTYPES = {dtype: name for name, dtype in DTYPE_NAMES.items()}
 
 
 def dtype_name(dtype: torch.dtype) -> str:

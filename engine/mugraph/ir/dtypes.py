@@ -1,0 +1,86 @@
+"""Element types: what each is called, how large it is and what it can say. Whoever needs to know asks this table.
+
+A type that kernels compute with is one entry here, and its name in `DType`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeGuard
+
+DType = Literal["f16", "bf16", "f32"]
+"""Of the tensors that programs and kernels have."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """
+    torch:    its name in PyTorch
+    bytes:    of one element
+
+    Of a type that kernels compute with:
+
+    triton:   its name in Triton; "" of the others
+    pointer:  of an argument, as Triton's compiler takes it
+    epsilon:  largest relative error of one rounding (half a unit in the last place)
+    smallest: its least positive number
+    largest:  its largest number
+    """
+
+    torch: str
+    bytes: int
+    triton: str = ""
+    pointer: str = ""
+    epsilon: float = 0.0
+    smallest: float = 0.0
+    largest: float = float("inf")
+
+    @property
+    def torch_text(self) -> str:
+        """Its name where torch has been imported."""
+        return f"torch.{self.torch}"
+
+
+COMPUTED: Mapping[DType, ElementType] = {
+    "f16": ElementType("float16", 2, "tl.float16", "*fp16", 2.0**-11, 2.0**-24, 65504.0),
+    "bf16": ElementType("bfloat16", 2, "tl.bfloat16", "*bf16", 2.0**-8, 2.0**-133, (2 - 2.0**-7) * 2.0**127),
+    "f32": ElementType("float32", 4, "tl.float32", "*fp32", 2.0**-24, 2.0**-149, (2 - 2.0**-23) * 2.0**127),
+}
+"""Types that programs and kernels compute with."""
+_INTEGERS = {
+    "i64": ElementType("int64", 8),
+    "i32": ElementType("int32", 4),
+    "i16": ElementType("int16", 2),
+    "i8": ElementType("int8", 1),
+    "u8": ElementType("uint8", 1),
+}
+ELEMENTS: Mapping[str, ElementType] = {
+    **COMPUTED,
+    "f64": ElementType("float64", 8),
+    **_INTEGERS,
+    "bool": ElementType("bool", 1),
+    "c64": ElementType("complex64", 8),
+    "c128": ElementType("complex128", 16),
+}
+"""Types that tensors of a user's code may have."""
+INTEGERS = frozenset(_INTEGERS)
+NARROW = frozenset(name for name, one in COMPUTED.items() if one.bytes < 4)
+"""Types whose arithmetic PyTorch does in float32."""
+DRAWN = frozenset({*COMPUTED, *_INTEGERS, "bool"})
+"""Types of inputs that measuring can make up."""
+ITEMSIZE: Mapping[str, int] = {name: one.bytes for name, one in COMPUTED.items()}
+
+
+def itemsize(dtype: str) -> int:
+    """Bytes of an element; 4 of a type that is not known."""
+    return ELEMENTS[dtype].bytes if dtype in ELEMENTS else 4
+
+
+def largest(dtype: str) -> float:
+    """The largest number of a type that kernels compute with; infinity of any other."""
+    return ELEMENTS[dtype].largest if dtype in ELEMENTS else float("inf")
+
+
+def is_computed(dtype: str) -> TypeGuard[DType]:
+    return dtype in COMPUTED

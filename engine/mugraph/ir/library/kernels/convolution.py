@@ -1,0 +1,88 @@
+"""PyTorch's convolution as a pre-defined kernel: the product of a windowed tensor and a weight."""
+
+from __future__ import annotations
+
+from math import prod
+
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.library.call import LibraryCall, Product, View, dense
+from mugraph.ir.library.record import PredefinedKernel, lone_product
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Tensor, contiguous_strides
+from mugraph.ir.windows import Window
+
+
+def order(program: TensorProgram, op: Op) -> tuple[str, ...] | None:
+    """Of the product of a windowed tensor and a weight as they are loaded."""
+    operands = [program.op(name) for name in op.inputs]
+    if op.kind is not Kind.DOT or any(operand.kind is not Kind.LOAD for operand in operands):
+        return None
+    first, second = (program.tensor(operand.tensor) for operand in operands)
+    return _axes(first, second) if first.windows else _axes(second, first) if second.windows else None
+
+
+def _axes(x: Tensor, weight: Tensor) -> tuple[str, ...]:
+    """Of the result as PyTorch leaves it in memory: batch, channels, positions."""
+    rank = len(weight.dims) - 2
+    batch = [axis for dim in x.dims[: -rank - 1] for axis in dim]
+    return (*batch, *weight.dims[0], *(axis for dim in range(len(x.dims) - rank, len(x.dims)) for axis in _at(x, dim)))
+
+
+def match(block: BlockGraph) -> LibraryCall | None:
+    product = lone_product(block)
+    if product is None or not (product.left.windows or product.right.windows):
+        return None
+    x, weight = (product.left, product.right) if product.left.windows else (product.right, product.left)
+    out, over, sizes = product.out, product.over, block.sizes
+    rank = len(weight.dims) - 2
+    channel = len(x.dims) - rank - 1
+    if not 1 <= rank <= 3 or channel not in (0, 1) or weight.windows or out.windows:
+        return None
+    if out.strides != contiguous_strides(out.dims, sizes):
+        return None
+    c = weight.dims[1]
+    of_group = len(x.dims[channel]) - len(c)
+    group = x.dims[channel][:of_group]
+    if x.dims[channel][of_group:] != c or weight.dims[0][: len(group)] != group or of_group < 0:
+        return None
+    windows = {window.dim: window for window in x.windows}
+    if not windows.keys() <= set(range(channel + 1, len(x.dims))):
+        return None
+    steps: list[Window] = []
+    for i in range(rank):
+        dim = channel + 1 + i
+        window = windows.get(dim, Window(dim, 0))
+        # What PyTorch pads behind is what it pads before; less than a stride may be left over there.
+        if window.split(x.dims[dim])[1] != weight.dims[2 + i] or not 0 <= window.rest + window.pad < window.stride:
+            return None
+        steps.append(window)
+    taps = [axis for dim in weight.dims[2:] for axis in dim]
+    if over != frozenset((*c, *taps)) or out.axes != _axes(x, weight):
+        return None
+    shapes = [tensor.shape(sizes) for tensor in (x, weight, out)]
+    positions = [prod(sizes[axis] for axis in _at(x, dim)) for dim in range(channel + 1, len(x.dims))]
+    batch = x.shape(sizes)[:channel]
+    groups = prod(sizes[axis] for axis in group)
+    depth = prod(shapes[1][1:])
+    per_group = Product(groups, shapes[1][0] // groups, prod((*batch, *positions)), depth)
+    strides, pads, dilations = zip(*((window.stride, window.pad, window.dilation) for window in steps), strict=True)
+    shape = (*batch, shapes[1][0], *positions)
+    return LibraryCall(
+        f"torch.conv{rank}d",
+        (View.whole(x, sizes), View.whole(weight, sizes)),
+        View(out, shape, dense(shape), shapes[2]),
+        (per_group,),
+        moved=sum(prod(shape) for shape in shapes),
+        arguments=("None", str(strides), str(pads), str(dilations), *((str(groups),) if groups > 1 else ())),
+        allocates=True,
+    )
+
+
+def _at(x: Tensor, dim: int) -> tuple[str, ...]:
+    """Axes of the positions along a dimension."""
+    window = next((window for window in x.windows if window.dim == dim), Window(dim, 0))
+    return window.split(x.dims[dim])[0]
+
+
+KERNEL = PredefinedKernel(match, order)

@@ -1,0 +1,172 @@
+"""softmax(scale * query @ key.T) @ value without a mask: `torch.nn.functional.scaled_dot_product_attention`.
+
+The block graph must be that and nothing else: each operator has its place in it. It is divided by the sum of the
+exponentials before or after the second product, which is the same. Types are 16-bit ones, as PyTorch's fused kernels
+take them; those compute in float32 between the products, so a program that does is as exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf, prod
+
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.dtypes import NARROW
+from mugraph.ir.library.call import LibraryCall, Product, Steps, View, dense, view_of
+from mugraph.ir.library.record import PredefinedKernel
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.tensors import Tensor, contiguous_strides
+
+_TILE = 128
+"""Rows of a thread block, and keys of a step, of PyTorch's fused kernels."""
+_HEAD = 256
+"""Elements of a head up to which PyTorch has a fused kernel; they are a multiple of eight, of keys as of values."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Attention:
+    """over: the axes that the first product sums. logits: axes of its result. keys: axes of the sum."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    out: Tensor
+    scale: float
+    over: frozenset[str]
+    logits: frozenset[str]
+    keys: frozenset[str]
+
+
+class _Reader:
+    """Reads a block graph backwards and remembers which operators it met."""
+
+    def __init__(self, block: BlockGraph) -> None:
+        self.block = block
+        self._ops = {op.name: op for op in block.ops}
+        self.met: set[str] = set()
+
+    def op(self, name: str, *kinds: Kind) -> Op | None:
+        op = self._ops.get(name)
+        if op is None or op.kind not in kinds:
+            return None
+        self.met.add(name)
+        return op
+
+    def scaled(self, name: str) -> tuple[str, float]:
+        """What a value is a multiple of, and how many times."""
+        op = self._ops[name]
+        for at, operand in enumerate(op.inputs if op.kind in (Kind.MUL, Kind.DIV) else ()):
+            constant = self._ops[operand]
+            if constant.kind is Kind.CONST and (at == 1 or op.kind is Kind.MUL):
+                self.met.update((name, operand))
+                inner, factor = self.scaled(op.inputs[1 - at])
+                if op.kind is Kind.MUL:
+                    return inner, factor * constant.value
+                return inner, factor / constant.value if constant.value else inf
+        return name, 1.0
+
+    def loaded(self, name: str) -> tuple[Tensor, float] | None:
+        """The tensor that a value is a multiple of, and how many times."""
+        inner, factor = self.scaled(name)
+        load = self.op(inner, Kind.LOAD)
+        return (self.block.tensor(load.tensor), factor) if load is not None else None
+
+
+def _attention(block: BlockGraph) -> _Attention | None:
+    """What the block graph computes, if it is an attention and nothing else."""
+    stores = [op for op in block.ops if op.kind is Kind.STORE]
+    if block.loops or len(stores) != 1 or sum(op.kind is Kind.DOT for op in block.ops) != 2:
+        return None
+    reader = _Reader(block)
+    reader.met.add(stores[0].name)
+    last = reader.op(stores[0].inputs[0], Kind.DIV, Kind.DOT)
+    if last is None or last.f32:
+        return None
+    # (exp / sum) @ value, or (exp @ value) / sum
+    inside = last.kind is Kind.DOT
+    product = last if inside else reader.op(last.inputs[0], Kind.DOT)
+    if product is None or product.f32:
+        return None
+    loads = [reader.op(name, Kind.LOAD) for name in product.inputs]
+    value, rest = (loads[0], product.inputs[1]) if loads[0] is not None else (loads[1], product.inputs[0])
+    weights = reader.op(rest, Kind.DIV) if inside else last
+    if value is None or weights is None:
+        return None
+    exp = reader.op(weights.inputs[0] if inside else rest, Kind.EXP)
+    total = reader.op(weights.inputs[1], Kind.SUM)
+    if exp is None or total is None or total.inputs != (exp.name,) or total.over != product.over:
+        return None
+    inner, scale = reader.scaled(exp.inputs[0])
+    logits = reader.op(inner, Kind.DOT)
+    query, key = (reader.loaded(name) for name in logits.inputs) if logits is not None else (None, None)
+    if logits is None or query is None or key is None or len(reader.met) != len(block.ops):
+        return None
+    if not {*total.over} <= {*key[0].axes}:  # a product's operands have no order
+        query, key = key, query
+    return _Attention(
+        query[0],
+        key[0],
+        block.tensor(value.tensor),
+        block.tensor(stores[0].tensor),
+        scale * query[1] * key[1],
+        frozenset(logits.over),
+        frozenset(logits.axes),
+        frozenset(total.over),
+    )
+
+
+def match(block: BlockGraph) -> LibraryCall | None:
+    found = _attention(block)
+    if found is None or not 0 < found.scale < inf:
+        return None
+    query, key, value, out, sizes = found.query, found.key, found.value, found.out, block.sizes
+    if len({tensor.dtype for tensor in (query, key, value, out)}) > 1 or out.dtype not in NARROW:
+        return None
+    if any(tensor.windows for tensor in (query, key, value)) or out.strides != contiguous_strides(out.dims, sizes):
+        return None
+    q, k, v = set(query.axes), set(key.axes), set(value.axes)
+    batch = [axis for axis in out.axes if axis in q & k & v and axis in found.logits - found.keys]
+    rows = [axis for axis in out.axes if axis in found.logits and axis not in batch]  # grouped queries are rows too
+    columns = [axis for axis in out.axes if axis not in found.logits]
+    keys = [axis for axis in key.axes if axis in found.keys]
+    depth = [axis for axis in query.axes if axis in found.over]
+    if out.axes != (*batch, *rows, *columns) or q != {*batch, *rows, *depth}:
+        return None
+    if k != {*batch, *keys, *depth} or v != {*batch, *keys, *columns}:
+        return None
+    for at in range(max(len(batch), 1) - 1, -1, -1):  # two dimensions, whichever have one distance each
+        heads = batch[:at], batch[at:]
+        operands = [
+            view_of(tensor, [*heads, *of], sizes)
+            for tensor, of in ((query, (rows, depth)), (key, (keys, depth)), (value, (keys, columns)))
+        ]
+        views = tuple(view for view in operands if view is not None and view.strides[-1] == 1)
+        if len(views) == len(operands):
+            shape = tuple(prod(sizes[axis] for axis in axes) for axes in (*heads, rows, columns))
+            return _call(views, View(out, shape, dense(shape), out.shape(sizes)), found.scale)
+    return None
+
+
+def _call(operands: tuple[View, ...], out: View, scale: float) -> LibraryCall:
+    (*heads, rows, depth), (*_, keys, columns) = operands[0].shape, operands[2].shape
+    matrices = prod(heads)
+    moved = sum(prod(view.shape) for view in (*operands, out))
+    if depth != columns or depth % 8 or depth > _HEAD:  # not fused: logits and weights are written and read
+        moved += 4 * matrices * rows * keys
+    # The result lies as the query does; where that is not row by row, it is copied.
+    copies = not operands[0].is_dense
+    moved += 2 * prod(out.shape) if copies else 0
+    return LibraryCall(
+        "torch.nn.functional.scaled_dot_product_attention",
+        operands,
+        out,
+        (Product(matrices, rows, keys, depth), Product(matrices, rows, columns, keys)),
+        moved,
+        arguments=(f"scale={scale!r}",),
+        allocates=True,
+        steps=Steps(matrices * ceil(rows / _TILE), ceil(keys / _TILE)),
+        launches=2 if copies else 1,
+    )
+
+
+KERNEL = PredefinedKernel(match)
