@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from fake_regions import DEFINITION, RETURN, regions_of
 from mugraph.protocol import messages as m
 from mugraph.protocol import values as v
-
-from tests.server.support.fake_regions import DEFINITION, RETURN, regions_of
 
 _CALL = re.compile(r"_mugraph\.\w+_fits\(\) or (.+)$")
 

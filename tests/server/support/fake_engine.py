@@ -26,13 +26,13 @@ import time
 from typing import Any, cast
 
 import msgspec
+from fake_control import control, misbehave, note, start_children
+from fake_edits import edit, revert, shapes
+from fake_regions import in_store, keep, regions_of, waiting
 from mugraph.protocol import Decoder, Unreadable, encode
 from mugraph.protocol import messages as m
 from mugraph.protocol import values as v
-
-from tests.server.support.fake_control import control, misbehave, note, start_children
-from tests.server.support.fake_edits import edit, revert, shapes
-from tests.server.support.fake_regions import in_store, keep, regions_of, waiting
+from mugraph.protocol.settings import EngineSettings
 
 
 class Engine:
@@ -42,7 +42,7 @@ class Engine:
         self.closed: set[str] = set()
         self.lock = threading.Lock()
         self.known: dict[str, list[v.Region]] = {}
-        self.settings = v.Settings()
+        self.settings = EngineSettings()
 
     def send(self, message: Any) -> None:
         with self.lock:

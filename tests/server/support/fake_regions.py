@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 
+from fake_control import CONTROL, note
 from mugraph.protocol import values as v
-
-from tests.server.support.fake_control import CONTROL, note
 
 RETURN = re.compile(r"^(\s*return )(.+?)\s*$")
 DEFINITION = re.compile(r"^(\s*)def (\w+)")
