@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -19,7 +19,9 @@ def with_settings(command: Callable[..., int]) -> Callable[..., int]:
     @wraps(command)
     def with_options(**given: Any) -> int:
         values = {name: given.pop(name) for name in options}
-        settings = {name: not value if _negates(options[name]) else value for name, value in values.items()}
+        settings: dict[str, Any] = {
+            name: not value if _negates(options[name]) else value for name, value in values.items()
+        }
         return command(settings=EngineSettings(**settings), **given)
 
     parameters: list[inspect.Parameter] = []
@@ -37,7 +39,7 @@ def with_settings(command: Callable[..., int]) -> Callable[..., int]:
 def _parameter(one: Declared) -> inspect.Parameter:
     option, text = one.setting.option
     least = one.setting.values.schema.get("minimum")
-    kind = type(one.default)
+    kind = cast("type[object]", type(one.default))
     default = False if _negates(one) else one.default
     annotation = Annotated[kind, typer.Option(option, min=least if isinstance(least, int | float) else None, help=text)]
     return inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
