@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from mugraph.ir.library.convolution import output_axes
+from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import ELEMENTWISE, LEAVES, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import ITEMSIZE, DType, Tensor, contiguous_strides
@@ -24,7 +25,7 @@ def in_memory(program: TensorProgram) -> dict[str, Tensor]:
             stored[op.name] = program.outputs[op.name]
             continue
         dims = tuple((axis,) for axis in orders[op.name])
-        name = _fresh(op.name, taken)
+        name = take(numbered(op.name), taken)
         stored[op.name] = Tensor(name, dims, contiguous_strides(dims, program.sizes), _dtype(program, op))
     return stored
 
@@ -152,11 +153,3 @@ def _convolved(program: TensorProgram, op: Op) -> tuple[Tensor, Tensor] | None:
         return None
     first, second = (program.tensor(operand.tensor) for operand in operands)
     return (first, second) if first.windows else (second, first) if second.windows else None
-
-
-def _fresh(wanted: str, taken: set[str]) -> str:
-    name, number = wanted, 2
-    while name in taken:
-        name, number = f"{wanted}_{number}", number + 1
-    taken.add(name)
-    return name
