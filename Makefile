@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(T
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints.txt)
 PYTEST_WORKERS ?= 2
 
-.PHONY: demo test test-gpu lint reach bench bench-server clean test-editor demo-editor
+.PHONY: demo test test-gpu lint reach bench bench-server clean test-editor demo-editor settings
 
 demo: $(VENV)/.installed
 	$(BIN)/mugraph optimize samples/rmsnorm_linear.py
@@ -27,6 +27,10 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+# What the editor's extension says of the settings, from their declarations in engine/mugraph/protocol/settings.py.
+settings: $(VENV)/.installed
+	$(BIN)/python editor-extension/settings.py
 
 reach: $(VENV)/.installed
 	$(BIN)/python -m mugraph.research.reach samples samples/reach

@@ -32,14 +32,13 @@ test("every command of the palette and of the walkthrough is registered", () => 
   for (const command of [...commands.map((one) => one.command), ...named]) expect(code).toContain(`"${command}": `);
 });
 
-test("every setting is described, has a default, and is one the server knows", () => {
-  const known = readFileSync(join(root, "../server/mugraph_server/settings.py"), "utf8");
+test("every setting is described, has a default, and is declared in the protocol", () => {
+  const known = readFileSync(join(root, "../engine/mugraph/protocol/settings.py"), "utf8");
   for (const [name, setting] of Object.entries(configuration.properties)) {
     expect(setting.markdownDescription, name).toMatch(/\.$/);
     expect(setting.default, name).toBeDefined();
     const key = name.replace(/^mugraph\./, "");
-    // What begins so stays in the editor; the server is told to expect it.
-    if (!/^(server|trace)\./.test(key)) expect(known, name).toContain(`"${key}": (`);
+    expect(known, name).toMatch(new RegExp(`Setting\\(\\s*"${key}",`));
   }
 });
 

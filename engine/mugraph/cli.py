@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from mugraph.commands.common import FAILED, USAGE, WrongUsage, say_error, where
-from mugraph.protocol.targets import NAMES
+from mugraph.commands.setting_options import with_settings
+from mugraph.protocol.settings import EngineSettings
 
 INTERRUPTED = 130
 
@@ -26,20 +27,16 @@ _Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say what was se
 _Executor = Annotated[
     str, typer.Option(help="Where to search: inline, processes, processes:N, ray or ray://HOST:PORT (mugraph[ray]).")
 ]
-_Target = Annotated[str, typer.Option(help=f"{NAMES}.")]
 
 
 @app.command()
+@with_settings
 def optimize(
     path: Annotated[str, typer.Argument(metavar="PATH[:QUALNAME]", help="A Python file; a function or class in it.")],
     json: _Json = False,
     apply: Annotated[bool, typer.Option("--apply", help="Write the kernel module and edit the file.")] = False,
-    target: _Target = "auto",
-    budget: Annotated[float, typer.Option(min=0.1, help="Seconds for the search of one kernel.")] = 20.0,
-    kernels: Annotated[int, typer.Option(min=1, help="Kernels that may take the place of one search unit.")] = 5,
-    operators: Annotated[int, typer.Option(min=1, help="Operators of a block graph, up to which all are found.")] = 11,
-    trace_timeout: Annotated[float, typer.Option(min=1, help="Seconds the file's own code may run for.")] = 60.0,
-    no_measure: Annotated[bool, typer.Option("--no-measure", help="Estimate only, even with a GPU.")] = False,
+    *,
+    settings: EngineSettings,
     no_store: Annotated[bool, typer.Option("--no-store", help="Neither use nor keep earlier results.")] = False,
     executor: _Executor = "inline",
     verbose: _Verbose = False,
@@ -49,7 +46,7 @@ def optimize(
     from mugraph.commands.optimize import optimize as command
     from mugraph.pipeline import Options
 
-    options = Options(target, budget, not no_measure, trace_timeout, executor, kernels, operators)
+    options = Options.of(settings, executor)
     return command(place, options, as_json=json, apply=apply, verbose=verbose, use_store=not no_store)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+
+from mugraph.protocol.settings import EngineSettings
 
 
 @dataclass(frozen=True)
@@ -14,27 +16,23 @@ class Bounds:
     max_ops:     of a block graph: up to so many operators, all are looked for, however the program is written
     """
 
-    seconds: float = 20.0
-    max_kernels: int = 5
-    max_ops: int = 11
+    seconds: float = EngineSettings.budget_s
+    max_kernels: int = EngineSettings.max_kernels
+    max_ops: int = EngineSettings.max_ops
 
     def __str__(self) -> str:
         return f"{self.seconds:g} s, {self.max_kernels} kernels, {self.max_ops} operators"
 
 
 @dataclass(frozen=True)
-class Options:
-    """target: as --target takes it. budget_s: seconds of search for one search unit. measure: on a GPU, if there is
-    one. trace_timeout_s: for running the user's module. executor: where the search is worked on, by its name.
-    max_kernels, max_ops: as in Bounds."""
+class Options(EngineSettings):
+    """The settings of an engine, and executor: where the search is worked on, by its name."""
 
-    target: str = "auto"
-    budget_s: float = 20.0
-    measure: bool = True
-    trace_timeout_s: float = 60.0
     executor: str = "inline"
-    max_kernels: int = 5
-    max_ops: int = 11
+
+    @staticmethod
+    def of(settings: EngineSettings, executor: str = "inline") -> Options:
+        return Options(**asdict(settings), executor=executor)
 
     @property
     def bounds(self) -> Bounds:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mugraph.protocol.settings import Settings
 from mugraph.protocol.values import Priority
 
 from mugraph_server.documents.documents import Documents, Edit
@@ -15,7 +16,6 @@ from mugraph_server.regions import Regions
 from mugraph_server.relevance import Look, is_installed, look_apart
 from mugraph_server.roots import Roots
 from mugraph_server.searches import Searches, Spawn, Want
-from mugraph_server.settings import Settings
 
 JUDGE_S = 0.25
 """Quiet time after an edit until the text is looked at."""

@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from mugraph.protocol.settings import Settings
 from pygls.uris import from_fs_path
 
 from mugraph_server.client import Client
 from mugraph_server.configuration import Configuration, Options
 from mugraph_server.log import logger
 from mugraph_server.roots import Roots
-from mugraph_server.settings import Settings
 
 CONFIGURED_S = 3.0
 """Seconds that a client may take to answer what its configuration is. After that the defaults count until it

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from mugraph_server.settings import Settings, Theme, read
+from mugraph.protocol.settings import Settings, Theme
+
+from mugraph_server.settings import read
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import sys
 from collections import deque
 from pathlib import Path
 
-from mugraph_server.settings import LogLevel
+from mugraph.protocol.settings import LogLevel
 
 KEPT = 400
 LONGEST = 2_000

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import msgspec
 from lsprotocol import types
+from mugraph.protocol.settings import Settings
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
@@ -20,7 +21,6 @@ from mugraph_server.log import logger
 from mugraph_server.protocol import MugraphProtocol, converter
 from mugraph_server.regions import FileState
 from mugraph_server.session import Session
-from mugraph_server.settings import Settings
 from mugraph_server.views import code_actions, code_lens, diagnostics, hover, inlay_hints, links, search
 
 DRAWING_S = 0.2

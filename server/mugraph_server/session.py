@@ -10,6 +10,7 @@ from typing import Any
 from lsprotocol import types
 from mugraph.protocol import messages as m
 from mugraph.protocol.messages import FromEngine
+from mugraph.protocol.settings import Settings
 from pygls.uris import to_fs_path
 
 from mugraph_server import log
@@ -28,7 +29,7 @@ from mugraph_server.publisher import Publisher
 from mugraph_server.regions import Regions
 from mugraph_server.roots import Roots
 from mugraph_server.searches import Searches
-from mugraph_server.settings import Settings
+from mugraph_server.settings import looked_at_again
 from mugraph_server.views.status import EngineView, status
 from mugraph_server.watch import Watch
 
@@ -125,7 +126,7 @@ class Session:
                 await self.engines.retire(moved)
             for sentence in await self.engines.configure():
                 self._say(sentence, types.MessageType.Warning)
-            if moved or [_searched(s) for s in now] != [_searched(s) for s in before]:
+            if moved or [looked_at_again(s) for s in now] != [looked_at_again(s) for s in before]:
                 self.analysis.again_all()
         self.publisher.all()
         self.publisher.soon()
@@ -219,11 +220,6 @@ class Session:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("something failed in the background", exc_info=error)
-
-
-def _searched(settings: Settings) -> tuple[object, ...]:
-    """The settings that another result, or any at all, could come of."""
-    return settings.enable, settings.trusted, settings.target, settings.measure, settings.search_on == "open"
 
 
 def _paths(uris: Sequence[str]) -> list[Path]:

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from mugraph.protocol.settings import Settings
 from mugraph_server import client_settings
 from mugraph_server.client_settings import ClientSettings
 from mugraph_server.roots import Roots
-from mugraph_server.settings import Settings
 
 
 class _Client:

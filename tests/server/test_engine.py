@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 from mugraph.protocol import messages as m
+from mugraph.protocol.settings import EngineSettings
 from mugraph.protocol.values import Document
-from mugraph.protocol.values import Settings as EngineSettings
 from mugraph_server.engine.client import ids
 from mugraph_server.engine.command import Command
 from mugraph_server.engine.keeper import Keeper, Patience

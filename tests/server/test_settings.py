@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from mugraph.protocol.setting_kinds import Count, Seconds
+from mugraph.protocol.settings import ExtensionSettings, Settings, declared
 from mugraph_server.configuration import Configuration, read_options
 from mugraph_server.engine.command import choose, explain
-from mugraph_server.settings import KEYS, Settings, read
+from mugraph_server.settings import KEYS, read
 
 
 @pytest.mark.parametrize(
@@ -70,6 +74,21 @@ def test_a_wrong_value_does_not_spoil_the_others() -> None:
     settings, wrong = read({"enable": 3, "search": {"budget": 2, "when": "save"}})
     assert (settings.enable, settings.budget_s, settings.search_on) == (True, 2.0, "save")
     assert len(wrong) == 1
+
+
+def test_the_extension_says_of_the_settings_what_their_declarations_do() -> None:
+    script = Path(__file__).parents[2] / "editor-extension/settings.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_setting_is_declared_with_all_that_is_shown_of_it() -> None:
+    for one in (*declared(Settings), *declared(ExtensionSettings)):
+        setting, default = one.setting, one.default
+        if setting.key and setting.scope is not None:
+            assert setting.says.endswith("."), one.name
+            assert setting.values.read([] if default == () else default) == default
+        assert bool(setting.called) == isinstance(setting.values, Count | Seconds), one.name
 
 
 def test_every_key_is_taken() -> None:

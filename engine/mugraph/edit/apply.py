@@ -28,6 +28,7 @@ from mugraph.edit.source.indent import string_lines
 from mugraph.edit.source.record import Record, Replaced, text_hash
 from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.ir.kernel import KernelSource
+from mugraph.ir.names import numbered, unused
 from mugraph.ir.target import Target
 from mugraph.plans.plan import RegionPlan
 
@@ -124,10 +125,7 @@ def _free_alias(tree: ast.Module) -> str:
     used |= {node.asname or node.name for node in ast.walk(tree) if isinstance(node, ast.alias)}
     named = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
     used |= {node.name for node in ast.walk(tree) if isinstance(node, named)}
-    alias, number = ALIAS, 2
-    while alias in used:
-        alias, number = f"{ALIAS}_{number}", number + 1
-    return alias
+    return unused(numbered(ALIAS), used)
 
 
 def prepare(

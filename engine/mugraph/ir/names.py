@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import keyword
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 
 RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "torch", "triton", "tl", "self"})
 
@@ -16,6 +17,29 @@ def identifier(text: str) -> str:
     return f"_{name}" if name[0].isdigit() else name
 
 
+def numbered(name: str) -> Iterator[str]:
+    """x, x_2, x_3, ..."""
+    yield name
+    yield from (f"{name}_{number}" for number in itertools.count(2))
+
+
+def underscored(name: str) -> Iterator[str]:
+    """x, x_, x__, ..."""
+    return (name + "_" * count for count in itertools.count())
+
+
+def unused(spellings: Iterable[str], taken: Container[str]) -> str:
+    """The first spelling that is not taken."""
+    return next(name for name in spellings if name not in taken)
+
+
+def take(spellings: Iterable[str], taken: set[str]) -> str:
+    """The first spelling that was not taken; now it is."""
+    name = unused(spellings, taken)
+    taken.add(name)
+    return name
+
+
 class Scope:
     """Hands out names that are unique, no keywords, no builtins and none of `taken`."""
 
@@ -23,9 +47,4 @@ class Scope:
         self._taken = set(taken) | RESERVED
 
     def unique(self, wanted: str) -> str:
-        base = identifier(wanted)
-        name, number = base, 2
-        while name in self._taken:
-            name, number = f"{base}_{number}", number + 1
-        self._taken.add(name)
-        return name
+        return take(numbered(identifier(wanted)), self._taken)

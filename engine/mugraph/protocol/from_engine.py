@@ -6,7 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from mugraph.protocol.values import Candidate, Device, Finding, KernelCheck, Recording, Region, Settings, TextEdit
+from mugraph.protocol.settings import EngineSettings
+from mugraph.protocol.values import Candidate, Device, Finding, KernelCheck, Recording, Region, TextEdit
 from mugraph.protocol.version import PROTOCOL
 
 
@@ -25,7 +26,7 @@ class Ready(msgspec.Struct, frozen=True, tag="ready", tag_field="type"):
 
 class Configured(msgspec.Struct, frozen=True, tag="configured", tag_field="type"):
     id: int
-    settings: Settings
+    settings: EngineSettings
 
 
 class Found(msgspec.Struct, frozen=True, tag="found", tag_field="type"):
@@ -177,7 +178,7 @@ class Report(msgspec.Struct, frozen=True, tag="report", tag_field="type"):
     findings: list[Finding]
     versions: dict[str, str]
     device: Device
-    settings: Settings
+    settings: EngineSettings
     log_path: str
     jobs: list[str]
     errors: list[str]

@@ -6,7 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from mugraph.protocol.values import Document, Priority, Settings
+from mugraph.protocol.settings import EngineSettings
+from mugraph.protocol.values import Document, Priority
 from mugraph.protocol.version import PROTOCOL
 
 
@@ -20,7 +21,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", tag_field="type"):
     protocol: int = PROTOCOL
     client: str = ""
     root: str | None = None
-    settings: Settings = Settings()
+    settings: EngineSettings = EngineSettings()
 
 
 class Configure(msgspec.Struct, frozen=True, tag="configure", tag_field="type"):
@@ -28,7 +29,7 @@ class Configure(msgspec.Struct, frozen=True, tag="configure", tag_field="type"):
     what they began with."""
 
     id: int
-    settings: Settings
+    settings: EngineSettings
 
 
 class Find(msgspec.Struct, frozen=True, tag="find", tag_field="type"):

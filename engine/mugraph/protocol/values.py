@@ -35,20 +35,6 @@ class Document(msgspec.Struct, frozen=True):
     text: str | None = None
 
 
-class Settings(msgspec.Struct, frozen=True):
-    """target: as --target takes it. budget_s: seconds for the search of one kernel. measure: on a GPU, if there is one.
-    trace_timeout_s: for running the user's module. recorded: use shapes that `mugraph record` has seen.
-    max_kernels, max_ops: of a search unit's kernel graph, and of a block graph, as --kernels and --operators."""
-
-    target: str = "auto"
-    budget_s: float = 20.0
-    measure: bool = True
-    trace_timeout_s: float = 60.0
-    recorded: bool = True
-    max_kernels: int = 5
-    max_ops: int = 11
-
-
 Priority = Literal["background", "visible", "saved"]
 """Of a job, the least urgent first. Among equals the one asked for first comes first."""
 

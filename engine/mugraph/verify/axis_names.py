@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.names import numbered, unused
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes, Tensor
 from mugraph.ir.transforms.renaming import Names, Renaming
@@ -46,10 +47,8 @@ def _new_names(block: BlockGraph, known: Mapping[str, Tensor], sizes: Sizes) -> 
     for axis in (axis for axis in block.sizes if axis not in new):
         new[axis] = next((name for name in wanted[axis] if name not in new.values()), "")
     for axis in (axis for axis in block.sizes if not new[axis]):
-        name, number = axis, 2
-        while name in new.values() or (name in sizes and (name != axis or sizes[name] != block.sizes[axis])):
-            name, number = f"{axis}_{number}", number + 1
-        new[axis] = name
+        kept = {axis} if sizes.get(axis) == block.sizes[axis] else set[str]()
+        new[axis] = unused(numbered(axis), {*new.values(), *(sizes.keys() - kept)})
     return {axis: new[axis] for axis in block.sizes}
 
 

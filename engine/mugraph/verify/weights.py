@@ -18,6 +18,7 @@ from math import prod
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.library import library_call
+from mugraph.ir.names import take, underscored
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
@@ -82,7 +83,7 @@ def _weighted(
             of = tiles if op.kind in _SUMS else loops
             weight = prod((of.get(axis, weight) for axis in op.over), start=weight)
         if weight != 1:
-            factor, product = (_free(f"{op.name}_{role}", taken) for role in ("weight", "weighted"))
+            factor, product = (take(underscored(f"{op.name}_{role}"), taken) for role in ("weight", "weighted"))
             found.append(Op(factor, Kind.CONST, value=float(weight)))
             found.append(Op(product, Kind.MUL, (op.name, factor), op.axes))
             renamed[op.name] = product
@@ -91,10 +92,3 @@ def _weighted(
 
 def _adds_up(op: Op) -> bool:
     return op.kind is Kind.ACCUM and not op.fn
-
-
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name

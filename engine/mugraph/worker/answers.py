@@ -14,7 +14,8 @@ from mugraph.ir.target import TARGETS
 from mugraph.log import log_path
 from mugraph.protocol import messages as m
 from mugraph.protocol import values
-from mugraph.protocol.values import Document, Settings
+from mugraph.protocol.settings import EngineSettings, declared
+from mugraph.protocol.values import Document
 from mugraph.recording.memory import recorded
 from mugraph.store.keys import versions
 from mugraph.tune.device import Device, UnknownTarget, resolve
@@ -45,7 +46,7 @@ class Engine:
     """How the engine is doing, for a report."""
 
     device: Device | None
-    settings: Settings
+    settings: EngineSettings
     jobs: tuple[str, ...]
     errors: tuple[str, ...]
     uptime_s: float
@@ -80,18 +81,16 @@ def answer(question: Question, known: Known | None, engine: Engine) -> m.FromEng
         raise NoAnswer(f"the system refuses: {error.strerror or error}") from None
 
 
-def wrong_setting(settings: Settings) -> str | None:
+def wrong_setting(settings: EngineSettings) -> str | None:
     """One sentence about the first value that cannot be."""
     try:
         resolve(settings.target, NOTHING)
     except UnknownTarget as error:
         return str(error)
-    if not settings.budget_s > 0:
-        return f"the budget is a number of seconds above 0, not {settings.budget_s:g}"
-    if not settings.trace_timeout_s > 0:
-        return f"the time-out of tracing is a number of seconds above 0, not {settings.trace_timeout_s:g}"
-    if settings.max_kernels < 1 or settings.max_ops < 1:
-        return f"a search is of 1 kernel and 1 operator at least, not {settings.max_kernels} and {settings.max_ops}"
+    for one in declared(EngineSettings):
+        value = getattr(settings, one.name)
+        if (needed := one.setting.values.needed(value)) is not None:
+            return f"{one.setting.called} is {needed}, not {value:g}"
     return None
 
 

@@ -11,7 +11,7 @@ from mugraph.ir.content import digest
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.region import Position, Range, Region, Trace
 from mugraph.plans.plan import RegionPlan
-from mugraph.protocol.values import Settings
+from mugraph.protocol.settings import EngineSettings
 from mugraph.tune.device import Device
 
 _NOWHERE = Range(Position(0, 0), Position(0, 0))
@@ -38,7 +38,7 @@ class Known:
     """
 
     text: Text
-    settings: Settings
+    settings: EngineSettings
     device: Device
     trace: Trace
     heads: dict[str, Range]
@@ -100,7 +100,7 @@ def region_keys(regions: Sequence[Region]) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def region_content(region: Region, settings: Settings) -> str:
+def region_content(region: Region, settings: EngineSettings) -> str:
     """All that a result depends on but where the region stands."""
     calls = tuple(replace(call, range=_NOWHERE) for call in region.calls)
     placeless = replace(region, range=_NOWHERE, calls=calls)

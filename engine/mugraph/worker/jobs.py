@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mugraph.protocol.messages import Find, Search
-from mugraph.protocol.values import Priority, Settings
+from mugraph.protocol.settings import EngineSettings
+from mugraph.protocol.values import Priority
 from mugraph.worker.documents import Known
 
 Ending = Literal["cancelled", "superseded", "put back"]
@@ -34,7 +35,7 @@ class Job:
     priority: Priority
     run: int | None = None
     ending: Ending | None = None
-    settings: Settings = field(default_factory=Settings)
+    settings: EngineSettings = field(default_factory=EngineSettings)
     known: Known | None = None
     numbers: list[int] | None = None
     searching: str | None = None

@@ -16,7 +16,8 @@ from typing import Literal
 
 from mugraph.options import Options
 from mugraph.protocol import messages as m
-from mugraph.protocol.values import Priority, Settings
+from mugraph.protocol.settings import EngineSettings
+from mugraph.protocol.values import Priority
 from mugraph.tune.device import Device
 from mugraph.worker.documents import Known, Text
 from mugraph.worker.frames import (
@@ -63,7 +64,7 @@ class Schedule:
         self._runner = runner
         self._ready = ready
         self._error = error
-        self.settings = Settings()
+        self.settings = EngineSettings()
         self.device: Device | None = None
         self.problem: str | None = None
         self.documents: dict[str, Known] = {}
@@ -243,15 +244,7 @@ class Schedule:
             return
         self._runs_now(job)
         trace = replace(known.trace, regions=tuple(known.trace.regions[number] for number in numbers), errors=())
-        settings = job.settings
-        options = Options(
-            settings.target,
-            settings.budget_s,
-            settings.measure,
-            settings.trace_timeout_s,
-            max_kernels=settings.max_kernels,
-            max_ops=settings.max_ops,
-        )
+        options = Options.of(job.settings)
         again = job.request.again
         self._order(job, SearchTrace(job.run or 0, trace, options, known.taken(numbers), again))
 

@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 from mugraph.protocol import Decoder, Unreadable, encode
 from mugraph.protocol import messages as m
 from mugraph.protocol.messages import FromEngine, ToEngine
-from mugraph.protocol.values import Settings as EngineSettings
+from mugraph.protocol.settings import EngineSettings
 
 from mugraph_server.engine.command import Command
 from mugraph_server.engine.process import EngineProcess

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mugraph_server.settings import Settings
+from mugraph.protocol.settings import Settings
 
 MODULE = ("-m", "mugraph.worker")
 

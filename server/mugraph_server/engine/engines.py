@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from mugraph.protocol.messages import FromEngine
-from mugraph.protocol.values import Settings as EngineSettings
+from mugraph.protocol.settings import Settings
 
 from mugraph_server.engine.command import choose
 from mugraph_server.engine.keeper import Keeper, Patience
 from mugraph_server.engine.state import EngineGone, EngineRefused, EngineStatus
 from mugraph_server.roots import Roots
-from mugraph_server.settings import Settings
+from mugraph_server.settings import to_engine
 
 
 class Engines:
@@ -79,13 +79,3 @@ class Engines:
     def kill_now(self) -> None:
         for keeper in self.keepers:
             keeper.kill_now()
-
-
-def to_engine(settings: Settings) -> EngineSettings:
-    return EngineSettings(
-        settings.target,
-        settings.budget_s,
-        settings.measure,
-        max_kernels=settings.max_kernels,
-        max_ops=settings.max_ops,
-    )

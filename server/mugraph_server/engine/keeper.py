@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from mugraph.protocol import messages as m
 from mugraph.protocol.messages import FromEngine, ToEngine
-from mugraph.protocol.values import Settings as EngineSettings
+from mugraph.protocol.settings import EngineSettings
 
 from mugraph_server.engine.client import EngineClient, ids
 from mugraph_server.engine.command import Command, explain

@@ -16,7 +16,8 @@ import psutil
 import pytest
 from mugraph.protocol import messages as m
 from mugraph.protocol.codec import Decoder, Unreadable, encode
-from mugraph.protocol.values import Document, Settings
+from mugraph.protocol.settings import EngineSettings
+from mugraph.protocol.values import Document
 
 from tests.support.engine import command
 from tests.support.forks import ForkServer
@@ -51,7 +52,7 @@ class Engine:
     def id(self) -> int:
         return next(self._ids)
 
-    def hello(self, settings: Settings | None = None) -> m.Ready:
+    def hello(self, settings: EngineSettings | None = None) -> m.Ready:
         return self.ask(m.Hello(self.id(), root=str(self.root), settings=settings or quick()), m.Ready)
 
     def send(self, message: m.ToEngine) -> None:
@@ -141,8 +142,8 @@ class Engine:
             self.stderr += data
 
 
-def quick(budget_s: float = 2.0) -> Settings:
-    return Settings(target="h100", budget_s=budget_s, measure=False)
+def quick(budget_s: float = 2.0) -> EngineSettings:
+    return EngineSettings(target="h100", budget_s=budget_s, measure=False)
 
 
 def gone(family: list[psutil.Process], within_s: float) -> list[psutil.Process]:

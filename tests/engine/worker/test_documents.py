@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from mugraph.protocol import messages as m
-from mugraph.protocol.values import Document, Settings
+from mugraph.protocol.settings import EngineSettings
+from mugraph.protocol.values import Document
 
 from .conftest import COMMAND, Engine, Start, document, quick
 
@@ -84,7 +85,9 @@ def test_modules_that_end_the_process_or_never_end(start: Start):
         ("raises", "1 / 0", "ZeroDivisionError"),
         ("sleeps", "time.sleep(600)", "still running after 3 s"),
     ):
-        patience = Settings(measure=False) if name != "sleeps" else Settings(trace_timeout_s=3.0, measure=False)
+        patience = (
+            EngineSettings(measure=False) if name != "sleeps" else EngineSettings(trace_timeout_s=3.0, measure=False)
+        )
         engine.ask(m.Configure(engine.id(), patience), m.Configured)
         path = engine.root / f"{name}.py"
         path.write_text(f"import os, sys, time\n{line}\n{MATMUL}")

@@ -6,7 +6,8 @@ import random
 import time
 
 from mugraph.protocol import messages as m
-from mugraph.protocol.values import Document, Settings
+from mugraph.protocol.settings import EngineSettings
+from mugraph.protocol.values import Document
 
 from .conftest import Engine, Start, quick
 
@@ -37,7 +38,12 @@ def test_another_protocol_is_refused_in_one_sentence(start: Start):
 
 
 def test_wrong_settings_change_nothing(engine: Engine):
-    for wrong in (Settings(target="h9000"), Settings(budget_s=0), Settings(budget_s=float("nan")), Settings(max_ops=0)):
+    for wrong in (
+        EngineSettings(target="h9000"),
+        EngineSettings(budget_s=0),
+        EngineSettings(budget_s=float("nan")),
+        EngineSettings(max_ops=0),
+    ):
         assert engine.refused(m.Configure(engine.id(), wrong))
     assert engine.ask(m.AskReport(engine.id()), m.Report).settings == quick()
     settings = quick(5.0)
@@ -96,7 +102,7 @@ def test_thousands_of_random_messages_do_no_harm(engine: Engine):
                 lambda: m.Preview(id, some_document()),
                 lambda: m.CheckKernels(id, some_document()),
                 lambda: m.AskRecordings(id, some_document()),
-                lambda: m.Configure(id, rng.choice([quick(), Settings(budget_s=-1)])),
+                lambda: m.Configure(id, rng.choice([quick(), EngineSettings(budget_s=-1)])),
                 lambda: m.Hello(id),
             ]
         )()

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from mugraph.protocol import messages as m
-from mugraph.protocol.values import Settings
+from mugraph.protocol.settings import EngineSettings
 
 from .conftest import Engine, document
 
@@ -65,7 +65,7 @@ def test_recorded_shapes_are_used_offered_and_inserted(prepared: Engine, tmp_pat
     assert [edit.new_text for edit in edits] == ["# mugraph: x=f32[16, 64], init(dim=64)\n"]
     assert edits[0].range.end.line == edits[0].range.start.line + 1
 
-    without = Settings(measure=False, recorded=False)
+    without = EngineSettings(measure=False, recorded=False)
     engine.ask(m.Configure(engine.id(), without), m.Configured)
     [region] = engine.ask(m.Find(engine.id(), document(path, version=3)), m.Found).regions
     assert region.status == "needs-shapes"

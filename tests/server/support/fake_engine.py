@@ -32,6 +32,7 @@ from fake_regions import in_store, keep, regions_of, waiting
 from mugraph.protocol import Decoder, Unreadable, encode
 from mugraph.protocol import messages as m
 from mugraph.protocol import values as v
+from mugraph.protocol.settings import EngineSettings
 
 
 class Engine:
@@ -41,7 +42,7 @@ class Engine:
         self.closed: set[str] = set()
         self.lock = threading.Lock()
         self.known: dict[str, list[v.Region]] = {}
-        self.settings = v.Settings()
+        self.settings = EngineSettings()
 
     def send(self, message: Any) -> None:
         with self.lock:

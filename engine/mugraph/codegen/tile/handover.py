@@ -17,6 +17,7 @@ from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
 from mugraph.codegen.tile.softmax import SafeSoftmax
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.kernel import Rejected, Unfinished
+from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
 
@@ -35,9 +36,9 @@ def with_maxima(
             if shift in names:
                 continue
             taken = {*known, *(tensor.name for tensor in (*block.tensors, *maxima.values()))}
-            names[shift] = name = _fresh(shift, taken)
+            names[shift] = name = take(numbered(shift), taken)
             maxima[name] = _tensor(name, nodes[shift], block.tensor(node.tensor), block.sizes)
-            store = _fresh(f"store_{name}", {*nodes})
+            store = take(numbered(f"store_{name}"), {*nodes})
             nodes[store] = Node(store, TileKind.STORE, (shift,), nodes[shift].axes, tensor=name)
             ops.append(Op(store, Kind.STORE, (), maxima[name].axes, tensor=name))
     relative = {tensor: {names[shift]: d for shift, d in one.items()} for tensor, one in degrees.items()}
@@ -63,8 +64,8 @@ def absolute(nodes: dict[str, Node], plan: Plan, handed: Unfinished) -> dict[str
         if tensor.name not in wanted:
             continue
         axes = frozenset(axis for axis in tensor.axes if axis in plan)
-        load = Node(_fresh(tensor.name, taken), TileKind.LOAD, (), axes, tensor=tensor.name)
-        weights[tensor.name] = _fresh("weight", taken)
+        load = Node(take(numbered(tensor.name), taken), TileKind.LOAD, (), axes, tensor=tensor.name)
+        weights[tensor.name] = take(numbered("weight"), taken)
         out[load.name] = load
         out[weights[tensor.name]] = Node(weights[tensor.name], TileKind.EXP, (load.name,), axes, value=1.0)
     alias: dict[str, str] = {}
@@ -77,7 +78,7 @@ def absolute(nodes: dict[str, Node], plan: Plan, handed: Unfinished) -> dict[str
             if degree < 1 or degree != int(degree):
                 raise Rejected(f"{node.tensor} is of degree {degree:g} in an exponential; whole ones can be finished.")
             for _ in range(int(degree)):
-                product = _fresh(f"{node.name}_weighted", taken)
+                product = take(numbered(f"{node.name}_weighted"), taken)
                 axes = out[value].axes | out[weights[name]].axes
                 out[product] = Node(product, TileKind.MUL, (value, weights[name]), axes)
                 value = product
@@ -96,11 +97,3 @@ def _tensor(name: str, shift: Node, output: Tensor, sizes: Sizes) -> Tensor:
     """Of the maxima, in the memory order of an output that is relative to them."""
     dims = tuple((axis,) for axis in output.axes if axis in shift.axes)
     return Tensor(name, dims, contiguous_strides(dims, sizes), "f32")
-
-
-def _fresh(wanted: str, taken: set[str]) -> str:
-    name, number = wanted, 2
-    while name in taken:
-        name, number = f"{wanted}_{number}", number + 1
-    taken.add(name)
-    return name

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from mugraph.ir.block import BlockGraph, Candidate, Loop, Schedule
+from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
@@ -193,12 +194,7 @@ class _Words:
 
     def __call__(self, name: str) -> str:
         if name not in self._known:
-            wanted = fresh = self._by_parts(name)
-            number = 2
-            while fresh in self._taken:
-                fresh, number = f"{wanted}_{number}", number + 1
-            self._taken.add(fresh)
-            self._known[name] = fresh
+            self._known[name] = take(numbered(self._by_parts(name)), self._taken)
         return self._known[name]
 
     def _by_parts(self, name: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from mugraph.ir.block import Candidate
+from mugraph.ir.names import numbered, take
 from mugraph.ir.target import Target
 from mugraph.ir.transforms.renaming import Names, Renaming
 from mugraph.search.schedules.split_schedules import again_us, with_then
@@ -72,10 +73,7 @@ def _fresh(names: Iterable[str], shared: Collection[str], taken: set[str]) -> di
     for name in names:
         if name in shared:
             continue
-        fresh, number = name, 2
-        while fresh in taken:
-            fresh, number = f"{name}_{number}", number + 1
-        taken.add(fresh)
+        fresh = take(numbered(name), taken)
         if fresh != name:
             new[name] = fresh
     return new

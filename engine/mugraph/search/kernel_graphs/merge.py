@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mugraph.ir.block import BlockGraph
+from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
 
 
@@ -37,11 +38,7 @@ def merged(one: BlockGraph, other: BlockGraph) -> BlockGraph | None:
         if same is not None:
             names[op.name] = same
             continue
-        name, number = op.name, 2
-        while name in taken:
-            name, number = f"{op.name}_{number}", number + 1
-        taken.add(name)
-        names[op.name] = name
+        names[op.name] = name = take(numbered(op.name), taken)
         here = replace(here, name=name)
         if op.kind is Kind.STORE:
             stores.append(here)

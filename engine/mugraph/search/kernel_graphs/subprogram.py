@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from mugraph.ir.dtypes import ITEMSIZE, DType
 from mugraph.ir.library import memory_order
+from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import ELEMENTWISE, LEAVES, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor, contiguous_strides
@@ -25,7 +26,7 @@ def in_memory(program: TensorProgram) -> dict[str, Tensor]:
             stored[op.name] = program.outputs[op.name]
             continue
         dims = tuple((axis,) for axis in orders[op.name])
-        name = _fresh(op.name, taken)
+        name = take(numbered(op.name), taken)
         stored[op.name] = Tensor(name, dims, contiguous_strides(dims, program.sizes), _dtype(program, op))
     return stored
 
@@ -144,11 +145,3 @@ def _orders(program: TensorProgram) -> dict[str, tuple[str, ...]]:
             found = [axis for operand in widest for axis in operand]
         orders[op.name] = tuple(axis for axis in dict.fromkeys(found) if axis in op.axes)
     return orders
-
-
-def _fresh(wanted: str, taken: set[str]) -> str:
-    name, number = wanted, 2
-    while name in taken:
-        name, number = f"{wanted}_{number}", number + 1
-    taken.add(name)
-    return name

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from mugraph.ir.block import BlockGraph, Loop
+from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import LARGEST, Kind, Op
 from mugraph.ir.placement import varying
 from mugraph.ir.tensors import Dims, Sizes, Tensor, contiguous_strides
@@ -103,7 +104,7 @@ def _cut(block: BlockGraph, axis: str) -> Cut | None:
     if {split, part} & block.sizes.keys():  # it was split before
         return None
     taken = {*(tensor.name for tensor in block.tensors), *(op.name for op in block.ops)}
-    names = {op.name: _fresh(f"{op.name}_parts", taken) for op in closing}
+    names = {op.name: take(numbered(f"{op.name}_parts"), taken) for op in closing}
     memory = list(dict.fromkeys(a for tensor in block.outputs for a in tensor.axes))
     parts = tuple(
         (names[op.name], (split, *sorted(op.axes, key=lambda a: (memory.index(a) if a in memory else len(memory), a))))
@@ -158,7 +159,7 @@ def _stores(stored: dict[str, Op], split: str, values: dict[str, str], taken: se
     names = set(taken)
     for tensor, op in stored.items():
         axes = tuple(sorted((*op.axes, split)))
-        yield Op(_fresh(f"store_{tensor}", names), Kind.STORE, (values[op.name],), axes, tensor=tensor)
+        yield Op(take(numbered(f"store_{tensor}"), names), Kind.STORE, (values[op.name],), axes, tensor=tensor)
 
 
 def _second(after: list[Op], names: dict[str, str], split: str, closed: set[str]) -> Iterator[Op]:
@@ -202,11 +203,3 @@ def _kept(loops: tuple[Loop, ...], ops: Iterable[Op]) -> tuple[Loop, ...]:
         return tuple(kept)
 
     return walk(loops)
-
-
-def _fresh(wanted: str, taken: set[str]) -> str:
-    name, number = wanted, 2
-    while name in taken:
-        name, number = f"{wanted}_{number}", number + 1
-    taken.add(name)
-    return name

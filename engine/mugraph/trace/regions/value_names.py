@@ -3,30 +3,14 @@ and neither keywords nor builtins. Kernels, the calls between them and drawings 
 
 from __future__ import annotations
 
-import builtins
-import keyword
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from mugraph.ir.calls import operands
+from mugraph.ir.names import RESERVED, numbered, take
 from mugraph.ir.region import Region
 from mugraph.ops.finishing.names import identifier
 from mugraph.trace.regions.stems import stem
-
-_RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "torch", "triton", "tl", "self"})
-
-
-class _Taken:
-    def __init__(self) -> None:
-        self._names: set[str] = set(_RESERVED)
-
-    def unique(self, wanted: str) -> str:
-        base = f"{wanted}_" if wanted in _RESERVED else wanted
-        name, number = base, 2
-        while name in self._names:
-            name, number = f"{base}_{number}", number + 1
-        self._names.add(name)
-        return name
 
 
 def value_names(region: Region) -> dict[int, str]:
@@ -34,16 +18,20 @@ def value_names(region: Region) -> dict[int, str]:
 
     Names that the user gave come first: whatever has none has to make way for them.
     """
-    taken = _Taken()
+    taken = set(RESERVED)
     names: dict[int, str] = {}
     for live_in in region.live_ins:
-        names[live_in.value] = taken.unique(identifier(live_in.expression))
+        names[live_in.value] = _unique(identifier(live_in.expression), taken)
     for value, name in _given(region):
         if value not in names:
-            names[value] = taken.unique(name)
+            names[value] = _unique(name, taken)
     for value, name in _derived(region, names):
-        names[value] = taken.unique(name)
+        names[value] = _unique(name, taken)
     return names
+
+
+def _unique(wanted: str, taken: set[str]) -> str:
+    return take(numbered(f"{wanted}_" if wanted in RESERVED else wanted), taken)
 
 
 def _derived(region: Region, names: Mapping[int, str]) -> list[tuple[int, str]]:

@@ -1,0 +1,233 @@
+"""Every setting, declared once. To add one, add a field here and run `make settings`.
+
+From these fields follow what the server reads and how it checks it, what the engine is told, the options of a run, and
+what the editor's extension shows: `make settings` writes its `package.json` and the table in its README. What is left
+to do is to read the field where the setting has its effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+from mugraph.protocol.setting_kinds import CommandLine, Count, Flag, OneOf, Seconds, Setting, Target, Text
+from mugraph.protocol.targets import DEVICES, NAMES
+
+MARKED = ", ".join(f"`{name}`" for name in DEVICES)
+SearchOn = Literal["save", "open", "demand"]
+LogLevel = Literal["error", "warning", "info", "debug"]
+Theme = Literal["light", "dark"]
+Tracing = Literal["off", "messages", "verbose"]
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """What the engine is told. A field whose key is "" is for other clients of the engine than an editor."""
+
+    target: Annotated[
+        str,
+        Setting(
+            "target",
+            Target(),
+            f"The device that kernels are made for: `auto` takes the GPU that is there, {MARKED} or an architecture"
+            " such as `sm_90` names one.",
+            order=3,
+            again=True,
+            option=("--target", f"{NAMES}."),
+        ),
+    ] = "auto"
+    budget_s: Annotated[
+        float,
+        Setting(
+            "search.budget",
+            Seconds(),
+            "Seconds of search for one region.",
+            order=5,
+            called="the budget",
+            option=("--budget", "Seconds for the search of one kernel."),
+        ),
+    ] = 20.0
+    max_kernels: Annotated[
+        int,
+        Setting(
+            "search.kernels",
+            Count(),
+            "Kernels that may take the place of one part of a region that is searched as a whole.",
+            order=5,
+            called="the number of kernels",
+            option=("--kernels", "Kernels that may take the place of one search unit."),
+        ),
+    ] = 5
+    max_ops: Annotated[
+        int,
+        Setting(
+            "search.operators",
+            Count(),
+            "Operators in a kernel's block graph, up to which all programs are looked for.",
+            order=5,
+            called="the number of operators",
+            option=("--operators", "Operators of a block graph, up to which all are found."),
+        ),
+    ] = 11
+    trace_timeout_s: Annotated[
+        float,
+        Setting(
+            "",
+            Seconds(1),
+            called="the time-out of tracing",
+            option=("--trace-timeout", "Seconds the file's own code may run for."),
+        ),
+    ] = 60.0
+    measure: Annotated[
+        bool,
+        Setting(
+            "search.measure",
+            Flag(),
+            "Time the kernels on the GPU, where there is one. Otherwise times are estimates, and say so.",
+            order=6,
+            again=True,
+            option=("--no-measure", "Estimate only, even with a GPU."),
+        ),
+    ] = True
+    recorded: Annotated[bool, Setting("", Flag(), "Whether shapes that `mugraph record` has seen are used.")] = True
+
+
+@dataclass(frozen=True)
+class Settings(EngineSettings):
+    """What the server is told: the section `mugraph` of the editor's configuration, and the client's state."""
+
+    enable: Annotated[bool, Setting("enable", Flag(), "Look at Python files at all.", order=0, again=True)] = True
+    interpreter: Annotated[
+        str,
+        Setting(
+            "interpreter",
+            Text(),
+            "The Python that runs mugraph and traces your code. Empty: the interpreter selected in the editor, else"
+            " `python3` on the path. `~` and `${workspaceFolder}` are understood.",
+            order=1,
+            restricted=True,
+        ),
+    ] = ""
+    engine_command: Annotated[
+        tuple[str, ...],
+        Setting(
+            "engine.command",
+            CommandLine(),
+            "Start the engine with this command instead, for example on a machine with a GPU: `ssh gpu-box python -m"
+            " mugraph.worker`. It must see the files under the same paths.",
+            order=2,
+            restricted=True,
+        ),
+    ] = ()
+    search_on: Annotated[
+        SearchOn,
+        Setting(
+            "search.when",
+            OneOf(
+                get_args(SearchOn),
+                ("Only when it is saved", "When a file opens and when it is saved", "Only when you ask for it"),
+            ),
+            "When to search. Code that has not changed since is never searched twice.",
+            order=4,
+            again="open",
+        ),
+    ] = "open"
+    code_lens: Annotated[
+        bool,
+        Setting(
+            "views.codeLens",
+            Flag(),
+            "The line above a function: how much faster, and a click to have it.",
+            order=7,
+        ),
+    ] = True
+    inlay_hints: Annotated[
+        bool,
+        Setting("views.inlayHints", Flag(), "The speedup at the end of the code that a kernel can replace.", order=8),
+    ] = True
+    diagnostics: Annotated[
+        bool,
+        Setting(
+            "views.diagnostics",
+            Flag(),
+            "One hint for each region, drawn as three dots under its first letters; a warning where a kernel no longer"
+            " fits its source.",
+            order=9,
+        ),
+    ] = True
+    hover: Annotated[
+        bool,
+        Setting("views.hover", Flag(), "The μGraph's picture when the mouse rests on the code.", order=10),
+    ] = True
+    log_level: Annotated[
+        LogLevel,
+        Setting(
+            "log.level",
+            OneOf(get_args(LogLevel)),
+            "How much the server writes to its log and to the output channel.",
+            scope="window",
+            order=12,
+        ),
+    ] = "info"
+    trusted: Annotated[
+        bool,
+        Setting("trusted", Flag(), "Whether the engine may run the workspace's code.", scope=None, again=True),
+    ] = True
+    theme: Annotated[
+        Theme,
+        Setting("theme", OneOf(get_args(Theme)), "The editor's; pictures have its colours.", scope=None),
+    ] = "light"
+
+
+@dataclass(frozen=True)
+class ExtensionSettings:
+    """What the editor's extension keeps for itself. The server says nothing of a key that begins as one of these."""
+
+    install_from: Annotated[
+        str,
+        Setting(
+            "server.installFrom",
+            Text(),
+            "What *Install mugraph in the Selected Environment* gives to pip: a name, an address or a folder.",
+            scope="window",
+            order=11,
+            restricted=True,
+        ),
+    ] = "mugraph"
+    trace: Annotated[
+        Tracing,
+        Setting(
+            "trace.server",
+            OneOf(get_args(Tracing)),
+            "Also write the messages between the editor and the server to the output channel.",
+            scope="window",
+            order=13,
+        ),
+    ] = "off"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A setting with the name and the default of its field."""
+
+    name: str
+    default: Any
+    setting: Setting
+
+
+@cache
+def declared(of: type) -> tuple[Declared, ...]:
+    """Of one of the classes here, in their order."""
+    hints = get_type_hints(of, include_extras=True)
+    return tuple(Declared(one.name, one.default, _setting(hints[one.name])) for one in fields(of))
+
+
+def by_key(of: type) -> Mapping[str, Declared]:
+    """Those that an editor has."""
+    return {one.setting.key: one for one in declared(of) if one.setting.key}
+
+
+def _setting(hint: Any) -> Setting:
+    return next(word for word in get_args(hint) if isinstance(word, Setting))
