@@ -18,7 +18,6 @@ from mugraph.executors.choose import choose
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Trace
-from mugraph.ir.target import Target
 from mugraph.memory.traces import recall_trace, remember_trace, trace_key
 from mugraph.options import Options
 from mugraph.plans.plan import RegionPlan
@@ -27,6 +26,7 @@ from mugraph.sizes.timing import ratios
 from mugraph.solve.job import RegionJob
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
+from mugraph.targets import Target
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source
 from mugraph.trace.tracer import trace_file

@@ -16,7 +16,6 @@ from mugraph.ir.kernel import KernelSource
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.ops import Kind
 from mugraph.ir.region import SearchUnit
-from mugraph.ir.target import TARGETS, Target
 from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
 from mugraph.ir.transforms.resizing import resize
 from mugraph.optimizer.nodes import scheduled
@@ -24,6 +23,7 @@ from mugraph.options import Bounds
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
 from mugraph.solve.tools import Tools
+from mugraph.targets import TARGETS, Target
 from mugraph.verify.float_test import FloatTester
 
 from tests.support.clock import slow_clock

@@ -28,8 +28,8 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected, Unfinished
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.target import Target
 from mugraph.ir.tensors import contiguous_strides
+from mugraph.targets import Target
 
 
 def lower_kernels(

@@ -17,11 +17,11 @@ from mugraph.events import Done, FileResult, RegionResult
 from mugraph.executors.choose import choose
 from mugraph.executors.executor import CannotExecute
 from mugraph.ir.dtypes import itemsize
-from mugraph.ir.target import Target
 from mugraph.pipeline import Options, run
 from mugraph.reports.document import device_document, finite
 from mugraph.reports.text import model_name
 from mugraph.store.keys import versions
+from mugraph.targets import Target
 from mugraph.tune.device import Device, detect, resolve
 from mugraph.tune.tuner import PEERS
 from mugraph.units.ranged import region_at

@@ -23,12 +23,12 @@ from mugraph.executors.spread import SpreadSearch
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit, Trace
-from mugraph.ir.target import Target
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.run import Search
 from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.search.schedules.splits import cuts, part_counts
 from mugraph.search.topologies.limits import Limits, NotSearchable
+from mugraph.targets import Target
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import detect, resolve
 from mugraph.units.search_units import single_units

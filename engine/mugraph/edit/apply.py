@@ -29,8 +29,8 @@ from mugraph.edit.source.record import Record, Replaced, text_hash
 from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.names import numbered, unused
-from mugraph.ir.target import Target
 from mugraph.plans.plan import RegionPlan
+from mugraph.targets import Target
 
 __all__ = ["EditError", "Edited", "Prepared", "apply", "apply_files", "edited", "prepare"]
 

@@ -18,9 +18,9 @@ from mugraph.edit.apply import prepare
 from mugraph.ir.content import digest
 from mugraph.ir.dtypes import COMPUTED, ELEMENTS
 from mugraph.ir.kernel import KernelSource
-from mugraph.ir.target import Target
 from mugraph.plans.plan import RegionPlan
 from mugraph.store.place import cache_folder
+from mugraph.targets import Target
 
 P = ParamSpec("P")
 R = TypeVar("R")

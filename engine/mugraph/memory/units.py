@@ -21,12 +21,12 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.json import candidate_from_json, candidate_to_json, schedule_from_json, schedule_to_json
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.region import SearchUnit
-from mugraph.ir.target import Target
 from mugraph.ir.transforms.renaming import Renaming
 from mugraph.memory.said import renamed_reason, renamed_verdict, renamed_words
 from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.sizes.indexed import indexed
 from mugraph.sizes.table import Kernels, SizeTable
+from mugraph.targets import Target
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import verify_topologies
 

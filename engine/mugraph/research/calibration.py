@@ -16,9 +16,9 @@ import numpy as np
 
 from mugraph.ir.block import Schedule
 from mugraph.ir.json import block_from_json
-from mugraph.ir.target import TARGETS
 from mugraph.search.schedules.cost import estimate_us
 from mugraph.search.schedules.tiles import Shape
+from mugraph.targets import TARGETS
 
 FIRST = 16
 

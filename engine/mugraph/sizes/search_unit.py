@@ -11,11 +11,11 @@ from mugraph.ir.kernel import KernelSource
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Region, SearchUnit
-from mugraph.ir.target import Target
 from mugraph.ir.transforms.resizing import resize_block
 from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us, estimate_us
 from mugraph.search.schedules.split_schedules import again_us
 from mugraph.sizes.table import at_sizes
+from mugraph.targets import Target
 from mugraph.units.ranged import calls_at, values_at
 
 

@@ -17,12 +17,12 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.target import Target
 from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us
 from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
 from mugraph.search.schedules.split_schedules import again_us
 from mugraph.search.schedules.tiles import Shape
+from mugraph.targets import Target
 from mugraph.verify.verdict import Verdict
 
 TRIED = 12

@@ -8,9 +8,9 @@ from mugraph.codegen.plain import FUNCTION, plain_source
 from mugraph.events import Solution
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import SearchUnit
-from mugraph.ir.target import Target
 from mugraph.optimizer.nodes import scheduled
 from mugraph.sizes.search_unit import estimates_at
+from mugraph.targets import Target
 from mugraph.tune.measure import Measurer
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.statistics import Summary

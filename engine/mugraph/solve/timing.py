@@ -16,7 +16,6 @@ from mugraph.ir.dtypes import DRAWN, INTEGERS
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.ranges import SizeRange
 from mugraph.ir.region import Region
-from mugraph.ir.target import figures_of
 from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.optimizer.nodes import scheduled
 from mugraph.plans.plan import RegionPlan
@@ -25,6 +24,7 @@ from mugraph.sizes.search_unit import estimates_at, unit_at
 from mugraph.sizes.timing import next_size, of_sizes
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
+from mugraph.targets import figures_of
 from mugraph.tune.device import Device
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.tuner import Measurement, against_peers

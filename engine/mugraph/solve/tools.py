@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mugraph.executors.executor import Executor
-from mugraph.ir.target import Target
+from mugraph.targets import Target
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
 from mugraph.tune.process import Unavailable

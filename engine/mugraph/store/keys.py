@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mugraph.ir.content import digest
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.target import Target
+from mugraph.targets import Target
 from mugraph.version import __version__
 
 

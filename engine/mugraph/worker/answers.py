@@ -10,7 +10,6 @@ from pathlib import Path
 from mugraph.edit.revert import reverted
 from mugraph.edit.source.text import EditError
 from mugraph.ir.kernel import Rejected
-from mugraph.ir.target import TARGETS
 from mugraph.log import log_path
 from mugraph.protocol import messages as m
 from mugraph.protocol import values
@@ -18,6 +17,7 @@ from mugraph.protocol.settings import EngineSettings, declared
 from mugraph.protocol.values import Document
 from mugraph.recording.memory import recorded
 from mugraph.store.keys import versions
+from mugraph.targets import TARGETS
 from mugraph.tune.device import Device, UnknownTarget, resolve
 from mugraph.worker.documents import Known
 from mugraph.worker.drawn_sources import drawn_sources

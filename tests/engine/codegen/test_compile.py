@@ -10,7 +10,7 @@ import pytest
 from mugraph.codegen.aot import compile_for
 from mugraph.codegen.lower import lower
 from mugraph.ir.kernel import Rejected
-from mugraph.ir.target import TARGETS
+from mugraph.targets import TARGETS
 
 from tests.engine.codegen.cases import CASES, REAL_SIZES
 

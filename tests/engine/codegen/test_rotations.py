@@ -9,9 +9,9 @@ import pytest
 import torch
 from mugraph.codegen.aot import compile_for
 from mugraph.codegen.lower import lower_kernels
-from mugraph.ir.target import TARGETS
 from mugraph.search.run import topologies
 from mugraph.search.schedules.sizes import schedules
+from mugraph.targets import TARGETS
 
 from tests.engine.ops.harness import lower_region, randn, record
 

@@ -9,10 +9,10 @@ from mugraph.codegen.lower import lower
 from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.masks import resized_all
-from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor
 from mugraph.ir.transforms.reduced import reduced
 from mugraph.ir.transforms.resizing import resize_tensor
+from mugraph.targets import TARGETS
 
 from tests.engine.codegen.cases import REAL_SIZES
 from tests.engine.codegen.graphs import (

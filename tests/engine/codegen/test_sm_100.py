@@ -7,8 +7,8 @@ import os
 import pytest
 from mugraph.codegen.aot import compile_for
 from mugraph.codegen.lower import lower
-from mugraph.ir.target import TARGETS
 from mugraph.search.schedules.cost import estimate_us
+from mugraph.targets import TARGETS
 from mugraph.tune.device import match
 
 from tests.engine.codegen.cases import CASES, REAL_SIZES

@@ -11,9 +11,9 @@ from mugraph.codegen.aot import compile_for
 from mugraph.codegen.launcher import borders, launcher_text
 from mugraph.codegen.lower import lower, lower_kernels
 from mugraph.ir.kernel import KernelSource, Rejected, Unfinished
-from mugraph.ir.target import TARGETS
 from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
 from mugraph.ir.transforms.resizing import resize
+from mugraph.targets import TARGETS
 from mugraph.verify.float_test import FloatResult, FloatTester
 from mugraph.verify.verifier import verify_schedules
 from syrupy.assertion import SnapshotAssertion

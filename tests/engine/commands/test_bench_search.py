@@ -16,9 +16,9 @@ from mugraph.executors.inline import Inline
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.search import Limits, topologies
+from mugraph.targets import TARGETS
 from mugraph.tune import device
 
 SAMPLES = Path(__file__).parents[3] / "samples"

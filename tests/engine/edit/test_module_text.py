@@ -12,7 +12,7 @@ from mugraph.edit.apply import apply_files
 from mugraph.edit.module.file import Speed, module_text
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import TensorInfo
-from mugraph.ir.target import TARGETS
+from mugraph.targets import TARGETS
 
 PATH = Path("model.py")
 

@@ -13,11 +13,11 @@ from mugraph.executors.executor import Executor
 from mugraph.executors.inline import Inline
 from mugraph.executors.parts import SpreadParts
 from mugraph.executors.processes import Processes
-from mugraph.ir.target import TARGETS
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.parts import PartTask
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.topologies.limits import Limits
+from mugraph.targets import TARGETS
 
 from tests.engine.search import workloads
 from tests.support.clock import slow_clock

@@ -16,10 +16,10 @@ from mugraph.executors.inline import Inline
 from mugraph.executors.on_ray import OnRay
 from mugraph.executors.parts import SpreadParts
 from mugraph.executors.spread import SpreadSearch
-from mugraph.ir.target import TARGETS
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.topologies.limits import Limits
+from mugraph.targets import TARGETS
 from mugraph.tune.measure import Refused
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.process import ChildProcess

@@ -20,8 +20,8 @@ from mugraph.ir.spec import (
     ensure_program,
 )
 from mugraph.ir.spec.schedule import least_shared_memory
-from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor
+from mugraph.targets import TARGETS
 
 from tests.engine.ir.graphs import (
     GRAPHS,

@@ -12,12 +12,12 @@ from mugraph.codegen.lower import lower_kernels
 from mugraph.events import Done, RegionResult, Searching
 from mugraph.ir.block import Candidate
 from mugraph.ir.region import SearchUnit
-from mugraph.ir.target import TARGETS
 from mugraph.ir.transforms.renaming import canonical
 from mugraph.memory.said import renamed_reason, renamed_words
 from mugraph.pipeline import Options, run
 from mugraph.search import Limits, topologies
 from mugraph.search.schedules.split_schedules import kernel_candidates
+from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
 from mugraph.units.search_units import single_units
 from mugraph.verify.verifier import verify_topologies

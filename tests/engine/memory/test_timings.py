@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 from mugraph.events import Timing
-from mugraph.ir.target import TARGETS
 from mugraph.memory.timings import recall_timing, remember_timing, timing_key
+from mugraph.targets import TARGETS
 from mugraph.tune.device import Device
 from mugraph.tune.messages import InputSpec
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from mugraph.ir.block import Loop
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.target import TARGETS
 from mugraph.research.tilings.expressions import (
     Contraction,
     Contractions,
@@ -23,6 +22,7 @@ from mugraph.research.tilings.expressions import (
 from mugraph.research.tilings.rules import Steps, bound, prune, rule1, rule2, rule3, tile_sizes
 from mugraph.research.tilings.statements import Access, Scope, Statement, at_tiles, expand, trips, written
 from mugraph.search import Limits, topologies
+from mugraph.targets import TARGETS
 
 from tests.engine.search.workloads import attention, gated_mlp, gemm_chain
 

@@ -14,7 +14,6 @@ from mugraph.ir.library import LibraryCall, library_call
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_candidate, check_program
-from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.ir.transforms.renaming import key_of
 from mugraph.search import Limits, Search
@@ -27,6 +26,7 @@ from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
 from mugraph.search.schedules.neighbours import neighbours
 from mugraph.search.schedules.split_schedules import kernel_candidates
+from mugraph.targets import TARGETS
 from mugraph.verify.arithmetic import FloatArithmetic
 from mugraph.verify.execute import execute_kernels
 from mugraph.verify.sizes import grid_axes

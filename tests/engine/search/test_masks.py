@@ -9,13 +9,13 @@ from mugraph.codegen.lower import lower
 from mugraph.ir.block import Schedule
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind
-from mugraph.ir.target import TARGETS
 from mugraph.search.run import Search
 from mugraph.search.schedules.ends import ends
 from mugraph.search.schedules.sizes import best
 from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.search.schedules.tiles import Shape
 from mugraph.search.schedules.work import work
+from mugraph.targets import TARGETS
 from mugraph.verify.verifier import verify_topology
 
 from tests.engine.verify.test_masks import changed, looped, program

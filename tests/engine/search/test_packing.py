@@ -12,10 +12,10 @@ from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.packing import packed
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_candidate
-from mugraph.ir.target import TARGETS
 from mugraph.search import Limits, ScheduleLimits, schedules, topologies
 from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.search.schedules.tiles import Shape
+from mugraph.targets import TARGETS
 from mugraph.verify.float_test import FloatTester
 from mugraph.verify.verifier import verify_schedule
 

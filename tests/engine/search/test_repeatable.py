@@ -21,7 +21,7 @@ from tests.engine.search.workloads import (
 )
 
 PRINT = """
-from mugraph.ir.target import TARGETS
+from mugraph.targets import TARGETS
 from mugraph.search import Limits, Search, candidates
 from tests.engine.search.workloads import attention, lora, norm_transformer, rmsnorm_linear
 for program in (lora(), rmsnorm_linear(), attention(norm=True), norm_transformer()):

@@ -6,7 +6,6 @@ import pytest
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_block
-from mugraph.ir.target import TARGETS
 from mugraph.search import Limits, Search
 from mugraph.search.kernel_graphs.chain import chained
 from mugraph.search.kernel_graphs.expected import Remainders, with_loads
@@ -14,6 +13,7 @@ from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
+from mugraph.targets import TARGETS
 from mugraph.verify.verifier import verify_topologies
 
 from tests.engine.search.workloads import Builder, gated_mlp

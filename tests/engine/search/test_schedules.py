@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind
-from mugraph.ir.target import TARGETS
 from mugraph.search import Limits, ScheduleLimits, candidates, estimate_library_us, estimate_us, schedules, topologies
 from mugraph.search.schedules.cost import mcfuser_us, usage
 from mugraph.search.schedules.diverse import HEAD
 from mugraph.search.schedules.tiles import Shape
+from mugraph.targets import TARGETS
 
 from tests.engine.search.workloads import (
     WORKLOADS,

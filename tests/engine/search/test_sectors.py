@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from mugraph.ir.block import Schedule
-from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor
 from mugraph.search.kernel_graphs.parts import as_block
 from mugraph.search.schedules.cost import estimate_us
 from mugraph.search.schedules.sectors import in_sectors, innermost
+from mugraph.targets import TARGETS
 
 from tests.engine.search.workloads import Builder
 

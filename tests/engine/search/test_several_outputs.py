@@ -13,7 +13,6 @@ from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_candidate
-from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.search import Limits
 from mugraph.search.kernel_graphs.limits import GraphLimits
@@ -21,6 +20,7 @@ from mugraph.search.kernel_graphs.partitions import Part, Partitions
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.several import SeveralSearch
 from mugraph.search.schedules.split_schedules import kernel_candidates
+from mugraph.targets import TARGETS
 from mugraph.verify.float_test import FloatTester
 from mugraph.verify.verifier import verify_topologies, verify_topology
 

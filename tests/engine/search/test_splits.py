@@ -11,13 +11,13 @@ from mugraph.ir.block import BlockGraph, Candidate, Loop, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_block, check_candidate
-from mugraph.ir.target import TARGETS
 from mugraph.search import Limits, topologies
 from mugraph.search.schedules.cost import estimate_us
 from mugraph.search.schedules.neighbours import neighbours
 from mugraph.search.schedules.sizes import best, schedules
 from mugraph.search.schedules.split_schedules import kernel_candidates, split_candidates, with_then
 from mugraph.search.schedules.splits import Cut, cuts, part_counts
+from mugraph.targets import TARGETS
 from mugraph.verify.verifier import verify_topologies, verify_topology
 
 from tests.engine.search.workloads import attention, gated_mlp, gemm_chain, lora, rmsnorm_linear

@@ -14,7 +14,6 @@ from mugraph.edit.module.file import module_text
 from mugraph.events import RegionResult, Working
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Region
-from mugraph.ir.target import TARGETS
 from mugraph.options import Options
 from mugraph.plans.plan import KernelStep
 from mugraph.reports.document import region_document
@@ -23,6 +22,7 @@ from mugraph.sizes.timing import gain_words
 from mugraph.solve.job import RegionJob
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
+from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import Device
 from mugraph.tune.messages import Agreed, Hello

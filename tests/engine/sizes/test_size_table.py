@@ -13,7 +13,6 @@ from mugraph.ir.block import Candidate
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
-from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor
 from mugraph.search.run import Search
 from mugraph.search.schedules.cost import estimate_library_us, estimate_us
@@ -24,6 +23,7 @@ from mugraph.sizes import table as tables
 from mugraph.sizes import tuning
 from mugraph.sizes.search_unit import estimates_at
 from mugraph.sizes.table import SizeTable, at_step, sizes_at, steps_of
+from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import Variant

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.target import TARGETS
 from mugraph.ir.tensors import Tensor
 from mugraph.store.keys import code_digest, region_key, versions
+from mugraph.targets import TARGETS
 
 X = Tensor("x", (("m",), ("n",)), (16, 1), "f16", "x")
 PROGRAM = TensorProgram(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mugraph.ir.target import TARGETS
+from mugraph.targets import TARGETS
 from mugraph.tune import device
 from mugraph.tune.device import Device, UnknownTarget, detect, match, resolve
 

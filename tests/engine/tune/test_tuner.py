@@ -13,12 +13,12 @@ from mugraph.ir.block import Candidate, Schedule
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
-from mugraph.ir.target import TARGETS
 from mugraph.search.run import Search
 from mugraph.search.schedules.neighbours import key, neighbours
 from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
 from mugraph.search.schedules.tiles import Shape
 from mugraph.search.topologies.limits import Limits
+from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import MEASURED, WALKS, Variant, tune

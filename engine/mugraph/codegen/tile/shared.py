@@ -10,7 +10,7 @@ from mugraph.codegen.tile.nodes import Nodes, TileKind
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.dtypes import ITEMSIZE
 from mugraph.ir.kernel import Rejected
-from mugraph.ir.target import Target
+from mugraph.targets import Target
 
 SLACK = 1.2
 """The estimate may be this much above the device's limit: the compiler reuses buffers (MCFuser, rule 4)."""

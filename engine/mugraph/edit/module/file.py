@@ -22,9 +22,9 @@ from mugraph.edit.module.wrapper import wrapper
 from mugraph.edit.names import operator_name
 from mugraph.edit.source.record import VARIABLE, Record, record_text
 from mugraph.ir.kernel import KernelSource, Rejected
-from mugraph.ir.target import TARGETS, Target, figures_of
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.plans.scales import input_scales
+from mugraph.targets import TARGETS, Target, figures_of
 from mugraph.version import __version__
 
 

@@ -16,8 +16,8 @@ from mugraph.ir.spec.block import loop_violations, store_violations
 from mugraph.ir.spec.mugraph import mugraph_violations
 from mugraph.ir.spec.ops import op_violations, tensor_violations
 from mugraph.ir.spec.schedule import schedule_violations
-from mugraph.ir.target import Target
 from mugraph.ir.tensors import contiguous_strides
+from mugraph.targets import Target
 
 PROGRAM_KINDS = frozenset(Kind) - {Kind.ACCUM, Kind.STORE}
 

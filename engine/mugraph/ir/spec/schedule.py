@@ -11,7 +11,7 @@ from mugraph.ir.library import library_call
 from mugraph.ir.ops import Kind
 from mugraph.ir.packing import held, lanes, pack_violations, packed, sides_of, wide_axes
 from mugraph.ir.placement import varying
-from mugraph.ir.target import Target
+from mugraph.targets import Target
 
 MAX_TILE_ELEMENTS = 1 << 20
 """Triton's limit on the elements of one tile."""

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.target import TARGETS
 from mugraph.ops.functions.through_exp import CONSTANTS, searchable
 from mugraph.research.reference.finished import Finished, Node
 from mugraph.research.reference.operators import Operators, OperatorType, Shared
 from mugraph.research.reference.sizes import Sizes, every, loop_sets
 from mugraph.search.algebra.abstract import Algebra
 from mugraph.search.topologies.frame import Frame
+from mugraph.targets import TARGETS
 
 BYTES = 2
 """Of one element in shared memory."""

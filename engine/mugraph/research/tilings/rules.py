@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from math import prod
 
 from mugraph.ir.placement import loop_paths
-from mugraph.ir.target import Target
 from mugraph.research.tilings.expressions import Contractions, Expression, expressions, without
 from mugraph.research.tilings.statements import at_tiles, compute_places, expand
+from mugraph.targets import Target
 
 STEP = 16
 """Tiles are multiples of the tensor core's least one."""

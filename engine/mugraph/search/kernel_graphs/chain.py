@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from mugraph.ir.block import Candidate
 from mugraph.ir.names import numbered, take
-from mugraph.ir.target import Target
 from mugraph.ir.transforms.renaming import Names, Renaming
 from mugraph.search.schedules.split_schedules import again_us, with_then
+from mugraph.targets import Target
 
 
 def chained(parts: Sequence[Candidate], target: Target) -> Candidate:

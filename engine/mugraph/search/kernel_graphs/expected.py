@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.ops import Kind, Op
-from mugraph.ir.target import Target
 from mugraph.ir.tensors import Tensor
 from mugraph.search.schedules.cost import estimate_us
 from mugraph.search.schedules.tiles import Shape
+from mugraph.targets import Target
 
 _KERNELS = 8
 """Of the program, the best by estimate, that parts are cut out of."""

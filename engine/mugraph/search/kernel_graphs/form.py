@@ -9,7 +9,6 @@ from mugraph.ir.block import Candidate
 from mugraph.ir.library import library_call
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.target import Target
 from mugraph.ir.transforms.renaming import key_of
 from mugraph.search.kernel_graphs.chain import Apart, chained
 from mugraph.search.kernel_graphs.expected import Remainders
@@ -21,6 +20,7 @@ from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth
 from mugraph.search.schedules.cost import estimate_call_us
 from mugraph.search.schedules.split_schedules import again_us
 from mugraph.search.topologies.softmax import is_shift_invariant
+from mugraph.targets import Target
 
 _SCHEDULES = 6
 """Schedules of each kernel of a kernel graph, the others' being the best."""

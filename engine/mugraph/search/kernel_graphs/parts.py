@@ -11,13 +11,13 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.library import library_call
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.target import Target
 from mugraph.search.kernel_graphs.several import SeveralSearch
 from mugraph.search.run import Search
 from mugraph.search.schedules.cost import estimate_call_us
 from mugraph.search.schedules.sizes import ScheduleLimits
 from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.search.topologies.limits import Limits, NotSearchable
+from mugraph.targets import Target
 
 _LIMITS = ScheduleLimits(max_candidates=24, num_warps=(4, 8), num_stages=(2, 3, 4))
 _MOST = 48

@@ -15,7 +15,6 @@ from itertools import islice
 
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.target import Target
 from mugraph.search.kernel_graphs.expected import Remainders
 from mugraph.search.kernel_graphs.form import Form
 from mugraph.search.kernel_graphs.limits import GraphLimits, GraphStats
@@ -24,6 +23,7 @@ from mugraph.search.kernel_graphs.parts import Workers, by_estimate
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import without_store
 from mugraph.search.topologies.limits import never
+from mugraph.targets import Target
 
 _EXPECTED = 1.2
 """How many times the least time of a kernel it is expected to take, if no kernel of the program is known."""

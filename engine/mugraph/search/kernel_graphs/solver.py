@@ -6,12 +6,12 @@ from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future
 
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.target import Target
 from mugraph.ir.transforms.renaming import Names, Renaming, key_of
 from mugraph.search.kernel_graphs.parts import PartTask, Solved, Workers, as_block, by_estimate
 from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.schedules.cost import FLOOR_US
 from mugraph.search.topologies.limits import Limits
+from mugraph.targets import Target
 
 __all__ = ["Solved", "Solver", "as_block", "by_estimate"]
 

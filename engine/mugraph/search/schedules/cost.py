@@ -19,9 +19,9 @@ from mugraph.ir.dtypes import ITEMSIZE
 from mugraph.ir.library import LibraryCall, Product
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.target import Target
 from mugraph.search.schedules.tiles import Shape, Tiles
 from mugraph.search.schedules.work import Work, work
+from mugraph.targets import Target
 
 LATENCY_US = 0.54
 """From a load's issue to its data, device memory."""

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
-from mugraph.ir.target import Target
 from mugraph.search.schedules.cost import estimate_us
 from mugraph.search.schedules.sizes import ScheduleLimits, enumerate_schedules, fits
 from mugraph.search.schedules.split_schedules import again_us, with_then
 from mugraph.search.schedules.tiles import Shape
+from mugraph.targets import Target
 
 WALKED = ScheduleLimits(num_warps=(1, 2, 4, 8, 16), num_stages=(1, 2, 3, 4, 5, 6))
 """Wider limits than listed schedules have: to measure a step beyond those costs little."""

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
-from mugraph.ir.target import Target
 from mugraph.search.schedules.cost import MAX_REGISTERS, Usage, estimate_us, usage
 from mugraph.search.schedules.diverse import diverse
 from mugraph.search.schedules.tile_choices import TileChoices
 from mugraph.search.schedules.tiles import MIN_DOT, Shape
 from mugraph.search.schedules.work import WIDE_LEFT, Work, work
+from mugraph.targets import Target
 
 MAX_TILE_ELEMENTS = 1 << 20
 

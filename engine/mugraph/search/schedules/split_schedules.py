@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from mugraph.ir.block import BlockGraph, Candidate
-from mugraph.ir.target import Target
 from mugraph.search.schedules.diverse import diverse
 from mugraph.search.schedules.sizes import ScheduleLimits, best, looks, schedules
 from mugraph.search.schedules.splits import Cut, cuts, part_counts
+from mugraph.targets import Target
 
 AGAIN_US = 2.0
 """What a kernel adds to the one before it in a CUDA graph, however small; the first one's launch costs more."""

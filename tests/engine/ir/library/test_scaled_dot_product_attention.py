@@ -16,10 +16,10 @@ from mugraph.ir.library import LibraryCall, library_call
 from mugraph.ir.mugraph import LibraryKernel, MuGraph
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.target import TARGETS
 from mugraph.optimizer.nodes import LIBRARY, node_of
 from mugraph.search.kernel_graphs.parts import as_block
 from mugraph.search.schedules.cost import estimate_call_us
+from mugraph.targets import TARGETS
 from mugraph.verify.document import verify_mugraph
 from mugraph.verify.float_test import FloatTester
 
