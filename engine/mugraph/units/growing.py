@@ -83,13 +83,13 @@ class UnitPrograms:
 
 
 def worthwhile(program: TensorProgram) -> bool:
-    """Whether the program has a reduction or a product, so that a kernel can gain something."""
+    """Has the program a reduction or a product to gain from?"""
     return any(op.kind in REDUCING for op in program.ops)
 
 
 def prepared(program: TensorProgram) -> int:
-    """Operators that only prepare an input: element-wise, on inputs and constants alone. The last one of each chain is
-    not counted here. RoPE on queries and keys, for example, leaves the search nothing to decide but where it stands."""
+    """Element-wise operators on nothing but inputs and constants, but for the last one of each chain: RoPE on queries
+    and keys gives the search nothing to decide but where it stands."""
     users: dict[str, list[str]] = {}
     for op in program.ops:
         for name in op.inputs:
