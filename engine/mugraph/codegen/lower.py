@@ -215,7 +215,7 @@ def _order(block: BlockGraph, nodes: Nodes, plan: Plan, dims: tuple[Dim, ...], s
 
 def _check(block: BlockGraph) -> None:
     """Outputs are written contiguous, and each once."""
-    stored = [op.tensor for op in block.ops if op.kind.value == "store"]
+    stored = [op.tensor for op in block.ops if op.kind.name == "store"]
     for tensor in block.outputs:
         if stored.count(tensor.name) > 1:
             raise Rejected(f"output {tensor.name} is stored twice.")

@@ -132,7 +132,7 @@ class _Graph:
         elif not pattern.args:
             if bound.get(pattern.name, value) == value:
                 yield {**bound, pattern.name: value}
-        elif pattern.name == (op.fn or op.kind.value) and len(pattern.args) == len(op.inputs):
+        elif pattern.name == (op.fn or op.kind.name) and len(pattern.args) == len(op.inputs):
             for known in _axes(pattern.axes, op.over, bound):
                 orders = (op.inputs, op.inputs[::-1]) if op.kind in _COMMUTES else (op.inputs,)
                 for inputs in dict.fromkeys(orders):

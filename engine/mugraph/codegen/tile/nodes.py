@@ -91,7 +91,7 @@ class _Builder:
     def add(self, op: Op) -> None:
         inputs = tuple(self.alias[name] for name in op.inputs)
         axes = frozenset(axis for axis in op.axes if axis in self.plan)
-        kind = TileKind(op.kind.value)
+        kind = TileKind(op.kind.name)
         node = Node(op.name, kind, inputs, axes, tensor=op.tensor, value=op.value, fn=op.fn, f32=op.f32)
         match op.kind:
             case Kind.ACCUM:

@@ -54,7 +54,7 @@ def title_of(op: Operator, graph: Sequence[Operator], titles: Mapping[int, str])
         case Kind.MUL:
             return _product(op, below, names, graph)
         case _:
-            return op.kind.value
+            return op.kind.name
 
 
 def _product(op: Operator, below: Sequence[Operator], names: Sequence[str], graph: Sequence[Operator]) -> str:

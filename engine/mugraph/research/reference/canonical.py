@@ -45,7 +45,7 @@ def _axes(block: BlockGraph) -> dict[str, str]:
 def _digest(op: Op, axes: dict[str, str], operands: list[str]) -> str:
     if op.kind in _COMMUTATIVE:
         operands = sorted(operands)
-    own = (op.kind.value, op.fn, op.tensor, op.value, sorted(axes[axis] for axis in op.over), operands)
+    own = (op.kind.name, op.fn, op.tensor, op.value, sorted(axes[axis] for axis in op.over), operands)
     return blake2b(repr(own).encode(), digest_size=16).hexdigest()
 
 

@@ -1,0 +1,17 @@
+"""One value divided by another."""
+
+from mugraph.kinds.kind import Kind, Role
+
+DIV = Kind(
+    "div",
+    Role.ELEMENTWISE,
+    2,
+    meaning=lambda on, of, fn, over: on.div(of[0], of[1]),
+    shown="{0} ÷ {1}",
+    symbol="÷",
+    title="quotient",
+    stem="quotient",
+    sites=("factor", "divisor"),
+    assumed=True,
+    instructions=2,
+)

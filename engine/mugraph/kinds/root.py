@@ -1,0 +1,15 @@
+"""The square root."""
+
+from mugraph.kinds.kind import Kind, Role
+
+SQRT = Kind(
+    "sqrt",
+    Role.ELEMENTWISE,
+    1,
+    meaning=lambda on, of, fn, over: on.sqrt(of[0]),
+    shown="sqrt({0})",
+    symbol="√",
+    title="root",
+    stem="root",
+    instructions=4,
+)
