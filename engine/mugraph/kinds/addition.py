@@ -18,6 +18,7 @@ ADD = Kind(
     stem="added",
     sites=("cofactors", "cofactors"),
     assumed=True,
+    triton="{0} + {1:product}",
 )
 
 SUM = Kind(
@@ -33,4 +34,5 @@ SUM = Kind(
     title="_sum",
     stem="total",
     assumed=True,
+    triton="tl.sum",
 )

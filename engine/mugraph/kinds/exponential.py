@@ -12,4 +12,7 @@ EXP = Kind(
     title="_exp",
     stem="power",
     instructions=6,  # with the running maximum and the shift
+    ulps=2,
+    argument_ulps=2,
+    test_cost=14.0,
 )

@@ -12,4 +12,6 @@ UNARY = Kind(
     symbol="{fn}",
     title="_{fn}",
     instructions=4,
+    ulps=2,
+    test_cost=4.0,
 )

@@ -95,6 +95,7 @@ class Kind(metaclass=_Kinds):
     commutes:  it does not matter which operand is first
     chooses:   the result is one of the operands' elements, by their order: outside of Mirage's Lax fragment (§5)
     repeats:   REDUCING: equal elements count each; False where the result is as that of one of them
+    adds:      REDUCING: it is a sum, of products or not
     accumulator: REDUCING: finishes it where it is split over a loop
 
     Drawn, named and written:
@@ -110,6 +111,16 @@ class Kind(metaclass=_Kinds):
     assumed:   a search applies it also to programs that do not have it
     idempotent: of a value and itself it is that value
     instructions: on one element
+
+    In verification (float errors are in units in the last place of a float32):
+    ulps:      by which GPUs compute the result besides rounding it
+    argument_ulps: by which they compute its argument
+    test_cost: of one number in a test over finite fields, in additions
+
+    In a Triton kernel:
+    triton:    of an element-wise operator its text, with {0} and {1}; {0:product} is in brackets unless it binds as
+               tightly as a product, {0:atom} unless it is in brackets or a name. Of a reduction the function of `tl`.
+    constant:  what a constant operand is called there that has no name of its own: "scale", "limit", "offset"
     """
 
     def __init__(
@@ -134,6 +145,11 @@ class Kind(metaclass=_Kinds):
         assumed: bool = False,
         idempotent: bool = False,
         instructions: int = 1,
+        ulps: int = 0,
+        argument_ulps: int = 0,
+        test_cost: float = 1.0,
+        triton: str = "",
+        constant: str = "offset",
     ) -> None:
         if name in _KINDS:
             raise ValueError(f"there are two kinds {name}")
@@ -144,7 +160,10 @@ class Kind(metaclass=_Kinds):
         self.title, self.stem = title or name, stem or name
         self.sites, self.assumed, self.idempotent, self.instructions = sites, assumed, idempotent, instructions
         self.is_leaf, self.is_elementwise = role is Role.LEAF, role is Role.ELEMENTWISE
+        self.ulps, self.argument_ulps, self.test_cost = ulps, argument_ulps, test_cost
+        self.triton, self.constant = triton, constant
         self.reduces = role is Role.REDUCING
+        self.adds = self.reduces and repeats
         _KINDS[name] = self
         if accumulator is not None:
             _ACCUMULATORS[accumulator.fn] = accumulator

@@ -17,6 +17,8 @@ MAX = Kind(
     title="larger",
     stem="larger",
     sites=("part", "part"),
+    triton="tl.maximum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)",
+    constant="limit",
 )
 
 AMAX = Kind(
@@ -40,4 +42,5 @@ AMAX = Kind(
     look="reduce",
     title="_max",
     stem="largest",
+    triton="tl.max",
 )

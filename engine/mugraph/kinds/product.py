@@ -16,6 +16,8 @@ MUL = Kind(
     stem="product",
     sites=("factor", "factor"),
     assumed=True,
+    triton="{0:product} * {1:atom}",
+    constant="scale",
 )
 
 DOT = Kind(

@@ -14,4 +14,8 @@ DIV = Kind(
     sites=("factor", "divisor"),
     assumed=True,
     instructions=2,
+    ulps=2,
+    test_cost=8.0,
+    triton="{0:product} / {1:atom}",
+    constant="scale",
 )

@@ -12,4 +12,7 @@ SQRT = Kind(
     title="root",
     stem="root",
     instructions=4,
+    ulps=2,
+    test_cost=40.0,
+    triton="tl.sqrt({0})",
 )

@@ -15,7 +15,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from mugraph.ir.ops import REDUCING, Kind
+from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
@@ -134,7 +134,7 @@ def _mirror(program: TensorProgram, tensor: Layout, data: Tensor, sign: float, g
 
 def _reduced(program: TensorProgram, tensor: Layout) -> tuple[int, ...]:
     """The tensor's dimensions along which something is summed, or the largest is looked for."""
-    reduced = {axis for op in program.ops if op.kind in REDUCING for axis in op.over}
+    reduced = {axis for op in program.ops if op.kind.reduces for axis in op.over}
     return tuple(position for position, dim in enumerate(tensor.dims) if reduced.intersection(dim))
 
 
@@ -151,10 +151,11 @@ def _is_centred(program: TensorProgram, tensor: Layout) -> bool:
     plain = {op.name for op in program.ops if op.kind is Kind.LOAD and op.tensor == tensor.name}
     for op in program.ops:
         if plain.intersection(op.inputs):
-            if op.kind in (Kind.SUM, Kind.AMAX, Kind.EXP, Kind.UNARY):
+            if op.kind is Kind.DOT:
+                continue
+            if op.kind.reduces or op.kind in (Kind.EXP, Kind.UNARY):
                 return True
-            if op.kind is not Kind.DOT:
-                plain.add(op.name)
+            plain.add(op.name)
     return False
 
 

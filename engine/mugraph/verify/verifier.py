@@ -85,7 +85,7 @@ def _verify(
     lax, unlax_reason = laxness(program.ops, *(block.ops for block in blocks))
     tested: list[Mapping[str, int]] = []
     total = 0
-    maxima = any(op.kind in (Kind.MAX, Kind.AMAX) for ops in (program.ops, *(b.ops for b in blocks)) for op in ops)
+    maxima = any(op.kind.chooses for ops in (program.ops, *(b.ops for b in blocks)) for op in ops)
     repetitions = REPETITIONS_OF_MAXIMA if maxima or by_form & BY_SIGN else REPETITIONS
     repetitions = REPETITIONS_BY_REALS if ORDER in by_form else repetitions
     try:

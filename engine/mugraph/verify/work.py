@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Schedule
@@ -13,8 +13,6 @@ from mugraph.verify.evaluate import ancestors
 
 _TILE = 400
 """What one operator on one tile costs at least: calls of numpy."""
-_COSTS: Mapping[Kind, float] = {Kind.LOAD: 2.0, Kind.EXP: 14.0, Kind.DIV: 8.0, Kind.SQRT: 40.0, Kind.UNARY: 4.0}
-"""Of a number; of other operators 1."""
 _DRAWS = 8
 """How often what is under a root is computed until inputs are found of which it is a square."""
 _PRODUCT = 1 / 32
@@ -34,7 +32,7 @@ def _of_graph(ops: Sequence[Op], sizes: Sizes) -> float:
     axes = {op.name: frozenset(op.axes) for op in ops}
     total = 0.0
     for op in ops:
-        total += _COSTS.get(op.kind, 1.0) * prod(sizes[axis] for axis in op.axes)
+        total += op.kind.test_cost * prod(sizes[axis] for axis in op.axes)
         if op.kind is Kind.DOT:
             every = frozenset[str]().union(*(axes[name] for name in op.inputs))
             total += _PRODUCT * prod(sizes[axis] for axis in every)
