@@ -135,7 +135,7 @@ class TorchArithmetic:
         return _each(torch.add, a, b)
 
     def mul(self, a: Value, b: Value) -> Value:
-        """Exactly zero where a factor that is a mask is: also where the other factor, an exponential, is infinite, which
+        """Exactly zero where a factor that is a mask is: also where the other factor, an exponential, is infinite, as
         the program adds minus infinity to before."""
         product = _each(torch.mul, a, b)
         data = product.data
