@@ -33,4 +33,5 @@ SUM = Kind(
     title="_sum",
     stem="total",
     assumed=True,
+    turn=4,
 )

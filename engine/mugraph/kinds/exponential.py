@@ -11,5 +11,6 @@ EXP = Kind(
     symbol="exp",
     title="_exp",
     stem="power",
+    turn=1,
     instructions=6,  # with the running maximum and the shift
 )

@@ -11,5 +11,6 @@ UNARY = Kind(
     shown="{fn}({0})",
     symbol="{fn}",
     title="_{fn}",
+    turn=2,
     instructions=4,
 )

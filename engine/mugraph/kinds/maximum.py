@@ -17,6 +17,7 @@ MAX = Kind(
     title="larger",
     stem="larger",
     sites=("part", "part"),
+    turn=1,
 )
 
 AMAX = Kind(
@@ -40,4 +41,5 @@ AMAX = Kind(
     look="reduce",
     title="_max",
     stem="largest",
+    turn=3,
 )

@@ -16,6 +16,7 @@ MUL = Kind(
     stem="product",
     sites=("factor", "factor"),
     assumed=True,
+    turn=2,
 )
 
 DOT = Kind(

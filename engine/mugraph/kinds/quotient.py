@@ -13,5 +13,6 @@ DIV = Kind(
     stem="quotient",
     sites=("factor", "divisor"),
     assumed=True,
+    turn=3,
     instructions=2,
 )

@@ -11,5 +11,6 @@ SQRT = Kind(
     symbol="√",
     title="root",
     stem="root",
+    turn=0,
     instructions=4,
 )

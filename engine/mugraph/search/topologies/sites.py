@@ -12,13 +12,12 @@ X is a subexpression of E where, for a normal form N that is E or inside of it, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mugraph.search.algebra.abstract import NF, Algebra
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
+class Marks(NamedTuple):
     """Of one abstract expression X, as bits.
 
     cofactors: pairs (N, q) with q * X contained in N; none where X is no subexpression
@@ -31,6 +30,10 @@ class Marks:
     factor: int
     divisor: int
     part: int
+
+
+MARKS = Marks._fields
+"""By which a kind says where a pair of values can stand (`sites`)."""
 
 
 class Sites:
