@@ -106,8 +106,7 @@ class Kind(metaclass=_Kinds):
     stem:      of the result in a topology that a search found
 
     In a search:
-    sites:     marks (search/topologies/sites.py) of the first and the second operand that must have a bit in common;
-               None where nothing is known
+    sites:     marks (search/topologies/sites.py) of the first and the second operand that must have a bit in common
     assumed:   a search applies it also to programs that do not have it
     turn:      kinds of a lower one are applied first
     idempotent: of a value and itself it is that value
@@ -132,7 +131,7 @@ class Kind(metaclass=_Kinds):
         look: str = "op",
         title: str = "",
         stem: str = "",
-        sites: tuple[str, str] | None = None,
+        sites: tuple[str, str] = ("anywhere", "anywhere"),
         assumed: bool = False,
         turn: int = 0,
         idempotent: bool = False,

@@ -14,7 +14,7 @@ from mugraph.ir.ops import Kind
 from mugraph.kinds import Meaning
 from mugraph.search.algebra.abstract import NF
 from mugraph.search.topologies.frame import Frame, Value
-from mugraph.search.topologies.sites import MARKS, Sites
+from mugraph.search.topologies.sites import ANYWHERE, MARKS, Sites
 
 Pair = tuple[NF, ...]
 """Abstract expressions of x and y by each operator of two operands; 0 for those that cannot lead to the goal."""
@@ -35,13 +35,19 @@ class Applied(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """One way to apply an element-wise kind to a pair. swapped: its operands are taken the other way round"""
+    """One way to apply an element-wise kind to a pair.
 
-    kind: Kind
+    first, second: positions in Marks of what the two must have in common
+    swapped:       its operands are taken the other way round
+    distinct:      of a value and itself it is nothing new
+    """
+
+    first: int
+    second: int
     meaning: Meaning
     swapped: bool
-    marks: tuple[int, int] | None
-    """Positions in Marks of what the first and the second of the pair must have in common; None for nothing."""
+    distinct: bool
+    kind: Kind
 
 
 class Applying:
@@ -62,7 +68,7 @@ class Applying:
         self._functions = [(k, fn) for k in one for fn in (self._fns if "fn" in k.fields else [""])]
         self._reductions = [kind for kind in kinds if kind.reduces and kind.arity == 1]
         self._ways = [way for kind in two for way in _ways(kind)]
-        self.any_pair = any(way.marks is None for way in self._ways)
+        self.any_pair = any(MARKS[way.first] == ANYWHERE for way in self._ways)
         self._product = next(i for i, way in enumerate(self._ways) if way.kind is Kind.MUL)
         # An outer product makes a tile larger than both operands: only where the program has a value of those axes.
         self._axis_sets = {value.mask & frame.tile_bits for value in frame.values.values()}
@@ -105,13 +111,14 @@ class Applying:
                 yield Applied(Kind.ACCUM, mask & ~(1 << slot), after | 1 << slot, nf, (slot,), (axis,), fn)
 
     def pair(self, x: NF, y: NF) -> Pair:
-        """Of two expressions (the maximum of one and itself is nothing new)."""
-        a, b, expressions = self._sites.marks(x), self._sites.marks(y), self._expressions
+        """Of two expressions."""
+        a, b, expressions, leads_on = self._sites.marks(x), self._sites.marks(y), self._expressions, self.leads_on
         nfs: list[NF] = []
-        for kind, meaning, swapped, marks in self._ways:
+        for first, second, meaning, swapped, distinct, _ in self._ways:
             nf = 0
-            if (marks is None or a[marks[0]] & b[marks[1]]) and (x != y or not kind.idempotent):
-                nf = self._kept(meaning(expressions, (y, x) if swapped else (x, y), "", 1))
+            if a[first] & b[second] and not (distinct and x == y):
+                made = meaning(expressions, (y, x) if swapped else (x, y), "", 1)
+                nf = made if leads_on(made) else 0
             nfs.append(nf)
         return tuple(nfs)
 
@@ -163,16 +170,13 @@ class Applying:
                 nf = self._expressions.sum(product, reduction.prime)
                 yield Applied(Kind.DOT, mask & ~reduction.mask, after, nf, reduction.slots, reduction.axes)
 
-    def _kept(self, nf: NF) -> NF:
-        return nf if self.leads_on(nf) else 0
-
 
 def _ways(kind: Kind) -> Iterator[_Way]:
     """Both orders of the operands, where the order matters."""
-    marks = (MARKS.index(kind.sites[0]), MARKS.index(kind.sites[1])) if kind.sites else None
-    yield _Way(kind, kind.meaning, False, marks)
+    first, second = (MARKS.index(mark) for mark in kind.sites)
+    yield _Way(first, second, kind.meaning, False, kind.idempotent, kind)
     if not kind.commutes:
-        yield _Way(kind, kind.meaning, True, (marks[1], marks[0]) if marks else None)
+        yield _Way(second, first, kind.meaning, True, kind.idempotent, kind)
 
 
 def _is_thin(a: int, b: int) -> bool:

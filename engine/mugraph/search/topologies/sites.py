@@ -24,16 +24,19 @@ class Marks(NamedTuple):
     factor:    terms of the Ns that are q * x, x the first term of X
     divisor:   terms of the Ns whose denominator X divides
     part:      maxima of the Ns that X is a part of
+    anywhere:  nothing is asked
     """
 
     cofactors: int
     factor: int
     divisor: int
     part: int
+    anywhere: int = 1
 
 
 MARKS = Marks._fields
 """By which a kind says where a pair of values can stand (`sites`)."""
+ANYWHERE = "anywhere"
 
 
 class Sites:
