@@ -3,9 +3,29 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from mugraph.kinds.kind import Accumulator, Arithmetic, Kind, Role, accumulator, accumulators, find_kind, kind_named
+from mugraph.kinds.kind import (
+    Accumulator,
+    Arithmetic,
+    Kind,
+    Meaning,
+    Role,
+    accumulator,
+    accumulators,
+    find_kind,
+    kind_named,
+)
 
-__all__ = ["Accumulator", "Arithmetic", "Kind", "Role", "accumulator", "accumulators", "find_kind", "kind_named"]
+__all__ = [
+    "Accumulator",
+    "Arithmetic",
+    "Kind",
+    "Meaning",
+    "Role",
+    "accumulator",
+    "accumulators",
+    "find_kind",
+    "kind_named",
+]
 
 for _file in iter_modules(__path__):
     import_module(f"{__name__}.{_file.name}")

@@ -34,5 +34,6 @@ SUM = Kind(
     title="_sum",
     stem="total",
     assumed=True,
+    turn=4,
     triton="tl.sum",
 )

@@ -11,6 +11,7 @@ EXP = Kind(
     symbol="exp",
     title="_exp",
     stem="power",
+    turn=1,
     instructions=6,  # with the running maximum and the shift
     ulps=2,
     argument_ulps=2,

@@ -11,6 +11,7 @@ UNARY = Kind(
     shown="{fn}({0})",
     symbol="{fn}",
     title="_{fn}",
+    turn=2,
     instructions=4,
     ulps=2,
     test_cost=4.0,

@@ -109,6 +109,7 @@ class Kind(metaclass=_Kinds):
     In a search:
     sites:     marks (search/topologies/sites.py) of the first and the second operand that must have a bit in common
     assumed:   a search applies it also to programs that do not have it
+    turn:      kinds of a lower one are applied first
     idempotent: of a value and itself it is that value
     instructions: on one element
 
@@ -141,8 +142,9 @@ class Kind(metaclass=_Kinds):
         look: str = "op",
         title: str = "",
         stem: str = "",
-        sites: tuple[str, str] | None = None,
+        sites: tuple[str, str] = ("anywhere", "anywhere"),
         assumed: bool = False,
+        turn: int = 0,
         idempotent: bool = False,
         instructions: int = 1,
         ulps: int = 0,
@@ -158,7 +160,8 @@ class Kind(metaclass=_Kinds):
         self.commutes, self.chooses, self.repeats, self.accumulator = commutes, chooses, repeats, accumulator
         self.shown, self.symbol, self.of_itself, self.look = shown, symbol, of_itself, look
         self.title, self.stem = title or name, stem or name
-        self.sites, self.assumed, self.idempotent, self.instructions = sites, assumed, idempotent, instructions
+        self.sites, self.assumed, self.turn = sites, assumed, turn
+        self.idempotent, self.instructions = idempotent, instructions
         self.is_leaf, self.is_elementwise = role is Role.LEAF, role is Role.ELEMENTWISE
         self.ulps, self.argument_ulps, self.test_cost = ulps, argument_ulps, test_cost
         self.triton, self.constant = triton, constant

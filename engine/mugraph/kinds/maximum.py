@@ -17,6 +17,7 @@ MAX = Kind(
     title="larger",
     stem="larger",
     sites=("part", "part"),
+    turn=1,
     triton="tl.maximum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)",
     constant="limit",
 )
@@ -42,5 +43,6 @@ AMAX = Kind(
     look="reduce",
     title="_max",
     stem="largest",
+    turn=3,
     triton="tl.max",
 )

@@ -16,6 +16,7 @@ MUL = Kind(
     stem="product",
     sites=("factor", "factor"),
     assumed=True,
+    turn=2,
     triton="{0:product} * {1:atom}",
     constant="scale",
 )

@@ -13,6 +13,7 @@ DIV = Kind(
     stem="quotient",
     sites=("factor", "divisor"),
     assumed=True,
+    turn=3,
     instructions=2,
     ulps=2,
     test_cost=8.0,

@@ -11,6 +11,7 @@ SQRT = Kind(
     symbol="√",
     title="root",
     stem="root",
+    turn=0,
     instructions=4,
     ulps=2,
     test_cost=40.0,

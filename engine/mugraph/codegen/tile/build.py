@@ -15,6 +15,7 @@ from mugraph.codegen.tile.nodes import Node
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind, Op
+from mugraph.kinds import accumulators
 
 
 def tile_nodes(block: BlockGraph, schedule: Schedule, plan: Plan) -> dict[str, Node]:
@@ -73,6 +74,8 @@ class _Builder:
         return name
 
     def _accum(self, op: Op, node: Node) -> None:
+        if op.fn not in accumulators():
+            raise Rejected(f"{op.name} accumulates by {op.fn}, which no accumulator does.")
         (loop,) = op.over
         (value,) = node.inputs
         axis = self.plan.get(loop)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mugraph.ir.ops import LARGEST, Kind
 from mugraph.search.algebra.abstract import NF
-from mugraph.search.topologies.frame import Frame, abstract
+from mugraph.search.topologies.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Operators:
     def expression(self, kind: OperatorType, operands: tuple[Shared, ...]) -> NF:
         """ExprInfr, line 31."""
         nfs = [operand.nf for operand in operands]
-        return abstract(self._frame.algebra, kind.kind, kind.fn, kind.prime, *(nfs[::-1] if kind.reverse else nfs))
+        return kind.kind.meaning(self._frame.expressions, nfs[::-1] if kind.reverse else nfs, kind.fn, kind.prime)
 
     def shape(self, kind: OperatorType, operands: tuple[Shared, ...]) -> tuple[int, int] | None:
         """outputTensorShapeInfr, line 33: mask and loops passed; None where the operands do not fit."""
