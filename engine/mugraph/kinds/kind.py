@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 V = TypeVar("V")
@@ -73,6 +74,17 @@ _ACCUMULATORS: dict[str, Accumulator] = {}
 
 def no_meaning(_on: object, _operands: Sequence[object], _fn: str, _over: object) -> Any:
     raise ValueError("the operator has no meaning here")
+
+
+class _Noted:
+    """An arithmetic that computes nothing and notes the primitives it is asked for."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        self.names.add(name)
+        return lambda *operands: self
 
 
 class _Kinds(type):
@@ -171,6 +183,14 @@ class Kind(metaclass=_Kinds):
         if accumulator is not None:
             _ACCUMULATORS[accumulator.fn] = accumulator
         setattr(Kind, name.upper(), self)
+
+    @cached_property
+    def primitives(self) -> frozenset[str]:
+        """What its meaning is made of: `"exp" in op.kind.primitives`."""
+        noted = _Noted()
+        if self.meaning is not no_meaning:
+            self.meaning(noted, (noted,) * self.arity, "", ())
+        return frozenset(noted.names)
 
     def __reduce__(self) -> tuple[Callable[[str], Kind], tuple[str]]:
         return kind_named, (self.name,)

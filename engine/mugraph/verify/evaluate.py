@@ -150,6 +150,11 @@ def ancestors(ops: Sequence[Op], names: Collection[str]) -> frozenset[str]:
     return frozenset(needed)
 
 
+def arguments_of(ops: Sequence[Op], primitive: str) -> list[str]:
+    """The values of which a root or an exponential is taken. primitive: "sqrt", "exp" (kinds/kind.py)"""
+    return sorted({op.inputs[0] for op in ops if primitive in op.kind.primitives})
+
+
 def evaluate_values(
     program: TensorProgram, inputs: Mapping[str, V], arithmetic: Arithmetic[V], wanted: Collection[str]
 ) -> dict[str, V]:

@@ -19,7 +19,7 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
-from mugraph.verify.evaluate import ancestors
+from mugraph.verify.evaluate import ancestors, arguments_of
 from mugraph.verify.float_kinds import FAR, centred, far, others, with_kinds, with_spikes
 from mugraph.verify.roundings import TORCH_TYPES, Eager
 from mugraph.verify.torch_reference import evaluate, largest, outputs
@@ -41,7 +41,7 @@ class Drawn:
 
 
 def scenarios(program: TensorProgram) -> tuple[Scenario, ...]:
-    has_exp = any(op.kind is Kind.EXP for op in program.ops)
+    has_exp = any("exp" in op.kind.primitives for op in program.ops)
     return ("normal", "rows", "cancellation", "ends", *(("large logits",) if has_exp else ()))
 
 
@@ -112,7 +112,7 @@ def _draw(
             terms = prod(data.shape[dim] for dim in _reduced(program, tensor))
             single = 3.0 if _is_centred(program, tensor) else 3.0 * terms**0.5
             return with_kinds(data, _rows_along(program, tensor), far(single))
-        case "normal" if any(op.kind is Kind.UNARY for op in program.ops):
+        case "normal" if any(op.fn for op in program.ops):
             # Functions are curved around zero: products near 1, not near the root of how many they add up.
             terms = prod(data.shape[dim] for dim in _reduced(program, tensor))
             return data * terms**-0.25
@@ -153,7 +153,7 @@ def _is_centred(program: TensorProgram, tensor: Layout) -> bool:
         if plain.intersection(op.inputs):
             if op.kind is Kind.DOT:
                 continue
-            if op.kind.reduces or op.kind in (Kind.EXP, Kind.UNARY):
+            if op.kind.reduces or op.kind.primitives & {"exp", "unary"}:
                 return True
             plain.add(op.name)
     return False
@@ -164,7 +164,7 @@ def _bounded_logits(
 ) -> dict[str, Tensor]:
     """Scale what the arguments of exp come from until the largest is near the bound (where it follows the inputs); if
     that is moderate, only where it is larger."""
-    arguments = [op.inputs[0] for op in program.ops if op.kind is Kind.EXP]
+    arguments = arguments_of(program.ops, "exp")
     above = ancestors(program.ops, arguments)
     scaled = {home[op.tensor] for op in program.ops if op.kind is Kind.LOAD and op.name in above}
     for _ in range(8 if arguments else 0):

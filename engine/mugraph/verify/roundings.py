@@ -81,7 +81,7 @@ class Perturbed:
         if op.kind.ulps:
             size = hypot(size, op.kind.ulps * SINGLE)
         wrong = self._wrong(data, size, _least(kind))
-        if op.kind is Kind.UNARY:  # x * (1 + erf(x)) and its kin cancel
+        if op.fn:  # x * (1 + erf(x)) and its kin cancel
             wrong = wrong + (self._wrong(operands[0], SINGLE) - operands[0])
         return wrong
 
@@ -119,7 +119,7 @@ def precisions(program: TensorProgram) -> dict[str, DType | None]:
             natural[op.name] = reduce(_promoted, (natural[name] for name in op.inputs), None)
         parts = [inside[name] for name in op.inputs]
         normalised = op.kind is Kind.DIV and all(parts)
-        inside[op.name] = op.kind is Kind.EXP or (any(parts) and not normalised)
+        inside[op.name] = "exp" in op.kind.primitives or (any(parts) and not normalised)
         result[op.name] = (
             None if inside[op.name] else "f32" if op.f32 or op.name in inner else natural[op.name] or "f32"
         )

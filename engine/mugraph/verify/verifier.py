@@ -204,7 +204,7 @@ def _until_bound(case: _Case, rng: np.random.Generator, done: int, sizes: tuple[
     if rejected is not None:
         return Verdict(False, rejected.reason, True, done, sizes)
     note = f"k = {bound.terms}, d = {bound.degree}, {max(needed, REPETITIONS)} seeds"
-    functions = {op.fn for op in case.program.ops if op.kind is Kind.UNARY}
+    functions = {op.fn for op in case.program.ops if op.fn}
     opaque, known = sorted(functions - case.by_form), sorted(functions & case.by_form)
     if opaque:
         note += f"; {', '.join(opaque)} taken as a random function"

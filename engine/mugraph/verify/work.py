@@ -9,7 +9,7 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
-from mugraph.verify.evaluate import ancestors
+from mugraph.verify.evaluate import ancestors, arguments_of
 
 _TILE = 400
 """What one operator on one tile costs at least: calls of numpy."""
@@ -21,7 +21,7 @@ _PRODUCT = 1 / 32
 
 def work(program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]], sizes: Sizes) -> float:
     """Of one random test at these sizes (of every axis), the tiles being the schedules' own."""
-    under = ancestors(program.ops, [op.inputs[0] for op in program.ops if op.kind is Kind.SQRT])
+    under = ancestors(program.ops, arguments_of(program.ops, "sqrt"))
     total = _of_graph(program.ops, sizes) + _DRAWS * _of_graph([op for op in program.ops if op.name in under], sizes)
     for block, schedule in kernels:
         total += _of_graph(block.ops, sizes) + _TILE * _tiles(block, schedule, sizes)

@@ -15,7 +15,7 @@ from mugraph.codegen.tile.nodes import Node
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind, Op
-from mugraph.kinds import accumulators
+from mugraph.kinds import accumulators, kind_named
 
 
 def tile_nodes(block: BlockGraph, schedule: Schedule, plan: Plan) -> dict[str, Node]:
@@ -76,18 +76,19 @@ class _Builder:
     def _accum(self, op: Op, node: Node) -> None:
         if op.fn not in accumulators():
             raise Rejected(f"{op.name} accumulates by {op.fn}, which no accumulator does.")
+        repeats = kind_named(accumulators()[op.fn].kind).repeats
         (loop,) = op.over
         (value,) = node.inputs
         axis = self.plan.get(loop)
         if loop in self.vary[value]:
             self._define(op.name, replace(node, axes=self.nodes[value].axes, loop=loop))
             return
-        if axis is not None and axis.dynamic and not op.fn:
+        if axis is not None and axis.dynamic and repeats:
             raise Rejected(f"{op.name} adds the same in each iteration over {loop}, whose number varies.")
         # Nothing varies in this loop: all iterations add the same, as many times as the schedule's tile says, or have
         # the same maximum.
         count = 1 if axis is None else math.ceil(axis.size / self.schedule.tile(loop, axis.size))
-        if count == 1 or op.fn:
+        if count == 1 or not repeats:
             self.alias[op.name] = value
             return
         factor = Node(self._fresh(f"{op.name}_count"), Kind.CONST, value=float(count))

@@ -138,7 +138,7 @@ class Emitter(Values):
         end = ""
         if all(node.kind in (ROWMAX, Kind.ACCUM) for node in members):
             # In what is left out everything is 0, which may be the largest.
-            sums = not any(node.fn for node in members)
+            sums = all(accumulator(node.fn).neutral == 0.0 for node in members)
             end = self.masks.end(axis, (n.inputs[0] for n in members), self.nodes, home.bound) if sums else ""
         step = f", {names.block[axis]}" if self.plan[axis].wide else ""
         return f"for {names.loop[axis]} in range(0, {end or names.size[axis]}{step})"

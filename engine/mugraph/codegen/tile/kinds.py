@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mugraph.kinds.kind import Accumulator, Kind, Meaning, no_meaning
+from mugraph.kinds import Accumulator, Kind, Meaning
+from mugraph.kinds.kind import no_meaning
 
 
 @dataclass(frozen=True, eq=False, slots=True)

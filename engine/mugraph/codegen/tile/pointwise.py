@@ -33,7 +33,7 @@ def pointwise(out: Values, node: Node, region: Region) -> Value:
     elif node.kind is Kind.MUL and (negated := _negated(out, node)) is not None:
         expr = Expr(("-", replace(operands[negated], need=Prec.ATOM)), Prec.MUL)
     elif node.kind is Kind.UNARY:
-        expr = _unary(node, values[0])
+        expr = _filled(_function(node), operands)
     elif node.kind.is_elementwise and node.kind.triton:
         expr = spelled(node.kind, operands)
     else:
@@ -44,16 +44,26 @@ def pointwise(out: Values, node: Node, region: Region) -> Value:
 
 def spelled(kind: AnyKind, operands: Sequence[str | Ref]) -> Expr:
     """The text of an element-wise kind; a constant comes last in a call whose arguments may change places."""
-    prec = _precedence(kind.triton)
-    if kind.commutes and prec is Prec.ATOM:
+    if kind.commutes and _precedence(kind.triton) is Prec.ATOM:
         operands = sorted(operands, key=_is_constant)
+    return _filled(kind.triton, operands)
+
+
+def _filled(template: str, operands: Sequence[str | Ref]) -> Expr:
+    """A text with {0} and {1} (kinds/kind.py: `triton`); what is in it twice is a statement before."""
     parts: list[str | Ref] = []
-    for text, place, need, _ in Formatter().parse(kind.triton):
+    places: set[str] = set()
+    for text, place, need, _ in Formatter().parse(template):
         parts += [text] if text else []
-        if place is not None:
-            operand = operands[int(place)]
-            parts.append(replace(operand, need=_NEEDS[need or ""]) if isinstance(operand, Ref) else operand)
-    return Expr(tuple(parts), prec)
+        if place is None:
+            continue
+        operand = operands[int(place)]
+        if isinstance(operand, Ref):
+            operand = replace(operand, need=_NEEDS[need or ""])
+            operand.value.named |= place in places
+        places.add(place)
+        parts.append(operand)
+    return Expr(tuple(parts), _precedence(template))
 
 
 def constant(out: Values, node: Node, region: Region, reduced: frozenset[str] = frozenset(), role: str = "") -> Value:
@@ -120,17 +130,11 @@ def _is_constant(operand: str | Ref) -> bool:
     return isinstance(operand, Ref) and not operand.value.dtype
 
 
-def _unary(node: Node, value: Value) -> Expr:
+def _function(node: Node) -> str:
+    """The text of a function by its name."""
     if node.fn not in UNARY:
         raise Rejected(f"{node.name} applies {node.fn or 'no function'}, which has no text in Triton.")
-    template = UNARY[node.fn].triton
-    pieces = template.split("{x}")
-    if len(pieces) > 2:
-        value.named = True
-    parts: list[str | Ref] = [pieces[0]]
-    for piece in pieces[1:]:
-        parts += [Ref(value, Prec.ATOM), piece]
-    return Expr(tuple(parts), _precedence(template))
+    return UNARY[node.fn].triton.replace("{x}", "{0:atom}")
 
 
 def _precedence(text: str) -> Prec:
