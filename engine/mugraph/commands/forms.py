@@ -16,7 +16,6 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.packing import packed
 
-_COMMUTES = (Kind.ADD, Kind.MUL, Kind.MAX, Kind.DOT)
 _TOKEN = re.compile(r"[A-Za-z0-9]+|[_~\[\](),]")
 
 Bound = Mapping[str, str]
@@ -127,14 +126,14 @@ class _Graph:
             yield from self.match(value, pattern.args[0], bound)
             if op.kind in (Kind.ADD, Kind.MUL, Kind.DIV):
                 for i, other in enumerate(op.inputs):
-                    if self.ops[op.inputs[1 - i]].kind is Kind.CONST and (i == 0 or op.kind in _COMMUTES):
+                    if self.ops[op.inputs[1 - i]].kind is Kind.CONST and (i == 0 or op.kind.commutes):
                         yield from self.match(other, pattern, bound)
         elif not pattern.args:
             if bound.get(pattern.name, value) == value:
                 yield {**bound, pattern.name: value}
-        elif pattern.name == (op.fn or op.kind.value) and len(pattern.args) == len(op.inputs):
+        elif pattern.name == (op.fn or op.kind.name) and len(pattern.args) == len(op.inputs):
             for known in _axes(pattern.axes, op.over, bound):
-                orders = (op.inputs, op.inputs[::-1]) if op.kind in _COMMUTES else (op.inputs,)
+                orders = (op.inputs, op.inputs[::-1]) if op.kind.commutes else (op.inputs,)
                 for inputs in dict.fromkeys(orders):
                     yield from self._all(inputs, pattern.args, known)
 

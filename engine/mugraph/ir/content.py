@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import cast
 
+from mugraph.kinds import Kind
+
 
 def _plain(value: object) -> object:
     """JSON data for a value made of dataclasses, mappings, sequences and scalars; the type's name is part of it."""
@@ -19,6 +21,8 @@ def _plain(value: object) -> object:
         return [_plain(item) for item in cast("tuple[object, ...] | list[object]", value)]
     if isinstance(value, float):
         return repr(value)  # inf and nan are no JSON, and 1.0 is not 1
+    if isinstance(value, Kind):
+        return str(value)
     if value is None or isinstance(value, (bool, int, str)):
         return value
     raise TypeError(f"{type(value).__name__} has no canonical text")

@@ -18,6 +18,7 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
+from mugraph.kinds import Kind, kind_named
 
 FORMAT = 1
 
@@ -112,7 +113,7 @@ def _kernel(value: object, index: int) -> GraphKernel | LibraryKernel:
 
 def _fields(value: object) -> Json:
     """The dataclass as JSON's own types; mappings keep their order."""
-    return cast("Json", _each(msgspec.to_builtins(value), _pack))
+    return cast("Json", _each(msgspec.to_builtins(value, enc_hook=str), _pack))
 
 
 def _encode(kind: str, value: object) -> Json:
@@ -135,9 +136,16 @@ def _body(kind: str, document: object) -> Json:
 
 def _decode(body: Json, cls: type[T], what: str) -> T:
     try:
-        return msgspec.convert(_each(body, _unpack), cls, strict=True)
+        return msgspec.convert(_each(body, _unpack), cls, strict=True, dec_hook=_decoded)
     except msgspec.ValidationError as error:
         raise FormatError(f"{what}: {error}") from None
+
+
+def _decoded(cls: type, value: object) -> Kind:
+    """Of a class that msgspec does not know: a kind is written as its name."""
+    if cls is not Kind:
+        raise NotImplementedError
+    return kind_named(str(value))
 
 
 def _each(value: object, change: Callable[[object], object]) -> object:

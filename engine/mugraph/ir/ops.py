@@ -1,44 +1,24 @@
 """Operators in SSA form over unordered named axes: the one node type of tensor programs and block graphs.
 
 Values carry a set of axes, no order: element-wise operators broadcast by name, `dot` contracts by name, so transposes,
-views and unsqueezes do not exist here. Order and strides belong to the tensors that are loaded and stored.
+views and unsqueezes do not exist here. Order and strides belong to the tensors that are loaded and stored. What an
+operator is, its kind says (mugraph.kinds).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
+from mugraph.kinds import Kind as Kind
 
-class Kind(StrEnum):
-    LOAD = "load"  # tensor -> value with the tensor's axes
-    CONST = "const"  # a scalar constant (eps, 1/sqrt(d)); no axes
-    MASK = "mask"  # a constant of ones and zeros: 1 where the place along `columns` <= that along `rows` + value
-    ADD = "add"
-    MUL = "mul"
-    DIV = "div"
-    SQRT = "sqrt"
-    EXP = "exp"
-    MAX = "max"  # the larger of two values
-    UNARY = "unary"  # a function named in `fn` (ops/unary.py): silu, relu, tanh, ...
-    SUM = "sum"  # over the axes in `over`
-    AMAX = "amax"  # the largest along the axes in `over`
-    DOT = "dot"  # sum over `over` of the product of the two inputs
-    ACCUM = "accum"  # block graphs: sum over the iterations of the loop in `over` (exactly one axis), or their maximum
-    STORE = "store"  # block graphs: value -> tensor
-
-
-LEAVES = frozenset({Kind.LOAD, Kind.CONST, Kind.MASK})
+LEAVES = frozenset(kind for kind in Kind if kind.is_leaf)
 """What has no operands."""
-ELEMENTWISE = frozenset({Kind.ADD, Kind.MUL, Kind.DIV, Kind.SQRT, Kind.EXP, Kind.MAX, Kind.UNARY})
-REDUCING = frozenset({Kind.SUM, Kind.AMAX, Kind.DOT})
+ELEMENTWISE = frozenset(kind for kind in Kind if kind.is_elementwise)
+REDUCING = frozenset(kind for kind in Kind if kind.reduces)
 """What reduces the axes in `over` of one tile or tensor."""
 LARGEST = "max"
 """`fn` of an ACCUM that keeps the largest."""
-ARITY = {
-    Kind.LOAD: 0, Kind.CONST: 0, Kind.MASK: 0, Kind.ADD: 2, Kind.MUL: 2, Kind.DIV: 2, Kind.SQRT: 1, Kind.EXP: 1,
-    Kind.MAX: 2, Kind.UNARY: 1, Kind.SUM: 1, Kind.AMAX: 1, Kind.DOT: 2, Kind.ACCUM: 1, Kind.STORE: 1,
-}  # fmt: skip
+ARITY = {kind: kind.arity for kind in Kind}
 
 
 @dataclass(frozen=True, slots=True)

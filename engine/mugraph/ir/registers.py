@@ -2,7 +2,7 @@
 
 They are those of the kernels that Triton compiles for Ampere and Hopper.
 
-- What is element-wise takes its operands from registers and leaves its result there; so does a SUM or an AMAX, of which
+- What is element-wise takes its operands from registers and leaves its result there; so does a reduction, of which
   partial results alone go from warp to warp through shared memory.
 - The result of a DOT is an accumulator's fragment in registers. Its operands are read from shared memory. On Hopper a
   left operand that comes from another product's fragment stays in registers, but which operand is on the left, and
@@ -79,7 +79,7 @@ def _lies(block: BlockGraph) -> dict[str, _Lie]:
                 lie = _Lie(frozenset(fastest[:1]))
             case Kind.DOT if _is_of_matrices(op, axes):
                 lie = _Lie(product=True)
-            case Kind.SUM | Kind.AMAX | Kind.DOT:
+            case kind if kind.reduces:
                 product = any(operand.product for operand in operands)
                 lie = _Lie(product=product, fixed=not product)
             case Kind.ACCUM:

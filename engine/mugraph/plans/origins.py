@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel
-from mugraph.ir.ops import LARGEST, REDUCING, Kind, Op
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.region import Range, SearchUnit
+from mugraph.kinds import accumulator
 from mugraph.plans.plan import KernelStep, RegionPlan
 
-_REDUCTIONS = frozenset({*REDUCING, Kind.ACCUM})
 _UNMOVED = (Kind.LOAD, Kind.CONST, Kind.STORE)
 
 
@@ -110,10 +110,14 @@ def _values(ops: Sequence[Op], handed: Mapping[str, _Value]) -> dict[str, _Value
 
 def _continues(op: Op, values: Mapping[str, _Value], written: Mapping[str, frozenset[str]]) -> bool:
     """Whether it reduces what a reduction has left unfinished."""
-    if op.kind not in (Kind.SUM, Kind.AMAX, Kind.ACCUM):
+    if not _reduces(op) or op.kind.arity > 1:
         return False
     before = values[op.inputs[0]].op
-    return before.kind in _REDUCTIONS or (before.kind is Kind.LOAD and before.tensor in written)
+    return _reduces(before) or (before.kind is Kind.LOAD and before.tensor in written)
+
+
+def _reduces(op: Op) -> bool:
+    return op.kind.reduces or op.kind is Kind.ACCUM
 
 
 def _closest(value: _Value, source: Sequence[_Value]) -> frozenset[str]:
@@ -125,16 +129,15 @@ def _closest(value: _Value, source: Sequence[_Value]) -> frozenset[str]:
 
 def _alike(op: Op, other: Op) -> bool:
     """A loop's accumulator is part of a sum, of a product or of a maximum, whichever the loop cuts."""
-    if op.kind in _REDUCTIONS and other.kind in _REDUCTIONS:
-        joins = op.kind is Kind.ACCUM and (op.fn == LARGEST) == (other.kind is Kind.AMAX)
-        return joins or op.kind is other.kind
+    if _reduces(op) and _reduces(other):
+        return op.kind is other.kind or (op.kind is Kind.ACCUM and other.kind.accumulator == accumulator(op.fn))
     return (op.kind, op.fn) == (other.kind, other.fn)
 
 
 def _likeness(value: _Value, other: _Value) -> tuple[float, ...]:
     over, others = frozenset(value.op.over), frozenset(other.op.over)
     return (
-        _overlap(over, others) if value.op.kind in _REDUCTIONS else 0.0,
+        _overlap(over, others) if _reduces(value.op) else 0.0,
         _operands(value, other),
         _overlap(value.kinds, other.kinds),
         _overlap(frozenset(value.op.axes), frozenset(other.op.axes)),

@@ -34,7 +34,6 @@ PAD = 12.0
 NEST = 8.0  # more on each side for every loop inside
 TITLE = 24.0
 LOOP_TITLE = 18.0
-KIND_LOOK: Mapping[Kind, str] = {Kind.DOT: "matmul", Kind.SUM: "reduce", Kind.AMAX: "reduce", Kind.ACCUM: "reduce"}
 
 
 def kernel_picture(kernel: GraphKernel, sources: Sources | None = None) -> Picture:
@@ -188,8 +187,7 @@ def _nodes(kernel: GraphKernel) -> dict[str, Node]:
     for op in block.ops:
         if op.kind not in (Kind.LOAD, Kind.STORE, Kind.CONST):
             shape = product(list(tile_shape(op, block, schedule).values()))
-            look = KIND_LOOK.get(op.kind, "op")
-            nodes[op.name] = Node((symbol(op, numbers), shape), look, format_op(op), fused.get(op.name, ""))
+            nodes[op.name] = Node((symbol(op, numbers), shape), op.kind.look, format_op(op), fused.get(op.name, ""))
     # Tensors of one side are equally wide: they read as a column.
     for side in (INPUT, OUTPUT):
         names = [name for name in nodes if name.startswith(side)]

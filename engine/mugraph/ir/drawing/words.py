@@ -9,15 +9,7 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.packing import held, packed
-
-SYMBOLS: Mapping[Kind, str] = {
-    Kind.ADD: "+",
-    Kind.MUL: "×",
-    Kind.DIV: "÷",
-    Kind.SQRT: "√",
-    Kind.EXP: "exp",
-    Kind.MAX: "max",
-}
+from mugraph.kinds import accumulator
 
 
 def number(value: float) -> str:
@@ -32,33 +24,11 @@ def constants(block: BlockGraph) -> dict[str, str]:
 
 def expression(op: Op, numbers: Mapping[str, str]) -> str:
     """What the operator computes, in one line: `X × G`, `xg @ W over h`."""
+    if op.kind is Kind.MASK:
+        return triangle(op)
+    shown = accumulator(op.fn).shown if op.kind is Kind.ACCUM else op.kind.shown
     inputs = [numbers.get(name, name) for name in op.inputs]
-    over = " ".join(op.over)
-    match op.kind:
-        case Kind.ADD | Kind.MUL | Kind.DIV:
-            return f" {SYMBOLS[op.kind]} ".join(inputs)
-        case Kind.DOT:
-            return f"{' @ '.join(inputs)} over {over}"
-        case Kind.MAX:
-            return f"max({', '.join(inputs)})"
-        case Kind.AMAX:
-            return f"max over {over} of {inputs[0]}"
-        case Kind.SUM:
-            return f"sum over {over} of {inputs[0]}"
-        case Kind.ACCUM:
-            return f"{'keep the largest of' if op.fn else 'accumulate'} {inputs[0]} over {over}"
-        case Kind.LOAD:
-            return f"load {op.tensor}"
-        case Kind.STORE:
-            return f"store {inputs[0]} to {op.tensor}"
-        case Kind.UNARY:
-            return f"{op.fn}({inputs[0]})"
-        case Kind.SQRT | Kind.EXP:
-            return f"{op.kind}({inputs[0]})"
-        case Kind.CONST:
-            return number(op.value)
-        case Kind.MASK:
-            return triangle(op)
+    return shown.format(*inputs, over=" ".join(op.over), tensor=op.tensor, fn=op.fn, value=op.value)
 
 
 def triangle(op: Op) -> str:
@@ -70,25 +40,13 @@ def triangle(op: Op) -> str:
 
 def symbol(op: Op, numbers: Mapping[str, str]) -> str:
     """The operator alone, for a node: `×`, `÷ 1024`, `matmul`, `Σ h`."""
-    match op.kind:
-        case Kind.DOT:
-            return "matmul"
-        case Kind.SUM:
-            return f"Σ {' '.join(op.over)}"
-        case Kind.ACCUM:
-            return f"{'max accum' if op.fn else 'accum'} {' '.join(op.over)}"
-        case Kind.AMAX:
-            return f"max {' '.join(op.over)}"
-        case Kind.UNARY:
-            return op.fn
-        case Kind.MASK:
-            return "mask"
-        case _:
-            pass
-    sign = SYMBOLS[op.kind]
+    kind = op.kind
+    sign = (accumulator(op.fn).symbol if kind is Kind.ACCUM else kind.symbol).format(over=" ".join(op.over), fn=op.fn)
+    if not kind.is_elementwise:
+        return sign
     left, right = (numbers.get(name, "") for name in (op.inputs[0], op.inputs[-1]))
     if len(op.inputs) == 1 or not (left or right):
-        return "square" if op.kind is Kind.MUL and op.inputs[0] == op.inputs[-1] else sign
+        return kind.of_itself if kind.of_itself and op.inputs[0] == op.inputs[-1] else sign
     return " ".join(part for part in (left, sign, right) if part)
 
 

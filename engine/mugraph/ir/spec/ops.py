@@ -6,15 +6,12 @@ from collections.abc import Iterator, Mapping
 from keyword import iskeyword
 
 from mugraph.ir.dtypes import ITEMSIZE
-from mugraph.ir.ops import ARITY, ELEMENTWISE, LARGEST, REDUCING, Kind, Op
+from mugraph.ir.ops import Op
 from mugraph.ir.tensors import Sizes, Tensor
+from mugraph.kinds import Kind, accumulators
 
-FIELDS = {
-    "over": frozenset({*REDUCING, Kind.ACCUM}),
-    "tensor": frozenset({Kind.LOAD, Kind.STORE}),
-    "fn": frozenset({Kind.UNARY}),
-}
-"""Field of an operator -> the kinds that must have it; all others must leave it empty."""
+FIELDS = ("over", "tensor", "fn")
+"""Fields of an operator that its kind has and must fill, or has not and must leave empty."""
 
 
 def tensor_violations(tensors: tuple[Tensor, ...], sizes: Sizes) -> Iterator[str]:
@@ -80,13 +77,13 @@ def _is_name(text: str) -> bool:
 
 
 def _field_violations(op: Op) -> Iterator[str]:
-    for field, kinds in FIELDS.items():
+    for field in FIELDS:
         if op.kind is Kind.ACCUM and field == "fn":
-            if op.fn not in ("", LARGEST):
+            if op.fn not in accumulators():
                 yield f"{op.name}: an accumulator adds or keeps the largest, it knows no {op.fn}"
-        elif bool(getattr(op, field)) != (op.kind in kinds):
-            yield f"{op.name}: {op.kind} {'needs' if op.kind in kinds else 'has no'} `{field}`"
-    if op.value and op.kind not in (Kind.CONST, Kind.MASK):
+        elif bool(getattr(op, field)) != (field in op.kind.fields):
+            yield f"{op.name}: {op.kind} {'needs' if field in op.kind.fields else 'has no'} `{field}`"
+    if op.value and "value" not in op.kind.fields:
         yield f"{op.name}: {op.kind} has no `value`"
     if op.kind is Kind.MASK and not op.value.is_integer():
         yield f"{op.name}: the diagonal {op.value} is no whole number"
@@ -95,8 +92,8 @@ def _field_violations(op: Op) -> Iterator[str]:
 
 
 def _operand_violations(op: Op, values: Mapping[str, Op], tensors: Mapping[str, Tensor]) -> Iterator[str]:
-    if len(op.inputs) != ARITY[op.kind]:
-        yield f"{op.name}: {op.kind} takes {ARITY[op.kind]} values, not {len(op.inputs)}"
+    if len(op.inputs) != op.kind.arity:
+        yield f"{op.name}: {op.kind} takes {op.kind.arity} values, not {len(op.inputs)}"
     for name in op.inputs:
         if name not in values:
             yield f"{op.name} uses {name}, which is not defined before it"
@@ -116,15 +113,13 @@ def _axes_violations(op: Op, values: Mapping[str, Op], tensors: Mapping[str, Ten
         expected = frozenset((*op.rows, *op.columns))
         if len(expected) < len(op.rows) + len(op.columns):
             yield f"{op.name}: rows {list(op.rows)} and columns {list(op.columns)} have an axis twice"
-    elif op.kind in ELEMENTWISE or op.kind in (Kind.ACCUM, Kind.STORE):
-        expected = union
     else:
-        expected = union - over
+        expected = union - over if op.kind.reduces else union
     if op.axes != tuple(sorted(expected)):
         yield f"{op.name}: {op.kind} of {_shown(operands)} has axes {sorted(expected)}, not {list(op.axes)}"
     if op.over != tuple(sorted(over)):
         yield f"{op.name}: `over` is not sorted or has an axis twice: {list(op.over)}"
-    if op.kind in REDUCING:
+    if op.kind.reduces:
         for axis in sorted(over):
             if not all(axis in operand for operand in operands):
                 yield f"{op.name}: {op.kind} over {axis}, which an operand does not have"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.ops import ARITY, LARGEST, REDUCING, Kind, Op
+from mugraph.ir.ops import Op
 from mugraph.ir.packing import packed
 from mugraph.ir.placement import placement
 from mugraph.ir.text.lines import OP, Line, Lines, listed
 from mugraph.ir.text.printer import maps
+from mugraph.kinds import Kind, accumulators, find_kind
 
 
 @dataclass(frozen=True)
@@ -44,27 +45,27 @@ def read_body(lines: Lines) -> list[Placed]:
 def read_op(line: Line) -> tuple[Op, str]:
     """The operator, and the maps shown behind it."""
     name, axes, f32, called, given, shown = line.match(OP, line.text, "an operator").groups()
-    kind, _, fn = called.partition(".")
-    if kind not in Kind.__members__.values() or (kind == Kind.UNARY or called == f"{Kind.ACCUM}.{LARGEST}") != bool(fn):
-        line.fail(f"{called} is no operator; there are {', '.join(Kind)} (unary as unary.silu)")
-    kind = Kind(kind)
+    kind_name, _, fn = called.partition(".")
+    kind = find_kind(kind_name)
+    if kind is None or not (fn in accumulators() if kind is Kind.ACCUM else ("fn" in kind.fields) == bool(fn)):
+        line.fail(f"{called} is no operator; there are {', '.join(map(str, Kind))} (unary as unary.silu)")
     arguments = list(listed(given))
     over: tuple[str, ...] = ()
     tensor, value = "", 0.0
     if kind is Kind.MASK:
         return _mask(line, name, listed(axes), arguments), shown or ""
-    if kind in REDUCING or kind is Kind.ACCUM:
+    if "over" in kind.fields:
         if not arguments or not arguments[-1].startswith("over="):
             line.fail(f"{kind} needs `over=` as its last argument")
         over = listed(arguments.pop().removeprefix("over="), "*")
-    elif kind in (Kind.LOAD, Kind.STORE, Kind.CONST):
+    elif "tensor" in kind.fields or kind is Kind.CONST:
         if not arguments:
             line.fail(f"{kind} needs an argument")
         tensor = arguments.pop()
         if kind is Kind.CONST:
             value, tensor = line.decimal(tensor), ""
-    if len(arguments) != ARITY[kind]:
-        line.fail(f"{kind} takes {ARITY[kind]} values, not {len(arguments)}")
+    if len(arguments) != kind.arity:
+        line.fail(f"{kind} takes {kind.arity} values, not {len(arguments)}")
     return Op(name, kind, tuple(arguments), listed(axes), over, tensor, value, fn, bool(f32)), shown or ""
 
 

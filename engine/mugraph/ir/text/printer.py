@@ -70,16 +70,13 @@ def format_loops(loops: Iterable[Loop], tiles: Mapping[str, int]) -> str:
 def _expression(op: Op) -> str:
     arguments = list(op.inputs)
     match op.kind:
-        case Kind.LOAD | Kind.STORE:
-            arguments.append(op.tensor)
         case Kind.CONST:
             arguments.append(repr(op.value))
         case Kind.MASK:
             arguments += [f"rows={'*'.join(op.rows)}", f"columns={'*'.join(op.columns)}", f"diagonal={int(op.value)}"]
-        case Kind.SUM | Kind.AMAX | Kind.DOT | Kind.ACCUM:
-            arguments.append("over=" + "*".join(op.over))
         case _:
-            pass
+            arguments += [op.tensor] if "tensor" in op.kind.fields else []
+            arguments += ["over=" + "*".join(op.over)] if "over" in op.kind.fields else []
     return f"{f'{op.kind}.{op.fn}' if op.fn else op.kind}({', '.join(arguments)})"
 
 

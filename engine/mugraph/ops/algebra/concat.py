@@ -16,6 +16,7 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from mugraph.ir.ops import Kind
+from mugraph.kinds import kind_named
 from mugraph.ops.algebra.refusals import NotLowerable
 
 if TYPE_CHECKING:
@@ -83,7 +84,9 @@ class Pieces:
             results.append(b.again(node, inputs, rest))
         if not gone:
             return self.cases(on, results)
-        return reduce(b.maximum if node.kind is Kind.AMAX else b.add, results)
+        assert node.kind.accumulator is not None  # it reduces: `over` is not empty
+        join = kind_named(node.kind.accumulator.joins)
+        return reduce(lambda x, y: join.meaning(b, (x, y), "", ()), results)
 
     def _fixed(self, on: Sequence[int], at: Sequence[int]) -> dict[int, AtomDim]:
         """Sections of one element for these atoms."""

@@ -61,38 +61,20 @@ class Primitives:
         return made
 
     def _made(self, node: Node, inputs: tuple[Node, ...], over: AtomDim, dims: AtomDims) -> Node:
-        match node.kind:
-            case Kind.LOAD:
-                if node.windows:
-                    raise NotLowerable("a concatenation of windows is outside the fragment")
-                return self._add(Node(Kind.LOAD, source=node.source, dims=dims))
-            case Kind.ADD:
-                return self.add(*inputs)
-            case Kind.MUL:
-                return self.mul(*inputs)
-            case Kind.DIV:
-                return self.div(*inputs)
-            case Kind.SQRT:
-                return self.sqrt(*inputs)
-            case Kind.EXP:
-                return self.exp(*inputs)
-            case Kind.MAX:
-                return self.maximum(*inputs)
-            case Kind.SUM:
-                return self.sum(inputs[0], over)
-            case Kind.AMAX if node.fn != HIDDEN:
-                return self.amax(inputs[0], over)
-            case Kind.DOT:
-                return self.dot(inputs[0], inputs[1], over)
-            case Kind.UNARY:
-                return self.unary(node.fn, *inputs)
-            case _:
-                raise NotLowerable(f"a concatenation does not reach through {node.kind}")
+        if node.kind is Kind.LOAD:
+            if node.windows:
+                raise NotLowerable("a concatenation of windows is outside the fragment")
+            return self._add(Node(Kind.LOAD, source=node.source, dims=dims))
+        if node.kind.is_leaf or node.fn == HIDDEN:
+            raise NotLowerable(f"a concatenation does not reach through {node.kind}")
+        return node.kind.meaning(self, inputs, node.fn, over)
 
     def const(self, value: float) -> Node:
         if value != value or value in (float("inf"), float("-inf")):
             raise NotLowerable("an infinite constant is outside the fragment")
         return self._add(Node(Kind.CONST, value=value))
+
+    constant = const  # as kinds call it
 
     def mask(self, rows: AtomDim, columns: AtomDim, diagonal: int) -> Node:
         """1 where the place along `columns` is at most that along `rows` + diagonal, else 0."""

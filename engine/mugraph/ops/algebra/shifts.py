@@ -12,6 +12,9 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from mugraph.ir.ops import Kind
+from mugraph.ops.functions.degrees import NoDegree, PositiveDegrees
+
+_DEGREES = PositiveDegrees()
 
 
 class Operator(Protocol):
@@ -21,6 +24,8 @@ class Operator(Protocol):
     def kind(self) -> Kind: ...
     @property
     def inputs(self) -> tuple[int, ...]: ...
+    @property
+    def fn(self) -> str: ...
     @property
     def over(self) -> tuple[int, ...]: ...
     @property
@@ -51,7 +56,7 @@ def _of_maxima(graph: Sequence[Operator]) -> set[int]:
     """Maxima along axes, also times constants."""
     found: set[int] = set()
     for i, op in enumerate(graph):
-        if op.kind is Kind.AMAX:
+        if op.kind.chooses and op.kind.reduces:
             found.add(i)
         elif op.kind is Kind.MUL and any(graph[j].kind is Kind.CONST for j in op.inputs):
             found |= {i} & {i for j in op.inputs if j in found}
@@ -83,23 +88,10 @@ def _is_invariant(
     for i in sorted(live):
         op = graph[i]
         below = [degrees[j] for j in op.inputs]
-        match op.kind:
-            case Kind.EXP if i == e:
-                degree = 1.0
-            case Kind.MUL | Kind.DOT:
-                degree = below[0] + below[1]
-            case Kind.DIV:
-                degree = below[0] - below[1]
-            case Kind.SQRT:
-                degree = below[0] / 2
-            case Kind.SUM | Kind.AMAX:
-                degree = below[0]
-            case Kind.ADD | Kind.MAX if below[0] == below[1]:
-                degree = below[0]
-            case _ if any(below):
-                return False
-            case _:
-                degree = 0.0
+        try:
+            degree = 1.0 if i == e else op.kind.meaning(_DEGREES, below, op.fn, op.over) if below else 0.0
+        except NoDegree:
+            return False
         # A reduction over rows mixes numbers.
         if any(below) and rows.intersection(op.over):
             return False

@@ -11,7 +11,6 @@ from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.finishing.joined_axes import JoinedAxes
 
-_COMMUTATIVE = (Kind.ADD, Kind.MUL, Kind.MAX, Kind.DOT)
 _Key = tuple[Kind, tuple[int, ...], tuple[int, ...], int, AtomDims, tuple[Window, ...], float, str]
 
 
@@ -47,9 +46,9 @@ class SharedGraph:
         over = self._joined.dim(node.over)
         if node.kind is Kind.SUM:
             return self._sum(inputs[0], over, node)
-        if node.kind is Kind.AMAX:
+        if node.kind.reduces and not node.kind.repeats:
             present = tuple(x for x in over if x in self.operators[inputs[0]].axes)
-            return self._op(node, Kind.AMAX, inputs, present) if present else inputs[0]
+            return self._op(node, node.kind, inputs, present) if present else inputs[0]
         if node.kind is Kind.DOT:
             a, b = (self.operators[i].axes for i in inputs)
             left = self._sum(inputs[0], tuple(x for x in over if x in a and x not in b), node)
@@ -100,7 +99,7 @@ class SharedGraph:
         return found, {node: moved[i] for node, i in place.items()}
 
     def _put(self, op: SharedOperator) -> int:
-        inputs = tuple(sorted(op.inputs)) if op.kind in _COMMUTATIVE else op.inputs
+        inputs = tuple(sorted(op.inputs)) if op.kind.commutes else op.inputs
         key = (op.kind, inputs, op.over, op.source, op.dims, op.windows, op.value, op.fn)
         if key not in self._known:
             self._known[key] = len(self.operators)

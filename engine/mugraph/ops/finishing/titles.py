@@ -29,32 +29,21 @@ def title_of(op: Operator, graph: Sequence[Operator], titles: Mapping[int, str])
     below = [graph[i] for i in op.inputs]
     names = [titles[i] for i in op.inputs]
     match op.kind:
-        case Kind.CONST:
-            return "c"
-        case Kind.MASK:
-            return "mask"
-        case Kind.EXP:
-            return _after(names[0], "exp")
-        case Kind.UNARY:
-            return _after(names[0], op.fn)
         case Kind.SQRT:
             return _root(below[0], graph)
         case Kind.SUM:
             return _sum(below[0], names[0])
-        case Kind.AMAX:
-            return _after(names[0], "max")
-        case Kind.MAX:
-            return "larger"
-        case Kind.DOT:
-            return "".join(names) if all(len(name) == 1 for name in names) else "product"
-        case Kind.DIV:
-            return "normed" if below[1].kind is Kind.SQRT else "quotient"
-        case Kind.ADD:
-            return "difference" if any(_is_negated(operand, graph) for operand in below) else "added"
+        case Kind.DOT if all(len(name) == 1 for name in names):
+            return "".join(names)
+        case Kind.DIV if below[1].kind is Kind.SQRT:
+            return "normed"
+        case Kind.ADD if any(_is_negated(operand, graph) for operand in below):
+            return "difference"
         case Kind.MUL:
             return _product(op, below, names, graph)
-        case _:
-            return op.kind.value
+        case kind:
+            title = kind.title.format(fn=op.fn)
+            return _after(names[0], title.removeprefix("_")) if title.startswith("_") else title
 
 
 def _product(op: Operator, below: Sequence[Operator], names: Sequence[str], graph: Sequence[Operator]) -> str:
@@ -67,13 +56,13 @@ def _product(op: Operator, below: Sequence[Operator], names: Sequence[str], grap
             if other.kind is Kind.SUM and 0.0 < factor.value < 1.0:
                 return "mean_square" if _is_square(graph[other.inputs[0]]) else "mean"
             return _after(name, "scaled")
-    return "product"
+    return op.kind.title
 
 
 def _sum(operand: Operator, name: str) -> str:
     if operand.kind is Kind.EXP:
         return "row_sum"
-    return "sum_of_squares" if _is_square(operand) else _after(name, "sum")
+    return "sum_of_squares" if _is_square(operand) else _after(name, Kind.SUM.title.removeprefix("_"))
 
 
 def _root(operand: Operator, graph: Sequence[Operator]) -> str:
@@ -86,7 +75,7 @@ def _root(operand: Operator, graph: Sequence[Operator]) -> str:
                     return "rms"
         if op.kind is Kind.SUM and _is_square(graph[op.inputs[0]]):
             return "length"
-    return "root"
+    return Kind.SQRT.title
 
 
 def _is_square(op: Operator) -> bool:

@@ -20,15 +20,12 @@ ORDER = "order"
 
 def has_maxima(*graphs: Iterable[Op]) -> bool:
     """Or what is one: relu and abs."""
-    return any(
-        op.kind in (Kind.MAX, Kind.AMAX) or (op.kind is Kind.UNARY and op.fn in BY_SIGN)
-        for graph in graphs
-        for op in graph
-    )
+    return any(op.kind.chooses or (op.kind is Kind.UNARY and op.fn in BY_SIGN) for graph in graphs for op in graph)
 
 
 def taken_by_sign(*graphs: Iterable[Op]) -> frozenset[str]:
     """Functions in the graphs that signs decide, MAX among them where there are any or a maximum of two values."""
     ops = [op for graph in graphs for op in graph]
     found = {op.fn for op in ops if op.kind is Kind.UNARY and op.fn in BY_SIGN}
-    return frozenset(found | {MAX}) if found or any(op.kind is Kind.MAX for op in ops) else frozenset()
+    maxima = any(op.kind.chooses and op.kind.is_elementwise for op in ops)
+    return frozenset(found | {MAX}) if found or maxima else frozenset()

@@ -13,8 +13,6 @@ from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.placement import placement, varying
 
-_COMMUTATIVE = frozenset({Kind.ADD, Kind.MUL, Kind.MAX, Kind.DOT})
-
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
@@ -43,9 +41,9 @@ def _axes(block: BlockGraph) -> dict[str, str]:
 
 
 def _digest(op: Op, axes: dict[str, str], operands: list[str]) -> str:
-    if op.kind in _COMMUTATIVE:
+    if op.kind.commutes:
         operands = sorted(operands)
-    own = (op.kind.value, op.fn, op.tensor, op.value, sorted(axes[axis] for axis in op.over), operands)
+    own = (op.kind.name, op.fn, op.tensor, op.value, sorted(axes[axis] for axis in op.over), operands)
     return blake2b(repr(own).encode(), digest_size=16).hexdigest()
 
 

@@ -44,11 +44,11 @@ class Finished:
 
     def _evaluate(self, node: Node, tensor: Shared, inputs: tuple[Value, ...]) -> Value | None:
         kind = node.type
-        p = self._frame.evaluate(kind.kind, kind.fn, kind.slots, inputs)
-        if p is None:
+        number = self._frame.evaluate(kind.kind, kind.fn, kind.slots, inputs)
+        if number is None:
             return None
         has_exp = kind.kind is Kind.EXP or any(value.has_exp for value in inputs)
-        return Value(kind.kind, kind.fn, kind.slots, inputs, tensor.mask, tensor.after, tensor.nf, p, None, has_exp)
+        return Value(kind.kind, kind.fn, kind.slots, inputs, tensor.mask, tensor.after, tensor.nf, number, has_exp)
 
     def _statement(self, node: Node, tensors: Sequence[Shared]) -> Statement:
         loops_of = self._frame.loops_of

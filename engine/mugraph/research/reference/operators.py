@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mugraph.ir.ops import LARGEST, Kind
+from mugraph.ir.ops import Kind
 from mugraph.search.algebra.abstract import NF
-from mugraph.search.topologies.frame import Frame, abstract
+from mugraph.search.topologies.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +44,20 @@ class Operators:
         program = frame.program
         kinds = {op.kind for op in program.ops}
         reductions = [(r.axes, r.slots, r.prime) for r in frame.reductions]
-        self.unary = [OperatorType(kind) for kind in (Kind.SQRT, Kind.EXP) if kind in kinds]
+        known = sorted((kind for kind in Kind if kind in kinds or kind.assumed), key=lambda k: (not k.assumed, k.turn))
+        one = [kind for kind in known if kind.is_elementwise and kind.arity == 1 and kind is not Kind.UNARY]
+        two = [kind for kind in known if kind.is_elementwise and kind.arity == 2]
+        self.unary = [OperatorType(kind) for kind in one]
         functions = {op.fn for op in program.ops if op.fn} | frame.algebra.by_form
         self.unary += [OperatorType(Kind.UNARY, fn) for fn in sorted(functions)]
-        self.unary += [OperatorType(Kind.SUM, "", *reduction) for reduction in reductions]
-        for axis, slot in frame.loop_slot.items():
-            self.unary.append(OperatorType(Kind.ACCUM, "", (axis,), (slot,), frame.primes[slot]))
-        if Kind.AMAX in kinds:
-            self.unary += [OperatorType(Kind.AMAX, "", *reduction) for reduction in reductions]
-            for axis, slot in frame.loop_slot.items():
-                self.unary.append(OperatorType(Kind.ACCUM, LARGEST, (axis,), (slot,), frame.primes[slot]))
-        self.binary = [OperatorType(kind) for kind in (Kind.ADD, Kind.MUL, Kind.DIV)]
-        self.binary += [OperatorType(Kind.MAX)] * (Kind.MAX in kinds)
-        self.binary.append(OperatorType(Kind.DIV, reverse=True))
+        for kind in (kind for kind in known if kind.reduces and kind.arity == 1):
+            self.unary += [OperatorType(kind, "", *reduction) for reduction in reductions]
+            if kind.accumulator is not None:
+                for axis, slot in frame.loop_slot.items():
+                    fn, prime = kind.accumulator.fn, frame.primes[slot]
+                    self.unary.append(OperatorType(Kind.ACCUM, fn, (axis,), (slot,), prime))
+        self.binary = [OperatorType(kind) for kind in two]
+        self.binary += [OperatorType(kind, reverse=True) for kind in two if not kind.commutes]
         self.binary += [OperatorType(Kind.DOT, "", *reduction) for reduction in reductions]
         # An outer product by element-wise operators, and a product of matrix and vector as one operator, exist where
         # the program itself has a value of those axes, or writes it so.
@@ -70,7 +71,7 @@ class Operators:
     def expression(self, kind: OperatorType, operands: tuple[Shared, ...]) -> NF:
         """ExprInfr, line 31."""
         nfs = [operand.nf for operand in operands]
-        return abstract(self._frame.algebra, kind.kind, kind.fn, kind.prime, *(nfs[::-1] if kind.reverse else nfs))
+        return kind.kind.meaning(self._frame.expressions, nfs[::-1] if kind.reverse else nfs, kind.fn, kind.prime)
 
     def shape(self, kind: OperatorType, operands: tuple[Shared, ...]) -> tuple[int, int] | None:
         """outputTensorShapeInfr, line 33: mask and loops passed; None where the operands do not fit."""
@@ -87,7 +88,7 @@ class Operators:
         match kind.kind:
             case Kind.ACCUM:
                 return mask & ~summed, after | summed
-            case Kind.ADD | Kind.MUL | Kind.DIV | Kind.MAX:
+            case two if two.is_elementwise and two.arity == 2:
                 tile = tiles[0] | tiles[1]
                 return (mask, after) if tile in tiles or tile in self._shapes else None
             case Kind.DOT if _one_holds_the_other(*tiles) and not self._vectors:

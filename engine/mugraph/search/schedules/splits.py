@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.names import numbered, take
-from mugraph.ir.ops import LARGEST, Kind, Op
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.placement import varying
 from mugraph.ir.tensors import Dims, Sizes, Tensor, contiguous_strides
+from mugraph.kinds import accumulator, kind_named
 
 COMBINE = "combine"
 """What is added to the name of a kernel for the one that finishes it."""
@@ -168,7 +169,7 @@ def _second(after: list[Op], names: dict[str, str], split: str, closed: set[str]
         if op.name in closed:
             load = names[op.name]
             yield Op(load, Kind.LOAD, (), tuple(sorted((*op.axes, split))), tensor=load)
-            kind = Kind.AMAX if op.fn == LARGEST else Kind.SUM
+            kind = kind_named(accumulator(op.fn).kind)
             yield Op(op.name, kind, (load,), op.axes, (split,), f32=op.f32)
         else:
             yield op

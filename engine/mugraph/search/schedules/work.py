@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from mugraph.ir.block import Loop, Schedule
-from mugraph.ir.ops import REDUCING, Kind, Op
+from mugraph.ir.ops import Kind, Op
 from mugraph.search.schedules.sectors import in_sectors
 from mugraph.search.schedules.tiles import Product, Shape, Tiles
 
@@ -19,8 +19,6 @@ _MMA = (16, 8)
 """Rows and columns of one narrow product instruction: warps beyond a tile's share of these compute the same again."""
 _ASYNC_BYTES = 4
 """The least a thread can copy asynchronously: thinner tiles are loaded with a wait in every iteration."""
-_WEIGHTS = {Kind.EXP: 6, Kind.UNARY: 4, Kind.SQRT: 4, Kind.DIV: 2}
-"""Instructions of an operator on one element, where not 1. EXP: with the running maximum and the shift."""
 
 
 @dataclass(slots=True)
@@ -101,14 +99,14 @@ def _memory(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: Tiles,
 
 
 def _elementwise(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: Tiles, threads: int) -> None:
-    source = shape.ops[op.inputs[0]] if op.kind in (Kind.SUM, Kind.AMAX) else op
+    source = shape.ops[op.inputs[0]] if op.kind.reduces else op
     trips = shape.trips(schedule, tiles, op)
     # The tensor cores add a product to its accumulator.
-    weight = _WEIGHTS.get(op.kind, 1)
+    weight = op.kind.instructions
     if op.kind is Kind.ACCUM and shape.ops[op.inputs[0]].kind is Kind.DOT:
         weight = 0
     found.lanes += weight * max(1.0, shape.elements(tiles, source) / threads) * trips
-    found.reductions += trips if op.kind in (Kind.SUM, Kind.AMAX) else 0
+    found.reductions += trips if op.kind.reduces else 0
     found.exps += trips if op.kind is Kind.EXP else 0
 
 
@@ -154,6 +152,6 @@ def _is_of_load(shape: Shape, name: str) -> bool:
     op = shape.ops[name]
     if op.kind is Kind.LOAD:
         return True
-    if op.kind in REDUCING or op.kind is Kind.ACCUM:
+    if op.kind.reduces or op.kind is Kind.ACCUM:
         return False
     return any(_is_of_load(shape, i) for i in op.inputs if shape.ops[i].axes == op.axes)

@@ -7,16 +7,17 @@ or too large, the saturation decides.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from mugraph.ir.ops import LARGEST, Kind
+from mugraph.ir.ops import Kind
+from mugraph.kinds import Meaning
 from mugraph.search.algebra.abstract import NF
 from mugraph.search.topologies.frame import Frame, Value
-from mugraph.search.topologies.sites import Sites
+from mugraph.search.topologies.sites import ANYWHERE, MARKS, Sites
 
-Pair = tuple[NF, NF, NF, NF, NF]
-"""Abstract expressions of x + y, x * y, x / y, y / x and max(x, y); 0 for those that cannot lead to the goal."""
+Pair = tuple[NF, ...]
+"""Abstract expressions of x and y by each operator of two operands; 0 for those that cannot lead to the goal."""
 
 
 class Applied(NamedTuple):
@@ -33,15 +34,42 @@ class Applied(NamedTuple):
     swapped: bool = False
 
 
+class _Way(NamedTuple):
+    """One way to apply an element-wise kind to a pair.
+
+    first, second: positions in Marks of what the two must have in common
+    swapped:       its operands are taken the other way round
+    distinct:      of a value and itself it is nothing new
+    """
+
+    first: int
+    second: int
+    meaning: Meaning
+    swapped: bool
+    distinct: bool
+    kind: Kind
+
+
 class Applying:
-    """For one frame and goal. pruned: is told of pairs whose types do not fit."""
+    """For one frame and goal. pruned: is told of pairs whose types do not fit.
+
+    any_pair: of some kind it cannot be said by marks which pairs it leads on from
+    """
 
     def __init__(self, frame: Frame, sites: Sites, goal: NF, pruned: Counter[str]) -> None:
         program = frame.program
         self._frame, self._algebra, self._sites, self._goal = frame, frame.algebra, sites, goal
-        self._pruned = pruned
+        self._pruned, self._expressions = pruned, frame.expressions
         self._fns = sorted({op.fn for op in program.ops if op.kind is Kind.UNARY} | frame.algebra.by_form)
-        self._has = {op.kind for op in program.ops}
+        has = {op.kind for op in program.ops}
+        known = [kind for kind in Kind if kind in has or kind.assumed or "fn" in kind.fields]
+        kinds = sorted(known, key=lambda kind: kind.turn)
+        one, two = ([k for k in kinds if k.is_elementwise and k.arity == operands] for operands in (1, 2))
+        self._functions = [(k, fn) for k in one for fn in (self._fns if "fn" in k.fields else [""])]
+        self._reductions = [kind for kind in kinds if kind.reduces and kind.arity == 1]
+        self._ways = [way for kind in two for way in _ways(kind)]
+        self.any_pair = any(MARKS[way.first] == ANYWHERE for way in self._ways)
+        self._product = next(i for i, way in enumerate(self._ways) if way.kind is Kind.MUL)
         # An outer product makes a tile larger than both operands: only where the program has a value of those axes.
         self._axis_sets = {value.mask & frame.tile_bits for value in frame.values.values()}
         # Matrix-vector products are MUL and SUM, unless the program writes them as products.
@@ -61,49 +89,47 @@ class Applying:
         return any(not _is_thin(a, b) for a in loads for b in loads)
 
     def to_one(self, value: Value) -> Iterator[Applied]:
-        algebra, mask, after = self._algebra, value.mask, value.after
-        if Kind.SQRT in self._has:
-            yield Applied(Kind.SQRT, mask, after, algebra.sqrt(value.nf))
-        if Kind.EXP in self._has:
-            yield Applied(Kind.EXP, mask, after, algebra.exp(value.nf))
-        for fn in self._fns:
-            yield Applied(Kind.UNARY, mask, after, algebra.unary(fn, value.nf), fn=fn)
-        if Kind.AMAX in self._has:
-            yield from self._reduced(value, Kind.AMAX, algebra.amax, LARGEST)
-        yield from self._reduced(value, Kind.SUM, algebra.sum)
+        mask, after, nf, expressions = value.mask, value.after, value.nf, self._expressions
+        for kind, fn in self._functions:
+            yield Applied(kind, mask, after, kind.meaning(expressions, (nf,), fn, 1), fn=fn)
+        for kind in self._reductions:
+            yield from self._reduced(value, kind)
 
-    def _reduced(
-        self, value: Value, kind: Kind, reduced: Callable[[int, NF], NF], accumulated: str = ""
-    ) -> Iterator[Applied]:
-        """Along a tile, and over a loop. reduced: its abstract expression; accumulated: `fn` of the accumulator."""
-        frame, mask, after = self._frame, value.mask, value.after
+    def _reduced(self, value: Value, kind: Kind) -> Iterator[Applied]:
+        """Along a tile, and over a loop."""
+        frame, mask, after, operands = self._frame, value.mask, value.after, (value.nf,)
         for reduction in frame.reductions:
             if mask & reduction.mask == reduction.mask:
-                nf = reduced(reduction.prime, value.nf)
+                nf = kind.meaning(self._expressions, operands, "", reduction.prime)
                 yield Applied(kind, mask & ~reduction.mask, after, nf, reduction.slots, reduction.axes)
+        if kind.accumulator is None:
+            return
+        fn = kind.accumulator.fn
         for axis, slot in frame.loop_slot.items():
             if mask >> slot & 1:
-                nf = reduced(frame.primes[slot], value.nf)
-                yield Applied(Kind.ACCUM, mask & ~(1 << slot), after | 1 << slot, nf, (slot,), (axis,), accumulated)
+                nf = kind.meaning(self._expressions, operands, "", frame.primes[slot])
+                yield Applied(Kind.ACCUM, mask & ~(1 << slot), after | 1 << slot, nf, (slot,), (axis,), fn)
 
     def pair(self, x: NF, y: NF) -> Pair:
-        """Of two expressions (the maximum of one and itself is nothing new)."""
-        a, b, algebra = self._sites.marks(x), self._sites.marks(y), self._algebra
-        return (
-            self._kept(algebra.add(x, y)) if a.cofactors & b.cofactors else 0,
-            self._kept(algebra.mul(x, y)) if a.factor & b.factor else 0,
-            self._kept(algebra.div(x, y)) if a.factor & b.divisor else 0,
-            self._kept(algebra.div(y, x)) if b.factor & a.divisor else 0,
-            self._kept(algebra.maximum(x, y)) if a.part & b.part and Kind.MAX in self._has and x != y else 0,
-        )
+        """Of two expressions."""
+        a, b, expressions, leads_on = self._sites.marks(x), self._sites.marks(y), self._expressions, self.leads_on
+        nfs: list[NF] = []
+        for first, second, meaning, swapped, distinct, _ in self._ways:
+            nf = 0
+            if a[first] & b[second] and not (distinct and x == y):
+                made = meaning(expressions, (y, x) if swapped else (x, y), "", 1)
+                nf = made if leads_on(made) else 0
+            nfs.append(nf)
+        return tuple(nfs)
 
     def results(self, nfs: Pair, a: Value) -> Iterator[NF]:
         """Those of a pair, and of products that reduce at once. a: the first value"""
         yield from nfs
-        if nfs[1]:
+        product = nfs[self._product]
+        if product:
             for reduction in self._frame.reductions:
                 if a.mask & reduction.mask == reduction.mask:
-                    nf = self._algebra.sum(reduction.prime, nfs[1])
+                    nf = self._expressions.sum(product, reduction.prime)
                     if self.leads_on(nf):
                         yield nf
 
@@ -114,23 +140,16 @@ class Applying:
         if mask & after & frame.loop_bits:  # a loop's result is not known inside of it
             self._pruned["type"] += 1
             return
-        total, product, quotient, reverse, larger = nfs
+        product = nfs[self._product]
         if Kind.MASK in (a.kind, b.kind):
             yield from self._masked(a, b, product)
             return
         tile, tile_a, tile_b = (m & frame.tile_bits for m in (mask, a.mask, b.mask))
         dots = bool(product) and (self._thin_dots or not _is_thin(tile_a, tile_b))
         if tile in (tile_a, tile_b) or tile in self._axis_sets:
-            if total:
-                yield Applied(Kind.ADD, mask, after, total)
-            if larger:
-                yield Applied(Kind.MAX, mask, after, larger)
-            if product:
-                yield Applied(Kind.MUL, mask, after, product)
-            if quotient:
-                yield Applied(Kind.DIV, mask, after, quotient)
-            if reverse and a is not b:
-                yield Applied(Kind.DIV, mask, after, reverse, swapped=True)
+            for way, nf in zip(self._ways, nfs, strict=True):
+                if nf and not (way.swapped and a is b):
+                    yield Applied(way.kind, mask, after, nf, swapped=way.swapped)
         elif not dots:
             self._pruned["type"] += 1
         if dots:
@@ -148,11 +167,16 @@ class Applying:
     def _dots(self, shared: int, mask: int, after: int, product: NF) -> Iterator[Applied]:
         for reduction in self._frame.reductions:
             if shared & reduction.mask == reduction.mask:
-                nf = self._algebra.sum(reduction.prime, product)
+                nf = self._expressions.sum(product, reduction.prime)
                 yield Applied(Kind.DOT, mask & ~reduction.mask, after, nf, reduction.slots, reduction.axes)
 
-    def _kept(self, nf: NF) -> NF:
-        return nf if self.leads_on(nf) else 0
+
+def _ways(kind: Kind) -> Iterator[_Way]:
+    """Both orders of the operands, where the order matters."""
+    first, second = (MARKS.index(mark) for mark in kind.sites)
+    yield _Way(first, second, kind.meaning, False, kind.idempotent, kind)
+    if not kind.commutes:
+        yield _Way(second, first, kind.meaning, True, kind.idempotent, kind)
 
 
 def _is_thin(a: int, b: int) -> bool:

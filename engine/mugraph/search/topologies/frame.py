@@ -8,20 +8,23 @@ prime of its own: a sum over a slot multiplies the normal form by it, which no c
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from mugraph.ir.ops import ELEMENTWISE, LARGEST, LEAVES, REDUCING, Kind, Op
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ops.functions.through_exp import CONSTANTS, SIGMOID, Applied, form
+from mugraph.kinds import Role
+from mugraph.ops.functions.through_exp import CONSTANTS
 from mugraph.search.algebra.abstract import NF, Algebra
-from mugraph.search.algebra.field import P, Q, Residues, inverse, last, later, oracle, power_of_omega, square_root
+from mugraph.search.algebra.expressions import Expressions
+from mugraph.search.algebra.field import P, Q, Residues
 from mugraph.search.topologies.limits import NotSearchable
-from mugraph.search.topologies.signs import Reals, draw, has_negative, real
+from mugraph.search.topologies.residues import Evaluation, Number, Undefined
+from mugraph.search.topologies.signs import draw
 
-_KINDS = frozenset({*LEAVES, *ELEMENTWISE, *REDUCING})
+_ROLES = frozenset({Role.LEAF, Role.ELEMENTWISE, Role.REDUCING})
 _SEEDS = 8
 """Draws tried before a program is given up because a denominator of it is always zero."""
 
@@ -34,9 +37,8 @@ class Value:
     mask:   slots it varies over
     after:  loops it has passed an accumulator of (their iteration slots)
     nf:     its abstract expression
-    p, q:   its residues, one array axis per slot (size 1 where it does not vary); q only where an exp asks for it
+    number: its residues, one array axis per slot (size 1 where it does not vary)
     has_exp: an EXP is on the way to it (a function with an exponential in its form is none)
-    real:   real numbers for the same arrays, only where a root asks for them
     is_leaf: a load, a constant or a mask, counted as no operator
     """
 
@@ -47,10 +49,13 @@ class Value:
     mask: int
     after: int
     nf: NF
-    p: Residues
-    q: Residues | None = None
+    number: Number
     has_exp: bool = False
-    real: Reals | None = None
+
+    @property
+    def p(self) -> Residues:
+        """Its residues mod P, by which values are told apart."""
+        return self.number.p
 
     @property
     def is_leaf(self) -> bool:
@@ -84,8 +89,8 @@ class Frame:
         self.sizes = tuple(2 + (i % 2) for i in range(len(self.axes))) + tuple(2 for _ in loops)
         self.primes = tuple(itertools.islice(_primes(), self.rank))
         self.reductions = self._reductions()
+        self.expressions = Expressions(algebra)
         self.values: dict[str, Value] = {}
-        self._roots_are_checked = False  # the program's own are right as they are
         for seed in range(_SEEDS):
             values = self._run(seed)
             if values is not None:
@@ -93,7 +98,9 @@ class Frame:
                 break
         else:
             raise NotSearchable(f"'{program.name}' divides by a value that is zero for every input.")
-        self._roots_are_checked = any(op.kind is Kind.SQRT for op in program.ops) and self._draw_reals()
+        # The program's own roots are right as they are.
+        has_roots = any(op.kind is Kind.SQRT for op in program.ops)
+        self._evaluation.roots_are_checked = has_roots and self._draw_reals()
 
     def mask(self, axes: tuple[str, ...]) -> int:
         """Slots of whole axes: the tile, and the iterations where the axis is looped."""
@@ -125,59 +132,11 @@ class Frame:
 
     # ------------------------------------------------------------------ evaluating
 
-    def evaluate(self, kind: Kind, fn: str, slots: tuple[int, ...], inputs: tuple[Value, ...]) -> Residues | None:
-        """The operator on the residues mod P; None where it divides by zero, or would take the root of a negative."""
-        a = inputs[0]
-        if kind is Kind.SQRT and self._roots_are_checked and has_negative(self._real(a)):
-            return None
-        if kind is Kind.EXP:
-            exponent = oracle(a.p, -1, Q) if self.algebra.has_exp(a.nf) else self._component_q(a)
-            return None if exponent is None else power_of_omega(exponent)
-        if kind is Kind.UNARY and self._has_form(fn, a):
-            value = self._by_form(fn, a)
-            return None if value is None else value.p
-        return _apply(kind, fn, slots, a.p, inputs[1].p if len(inputs) > 1 else None, P)
-
-    def _component_q(self, value: Value) -> Residues | None:
-        """Residues mod Q, for a value with no exp in it."""
-        if value.q is None:
-            parts = [self._component_q(i) for i in value.inputs]
-            if any(part is None for part in parts):
-                return None
-            first = parts[0]
-            assert first is not None  # a leaf has its q from the start
-            second = parts[1] if len(parts) > 1 else None
-            if value.kind is Kind.UNARY and self._has_form(value.fn, value.inputs[0]):
-                whole = self._by_form(value.fn, value.inputs[0])
-                value.q = None if whole is None else self._component_q(whole)
-            elif value.kind is Kind.UNARY:  # a function of the value, not of one of its components
-                value.q = oracle(value.inputs[0].p, _salt(value.fn) + 1, Q)
-            elif value.kind is Kind.MAX:  # one of the two values, as a whole
-                assert second is not None
-                value.q = np.where(later(value.inputs[0].p, value.inputs[1].p), first, second)
-            elif is_largest(value.kind, value.fn):
-                value.q = last(first, by=value.inputs[0].p, slots=value.slots)
-            else:
-                value.q = _apply(value.kind, value.fn, value.slots, first, second, Q)
-        return value.q
-
-    def _has_form(self, fn: str, argument: Value) -> bool:
-        """As the algebra has it."""
-        return fn in self.algebra.by_form and (fn != SIGMOID or not self.algebra.has_exp(argument.nf))
-
-    def _by_form(self, fn: str, argument: Value) -> Value | None:
-        """The function as what it is made of; None where that divides by zero."""
-
-        def apply(kind: Kind, inputs: tuple[Value, ...], name: str) -> Value:
-            p = self.evaluate(kind, name, (), inputs)
-            if p is None:
-                raise ZeroDivisionError
-            nf = abstract(self.algebra, kind, name, 1, *(i.nf for i in inputs))
-            return Value(kind, name, (), inputs, 0, 0, nf, p)
-
+    def evaluate(self, kind: Kind, fn: str, slots: tuple[int, ...], inputs: Sequence[Value]) -> Number | None:
+        """The operator over the field; None where it divides by zero, or would take the root of a negative."""
         try:
-            return form(fn, argument, Applied(apply), self._constants.__getitem__)
-        except ZeroDivisionError:
+            return kind.meaning(self._evaluation, [value.number for value in inputs], fn, slots)
+        except Undefined:
             return None
 
     def _draw_reals(self) -> bool:
@@ -186,44 +145,35 @@ class Frame:
         slots = {op.name: self._slots(op) for op in ops if op.over}
         drawn = draw(ops, {name: value.p.shape for name, value in self.values.items()}, slots)
         for name, numbers in (drawn or {}).items():
-            self.values[name].real = numbers
+            self.values[name].number.real = numbers
         return drawn is not None
-
-    def _real(self, value: Value) -> Reals:
-        if value.real is None:
-            value.real = real(value.kind, value.fn, value.slots, [self._real(i) for i in value.inputs])
-        return value.real
 
     def _run(self, seed: int) -> dict[str, Value] | None:
         """Every value of the program, whole; None where this seed's inputs divide by zero."""
         random = np.random.default_rng(seed)
         values: dict[str, Value] = {}
-        constants: dict[float, tuple[int, int]] = {}
-        self._constants: dict[float, Value] = {}
-        for number in sorted(set[float]().union(*(CONSTANTS[fn] for fn in self.algebra.by_form))):
-            pair = constants[number] = int(random.integers(2, P)), int(random.integers(2, Q))
-            p, q = (np.full((1,) * self.rank, residue) for residue in pair)
-            self._constants[number] = Value(Kind.CONST, "", (), (), 0, 0, self.algebra.atom(number), p, q)
+        self._evaluation = Evaluation(self.algebra.by_form, random, self.rank)
+        for constant in sorted(set[float]().union(*(CONSTANTS[fn] for fn in self.algebra.by_form))):
+            self._evaluation.constant(constant)
         for op in self.program.ops:
-            if op.kind in LEAVES:
+            if op.kind.is_leaf:
                 mask = self.mask(op.axes)
-                shape = tuple(size if mask >> i & 1 else 1 for i, size in enumerate(self.sizes))
-                if op.kind is Kind.CONST:  # equal constants are the same element, and nothing else is known of them
-                    pair = constants.setdefault(op.value, (int(random.integers(2, P)), int(random.integers(2, Q))))
-                    p, q = np.full(shape, pair[0]), np.full(shape, pair[1])
+                if op.kind is Kind.CONST:
+                    number = self._evaluation.constant(op.value)
                 else:  # a mask is like a tensor: what holds for any holds for ones and zeros
-                    p, q = random.integers(1, P, shape), random.integers(1, Q, shape)
-                values[op.name] = Value(op.kind, "", (), (), mask, 0, self._nf(op, []), p, q)
+                    shape = tuple(size if mask >> i & 1 else 1 for i, size in enumerate(self.sizes))
+                    number = Number(random.integers(1, P, shape), q=random.integers(1, Q, shape))
+                values[op.name] = Value(op.kind, "", (), (), mask, 0, self._nf(op, []), number)
                 continue
             inputs = tuple(values[i] for i in op.inputs)
             slots = self._slots(op)
-            p = self.evaluate(op.kind, op.fn, slots, inputs)
-            if p is None:
+            number = self.evaluate(op.kind, op.fn, slots, inputs)
+            if number is None:
                 return None
             mask = self.mask(op.axes)
             nf = self._nf(op, [i.nf for i in inputs])
             has_exp = op.kind is Kind.EXP or any(i.has_exp for i in inputs)
-            values[op.name] = Value(op.kind, op.fn, slots, inputs, mask, 0, nf, p, None, has_exp)
+            values[op.name] = Value(op.kind, op.fn, slots, inputs, mask, 0, nf, number, has_exp)
         return values
 
     def _slots(self, op: Op) -> tuple[int, ...]:
@@ -242,7 +192,7 @@ class Frame:
         for slot in self._slots(op):
             if whole or slot < len(self.axes):
                 prime *= self.primes[slot]
-        return abstract(algebra, op.kind, op.fn, prime, *inputs)
+        return op.kind.meaning(self.expressions, inputs, op.fn, prime)
 
     def _reductions(self) -> tuple[Reduction, ...]:
         """Single reduced axes, and the sets the program reduces at once."""
@@ -258,84 +208,18 @@ class Frame:
         return tuple(found)
 
 
-def abstract(algebra: Algebra, kind: Kind, fn: str, prime: int, a: NF, b: NF = 0) -> NF:
-    """Mirage's Table 1: the abstract expression of one operator. prime: of the parts SUM, AMAX, DOT or ACCUM reduce."""
-    match kind:
-        case Kind.ADD:
-            return algebra.add(a, b)
-        case Kind.MUL:
-            return algebra.mul(a, b)
-        case Kind.DIV:
-            return algebra.div(a, b)
-        case Kind.SQRT:
-            return algebra.sqrt(a)
-        case Kind.EXP:
-            return algebra.exp(a)
-        case Kind.UNARY:
-            return algebra.unary(fn, a)
-        case Kind.MAX:
-            return algebra.maximum(a, b)
-        case Kind.AMAX | Kind.ACCUM if is_largest(kind, fn):
-            return algebra.amax(prime, a)
-        case Kind.SUM | Kind.ACCUM:
-            return algebra.sum(prime, a)
-        case Kind.DOT:
-            return algebra.sum(prime, algebra.mul(a, b))
-        case _:
-            raise ValueError(f"no abstract expression for {kind}")
-
-
-def is_largest(kind: Kind, fn: str) -> bool:
-    """Does the operator keep the largest of what it reduces?"""
-    return kind is Kind.AMAX or (kind is Kind.ACCUM and fn == LARGEST)
-
-
 def check(program: TensorProgram) -> None:
     """Raises NotSearchable, with one sentence, for programs the search does not cover."""
     if len(program.outputs) != 1:
         raise NotSearchable(f"'{program.name}' has {len(program.outputs)} outputs; the search covers one.")
     for op in program.ops:
-        if op.kind not in _KINDS:
+        if op.kind.role not in _ROLES:
             raise NotSearchable(f"'{program.name}' uses '{op.kind}', which the search does not cover.")
         if op.over and not any(set(op.over) <= set(program.op(i).axes) for i in op.inputs):
             raise NotSearchable(f"'{op.name}' reduces {', '.join(op.over)}, which no operand of it has.")
     (output,) = program.outputs
-    if program.op(output).kind in LEAVES:
+    if program.op(output).kind.is_leaf:
         raise NotSearchable(f"'{program.name}' returns '{output}' as it is: there is nothing to search.")
-
-
-def _apply(
-    kind: Kind, fn: str, slots: tuple[int, ...], a: Residues, b: Residues | None, modulus: int
-) -> Residues | None:
-    match kind:
-        case Kind.AMAX | Kind.ACCUM if is_largest(kind, fn):
-            return last(a, by=a, slots=slots)
-        case Kind.SUM | Kind.ACCUM:
-            return a.sum(axis=slots, keepdims=True) % modulus
-        case Kind.SQRT:
-            return square_root(a, modulus)
-        case Kind.UNARY:
-            return oracle(a, _salt(fn), modulus)
-        case _:
-            assert b is not None
-    match kind:
-        case Kind.ADD:
-            return (a + b) % modulus
-        case Kind.MUL:
-            return a * b % modulus
-        case Kind.MAX:
-            return np.where(later(a, b), a, b)
-        case Kind.DIV:
-            reciprocal = inverse(b, modulus)
-            return None if reciprocal is None else a * reciprocal % modulus
-        case Kind.DOT:
-            return (a * b % modulus).sum(axis=slots, keepdims=True) % modulus
-        case _:
-            raise ValueError(f"no field semantics for {kind}")
-
-
-def _salt(fn: str) -> int:
-    return int.from_bytes(fn.encode()) * 2 + 1
 
 
 def _primes() -> Iterator[int]:

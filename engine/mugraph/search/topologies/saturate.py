@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mugraph.ir.ops import LEAVES, Kind
+from mugraph.ir.ops import Kind
 from mugraph.search.algebra.abstract import NF
 from mugraph.search.topologies.applying import Applied, Applying, Pair
 from mugraph.search.topologies.doubts import Doubts, Operands
@@ -86,7 +86,7 @@ class Saturation:
         )
         seen: set[tuple[Kind, NF]] = set()
         for op in program.ops:
-            if op.kind in LEAVES:
+            if op.kind.is_leaf:
                 value = frame.values[op.name]
                 if (op.kind, value.nf) not in seen:
                     seen.add((op.kind, value.nf))
@@ -182,10 +182,10 @@ class Saturation:
         cofactors, factor, divisor = marks.cofactors, marks.factor, marks.divisor
         groups = list(self._groups.values())
         self.work += len(groups)
-        cut = 0
+        cut, any_pair = 0, self._applying.any_pair
         for group in groups:
             b = group.marks
-            joined = cofactors & b.cofactors or marks.part & b.part
+            joined = cofactors & b.cofactors or marks.part & b.part or any_pair
             if joined or factor & (b.factor | b.divisor) or divisor & b.factor:
                 self._with_group(index, group)
             else:
@@ -215,7 +215,7 @@ class Saturation:
         in_order = (index, other) if index <= other else (other, index)
         for applied in self._applying.to_two(self.values[index], self.values[other], nfs):
             operands = in_order
-            if applied.kind is Kind.DIV:
+            if not applied.kind.commutes:
                 operands = (other, index) if applied.swapped else (index, other)
             self._try(applied, operands, dag)
 
@@ -232,15 +232,15 @@ class Saturation:
             return
         self.work += _EVALUATION
         operands = tuple(self.values[i] for i in inputs)
-        p = self.frame.evaluate(kind, fn, slots, operands)
-        if p is None:
+        number = self.frame.evaluate(kind, fn, slots, operands)
+        if number is None:
             self.pruned["field"] += 1
             return
         edge = Edge(kind, inputs, over, fn)
-        index = self._known.get((mask, after, nf, p.tobytes()))
+        index = self._known.get((mask, after, nf, number.p.tobytes()))
         if index is None:
             has_exp = kind is Kind.EXP or any(i.has_exp for i in operands)
-            self._insert(Value(kind, fn, slots, operands, mask, after, nf, p, None, has_exp), edge, dag)
+            self._insert(Value(kind, fn, slots, operands, mask, after, nf, number, has_exp), edge, dag)
             return
         self.pruned["duplicate"] += 1
         if index in inputs:  # x / sqrt(x) == sqrt(x): by cancellation, no way to compute it

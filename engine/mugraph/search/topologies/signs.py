@@ -49,33 +49,55 @@ def draw(
     return drawn
 
 
-def real(kind: Kind, fn: str, slots: tuple[int, ...], inputs: Sequence[Reals]) -> Reals:
-    """The operator on real numbers, arrays with one position for each slot."""
-    a = inputs[0]
-    with np.errstate(all="ignore"):
-        match kind:
-            case Kind.AMAX | Kind.ACCUM if kind is Kind.AMAX or fn:
-                return a.max(axis=slots, keepdims=True)
-            case Kind.SUM | Kind.ACCUM:
-                return a.sum(axis=slots, keepdims=True)
-            case Kind.MAX:
-                return np.maximum(a, inputs[1])
-            case Kind.SQRT:
-                return np.sqrt(a)
-            case Kind.EXP:
-                return np.exp(a)
-            case Kind.UNARY:
-                return float_unary(fn)(a)
-            case Kind.ADD:
-                return a + inputs[1]
-            case Kind.MUL:
-                return a * inputs[1]
-            case Kind.DIV:
-                return a / inputs[1]
-            case Kind.DOT:
-                return (a * inputs[1]).sum(axis=slots, keepdims=True)
-            case _:
-                raise ValueError(f"no real numbers for {kind}")
+class RealArithmetic:
+    """The primitives that kinds are made of, on arrays with one position for each slot; `over`: slots."""
+
+    def constant(self, value: float) -> Reals:
+        return np.array(value, np.float64)
+
+    def add(self, a: Reals, b: Reals) -> Reals:
+        return a + b
+
+    def mul(self, a: Reals, b: Reals) -> Reals:
+        return a * b
+
+    def div(self, a: Reals, b: Reals) -> Reals:
+        return a / b
+
+    def sqrt(self, a: Reals) -> Reals:
+        return np.sqrt(a)
+
+    def exp(self, a: Reals) -> Reals:
+        return np.exp(a)
+
+    def unary(self, fn: str, a: Reals) -> Reals:
+        return float_unary(fn)(a)
+
+    def maximum(self, a: Reals, b: Reals) -> Reals:
+        return np.maximum(a, b)
+
+    def amax(self, a: Reals, over: tuple[int, ...]) -> Reals:
+        return a.max(axis=over, keepdims=True)
+
+    def sum(self, a: Reals, over: tuple[int, ...]) -> Reals:
+        return a.sum(axis=over, keepdims=True)
+
+    def dot(self, a: Reals, b: Reals, over: tuple[int, ...]) -> Reals:
+        return (a * b).sum(axis=over, keepdims=True)
+
+
+REALS = RealArithmetic()
+
+
+class _NoRoot(Exception):
+    """Of a negative number."""
+
+
+class _Checked(RealArithmetic):
+    def sqrt(self, a: Reals) -> Reals:
+        if has_negative(a):
+            raise _NoRoot
+        return super().sqrt(a)
 
 
 def has_negative(values: Reals) -> bool:
@@ -85,12 +107,13 @@ def has_negative(values: Reals) -> bool:
 
 
 def _has_roots(ops: Sequence[Op], leaves: Mapping[str, Reals], slots: Mapping[str, tuple[int, ...]]) -> bool:
-    values = dict(leaves)
+    values, checked = dict(leaves), _Checked()
     for op in ops:
-        if op.name in values:
-            continue
-        inputs = [values[i] for i in op.inputs]
-        if op.kind is Kind.SQRT and has_negative(inputs[0]):
-            return False
-        values[op.name] = real(op.kind, op.fn, slots.get(op.name, ()), inputs)
+        if op.name not in values:
+            try:
+                with np.errstate(all="ignore"):
+                    inputs = [values[i] for i in op.inputs]
+                    values[op.name] = op.kind.meaning(checked, inputs, op.fn, slots.get(op.name, ()))
+            except _NoRoot:
+                return False
     return True

@@ -12,25 +12,31 @@ X is a subexpression of E where, for a normal form N that is E or inside of it, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mugraph.search.algebra.abstract import NF, Algebra
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
+class Marks(NamedTuple):
     """Of one abstract expression X, as bits.
 
     cofactors: pairs (N, q) with q * X contained in N; none where X is no subexpression
     factor:    terms of the Ns that are q * x, x the first term of X
     divisor:   terms of the Ns whose denominator X divides
     part:      maxima of the Ns that X is a part of
+    anywhere:  nothing is asked
     """
 
     cofactors: int
     factor: int
     divisor: int
     part: int
+    anywhere: int = 1
+
+
+MARKS = Marks._fields
+"""By which a kind says where a pair of values can stand (`sites`)."""
+ANYWHERE = "anywhere"
 
 
 class Sites:

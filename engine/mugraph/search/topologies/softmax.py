@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mugraph.ir.ops import Kind, Op
+from mugraph.ops.functions.degrees import Degrees, NoDegree
+
+_DEGREES = Degrees()
 
 
 def is_shift_invariant(ops: Iterable[Op]) -> bool:
@@ -29,18 +32,11 @@ def is_shift_invariant(ops: Iterable[Op]) -> bool:
 
 def _degree(op: Op, inputs: list[float]) -> float | None:
     """Degree of the operator's result; None where it has none."""
-    match op.kind:
-        case Kind.LOAD | Kind.CONST | Kind.MASK:
-            return 0.0
-        case Kind.MUL | Kind.DOT:
-            return inputs[0] + inputs[1]
-        case Kind.DIV:
-            return inputs[0] - inputs[1]
-        case Kind.SQRT:
-            return inputs[0] / 2
-        case Kind.SUM | Kind.ACCUM | Kind.STORE if not op.fn:
-            return inputs[0]
-        case Kind.ADD:
-            return inputs[0] if inputs[0] == inputs[1] else None
-        case _:
-            return None if any(inputs) else 0.0
+    if not inputs:
+        return 0.0
+    if op.kind is Kind.STORE:
+        return inputs[0]
+    try:
+        return op.kind.meaning(_DEGREES, inputs, op.fn, op.over)
+    except NoDegree:
+        return None

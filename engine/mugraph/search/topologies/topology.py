@@ -10,11 +10,6 @@ from mugraph.search.topologies.forest import forest
 from mugraph.search.topologies.frame import Frame
 from mugraph.search.topologies.saturate import Saturation
 
-_PREFIX = {
-    Kind.ADD: "added", Kind.MUL: "product", Kind.DIV: "quotient", Kind.SQRT: "root", Kind.EXP: "power",
-    Kind.MAX: "larger", Kind.AMAX: "largest", Kind.SUM: "total", Kind.DOT: "dot", Kind.ACCUM: "acc",
-}  # fmt: skip
-
 
 class Topologies:
     """Builds the block graphs of one saturation."""
@@ -98,7 +93,7 @@ class Topologies:
             return f"{edge.fn}_{inputs[0]}"
         if edge.kind is Kind.MUL and all(i in self._taken for i in inputs):
             return "_".join(inputs)
-        return _PREFIX[edge.kind]
+        return edge.kind.stem
 
     def _tensors(self, ops: list[Op], output: Tensor) -> tuple[Tensor, ...]:
         loaded = {op.tensor for op in ops if op.kind is Kind.LOAD}

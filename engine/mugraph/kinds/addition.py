@@ -1,0 +1,39 @@
+"""The sum of two values, and along axes."""
+
+from mugraph.kinds.kind import Accumulator, Kind, Role
+
+ADDED_UP = Accumulator(
+    fn="", kind="sum", joins="add", neutral=0.0, shown="accumulate {0} over {over}", symbol="accum {over}"
+)
+
+ADD = Kind(
+    "add",
+    Role.ELEMENTWISE,
+    2,
+    meaning=lambda on, of, fn, over: on.add(of[0], of[1]),
+    commutes=True,
+    shown="{0} + {1}",
+    symbol="+",
+    title="added",
+    stem="added",
+    sites=("cofactors", "cofactors"),
+    assumed=True,
+    triton="{0} + {1:product}",
+)
+
+SUM = Kind(
+    "sum",
+    Role.REDUCING,
+    1,
+    meaning=lambda on, of, fn, over: on.sum(of[0], over),
+    fields=("over",),
+    accumulator=ADDED_UP,
+    shown="sum over {over} of {0}",
+    symbol="Σ {over}",
+    look="reduce",
+    title="_sum",
+    stem="total",
+    assumed=True,
+    turn=4,
+    triton="tl.sum",
+)

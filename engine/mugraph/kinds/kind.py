@@ -1,0 +1,227 @@
+"""An operator kind: one record that says what the operator is, which every pass asks.
+
+    op.kind.commutes                                   a property
+    op.kind.meaning(arithmetic, operands, fn, over)    the result, in whatever the pass computes with
+
+A pass that computes something of every operator (residues, real numbers, abstract expressions, degrees of an
+exponential, whether a value is zero) is an `Arithmetic`: a class with one method for each primitive. A kind's meaning
+is written once, in terms of these primitives, so that a kind made of primitives that exist needs no pass to know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+V = TypeVar("V")
+
+
+class Role(Enum):
+    """What an operator does to axes."""
+
+    LEAF = auto()  # it has no operands
+    ELEMENTWISE = auto()  # it has the axes of its operands
+    REDUCING = auto()  # it lacks the axes in `over`, of one tile or tensor
+    ACCUMULATING = auto()  # it closes a loop
+    STORING = auto()
+
+
+class Arithmetic(Protocol[V]):
+    """The primitives. `over`: what is reduced, in the arithmetic's own terms (positions, a prime, names of axes)."""
+
+    def constant(self, value: float, /) -> V: ...
+    def add(self, a: V, b: V, /) -> V: ...
+    def mul(self, a: V, b: V, /) -> V: ...
+    def div(self, a: V, b: V, /) -> V: ...
+    def sqrt(self, a: V, /) -> V: ...
+    def exp(self, a: V, /) -> V: ...
+    def unary(self, fn: str, a: V, /) -> V: ...
+    def maximum(self, a: V, b: V, /) -> V: ...
+    def amax(self, a: V, over: Any, /) -> V: ...
+    def sum(self, a: V, over: Any, /) -> V: ...
+    def dot(self, a: V, b: V, over: Any, /) -> V: ...
+
+
+Meaning = Callable[[Any, Sequence[Any], str, Any], Any]
+"""(arithmetic, operands, fn, over) -> result; an arithmetic has the primitives that its pass needs."""
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """What joins the parts of a reduction that is split over a loop.
+
+    fn:      of the ACCUM that does
+    kind:    reduces along axes as it does over iterations
+    joins:   the element-wise kind that joins two parts
+    neutral: what it starts from
+    shown, symbol: as of a kind
+    """
+
+    fn: str
+    kind: str
+    joins: str
+    neutral: float
+    shown: str
+    symbol: str
+
+
+_KINDS: dict[str, Kind] = {}
+_ACCUMULATORS: dict[str, Accumulator] = {}
+
+
+def no_meaning(_on: object, _operands: Sequence[object], _fn: str, _over: object) -> Any:
+    raise ValueError("the operator has no meaning here")
+
+
+class _Noted:
+    """An arithmetic that computes nothing and notes the primitives it is asked for."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        self.names.add(name)
+        return lambda *operands: self
+
+
+class _Kinds(type):
+    """`Kind.ADD` and `for kind in Kind`, by name."""
+
+    def __getattr__(cls, name: str) -> Kind:  # for kinds, which are attributes, this serves type checkers alone
+        raise AttributeError(f"there is no kind {name}")
+
+    def __iter__(cls) -> Iterator[Kind]:
+        return iter(sorted(_KINDS.values()))
+
+
+class Kind(metaclass=_Kinds):
+    """One object a kind, equal to itself alone; it is pickled, sorted and printed by its name.
+
+    name:      in the text form and in documents
+    role, arity: what it does to axes, and how many operands it takes
+    meaning:   see above
+    fields:    fields of an Op that it must have besides inputs and axes: tensor, value, fn, over, rows
+    commutes:  it does not matter which operand is first
+    chooses:   the result is one of the operands' elements, by their order: outside of Mirage's Lax fragment (§5)
+    repeats:   REDUCING: equal elements count each; False where the result is as that of one of them
+    adds:      REDUCING: it is a sum, of products or not
+    accumulator: REDUCING: finishes it where it is split over a loop
+
+    Drawn, named and written:
+    shown:     in a drawing, with {0}, {1}, {over}, {tensor}, {fn}, {value}: `max({0}, {1})`
+    symbol:    the operator alone: `×`
+    of_itself: the symbol where both operands are one
+    look:      of its node: "op", "reduce", "matmul"
+    title:     of the result in a program; what starts with _ is put after the first operand's name
+    stem:      of the result in a topology that a search found
+
+    In a search:
+    sites:     marks (search/topologies/sites.py) of the first and the second operand that must have a bit in common
+    assumed:   a search applies it also to programs that do not have it
+    turn:      kinds of a lower one are applied first
+    idempotent: of a value and itself it is that value
+    instructions: on one element
+
+    In verification (float errors are in units in the last place of a float32):
+    ulps:      by which GPUs compute the result besides rounding it
+    argument_ulps: by which they compute its argument
+    test_cost: of one number in a test over finite fields, in additions
+
+    In a Triton kernel:
+    triton:    of an element-wise operator its text, with {0} and {1}; {0:product} is in brackets unless it binds as
+               tightly as a product, {0:atom} unless it is in brackets or a name. Of a reduction the function of `tl`.
+    constant:  what a constant operand is called there that has no name of its own: "scale", "limit", "offset"
+    """
+
+    def __init__(
+        self,
+        name: str,
+        role: Role,
+        arity: int,
+        *,
+        meaning: Meaning = no_meaning,
+        fields: Sequence[str] = (),
+        commutes: bool = False,
+        chooses: bool = False,
+        repeats: bool = True,
+        accumulator: Accumulator | None = None,
+        shown: str = "",
+        symbol: str = "",
+        of_itself: str = "",
+        look: str = "op",
+        title: str = "",
+        stem: str = "",
+        sites: tuple[str, str] = ("anywhere", "anywhere"),
+        assumed: bool = False,
+        turn: int = 0,
+        idempotent: bool = False,
+        instructions: int = 1,
+        ulps: int = 0,
+        argument_ulps: int = 0,
+        test_cost: float = 1.0,
+        triton: str = "",
+        constant: str = "offset",
+    ) -> None:
+        if name in _KINDS:
+            raise ValueError(f"there are two kinds {name}")
+        self.name, self.role, self.arity = name, role, arity
+        self.meaning, self.fields = meaning, frozenset(fields)
+        self.commutes, self.chooses, self.repeats, self.accumulator = commutes, chooses, repeats, accumulator
+        self.shown, self.symbol, self.of_itself, self.look = shown, symbol, of_itself, look
+        self.title, self.stem = title or name, stem or name
+        self.sites, self.assumed, self.turn = sites, assumed, turn
+        self.idempotent, self.instructions = idempotent, instructions
+        self.is_leaf, self.is_elementwise = role is Role.LEAF, role is Role.ELEMENTWISE
+        self.ulps, self.argument_ulps, self.test_cost = ulps, argument_ulps, test_cost
+        self.triton, self.constant = triton, constant
+        self.reduces = role is Role.REDUCING
+        self.adds = self.reduces and repeats
+        _KINDS[name] = self
+        if accumulator is not None:
+            _ACCUMULATORS[accumulator.fn] = accumulator
+        setattr(Kind, name.upper(), self)
+
+    @cached_property
+    def primitives(self) -> frozenset[str]:
+        """What its meaning is made of: `"exp" in op.kind.primitives`."""
+        noted = _Noted()
+        if self.meaning is not no_meaning:
+            self.meaning(noted, (noted,) * self.arity, "", ())
+        return frozenset(noted.names)
+
+    def __reduce__(self) -> tuple[Callable[[str], Kind], tuple[str]]:
+        return kind_named, (self.name,)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<Kind.{self.name.upper()}: '{self.name}'>"
+
+    def __lt__(self, other: Kind) -> bool:
+        return self.name < other.name
+
+
+def find_kind(name: str) -> Kind | None:
+    return _KINDS.get(name)
+
+
+def kind_named(name: str) -> Kind:
+    """Raises ValueError for a name that no kind has."""
+    found = find_kind(name)
+    if found is None:
+        raise ValueError(f"Invalid enum value {name!r}")
+    return found
+
+
+def accumulators() -> Mapping[str, Accumulator]:
+    """By `fn` of an ACCUM."""
+    return _ACCUMULATORS
+
+
+def accumulator(fn: str) -> Accumulator:
+    """Raises KeyError where there is none."""
+    return _ACCUMULATORS[fn]

@@ -1,0 +1,59 @@
+"""How a result follows a number that one value is multiplied by: by its d-th power where the result is of degree d."""
+
+from __future__ import annotations
+
+
+class NoDegree(Exception):
+    """The result is of no degree: a sum of values of different degrees, a function of one."""
+
+
+class Degrees:
+    """The primitives that kinds are made of (kinds/kind.py), on degrees; each raises NoDegree."""
+
+    def constant(self, value: float) -> float:
+        return 0.0
+
+    def add(self, a: float, b: float) -> float:
+        return a if a == b else self._none(a, b)
+
+    def mul(self, a: float, b: float) -> float:
+        return a + b
+
+    def div(self, a: float, b: float) -> float:
+        return a - b
+
+    def sqrt(self, a: float) -> float:
+        return a / 2
+
+    def exp(self, a: float) -> float:
+        return self._none(a)
+
+    def unary(self, fn: str, a: float) -> float:
+        return self._none(a)
+
+    def maximum(self, a: float, b: float) -> float:
+        return self._none(a, b)
+
+    def amax(self, a: float, over: object) -> float:
+        return self._none(a)
+
+    def sum(self, a: float, over: object) -> float:
+        return a
+
+    def dot(self, a: float, b: float, over: object) -> float:
+        return a + b
+
+    def _none(self, *degrees: float) -> float:
+        if any(degrees):
+            raise NoDegree
+        return 0.0
+
+
+class PositiveDegrees(Degrees):
+    """Where the number is positive: it does not change which value is the largest."""
+
+    def maximum(self, a: float, b: float) -> float:
+        return a if a == b else self._none(a, b)
+
+    def amax(self, a: float, over: object) -> float:
+        return a
