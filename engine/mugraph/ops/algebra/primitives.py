@@ -5,17 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import exp, sqrt
-from typing import TYPE_CHECKING
 
 from mugraph.ir.ops import LEAVES, Kind
 from mugraph.ops.algebra.axes import AtomDim, AtomDims, Atoms
+from mugraph.ops.algebra.concat import Pieces
+from mugraph.ops.algebra.masks import Masks
 from mugraph.ops.algebra.nodes import HIDDEN, LOG, Node, is_scaled
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.sigmoids import share, shifted
-
-if TYPE_CHECKING:
-    from mugraph.ops.algebra.concat import Pieces
-    from mugraph.ops.algebra.masks import Masks
 
 _MOST_NODES = 3000
 """Nested hand-written norms ask for their argument twice each; a region that grows beyond this is no search unit."""
