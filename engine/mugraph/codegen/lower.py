@@ -13,13 +13,14 @@ from mugraph.codegen.dynamic import check_dynamic, grid_terms
 from mugraph.codegen.launcher import borders, launcher_text
 from mugraph.codegen.tile.analyses import analyse, varying
 from mugraph.codegen.tile.axes import Dim, Plan, plan_axes, widen
+from mugraph.codegen.tile.build import tile_nodes
 from mugraph.codegen.tile.constants import Constants
 from mugraph.codegen.tile.dims import product_dims, tile_dims
 from mugraph.codegen.tile.emit import Emitter
 from mugraph.codegen.tile.handover import absolute, storage_of, with_loads, with_maxima
 from mugraph.codegen.tile.index import Indices, grid_of, kernel_names
 from mugraph.codegen.tile.masks import with_keeps
-from mugraph.codegen.tile.nodes import Nodes, TileKind, tile_nodes
+from mugraph.codegen.tile.nodes import Nodes
 from mugraph.codegen.tile.order import total_order
 from mugraph.codegen.tile.shared import check_shared, shared_estimate
 from mugraph.codegen.tile.softmax import safe_softmax
@@ -27,6 +28,7 @@ from mugraph.codegen.tile.text import Item, Printer, prune
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected, Unfinished
 from mugraph.ir.library import library_call
+from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.target import Target
 from mugraph.ir.tensors import contiguous_strides
@@ -123,7 +125,7 @@ def lower(
     plan = plan_axes(block, schedule, least)
     nodes = absolute(with_keeps(tile_nodes(block, schedule, plan)), plan, handed)
     dims = tile_dims(block, nodes, plan)
-    sides = {d for n in nodes.values() if n.kind is TileKind.DOT for d in _sides(n.name, nodes, plan, dims)}
+    sides = {d for n in nodes.values() if n.kind is Kind.DOT for d in _sides(n.name, nodes, plan, dims)}
     plan = widen(plan, [dim for dim in dims if dim in sides])
     nodes = absolute(
         with_keeps(tile_nodes(block, schedule, plan)), plan, handed
@@ -202,7 +204,7 @@ def _sides(name: str, nodes: Nodes, plan: Plan, dims: tuple[Dim, ...]) -> tuple[
 
 
 def _order(block: BlockGraph, nodes: Nodes, plan: Plan, dims: tuple[Dim, ...], swap: bool) -> tuple[Dim, ...]:
-    products = [product_dims(n, nodes, plan, dims) for n in nodes.values() if n.kind is TileKind.DOT]
+    products = [product_dims(n, nodes, plan, dims) for n in nodes.values() if n.kind is Kind.DOT]
     of = {axis: dim for dim in dims for axis in dim.axes}
     memory: list[tuple[int, list[Dim]]] = []
     outputs = {tensor.name for tensor in block.outputs}

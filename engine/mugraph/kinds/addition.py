@@ -18,6 +18,7 @@ ADD = Kind(
     stem="added",
     sites=("cofactors", "cofactors"),
     assumed=True,
+    triton="{0} + {1:product}",
 )
 
 SUM = Kind(
@@ -34,4 +35,5 @@ SUM = Kind(
     stem="total",
     assumed=True,
     turn=4,
+    triton="tl.sum",
 )

@@ -13,4 +13,7 @@ EXP = Kind(
     stem="power",
     turn=1,
     instructions=6,  # with the running maximum and the shift
+    ulps=2,
+    argument_ulps=2,
+    test_cost=14.0,
 )

@@ -13,4 +13,6 @@ UNARY = Kind(
     title="_{fn}",
     turn=2,
     instructions=4,
+    ulps=2,
+    test_cost=4.0,
 )

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 V = TypeVar("V")
@@ -75,6 +76,17 @@ def no_meaning(_on: object, _operands: Sequence[object], _fn: str, _over: object
     raise ValueError("the operator has no meaning here")
 
 
+class _Noted:
+    """An arithmetic that computes nothing and notes the primitives it is asked for."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        self.names.add(name)
+        return lambda *operands: self
+
+
 class _Kinds(type):
     """`Kind.ADD` and `for kind in Kind`, by name."""
 
@@ -95,6 +107,7 @@ class Kind(metaclass=_Kinds):
     commutes:  it does not matter which operand is first
     chooses:   the result is one of the operands' elements, by their order: outside of Mirage's Lax fragment (§5)
     repeats:   REDUCING: equal elements count each; False where the result is as that of one of them
+    adds:      REDUCING: it is a sum, of products or not
     accumulator: REDUCING: finishes it where it is split over a loop
 
     Drawn, named and written:
@@ -111,6 +124,16 @@ class Kind(metaclass=_Kinds):
     turn:      kinds of a lower one are applied first
     idempotent: of a value and itself it is that value
     instructions: on one element
+
+    In verification (float errors are in units in the last place of a float32):
+    ulps:      by which GPUs compute the result besides rounding it
+    argument_ulps: by which they compute its argument
+    test_cost: of one number in a test over finite fields, in additions
+
+    In a Triton kernel:
+    triton:    of an element-wise operator its text, with {0} and {1}; {0:product} is in brackets unless it binds as
+               tightly as a product, {0:atom} unless it is in brackets or a name. Of a reduction the function of `tl`.
+    constant:  what a constant operand is called there that has no name of its own: "scale", "limit", "offset"
     """
 
     def __init__(
@@ -136,6 +159,11 @@ class Kind(metaclass=_Kinds):
         turn: int = 0,
         idempotent: bool = False,
         instructions: int = 1,
+        ulps: int = 0,
+        argument_ulps: int = 0,
+        test_cost: float = 1.0,
+        triton: str = "",
+        constant: str = "offset",
     ) -> None:
         if name in _KINDS:
             raise ValueError(f"there are two kinds {name}")
@@ -147,11 +175,22 @@ class Kind(metaclass=_Kinds):
         self.sites, self.assumed, self.turn = sites, assumed, turn
         self.idempotent, self.instructions = idempotent, instructions
         self.is_leaf, self.is_elementwise = role is Role.LEAF, role is Role.ELEMENTWISE
+        self.ulps, self.argument_ulps, self.test_cost = ulps, argument_ulps, test_cost
+        self.triton, self.constant = triton, constant
         self.reduces = role is Role.REDUCING
+        self.adds = self.reduces and repeats
         _KINDS[name] = self
         if accumulator is not None:
             _ACCUMULATORS[accumulator.fn] = accumulator
         setattr(Kind, name.upper(), self)
+
+    @cached_property
+    def primitives(self) -> frozenset[str]:
+        """What its meaning is made of: `"exp" in op.kind.primitives`."""
+        noted = _Noted()
+        if self.meaning is not no_meaning:
+            self.meaning(noted, (noted,) * self.arity, "", ())
+        return frozenset(noted.names)
 
     def __reduce__(self) -> tuple[Callable[[str], Kind], tuple[str]]:
         return kind_named, (self.name,)

@@ -18,6 +18,8 @@ MAX = Kind(
     stem="larger",
     sites=("part", "part"),
     turn=1,
+    triton="tl.maximum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)",
+    constant="limit",
 )
 
 AMAX = Kind(
@@ -42,4 +44,5 @@ AMAX = Kind(
     title="_max",
     stem="largest",
     turn=3,
+    triton="tl.max",
 )

@@ -17,6 +17,8 @@ MUL = Kind(
     sites=("factor", "factor"),
     assumed=True,
     turn=2,
+    triton="{0:product} * {1:atom}",
+    constant="scale",
 )
 
 DOT = Kind(

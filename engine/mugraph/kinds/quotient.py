@@ -15,4 +15,8 @@ DIV = Kind(
     assumed=True,
     turn=3,
     instructions=2,
+    ulps=2,
+    test_cost=8.0,
+    triton="{0:product} / {1:atom}",
+    constant="scale",
 )

@@ -13,4 +13,7 @@ SQRT = Kind(
     stem="root",
     turn=0,
     instructions=4,
+    ulps=2,
+    test_cost=40.0,
+    triton="tl.sqrt({0})",
 )

@@ -11,7 +11,7 @@ def _accumulated(on: Any, of: Sequence[Any], fn: str, over: Any) -> Any:
 
 
 # A tensor -> a value with the tensor's axes.
-LOAD = Kind("load", Role.LEAF, 0, fields=("tensor",), shown="load {tensor}")
+LOAD = Kind("load", Role.LEAF, 0, fields=("tensor",), shown="load {tensor}", test_cost=2.0)
 # A scalar (eps, 1/sqrt(d)); no axes.
 CONST = Kind("const", Role.LEAF, 0, fields=("value",), shown="{value:g}", title="c")
 # Ones and zeros: 1 where the place along `columns` <= that along `rows` + value.

@@ -8,7 +8,7 @@ numpy's broadcasting.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,19 @@ class Arithmetic(Protocol[V]):
     def assemble(self, shape: tuple[int, ...], pieces: Sequence[tuple[Index, V]]) -> V:
         """An array of this shape made of the pieces; they cover it."""
         ...
+
+
+class OfRank(Generic[V]):
+    """An arithmetic as the meaning of a kind takes it: its constants have the rank of the values around them."""
+
+    def __init__(self, arithmetic: Arithmetic[V], rank: int) -> None:
+        self._arithmetic, self._rank = arithmetic, rank
+
+    def constant(self, value: float) -> V:
+        return self._arithmetic.constant(value, self._rank)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._arithmetic, name)
 
 
 def assemble_arrays(

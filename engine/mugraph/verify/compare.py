@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.functions.by_sign import MAX, ORDER
 from mugraph.ops.functions.through_exp import SIGMOID
@@ -52,9 +51,9 @@ def compare(
     `draw_inputs`. once: large graphs, of which maxima by the order of real numbers have to be shown (shown.py) once, in
     as many tests as that takes. Raises Malformed."""
     graphs = (program.ops, *(block.ops for block, _ in kernels))
-    kinds = {op.kind for ops in graphs for op in ops}
-    with_q = SIGMOID in by_form or Kind.EXP in kinds
-    signed = Kind.SQRT in kinds or MAX in by_form
+    primitives = {primitive for ops in graphs for op in ops for primitive in op.kind.primitives}
+    with_q = SIGMOID in by_form or "exp" in primitives
+    signed = "sqrt" in primitives or MAX in by_form
 
     runs: list[tuple[Shown, NDArray[np.bool_]]] = []
 

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.masks import diagonal
-from mugraph.ir.ops import ARITY, LARGEST, REDUCING, Kind, Op
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from mugraph.ir.windows import Window
+from mugraph.kinds import accumulators
 from mugraph.ops.functions.unary import UNARY
-from mugraph.verify.arithmetic import Arithmetic
+from mugraph.verify.arithmetic import Arithmetic, OfRank
 
 V = TypeVar("V")
 
@@ -76,8 +77,8 @@ def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str
     """The axes of the operator's value, checked against what the operator itself says. Raises Malformed, as it does for
     an operator that has no meaning over the fields."""
     _check_meaning(op)
-    if len(operands) != ARITY[op.kind]:
-        raise Malformed(f"{op.name}: {op.kind} takes {ARITY[op.kind]} operands, not {len(operands)}")
+    if len(operands) != op.kind.arity:
+        raise Malformed(f"{op.name}: {op.kind} takes {op.kind.arity} operands, not {len(operands)}")
     if op.kind is Kind.LOAD:
         if op.tensor not in tensors:
             raise Malformed(f"{op.name} loads {op.tensor}, which is no tensor of the graph")
@@ -88,7 +89,7 @@ def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str
             raise Malformed(f"{op.name} is no triangle of rows {op.rows} and columns {op.columns}")
     else:
         axes: frozenset[str] = frozenset[str]().union(*operands)
-    if op.kind in REDUCING:
+    if op.kind.reduces:
         if not op.over or not axes.issuperset(op.over):
             raise Malformed(f"{op.name} reduces {', '.join(op.over) or 'nothing'}, its operands have {sorted(axes)}")
         axes = axes.difference(op.over)
@@ -98,9 +99,9 @@ def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str
 
 
 def _check_meaning(op: Op) -> None:
-    if op.kind is Kind.UNARY and op.fn not in UNARY:
+    if "fn" in op.kind.fields and op.fn not in UNARY:
         raise Malformed(f"{op.name} applies {op.fn or 'a function without a name'}, which is not known")
-    if op.kind is Kind.ACCUM and op.fn not in ("", LARGEST):
+    if op.kind is Kind.ACCUM and op.fn not in accumulators():
         raise Malformed(f"{op.name} accumulates by {op.fn}; an accumulator adds up or keeps the largest")
     if op.kind is Kind.CONST and not isfinite(op.value):
         raise Malformed(f"{op.name} is the constant {op.value}, which is no number")
@@ -117,33 +118,13 @@ def load(tensor: Tensor, value: V, frame: Frame, arithmetic: Arithmetic[V]) -> V
 
 def apply(op: Op, operands: Sequence[V], frame: Frame, arithmetic: Arithmetic[V]) -> V:
     """The value of a constant, mask, element-wise operator, sum or dot."""
-    match op.kind:
-        case Kind.CONST:
-            return arithmetic.constant(op.value, frame.rank)
-        case Kind.MASK:
-            return arithmetic.indicator(triangle(op, frame))
-        case Kind.ADD:
-            return arithmetic.add(operands[0], operands[1])
-        case Kind.MUL:
-            return arithmetic.mul(operands[0], operands[1])
-        case Kind.DIV:
-            return arithmetic.div(operands[0], operands[1])
-        case Kind.SQRT:
-            return arithmetic.sqrt(operands[0])
-        case Kind.EXP:
-            return arithmetic.exp(operands[0])
-        case Kind.UNARY:
-            return arithmetic.unary(op.fn, operands[0])
-        case Kind.MAX:
-            return arithmetic.maximum(operands[0], operands[1])
-        case Kind.AMAX:
-            return arithmetic.amax(operands[0], frame.positions(op.over))
-        case Kind.SUM:
-            return arithmetic.sum(operands[0], frame.positions(op.over))
-        case Kind.DOT:
-            return arithmetic.dot(operands[0], operands[1], frame.positions(op.over))
-        case _:
-            raise Malformed(f"{op.name}: {op.kind} has no meaning here")
+    if op.kind is Kind.CONST:
+        return arithmetic.constant(op.value, frame.rank)
+    if op.kind is Kind.MASK:
+        return arithmetic.indicator(triangle(op, frame))
+    if op.kind.is_elementwise or op.kind.reduces:
+        return op.kind.meaning(OfRank(arithmetic, frame.rank), operands, op.fn, frame.positions(op.over))
+    raise Malformed(f"{op.name}: {op.kind} has no meaning here")
 
 
 def triangle(op: Op, frame: Frame) -> NDArray[np.bool_]:
@@ -167,6 +148,11 @@ def ancestors(ops: Sequence[Op], names: Collection[str]) -> frozenset[str]:
         if op.name in needed:
             needed.update(op.inputs)
     return frozenset(needed)
+
+
+def arguments_of(ops: Sequence[Op], primitive: str) -> list[str]:
+    """The values of which a root or an exponential is taken. primitive: "sqrt", "exp" (kinds/kind.py)"""
+    return sorted({op.inputs[0] for op in ops if primitive in op.kind.primitives})
 
 
 def evaluate_values(

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
-from mugraph.ir.ops import LARGEST, Kind, Op
-from mugraph.verify.arithmetic import Arithmetic, Index
+from mugraph.ir.ops import Kind, Op
+from mugraph.kinds import accumulator, kind_named
+from mugraph.verify.arithmetic import Arithmetic, Index, OfRank
 from mugraph.verify.evaluate import Frame, Malformed, apply, load, result_axes, triangle
 
 V = TypeVar("V")
@@ -103,8 +104,6 @@ class Structure:
         match op.kind:
             case Kind.LOAD | Kind.MASK:
                 varies = axes & self.tiles.keys()
-            case Kind.SUM | Kind.AMAX | Kind.DOT:
-                lanes = lanes.difference(op.over)
             case Kind.ACCUM:
                 if len(op.over) != 1 or op.over[0] not in self.block.loop_axes:
                     raise Malformed(f"{op.name} accumulates over {', '.join(op.over)}, which is not looped")
@@ -113,6 +112,8 @@ class Structure:
                 varies = varies.difference(op.over)
             case Kind.STORE:
                 self._check_store(op, axes, lanes)
+            case _ if op.kind.reduces:
+                lanes = lanes.difference(op.over)
             case _:
                 pass
         self._check_nest(op, varies)
@@ -230,16 +231,18 @@ class _Execution(Generic[V]):
         source = op.inputs[0]
         position = self._frame.positions(op.over)[0]
         # A last tile cut short is filled up only where its places are kept for a reduction after the loop: with zeros,
-        # or where the largest is kept with the tile's last element, which adds nothing to a maximum.
+        # or where equal elements count once (a maximum) with the tile's last element.
         fill = axis in self._structure.axes[source] and axis not in self._structure.lanes[source]
+        found = accumulator(op.fn)
+        again = not kind_named(found.kind).repeats
+        join, numbers = kind_named(found.joins).meaning, OfRank(self._arithmetic, self._frame.rank)
         total: V | None = None
         for part in parts:
             if fill:
                 part = self._arithmetic.rearrange(
-                    part, lambda array: _fill(array, position, self._structure.tiles[axis], again=op.fn == LARGEST)
+                    part, lambda array: _fill(array, position, self._structure.tiles[axis], again=again)
                 )
-            join = self._arithmetic.maximum if op.fn == LARGEST else self._arithmetic.add
-            total = part if total is None else join(total, part)
+            total = part if total is None else join(numbers, (total, part), "", ())
         assert total is not None
         return total
 

@@ -23,7 +23,6 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from mugraph.ir.ops import REDUCING
 from mugraph.ir.program import TensorProgram
 from mugraph.verify.float_inputs import Drawn, Scenario, make_inputs, scenarios
 from mugraph.verify.interpreter import patch_interpreter
@@ -132,7 +131,7 @@ class _Run:
 
 def _even(program: TensorProgram) -> float:
     """A relative error that all of an output may share. Tensor cores cut off what they add up."""
-    longest = max((prod(program.sizes[a] for a in op.over) for op in program.ops if op.kind in REDUCING), default=1)
+    longest = max((prod(program.sizes[a] for a in op.over) for op in program.ops if op.kind.reduces), default=1)
     cut = longest / 32 if any(EPSILON[tensor.dtype] > SINGLE for tensor in program.tensors) else longest**0.5
     return SINGLE * (8 + cut)
 

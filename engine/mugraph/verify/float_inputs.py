@@ -15,11 +15,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from mugraph.ir.ops import REDUCING, Kind
+from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
-from mugraph.verify.evaluate import ancestors
+from mugraph.verify.evaluate import ancestors, arguments_of
 from mugraph.verify.float_kinds import FAR, centred, far, others, with_kinds, with_spikes
 from mugraph.verify.roundings import TORCH_TYPES, Eager
 from mugraph.verify.torch_reference import evaluate, largest, outputs
@@ -41,7 +41,7 @@ class Drawn:
 
 
 def scenarios(program: TensorProgram) -> tuple[Scenario, ...]:
-    has_exp = any(op.kind is Kind.EXP for op in program.ops)
+    has_exp = any("exp" in op.kind.primitives for op in program.ops)
     return ("normal", "rows", "cancellation", "ends", *(("large logits",) if has_exp else ()))
 
 
@@ -112,7 +112,7 @@ def _draw(
             terms = prod(data.shape[dim] for dim in _reduced(program, tensor))
             single = 3.0 if _is_centred(program, tensor) else 3.0 * terms**0.5
             return with_kinds(data, _rows_along(program, tensor), far(single))
-        case "normal" if any(op.kind is Kind.UNARY for op in program.ops):
+        case "normal" if any(op.fn for op in program.ops):
             # Functions are curved around zero: products near 1, not near the root of how many they add up.
             terms = prod(data.shape[dim] for dim in _reduced(program, tensor))
             return data * terms**-0.25
@@ -134,7 +134,7 @@ def _mirror(program: TensorProgram, tensor: Layout, data: Tensor, sign: float, g
 
 def _reduced(program: TensorProgram, tensor: Layout) -> tuple[int, ...]:
     """The tensor's dimensions along which something is summed, or the largest is looked for."""
-    reduced = {axis for op in program.ops if op.kind in REDUCING for axis in op.over}
+    reduced = {axis for op in program.ops if op.kind.reduces for axis in op.over}
     return tuple(position for position, dim in enumerate(tensor.dims) if reduced.intersection(dim))
 
 
@@ -151,10 +151,11 @@ def _is_centred(program: TensorProgram, tensor: Layout) -> bool:
     plain = {op.name for op in program.ops if op.kind is Kind.LOAD and op.tensor == tensor.name}
     for op in program.ops:
         if plain.intersection(op.inputs):
-            if op.kind in (Kind.SUM, Kind.AMAX, Kind.EXP, Kind.UNARY):
+            if op.kind is Kind.DOT:
+                continue
+            if op.kind.reduces or op.kind.primitives & {"exp", "unary"}:
                 return True
-            if op.kind is not Kind.DOT:
-                plain.add(op.name)
+            plain.add(op.name)
     return False
 
 
@@ -163,7 +164,7 @@ def _bounded_logits(
 ) -> dict[str, Tensor]:
     """Scale what the arguments of exp come from until the largest is near the bound (where it follows the inputs); if
     that is moderate, only where it is larger."""
-    arguments = [op.inputs[0] for op in program.ops if op.kind is Kind.EXP]
+    arguments = arguments_of(program.ops, "exp")
     above = ancestors(program.ops, arguments)
     scaled = {home[op.tensor] for op in program.ops if op.kind is Kind.LOAD and op.name in above}
     for _ in range(8 if arguments else 0):

@@ -21,7 +21,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from mugraph.ops.functions.through_exp import CONSTANTS
 from mugraph.verify import modular
-from mugraph.verify.evaluate import Frame, ancestors, evaluate_values
+from mugraph.verify.evaluate import Frame, ancestors, arguments_of, evaluate_values
 from mugraph.verify.field import FieldArithmetic, FieldValue, P, Q
 
 _ROUNDS = 120  # a row stays wrong with probability 0.75^120 = 1e-15
@@ -43,7 +43,7 @@ def draw_inputs(
     def inputs() -> dict[str, FieldValue]:
         return {name: drawn[owner] for name, owner in home.items()}
 
-    arguments = sorted({op.inputs[0] for op in program.ops if op.kind is Kind.SQRT})
+    arguments = arguments_of(program.ops, "sqrt")
     if not arguments or not of_squares:
         return inputs()
     exponents = _under_exponentials(program, field)
@@ -79,7 +79,7 @@ def draw_inputs(
 
 def mark_no_squares(program: TensorProgram, inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> None:
     """Seeds for which the program takes the root of what is no square count for nothing. Raises Malformed."""
-    arguments = sorted({op.inputs[0] for op in program.ops if op.kind is Kind.SQRT})
+    arguments = arguments_of(program.ops, "sqrt")
     exponents = _under_exponentials(program, field)
     validity = field.valid.copy()
     values = evaluate_values(program, inputs, field, arguments)
@@ -105,7 +105,7 @@ def _under_exponentials(program: TensorProgram, field: FieldArithmetic) -> froze
     taken = [
         op.inputs[0]
         for op in program.ops
-        if op.kind is Kind.EXP or (op.kind is Kind.UNARY and op.fn in field.by_form and op.fn in CONSTANTS)
+        if "exp" in op.kind.primitives or (op.fn in field.by_form and op.fn in CONSTANTS)
     ]
     return ancestors(program.ops, taken)
 

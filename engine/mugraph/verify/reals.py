@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.functions.through_exp import CONSTANTS
 from mugraph.verify.arithmetic import FloatArithmetic
@@ -103,14 +103,12 @@ def _drawn(program: TensorProgram, rng: np.random.Generator, gentle: bool) -> Ma
 
 
 def _has_exponentials(*graphs: Sequence[Op]) -> bool:
-    return any(
-        op.kind is Kind.EXP or (op.kind is Kind.UNARY and op.fn in CONSTANTS) for graph in graphs for op in graph
-    )
+    return any("exp" in op.kind.primitives or op.fn in CONSTANTS for graph in graphs for op in graph)
 
 
 def _said(missing: NDArray[np.bool_], kernels: Sequence[tuple[BlockGraph, Schedule]]) -> str:
     """What was done where there is no number. The first draws have no zeros to divide by."""
-    has_roots = any(op.kind is Kind.SQRT for block, _ in kernels for op in block.ops)
+    has_roots = any("sqrt" in op.kind.primitives for block, _ in kernels for op in block.ops)
     return "takes the root of a negative number" if has_roots and missing[: len(_GENTLE)].any() else "divides by zero"
 
 

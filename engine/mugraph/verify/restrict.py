@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.ops import REDUCING, Kind, Op
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes, Tensor
 from mugraph.ir.windows import Window
@@ -110,7 +110,7 @@ def free_axes(program: TensorProgram, blocks: Sequence[BlockGraph], relations: R
         (program.ops, (*program.tensors, *program.outputs.values())),
         *((block.ops, block.tensors) for block in blocks),
     ):
-        fixed.update(axis for op in ops if op.kind in REDUCING for axis in op.over)
+        fixed.update(axis for op in ops if op.kind.reduces for axis in op.over)
         for group in (group for op in ops if op.kind is Kind.MASK for group in (op.rows, op.columns)):
             fixed.update(group[1:])
         for tensor in tensors:

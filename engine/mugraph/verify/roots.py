@@ -10,9 +10,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.verify.evaluate import evaluate_values
+from mugraph.verify.evaluate import arguments_of, evaluate_values
 from mugraph.verify.execute import execute_kernels
 from mugraph.verify.field import FieldArithmetic
 from mugraph.verify.inputs import draw_inputs
@@ -23,7 +22,7 @@ _DRAWS = 4
 
 
 def takes_roots(blocks: Sequence[BlockGraph]) -> bool:
-    return any(op.kind is Kind.SQRT for block in blocks for op in block.ops)
+    return any("sqrt" in op.kind.primitives for block in blocks for op in block.ops)
 
 
 def has_unknown_roots(
@@ -35,8 +34,8 @@ def has_unknown_roots(
     """Do the kernels, at these sizes, take a root of what may be negative where the program's roots are not? Raises
     Malformed."""
     graphs = (program.ops, *(block.ops for block, _ in kernels))
-    with_q = any(op.kind is Kind.EXP for ops in graphs for op in ops) or bool(by_form)
-    roots = sorted({op.inputs[0] for op in program.ops if op.kind is Kind.SQRT})
+    with_q = any("exp" in op.kind.primitives for ops in graphs for op in ops) or bool(by_form)
+    roots = arguments_of(program.ops, "sqrt")
     for _ in range(_DRAWS):
         field = FieldArithmetic(rng, _SEEDS, with_q, by_form)
         inputs = draw_inputs(program, field, rng)

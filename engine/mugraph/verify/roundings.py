@@ -9,7 +9,7 @@ from math import hypot, prod, sqrt
 import torch
 from torch import Tensor
 
-from mugraph.ir.ops import ELEMENTWISE, LEAVES, Kind, Op
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import DType
 
@@ -21,8 +21,6 @@ SPREAD = 0.41
 """Root mean square of a relative rounding error, as a part of the largest (numbers spread evenly over a binade)."""
 _TILE = 256
 """Numbers of a sum that are added in a tree, or side by side; what is left is added one after the other."""
-_APPROXIMATE = frozenset({Kind.DIV, Kind.SQRT, Kind.EXP, Kind.UNARY})
-"""GPUs compute these to two units in the last place of a float32."""
 _CHOICES = frozenset({"relu", "abs"})
 
 
@@ -59,13 +57,13 @@ class Perturbed:
         self._coarsest: DType = max(types, key=lambda kind: EPSILON[kind])
         ops = {op.name: op for op in program.ops}
         self._computed = {
-            name for name, op in ops.items() if op.kind not in LEAVES or self._precision[name] != self._coarsest
+            name for name, op in ops.items() if not op.kind.is_leaf or self._precision[name] != self._coarsest
         } - {name for name, op in ops.items() if op.kind in (Kind.CONST, Kind.MASK)}
 
     def operand(self, op: Op, position: int, data: Tensor) -> Tensor:
-        if op.kind is Kind.EXP:
-            return self._wrong(data, 2 * SINGLE)
-        if op.kind not in (Kind.SUM, Kind.DOT):
+        if op.kind.argument_ulps:
+            return self._wrong(data, op.kind.argument_ulps * SINGLE)
+        if not op.kind.adds:
             return data
         size = SINGLE * sqrt(self._steps(op) / 2) if position == 0 else 0.0
         rounded = op.kind is Kind.DOT and op.inputs[position] in self._computed
@@ -74,16 +72,16 @@ class Perturbed:
         return self._wrong(data, size, _least(self._coarsest) if rounded else 0.0) if size else data
 
     def result(self, op: Op, operands: Sequence[Tensor], data: Tensor) -> Tensor:
-        if op.kind in (Kind.AMAX, Kind.MAX) or op.fn in _CHOICES:
+        if op.kind.chooses or op.fn in _CHOICES:
             return data
         kind = self._precision[op.name]
         size = EPSILON[kind] if kind else SINGLE
-        if op.kind in (Kind.SUM, Kind.DOT):
+        if op.kind.adds:
             size = hypot(size, SINGLE * sqrt(self._steps(op) / 3))
-        if op.kind in _APPROXIMATE:
-            size = hypot(size, 2 * SINGLE)
+        if op.kind.ulps:
+            size = hypot(size, op.kind.ulps * SINGLE)
         wrong = self._wrong(data, size, _least(kind))
-        if op.kind is Kind.UNARY:  # x * (1 + erf(x)) and its kin cancel
+        if op.fn:  # x * (1 + erf(x)) and its kin cancel
             wrong = wrong + (self._wrong(operands[0], SINGLE) - operands[0])
         return wrong
 
@@ -121,7 +119,7 @@ def precisions(program: TensorProgram) -> dict[str, DType | None]:
             natural[op.name] = reduce(_promoted, (natural[name] for name in op.inputs), None)
         parts = [inside[name] for name in op.inputs]
         normalised = op.kind is Kind.DIV and all(parts)
-        inside[op.name] = op.kind is Kind.EXP or (any(parts) and not normalised)
+        inside[op.name] = "exp" in op.kind.primitives or (any(parts) and not normalised)
         result[op.name] = (
             None if inside[op.name] else "f32" if op.f32 or op.name in inner else natural[op.name] or "f32"
         )
@@ -134,13 +132,13 @@ def _statistics(program: TensorProgram) -> set[str]:
     found: set[str] = set()
     for op in program.ops:
         made = [name for name in op.inputs if ops[name].kind is not Kind.CONST]
-        if op.kind in (Kind.SUM, Kind.AMAX) or (op.kind is not Kind.DOT and made and found.issuperset(made)):
+        if op.kind is not Kind.DOT and (op.kind.reduces or (made and found.issuperset(made))):
             found.add(op.name)
     summed: set[str] = set()
     for op in reversed(program.ops):
         users = [other for other in program.ops if op.name in other.inputs]
         kept = op.name in program.outputs or not users
-        if op.kind in ELEMENTWISE and not kept and all(u.kind is Kind.SUM or u.name in summed for u in users):
+        if op.kind.is_elementwise and not kept and all(u.kind is Kind.SUM or u.name in summed for u in users):
             summed.add(op.name)
     return found | summed
 

@@ -6,7 +6,7 @@ Runs on the device its inputs are on.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from math import inf
 from typing import Protocol, cast
@@ -25,10 +25,11 @@ from mugraph.verify.evaluate import ancestors
 
 @dataclass(frozen=True)
 class Value:
-    """data: float64, one dimension per axis, in the order of `axes`."""
+    """data: float64, one dimension per axis, in the order of `axes`. mask: it is one, of ones and zeros."""
 
     data: Tensor
     axes: tuple[str, ...]
+    mask: bool = False
 
 
 class Rounding(Protocol):
@@ -62,8 +63,8 @@ def evaluate(
     """
     rounding = rounding or Exact()
     values: dict[str, Value] = {}
-    masks = {op.name for op in program.ops if op.kind is Kind.MASK}
     device = next(iter(inputs.values())).device
+    numbers = TorchArithmetic(device)
     needed = ancestors(program.ops, program.outputs if wanted is None else wanted)
     ops = [op for op in program.ops if wanted is None or op.name in needed]
     last = {name: op.name for op in ops for name in op.inputs}
@@ -74,15 +75,13 @@ def evaluate(
             data = _through_windows(inputs[tensor.name], tensor, program.sizes).reshape(sizes).to(torch.float64)
             values[op.name] = Value(data, tensor.axes)
         elif op.kind is Kind.CONST:
-            values[op.name] = Value(torch.tensor(op.value, dtype=torch.float64, device=device), ())
+            values[op.name] = numbers.constant(op.value)
         elif op.kind is Kind.MASK:
             values[op.name] = _mask(op, program.sizes, device)
         else:
             operands = [values[name] for name in op.inputs]
-            given = [Value(rounding.operand(op, at, v.data), v.axes) for at, v in enumerate(operands)]
-            value = _compute(op, given)
-            if op.kind is Kind.MUL:
-                value = _cleared(value, [o for o, name in zip(operands, op.inputs, strict=True) if name in masks])
+            given = [replace(v, data=rounding.operand(op, at, v.data)) for at, v in enumerate(operands)]
+            value = op.kind.meaning(numbers, given, op.fn, op.over)
             values[op.name] = Value(rounding.result(op, [v.data for v in operands], value.data), value.axes)
         if wanted is not None:
             for name in {name for name in op.inputs if last[name] == op.name and name not in wanted}:
@@ -110,16 +109,7 @@ def _mask(op: Op, sizes: Mapping[str, int], device: torch.device) -> Value:
 
     rows, columns = places(op.rows), places(op.columns)
     data = columns <= rows.reshape(rows.shape + (1,) * columns.dim()) + diagonal(op)
-    return Value(data.to(torch.float64), (*op.rows, *op.columns))
-
-
-def _cleared(product: Value, masks: list[Value]) -> Value:
-    """The product, exactly zero where a factor that is a mask is: also where the other factor, an exponential, is
-    infinite, which the program adds minus infinity to before."""
-    data = product.data
-    for mask in masks:
-        data = data.masked_fill(_align(mask.data, mask.axes, product.axes) == 0, 0.0)
-    return Value(data, product.axes)
+    return Value(data.to(torch.float64), (*op.rows, *op.columns), mask=True)
 
 
 def outputs(program: TensorProgram, values: Mapping[str, Value]) -> dict[str, Tensor]:
@@ -132,37 +122,63 @@ def outputs(program: TensorProgram, values: Mapping[str, Value]) -> dict[str, Te
     return results
 
 
-def _compute(op: Op, operands: list[Value]) -> Value:
-    if op.kind in (Kind.SUM, Kind.DOT):
-        return _reduce(op, operands)
-    if op.kind is Kind.AMAX:
-        (value,) = operands
-        over = [value.axes.index(axis) for axis in op.over]
-        return Value(value.data.amax(over), tuple(axis for axis in value.axes if axis not in op.over))
+class TorchArithmetic:
+    """The operators in torch, by the names of axes."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+
+    def constant(self, value: float) -> Value:
+        return Value(torch.tensor(value, dtype=torch.float64, device=self._device), ())
+
+    def add(self, a: Value, b: Value) -> Value:
+        return _each(torch.add, a, b)
+
+    def mul(self, a: Value, b: Value) -> Value:
+        """Exactly zero where a factor that is a mask is: also where the other factor, an exponential, is infinite, as
+        the program adds minus infinity to before."""
+        product = _each(torch.mul, a, b)
+        data = product.data
+        for mask in (value for value in (a, b) if value.mask):
+            data = data.masked_fill(_align(mask.data, mask.axes, product.axes) == 0, 0.0)
+        return Value(data, product.axes)
+
+    def div(self, a: Value, b: Value) -> Value:
+        return _each(torch.div, a, b)
+
+    def sqrt(self, a: Value) -> Value:
+        return _each(torch.sqrt, a)
+
+    def exp(self, a: Value) -> Value:
+        return _each(torch.exp, a)
+
+    def unary(self, fn: str, a: Value) -> Value:
+        return _each(unary(fn), a)
+
+    def maximum(self, a: Value, b: Value) -> Value:
+        return _each(torch.maximum, a, b)
+
+    def amax(self, a: Value, over: Collection[str]) -> Value:
+        data = a.data.amax([a.axes.index(axis) for axis in over])
+        return Value(data, tuple(axis for axis in a.axes if axis not in over))
+
+    def sum(self, a: Value, over: Collection[str]) -> Value:
+        return _summed(over, a)
+
+    def dot(self, a: Value, b: Value, over: Collection[str]) -> Value:
+        return _summed(over, a, b)
+
+
+def _each(function: Callable[..., Tensor], *operands: Value) -> Value:
+    """A function of the elements of each place."""
     axes = tuple(dict.fromkeys(axis for operand in operands for axis in operand.axes))
-    data = [_align(operand.data, operand.axes, axes) for operand in operands]
-    match op.kind:
-        case Kind.ADD:
-            return Value(data[0] + data[1], axes)
-        case Kind.MUL:
-            return Value(data[0] * data[1], axes)
-        case Kind.DIV:
-            return Value(data[0] / data[1], axes)
-        case Kind.SQRT:
-            return Value(torch.sqrt(data[0]), axes)
-        case Kind.MAX:
-            return Value(torch.maximum(data[0], data[1]), axes)
-        case Kind.EXP:
-            return Value(torch.exp(data[0]), axes)
-        case Kind.UNARY:
-            return Value(unary(op.fn)(data[0]), axes)
-        case _:
-            raise ValueError(f"{op.kind} is no operator of a tensor program")
+    return Value(function(*(_align(operand.data, operand.axes, axes) for operand in operands)), axes)
 
 
-def _reduce(op: Op, operands: list[Value]) -> Value:
+def _summed(over: Collection[str], *operands: Value) -> Value:
+    """The product of the operands, summed."""
     names = {axis: i for i, axis in enumerate(dict.fromkeys(axis for operand in operands for axis in operand.axes))}
-    kept = tuple(axis for axis in names if axis not in op.over)
+    kept = tuple(axis for axis in names if axis not in over)
     arguments = [part for value in operands for part in (value.data, [names[axis] for axis in value.axes])]
     return Value(torch.einsum(*arguments, [names[axis] for axis in kept]), kept)
 

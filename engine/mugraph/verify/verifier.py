@@ -85,7 +85,7 @@ def _verify(
     lax, unlax_reason = laxness(program.ops, *(block.ops for block in blocks))
     tested: list[Mapping[str, int]] = []
     total = 0
-    maxima = any(op.kind in (Kind.MAX, Kind.AMAX) for ops in (program.ops, *(b.ops for b in blocks)) for op in ops)
+    maxima = any(op.kind.chooses for ops in (program.ops, *(b.ops for b in blocks)) for op in ops)
     repetitions = REPETITIONS_OF_MAXIMA if maxima or by_form & BY_SIGN else REPETITIONS
     repetitions = REPETITIONS_BY_REALS if ORDER in by_form else repetitions
     try:
@@ -204,7 +204,7 @@ def _until_bound(case: _Case, rng: np.random.Generator, done: int, sizes: tuple[
     if rejected is not None:
         return Verdict(False, rejected.reason, True, done, sizes)
     note = f"k = {bound.terms}, d = {bound.degree}, {max(needed, REPETITIONS)} seeds"
-    functions = {op.fn for op in case.program.ops if op.kind is Kind.UNARY}
+    functions = {op.fn for op in case.program.ops if op.fn}
     opaque, known = sorted(functions - case.by_form), sorted(functions & case.by_form)
     if opaque:
         note += f"; {', '.join(opaque)} taken as a random function"

@@ -24,13 +24,11 @@ from mugraph.ir.tensors import Sizes
 _OF_A_TILE = Fraction(5, 7)
 """The part of an axis' weight that a tile's sum has: any will do that no size leads to."""
 
-_SUMS = frozenset({Kind.SUM, Kind.DOT})
-
 
 def belongs_to_sizes(*graphs: Sequence[Op]) -> bool:
     """May a constant of the graphs belong to the size of something that is summed?"""
     return any(op.kind is Kind.CONST and abs(op.value) not in (0.0, 1.0) for ops in graphs for op in ops) and any(
-        op.kind in _SUMS or _adds_up(op) for ops in graphs for op in ops
+        op.kind.adds or _adds_up(op) for ops in graphs for op in ops
     )
 
 
@@ -74,8 +72,8 @@ def _weighted(
     for op in ops:
         found.append(replace(op, inputs=tuple(renamed.get(name, name) for name in op.inputs)))
         weight = Fraction(1)
-        if op.kind in _SUMS or _adds_up(op):
-            of = tiles if op.kind in _SUMS else loops
+        if op.kind.adds or _adds_up(op):
+            of = tiles if op.kind.adds else loops
             weight = prod((of.get(axis, weight) for axis in op.over), start=weight)
         if weight != 1:
             factor, product = (_free(f"{op.name}_{role}", taken) for role in ("weight", "weighted"))

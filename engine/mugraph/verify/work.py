@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
-from mugraph.verify.evaluate import ancestors
+from mugraph.verify.evaluate import ancestors, arguments_of
 
 _TILE = 400
 """What one operator on one tile costs at least: calls of numpy."""
-_COSTS: Mapping[Kind, float] = {Kind.LOAD: 2.0, Kind.EXP: 14.0, Kind.DIV: 8.0, Kind.SQRT: 40.0, Kind.UNARY: 4.0}
-"""Of a number; of other operators 1."""
 _DRAWS = 8
 """How often what is under a root is computed until inputs are found of which it is a square."""
 _PRODUCT = 1 / 32
@@ -23,7 +21,7 @@ _PRODUCT = 1 / 32
 
 def work(program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]], sizes: Sizes) -> float:
     """Of one random test at these sizes (of every axis), the tiles being the schedules' own."""
-    under = ancestors(program.ops, [op.inputs[0] for op in program.ops if op.kind is Kind.SQRT])
+    under = ancestors(program.ops, arguments_of(program.ops, "sqrt"))
     total = _of_graph(program.ops, sizes) + _DRAWS * _of_graph([op for op in program.ops if op.name in under], sizes)
     for block, schedule in kernels:
         total += _of_graph(block.ops, sizes) + _TILE * _tiles(block, schedule, sizes)
@@ -34,7 +32,7 @@ def _of_graph(ops: Sequence[Op], sizes: Sizes) -> float:
     axes = {op.name: frozenset(op.axes) for op in ops}
     total = 0.0
     for op in ops:
-        total += _COSTS.get(op.kind, 1.0) * prod(sizes[axis] for axis in op.axes)
+        total += op.kind.test_cost * prod(sizes[axis] for axis in op.axes)
         if op.kind is Kind.DOT:
             every = frozenset[str]().union(*(axes[name] for name in op.inputs))
             total += _PRODUCT * prod(sizes[axis] for axis in every)

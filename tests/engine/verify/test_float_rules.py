@@ -1,5 +1,5 @@
 """The float test tells right kernels, whatever their order and form, from wrong ones, whose faults ordinary numbers
-hide: each kernel is plain PyTorch (launchers.py)."""
+hide: each kernel is plain PyTorch (launchers)."""
 
 from __future__ import annotations
 

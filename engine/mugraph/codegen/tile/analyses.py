@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mugraph.codegen.tile.axes import Plan, Role
-from mugraph.codegen.tile.nodes import Nodes, TileKind
+from mugraph.codegen.tile.kinds import EXP2
+from mugraph.codegen.tile.nodes import Nodes
+from mugraph.ir.ops import Kind
 from mugraph.ir.tensors import Tensor
 
 
@@ -14,7 +16,7 @@ def varying(nodes: Nodes, plan: Plan) -> dict[str, frozenset[str]]:
     """Loops in whose iterations each node changes. An accumulator takes its own away."""
     vary: dict[str, frozenset[str]] = {}
     for node in nodes.values():
-        if node.kind in (TileKind.LOAD, TileKind.MASK):
+        if node.kind in (Kind.LOAD, Kind.MASK):
             vary[node.name] = frozenset(axis for axis in node.axes if plan[axis].role is Role.LOOP)
         else:
             below = frozenset[str]().union(*(vary[name] for name in node.inputs))
@@ -51,7 +53,7 @@ def analyse(
     storage: dict[str, frozenset[str]] = {}
     for node in nodes.values():
         # The maximum is not a factor of the result: an exponential belongs to the pass of its logits.
-        inputs = node.inputs[:1] if node.kind is TileKind.EXP2 else node.inputs
+        inputs = node.inputs[:1] if node.kind is EXP2 else node.inputs
         counts: dict[str, int] = {}
         for name in inputs:
             for loop, count in passes[name].items():
@@ -63,7 +65,7 @@ def analyse(
         reduced[node.name] = node.over.union({node.loop} - {""}, *(reduced[name] for name in node.inputs))
         storage[node.name] = (
             frozenset(storage_of.get(node.tensor, (tensors[node.tensor].dtype,)))
-            if node.kind is TileKind.LOAD
+            if node.kind is Kind.LOAD
             else frozenset[str]().union(*(storage[name] for name in node.inputs))
         )
         for name in node.inputs:

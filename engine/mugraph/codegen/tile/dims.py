@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mugraph.codegen.tile.axes import Dim, Plan, Role
-from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
+from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.kernel import Rejected
+from mugraph.ir.ops import Kind
 from mugraph.ir.packing import ordered
 
 
@@ -30,7 +31,7 @@ def tile_dims(block: BlockGraph, nodes: Nodes, plan: Plan) -> tuple[Dim, ...]:
                 groups.setdefault(axis, {axis})
     sides: list[frozenset[str]] = []
     for node in nodes.values():
-        if node.kind is TileKind.DOT:
+        if node.kind is Kind.DOT:
             left, inner, right = _sides(node, nodes, plan)
             sides += [left, inner, right]
     for side in sides:
@@ -69,10 +70,10 @@ def _merged(group: set[str], block: BlockGraph, nodes: Nodes, plan: Plan) -> Dim
     it, and no output have a part of it (ir/packing.py)."""
     names = ", ".join(sorted(group))
     for node in nodes.values():
-        for axes in (node.over, node.axes if node.kind is TileKind.STORE else frozenset[str]()):
+        for axes in (node.over, node.axes if node.kind is Kind.STORE else frozenset[str]()):
             inside = group & axes
             if inside and inside != group:
-                what = "stores" if node.kind is TileKind.STORE else "reduces"
+                what = "stores" if node.kind is Kind.STORE else "reduces"
                 raise Rejected(
                     f"a side of a product has the wide axes {names}, but {node.name} {what} only "
                     f"{', '.join(sorted(inside))}."

@@ -9,27 +9,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from math import inf
 
 from mugraph.codegen.tile.analyses import Analyses
 from mugraph.codegen.tile.axes import Dim, Plan, Role
 from mugraph.codegen.tile.constants import Constants
 from mugraph.codegen.tile.index import Indices, subscript
+from mugraph.codegen.tile.kinds import EXP2, ROWMAX
 from mugraph.codegen.tile.memory import finish_loads, store
-from mugraph.codegen.tile.nodes import Node, TileKind
+from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.operators import operator
-from mugraph.codegen.tile.pads import VALID, elementwise, summed
-from mugraph.codegen.tile.pointwise import larger
+from mugraph.codegen.tile.pads import LANES, VALID, summed
+from mugraph.codegen.tile.pointwise import spelled
 from mugraph.codegen.tile.products import dot, dot_pads
 from mugraph.codegen.tile.row_maxima import RowMaxima
 from mugraph.codegen.tile.softmax import SafeSoftmax
-from mugraph.codegen.tile.text import Block, Expr, Item, Line, Prec, Ref, Region, Value, uses
+from mugraph.codegen.tile.text import Block, Expr, Item, Line, Prec, Ref, Region, Value, number, uses
 from mugraph.codegen.tile.values import Values
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.kernel import Rejected
-from mugraph.ir.ops import LARGEST
+from mugraph.ir.ops import Kind
+from mugraph.kinds import accumulator, kind_named
 
-_LOOP_ORDER = {TileKind.ROWMAX: 0, TileKind.ACCUM: 1, TileKind.STORE: 2}
+_LOOP_ORDER = {ROWMAX: 0, Kind.ACCUM: 1, Kind.STORE: 2}
 
 
 class Emitter(Values):
@@ -56,7 +57,7 @@ class Emitter(Values):
             if not self._loop_of(dim):
                 root.head += self.indices.head(dim)
         for node in self.nodes.values():
-            if node.kind is TileKind.STORE:
+            if node.kind is Kind.STORE:
                 self._store(node, root)
         finish_loads(self, root)
         return root
@@ -67,9 +68,9 @@ class Emitter(Values):
         if name not in home.memo:
             if node.loop:
                 self._loop(node, node.loop, home)
-            elif node.kind is TileKind.EXP2:
+            elif node.kind is EXP2:
                 home.memo[name] = self._maxima.exponential(node, home)
-            elif node.kind is TileKind.ROWMAX:
+            elif node.kind is ROWMAX:
                 home.memo[name] = self._maxima.whole(node, home)
             else:
                 home.memo[name] = operator(self, node, home)
@@ -101,15 +102,15 @@ class Emitter(Values):
             if axis in dim.axes:
                 body.head += self.indices.head(dim)
         for node in members:
-            if node.kind is TileKind.ACCUM:
+            if node.kind is Kind.ACCUM:
                 self._call(node)
         before: list[Item] = []
         after: list[Item] = []
         done: dict[str, Value] = {}
         for node in members:
-            if node.kind is TileKind.ROWMAX:
+            if node.kind is ROWMAX:
                 done[node.name] = self._maxima.running(node, home, body, before, after)
-            elif node.kind is TileKind.ACCUM:
+            elif node.kind is Kind.ACCUM:
                 done[node.name] = self._accumulate(node, home, body, before)
             else:
                 self._store(node, body)
@@ -125,7 +126,7 @@ class Emitter(Values):
         vary = self.facts.vary[node.name]
         if self.facts.below[node.name] & around or node.name in around:
             return False  # it waits for a value that this loop is opened for
-        if node.kind is TileKind.STORE:
+        if node.kind is Kind.STORE:
             waits = node.name not in self._stored and self._next_loop(node, home) == axis and home.bound <= vary
             return waits and self._pass(node, axis) == turn
         if node.loop != axis or not vary <= home.bound or node.name in home.memo:
@@ -135,9 +136,9 @@ class Emitter(Values):
     def _header(self, axis: str, members: Sequence[Node], home: Region) -> str:
         names = self.indices.names
         end = ""
-        if all(node.kind in (TileKind.ROWMAX, TileKind.ACCUM) for node in members):
+        if all(node.kind in (ROWMAX, Kind.ACCUM) for node in members):
             # In what is left out everything is 0, which may be the largest.
-            sums = not any(node.fn for node in members)
+            sums = all(accumulator(node.fn).neutral == 0.0 for node in members)
             end = self.masks.end(axis, (n.inputs[0] for n in members), self.nodes, home.bound) if sums else ""
         step = f", {names.block[axis]}" if self.plan[axis].wide else ""
         return f"for {names.loop[axis]} in range(0, {end or names.size[axis]}{step})"
@@ -145,17 +146,18 @@ class Emitter(Values):
     def _accumulate(self, node: Node, home: Region, body: Region, before: list[Item]) -> Value:
         dims = self.dims(node)
         source = self.nodes[node.inputs[0]]
-        neutral = -inf if node.fn == LARGEST else 0.0
+        parts = accumulator(node.fn)
+        joins = kind_named(parts.joins)
         name = self._called.pop(node.name)
         if self._into.pop(node.name, "") != name:
-            before.append(Line(name, Expr((self.filled(dims, 'float("-inf")' if neutral else "0.0"),))))
+            before.append(Line(name, Expr((self.filled(dims, number(parts.neutral)),))))
         if self._goes_on(node, source):
             pads = self.need(source.name, body).pads
             kept = {dim: pad for dim, pad in pads.items() if node.loop not in dim.axes}
             return Value(name, dims, "f32", kept, home, Expr((name,)), named=True)
         alpha = self._maxima.rescale(node, body)
         target = Ref(alpha, Prec.ATOM, subscript(alpha.dims, dims)) if alpha else None
-        products = () if neutral else self._products(source, node.loop)
+        products = self._products(source, node.loop) if joins is Kind.ADD else ()
         if products:
             every = [dot_pads(self, product, body) for product in products]
             texts = [dot(self, product, body, name) for product in products]
@@ -165,16 +167,16 @@ class Emitter(Values):
             pads = every[0]
             for other in every[1:]:
                 both = ((dim, (pads.get(dim, VALID), other.get(dim, VALID))) for dim in {**pads, **other})
-                pads = {dim: elementwise(TileKind.ADD, "", two) for dim, two in both}
+                pads = {dim: LANES.add(*two) for dim, two in both}
         else:
             value = self.f32(self.need(source.name, body))
             for dim in dims:
                 if node.loop in dim.axes:  # the last iteration's tail would stay in the sum, or be the maximum
-                    value = self.forced(value, dim, neutral)
+                    value = self.forced(value, dim, parts.neutral)
             pads = value.pads
             added = Ref(value, Prec.MUL)
-            if neutral:
-                body.items.append(Line(name, uses(larger(name, Ref(value)), body)))
+            if joins is not Kind.ADD:
+                body.items.append(Line(name, uses(spelled(joins, (name, Ref(value))), body)))
             elif target:
                 body.items.append(Line(name, uses(Expr((f"{name} * ", target, " + ", added)), body)))
             else:
@@ -190,9 +192,9 @@ class Emitter(Values):
         """
         if self.facts.users[source.name] > 1 or loop not in self.facts.vary[source.name]:
             return ()
-        if source.kind is TileKind.DOT:
+        if source.kind is Kind.DOT:
             return (source,)
-        if source.kind is not TileKind.ADD or loop in source.axes:
+        if source.kind is not Kind.ADD or loop in source.axes:
             return ()
         terms = [self.nodes[name] for name in source.inputs]
         products = [self._products(term, loop) if term.axes == source.axes else () for term in terms]
@@ -200,7 +202,7 @@ class Emitter(Values):
 
     def _summed(self, node: Node) -> Node:
         """What is summed by an accumulator, or by one of one."""
-        return self._summed(self.nodes[node.inputs[0]]) if node.kind is TileKind.ACCUM else node
+        return self._summed(self.nodes[node.inputs[0]]) if node.kind is Kind.ACCUM else node
 
     def _call(self, node: Node) -> None:
         """Name an accumulator before its loop's body is written: an inner loop may add to it for several at once."""
@@ -215,7 +217,7 @@ class Emitter(Values):
         Then one accumulator goes through both (a convolution's rows, columns and channels)."""
         relative = any(self._softmax.degrees.get(node.inputs[0], {}).values())
         same = self.dims(node) == self.dims(source) and node.fn == source.fn
-        return source.kind is TileKind.ACCUM and self.facts.users[source.name] == 1 and same and not relative
+        return source.kind is Kind.ACCUM and self.facts.users[source.name] == 1 and same and not relative
 
     # Stores
 
@@ -237,6 +239,6 @@ class Emitter(Values):
 
 def _accumulator(node: Node, source: Node) -> str:
     """What an accumulator is called: it is a value of the program, else a sum of something; a product's is `acc`."""
-    if source.kind is TileKind.DOT or not re.fullmatch(r"acc(_\d+)?", node.name):
+    if source.kind is Kind.DOT or not re.fullmatch(r"acc(_\d+)?", node.name):
         return node.name
     return f"{source.name}_sum"

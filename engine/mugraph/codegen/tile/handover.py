@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from mugraph.codegen.tile.analyses import Analyses
 from mugraph.codegen.tile.axes import Plan
-from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
+from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.codegen.tile.softmax import SafeSoftmax
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.kernel import Rejected, Unfinished
@@ -26,7 +26,7 @@ def with_maxima(
 ) -> tuple[BlockGraph, SafeSoftmax, Unfinished]:
     """The kernel with a store for each maximum its outputs are relative to, and what its successor must know but
     `storage`. known: names of maxima that kernels before it store"""
-    stores = [node for node in softmax.nodes.values() if node.kind is TileKind.STORE]
+    stores = [node for node in softmax.nodes.values() if node.kind is Kind.STORE]
     degrees = {node.tensor: dict(softmax.degrees[node.name]) for node in stores if softmax.degrees.get(node.name)}
     nodes, ops, maxima = dict(softmax.nodes), list(block.ops), dict[str, Tensor]()
     names: dict[str, str] = {}  # ROWMAX -> its tensor
@@ -38,7 +38,7 @@ def with_maxima(
             names[shift] = name = _fresh(shift, taken)
             maxima[name] = _tensor(name, nodes[shift], block.tensor(node.tensor), block.sizes)
             store = _fresh(f"store_{name}", {*nodes})
-            nodes[store] = Node(store, TileKind.STORE, (shift,), nodes[shift].axes, tensor=name)
+            nodes[store] = Node(store, Kind.STORE, (shift,), nodes[shift].axes, tensor=name)
             ops.append(Op(store, Kind.STORE, (), maxima[name].axes, tensor=name))
     relative = {tensor: {names[shift]: d for shift, d in one.items()} for tensor, one in degrees.items()}
     handed = Unfinished(tuple(maxima.values()), relative)
@@ -48,13 +48,13 @@ def with_maxima(
 
 def storage_of(block: BlockGraph, facts: Analyses, nodes: Nodes) -> Mapping[str, tuple[str, ...]]:
     """Output -> types of the tensors it was computed from."""
-    stores = {node.tensor: node.inputs[0] for node in nodes.values() if node.kind is TileKind.STORE}
+    stores = {node.tensor: node.inputs[0] for node in nodes.values() if node.kind is Kind.STORE}
     return {tensor.name: tuple(sorted(facts.storage[stores[tensor.name]])) for tensor in block.outputs}
 
 
 def absolute(nodes: dict[str, Node], plan: Plan, handed: Unfinished) -> dict[str, Node]:
     """The second kernel's nodes with each loaded sum times exp2 of the maximum it is relative to."""
-    loaded = {node.tensor for node in nodes.values() if node.kind is TileKind.LOAD}
+    loaded = {node.tensor for node in nodes.values() if node.kind is Kind.LOAD}
     wanted = {name for tensor, one in handed.degrees.items() if tensor in loaded for name in one}
     out: dict[str, Node] = {}
     weights: dict[str, str] = {}
@@ -63,14 +63,14 @@ def absolute(nodes: dict[str, Node], plan: Plan, handed: Unfinished) -> dict[str
         if tensor.name not in wanted:
             continue
         axes = frozenset(axis for axis in tensor.axes if axis in plan)
-        load = Node(_fresh(tensor.name, taken), TileKind.LOAD, (), axes, tensor=tensor.name)
+        load = Node(_fresh(tensor.name, taken), Kind.LOAD, (), axes, tensor=tensor.name)
         weights[tensor.name] = _fresh("weight", taken)
         out[load.name] = load
-        out[weights[tensor.name]] = Node(weights[tensor.name], TileKind.EXP, (load.name,), axes, value=1.0)
+        out[weights[tensor.name]] = Node(weights[tensor.name], Kind.EXP, (load.name,), axes, value=1.0)
     alias: dict[str, str] = {}
     for node in nodes.values():
         out[node.name] = replace(node, inputs=tuple(alias.get(name, name) for name in node.inputs))
-        if node.kind is not TileKind.LOAD:
+        if node.kind is not Kind.LOAD:
             continue
         value = node.name
         for name, degree in handed.degrees.get(node.tensor, {}).items():
@@ -79,7 +79,7 @@ def absolute(nodes: dict[str, Node], plan: Plan, handed: Unfinished) -> dict[str
             for _ in range(int(degree)):
                 product = _fresh(f"{node.name}_weighted", taken)
                 axes = out[value].axes | out[weights[name]].axes
-                out[product] = Node(product, TileKind.MUL, (value, weights[name]), axes)
+                out[product] = Node(product, Kind.MUL, (value, weights[name]), axes)
                 value = product
         alias[node.name] = value
     return out

@@ -12,8 +12,10 @@ from math import inf
 
 from mugraph.codegen.tile.axes import Dim, Plan, Role
 from mugraph.codegen.tile.index import Indices
-from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
+from mugraph.codegen.tile.kinds import KEEP, ROWMAX
+from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.ir.kernel import Rejected
+from mugraph.ir.ops import Kind
 
 
 def with_keeps(nodes: dict[str, Node]) -> dict[str, Node]:
@@ -21,10 +23,10 @@ def with_keeps(nodes: dict[str, Node]) -> dict[str, Node]:
     the product of 0 and an infinity is none.)"""
     out: dict[str, Node] = {}
     for node in nodes.values():
-        if node.kind is TileKind.MUL:
+        if node.kind is Kind.MUL:
             for mask, value in (node.inputs, node.inputs[::-1]):
-                if nodes[mask].kind is TileKind.MASK and nodes[mask].axes <= nodes[value].axes:
-                    node = replace(node, kind=TileKind.KEEP, inputs=(value, mask), value=0.0)
+                if nodes[mask].kind is Kind.MASK and nodes[mask].axes <= nodes[value].axes:
+                    node = replace(node, kind=KEEP, inputs=(value, mask), value=0.0)
                     break
         out[node.name] = node
     return out
@@ -37,10 +39,10 @@ def mask_of(exp: Node, nodes: Nodes) -> Node | None:
     the others might all vanish beside it.
     """
     users = [node for node in nodes.values() if exp.name in node.inputs]
-    keeps = {node.inputs[1] if node.kind is TileKind.KEEP else "" for node in users}
+    keeps = {node.inputs[1] if node.kind is KEEP else "" for node in users}
     if len(keeps) == 1 and keeps != {""}:
         return nodes[keeps.pop()]
-    masked = {node.name for node in nodes.values() if node.kind is TileKind.MASK}
+    masked = {node.name for node in nodes.values() if node.kind is Kind.MASK}
     made = {exp.name}
     for node in nodes.values():
         if made.intersection(node.inputs):
@@ -50,23 +52,68 @@ def mask_of(exp: Node, nodes: Nodes) -> Node | None:
     return None
 
 
+class _Nothing:
+    """Whether a value adds nothing, an arithmetic: whether it is zero where its operands are."""
+
+    def constant(self, value: float) -> bool:
+        return value == 0.0
+
+    def add(self, a: bool, b: bool) -> bool:
+        return a and b
+
+    def sub(self, a: bool, b: bool) -> bool:
+        return a and b
+
+    def mul(self, a: bool, b: bool) -> bool:
+        return a or b
+
+    def div(self, a: bool, b: bool) -> bool:
+        return a
+
+    def maximum(self, a: bool, b: bool) -> bool:
+        return a and b
+
+    def minimum(self, a: bool, b: bool) -> bool:
+        return a and b
+
+    def sqrt(self, a: bool) -> bool:
+        return False
+
+    def rsqrt(self, a: bool) -> bool:
+        return False
+
+    def exp(self, a: bool) -> bool:
+        return False
+
+    def exp2(self, a: bool) -> bool:
+        """Of logits that are minus infinity."""
+        return a
+
+    def unary(self, fn: str, a: bool) -> bool:
+        return False
+
+    def sum(self, a: bool, over: object) -> bool:
+        return a
+
+    def amax(self, a: bool, over: object) -> bool:
+        return a
+
+    def dot(self, a: bool, b: bool, over: object) -> bool:
+        return a or b
+
+
 def vanishing(mask: Node, nodes: Nodes) -> frozenset[str]:
     """Values that add nothing to a sum, or to a row's maximum of logits, in a tile in which the mask is 0
     everywhere."""
     found: set[str] = set()
     for node in nodes.values():
         below = [name in found for name in node.inputs]
-        match node.kind:
-            case TileKind.KEEP:
-                gone = node.inputs[1] == mask.name or (below[0] and node.value == 0.0)
-            case TileKind.MUL | TileKind.DOT:
-                gone = any(below)
-            case TileKind.EXP2 | TileKind.DIV | TileKind.SUM | TileKind.AMAX | TileKind.ACCUM:
-                gone = below[0]
-            case TileKind.ADD | TileKind.SUB | TileKind.MAX | TileKind.MIN:
-                gone = all(below)
-            case _:
-                gone = False
+        if node.kind is KEEP:
+            gone = node.inputs[1] == mask.name or (below[0] and node.value == 0.0)
+        elif node.kind in (Kind.STORE, ROWMAX) or not any(below):
+            gone = False
+        else:
+            gone = node.kind.meaning(_Nothing(), below, node.fn, node.over)
         if gone:
             found.add(node.name)
     return frozenset(found)
@@ -96,7 +143,7 @@ class MaskText:
         """
         sources = list(sources)
         for mask in nodes.values():
-            if mask.kind is TileKind.MASK and mask.columns[-1:] == (axis,):
+            if mask.kind is Kind.MASK and mask.columns[-1:] == (axis,):
                 gone = vanishing(mask, nodes)
                 if sources and all(name in gone for name in sources):
                     return self._end(mask, axis, bound)
@@ -143,7 +190,7 @@ class MaskText:
 
 def hides(node: Node) -> bool:
     """Does it put minus infinity in place of what is masked?"""
-    return node.kind is TileKind.KEEP and node.value == -inf
+    return node.kind is KEEP and node.value == -inf
 
 
 def _offset(diagonal: int) -> str:

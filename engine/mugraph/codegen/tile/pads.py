@@ -6,11 +6,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 
+import numpy as np
+
 from mugraph.codegen.tile.axes import Dim
-from mugraph.codegen.tile.nodes import TileKind
+from mugraph.codegen.tile.kinds import AnyKind
+from mugraph.ops.functions.floats import float_unary
 
 
 class Unknown(StrEnum):
@@ -24,41 +28,59 @@ Pads = Mapping[Dim, Pad]
 """Only padded dimensions of the value occur."""
 
 VALID, FINITE, ANY = Unknown.VALID, Unknown.FINITE, Unknown.ANY
-_AT_ZERO = {
-    "silu": 0.0,
-    "relu": 0.0,
-    "tanh": 0.0,
-    "abs": 0.0,
-    "erf": 0.0,
-    "gelu": 0.0,
-    "gelu_tanh": 0.0,
-    "sigmoid": 0.5,
-}
 
 
-def elementwise(kind: TileKind, fn: str, args: tuple[Pad, ...]) -> Pad:
+class Lanes:
+    """What a lane beyond the end holds, an arithmetic: what comes of what is in the operands' lanes."""
+
+    def constant(self, value: float) -> Pad:
+        return value
+
+    def add(self, a: Pad, b: Pad) -> Pad:
+        return _sum(operator.add, a, b)
+
+    def sub(self, a: Pad, b: Pad) -> Pad:
+        return _sum(operator.sub, a, b)
+
+    def mul(self, a: Pad, b: Pad) -> Pad:
+        return _product(a, b)
+
+    def div(self, a: Pad, b: Pad) -> Pad:
+        return _quotient(a, b)
+
+    def maximum(self, a: Pad, b: Pad) -> Pad:
+        return _one_of(max, a, b)
+
+    def minimum(self, a: Pad, b: Pad) -> Pad:
+        return _one_of(min, a, b)
+
+    def sqrt(self, a: Pad) -> Pad:
+        return ANY if isinstance(a, Unknown) or a < 0 else math.sqrt(a)
+
+    def rsqrt(self, a: Pad) -> Pad:
+        return ANY if isinstance(a, Unknown) or a <= 0 else a**-0.5
+
+    def keep(self, a: Pad) -> Pad:
+        """The mask's own lanes beyond the end may be 0 or 1."""
+        return a if a == 0.0 else FINITE if _finite(a) else ANY
+
+    def exp(self, a: Pad) -> Pad:
+        return ANY
+
+    def exp2(self, a: Pad) -> Pad:
+        """Of the logits; the maximum is finite."""
+        return 0.0 if a == -math.inf else ANY
+
+    def unary(self, fn: str, a: Pad) -> Pad:
+        return float(float_unary(fn)(np.zeros(()))) if a == 0.0 else ANY
+
+
+LANES = Lanes()
+
+
+def elementwise(kind: AnyKind, fn: str, args: Sequence[Pad]) -> Pad:
     """The pad of one element-wise operator along one dimension (of EXP2: of its logits)."""
-    match kind:
-        case TileKind.ADD | TileKind.SUB:
-            return _sum(kind, *args)
-        case TileKind.MUL:
-            return _product(*args)
-        case TileKind.DIV:
-            return _quotient(*args)
-        case TileKind.MAX | TileKind.MIN:
-            return _one_of(max if kind is TileKind.MAX else min, *args)
-        case TileKind.SQRT:
-            return ANY if isinstance(args[0], Unknown) or args[0] < 0 else math.sqrt(args[0])
-        case TileKind.RSQRT:
-            return ANY if isinstance(args[0], Unknown) or args[0] <= 0 else args[0] ** -0.5
-        case TileKind.KEEP:  # the mask's own lanes beyond the end may be 0 or 1
-            return args[0] if args[0] == 0.0 else FINITE if _finite(args[0]) else ANY
-        case TileKind.EXP2:
-            return 0.0 if args[0] == -math.inf else ANY
-        case TileKind.UNARY:
-            return _AT_ZERO.get(fn, ANY) if args[0] == 0.0 else ANY
-        case _:
-            return ANY
+    return kind.meaning(LANES, args, fn, ())
 
 
 def summed(*factors: Pad) -> Pad:
@@ -73,9 +95,9 @@ def _finite(pad: Pad) -> bool:
     return pad in (VALID, FINITE) if isinstance(pad, Unknown) else math.isfinite(pad)
 
 
-def _sum(kind: TileKind, a: Pad, b: Pad) -> Pad:
+def _sum(join: Callable[[float, float], float], a: Pad, b: Pad) -> Pad:
     if not isinstance(a, Unknown) and not isinstance(b, Unknown):
-        result = a + b if kind is TileKind.ADD else a - b
+        result = join(a, b)
         return ANY if math.isnan(result) else result
     if a == -math.inf and _finite(b):
         return -math.inf

@@ -3,50 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
+from string import Formatter
 
 from mugraph.codegen.tile.axes import Dim
 from mugraph.codegen.tile.index import subscript
-from mugraph.codegen.tile.nodes import Node, TileKind
+from mugraph.codegen.tile.kinds import AnyKind
+from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pads import ANY, VALID, Pad, elementwise
-from mugraph.codegen.tile.text import Expr, Prec, Ref, Region, Value
+from mugraph.codegen.tile.text import Expr, Prec, Ref, Region, Value, number
 from mugraph.codegen.tile.values import Values
 from mugraph.ir.kernel import Rejected
+from mugraph.ir.ops import Kind
 from mugraph.ops.functions.unary import UNARY
 
-_SYMBOL = {TileKind.ADD: " + ", TileKind.SUB: " - ", TileKind.MUL: " * ", TileKind.DIV: " / "}
+_NEEDS = {"": Prec.ADD, "product": Prec.MUL, "atom": Prec.ATOM}
 
 
 def pointwise(out: Values, node: Node, region: Region) -> Value:
     """An arithmetic operator or a function of each element. Raises Rejected for any other."""
     values = _operands(out, node, region)
     dims = out.dims(node)
-    index = [subscript(value.dims, dims) for value in values]
-    match node.kind:
-        case TileKind.ADD | TileKind.SUB:
-            a, b = values
-            parts = (Ref(a, Prec.ADD, index[0]), _SYMBOL[node.kind], Ref(b, Prec.MUL, index[1]))
-            expr = Expr(parts, Prec.ADD)
-        case TileKind.DIV if values[1].dtype and len(values[1].dims) < len(dims):
-            a, b = values
-            expr = Expr((Ref(a, Prec.MUL, index[0]), " * (1.0 / ", Ref(b, Prec.ATOM), f"){index[1]}"), Prec.MUL)
-        case TileKind.MUL if (negated := _negated(out, node)) is not None:
-            expr = Expr(("-", Ref(values[negated], Prec.ATOM, index[negated])), Prec.MUL)
-        case TileKind.MUL | TileKind.DIV:
-            a, b = values
-            parts = (Ref(a, Prec.MUL, index[0]), _SYMBOL[node.kind], Ref(b, Prec.ATOM, index[1]))
-            expr = Expr(parts, Prec.MUL)
-        case TileKind.SQRT | TileKind.RSQRT:
-            expr = Expr((f"tl.{node.kind.value}(", Ref(values[0]), ")"))
-        case TileKind.MAX | TileKind.MIN:
-            a, b = (Ref(value, index=i) for value, i in sorted(zip(values, index, strict=True), key=_is_constant))
-            expr = larger(a, b, least=node.kind is TileKind.MIN)
-        case TileKind.UNARY:
-            expr = _unary(node, values[0])
-        case _:
-            raise Rejected(f"{node.name} has no text in Triton.")
+    operands = [Ref(value, index=subscript(value.dims, dims)) for value in values]
+    if node.kind is Kind.DIV and values[1].dtype and len(values[1].dims) < len(dims):
+        a, b = operands
+        parts = (replace(a, need=Prec.MUL), " * (1.0 / ", Ref(b.value, Prec.ATOM), f"){b.index}")
+        expr = Expr(parts, Prec.MUL)
+    elif node.kind is Kind.MUL and (negated := _negated(out, node)) is not None:
+        expr = Expr(("-", replace(operands[negated], need=Prec.ATOM)), Prec.MUL)
+    elif node.kind is Kind.UNARY:
+        expr = _filled(_function(node), operands)
+    elif node.kind.is_elementwise and node.kind.triton:
+        expr = spelled(node.kind, operands)
+    else:
+        raise Rejected(f"{node.name} has no text in Triton.")
     pads = result_pads(out, node, values)
     return out.define(out.value_name(node), dims, pads, region, expr)
+
+
+def spelled(kind: AnyKind, operands: Sequence[str | Ref]) -> Expr:
+    """The text of an element-wise kind; a constant comes last in a call whose arguments may change places."""
+    if kind.commutes and _precedence(kind.triton) is Prec.ATOM:
+        operands = sorted(operands, key=_is_constant)
+    return _filled(kind.triton, operands)
+
+
+def _filled(template: str, operands: Sequence[str | Ref]) -> Expr:
+    """A text with {0} and {1} (kinds/kind.py: `triton`); what is in it twice is a statement before."""
+    parts: list[str | Ref] = []
+    places: set[str] = set()
+    for text, place, need, _ in Formatter().parse(template):
+        parts += [text] if text else []
+        if place is None:
+            continue
+        operand = operands[int(place)]
+        if isinstance(operand, Ref):
+            operand = replace(operand, need=_NEEDS[need or ""])
+            operand.value.named |= place in places
+        places.add(place)
+        parts.append(operand)
+    return Expr(tuple(parts), _precedence(template))
 
 
 def constant(out: Values, node: Node, region: Region, reduced: frozenset[str] = frozenset(), role: str = "") -> Value:
@@ -64,12 +81,11 @@ def _operands(out: Values, node: Node, region: Region) -> list[Value]:
     values: list[Value] = []
     for at, name in enumerate(node.inputs):
         source = out.nodes[name]
-        if source.kind is TileKind.CONST:
+        if source.kind is Kind.CONST:
             others = (out.facts.reduced[other] for i, other in enumerate(node.inputs) if i != at)
-            scaling = node.kind in (TileKind.MUL, TileKind.DIV)
-            reduced = frozenset[str]().union(*others) if scaling else frozenset[str]()
-            limit = node.kind in (TileKind.MAX, TileKind.MIN)
-            role = "scale" if scaling else "limit" if limit else "eps" if 0 < source.value < 0.01 else "offset"
+            role = node.kind.constant
+            reduced = frozenset[str]().union(*others) if role == "scale" else frozenset[str]()
+            role = "eps" if role == "offset" and 0 < source.value < 0.01 else role
             values.append(constant(out, source, region, reduced, role))
         else:
             values.append(out.f32(out.need(name, region)))
@@ -79,7 +95,7 @@ def _operands(out: Values, node: Node, region: Region) -> list[Value]:
 def _negated(out: Values, node: Node) -> int | None:
     """The position of y where the product is -1 * y."""
     factors = [out.nodes[name] for name in node.inputs]
-    minus = [factor.kind is TileKind.CONST and factor.value == -1.0 for factor in factors]
+    minus = [factor.kind is Kind.CONST and factor.value == -1.0 for factor in factors]
     return minus.index(False) if any(minus) and not all(minus) else None
 
 
@@ -87,8 +103,7 @@ def keep(out: Values, node: Node, region: Region) -> Value:
     """What a mask leaves of a value; the node's own value elsewhere."""
     value = out.f32(out.need(node.inputs[0], region))
     condition = out.masks.condition(out.nodes[node.inputs[1]], value.dims)
-    other = "0.0" if node.value == 0.0 else 'float("-inf")'
-    expr = Expr((f"tl.where({condition}, ", Ref(value), f", {other})"))
+    expr = Expr((f"tl.where({condition}, ", Ref(value), f", {number(node.value)})"))
     pads: dict[Dim, Pad] = {}
     for dim, pad in value.pads.items():
         pads[dim] = elementwise(node.kind, "", (pad,)) if node.value == 0.0 else pad if pad == -inf else ANY
@@ -106,32 +121,20 @@ def result_pads(out: Values, node: Node, values: Sequence[Value]) -> dict[Dim, P
 
 
 def _pad(out: Values, name: str, value: Value, dim: Dim) -> Pad:
-    if out.nodes[name].kind is TileKind.CONST:
+    if out.nodes[name].kind is Kind.CONST:
         return out.nodes[name].value
     return value.pads.get(dim, VALID)
 
 
-def _is_constant(operand: tuple[Value, str]) -> bool:
-    return not operand[0].dtype
+def _is_constant(operand: str | Ref) -> bool:
+    return isinstance(operand, Ref) and not operand.value.dtype
 
 
-def larger(a: str | Ref, b: str | Ref, *, least: bool = False) -> Expr:
-    """The larger of two (least: the smaller), NaN where one of them is, as PyTorch's."""
-    function = "minimum" if least else "maximum"
-    return Expr((f"tl.{function}(", a, ", ", b, ", propagate_nan=tl.PropagateNan.ALL)"))
-
-
-def _unary(node: Node, value: Value) -> Expr:
+def _function(node: Node) -> str:
+    """The text of a function by its name."""
     if node.fn not in UNARY:
         raise Rejected(f"{node.name} applies {node.fn or 'no function'}, which has no text in Triton.")
-    template = UNARY[node.fn].triton
-    pieces = template.split("{x}")
-    if len(pieces) > 2:
-        value.named = True
-    parts: list[str | Ref] = [pieces[0]]
-    for piece in pieces[1:]:
-        parts += [Ref(value, Prec.ATOM), piece]
-    return Expr(tuple(parts), _precedence(template))
+    return UNARY[node.fn].triton.replace("{x}", "{0:atom}")
 
 
 def _precedence(text: str) -> Prec:

@@ -6,10 +6,11 @@ from math import isfinite
 
 from mugraph.codegen.tile.axes import Dim
 from mugraph.codegen.tile.dims import product_dims
-from mugraph.codegen.tile.nodes import Node, TileKind
+from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pads import VALID, Pad, Unknown, summed
 from mugraph.codegen.tile.text import Expr, Ref, Region, Value
 from mugraph.codegen.tile.values import Values
+from mugraph.ir.ops import Kind
 
 
 def dot(out: Values, node: Node, region: Region, accumulator: str = "") -> Expr:
@@ -62,7 +63,7 @@ def _storage(out: Values, node: Node) -> frozenset[str]:
     types: set[str] = set()
     for name in node.inputs:
         below = out.facts.storage[name]
-        if out.nodes[name].kind is not TileKind.LOAD:
+        if out.nodes[name].kind is not Kind.LOAD:
             below = frozenset({"f32"}) if node.f32 else below - {"f32"} or below
         types |= below
     return frozenset(types)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 
 from mugraph.codegen.tile.axes import Dim
-from mugraph.codegen.tile.nodes import Node, TileKind
+from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pads import summed
 from mugraph.codegen.tile.text import Expr, Prec, Ref, Region, Value
 from mugraph.codegen.tile.values import Values
@@ -18,21 +17,24 @@ def reduced(out: Values, node: Node, region: Region) -> Value:
     over = [dim for dim in value.dims if node.over.intersection(dim.axes)]
     if not over:  # only a scalar index is reduced: its loop's accumulator does that
         return value
+    joined = node.kind.accumulator
+    assert joined is not None
     value = out.f32(value)
     for dim in over:
-        value = out.forced(value, dim, 0.0 if node.kind is TileKind.SUM else -inf)
+        value = out.forced(value, dim, joined.neutral)
     pads = {dim: summed(pad) for dim, pad in value.pads.items() if dim not in over}
-    total = _largest(value, over) if node.kind is TileKind.AMAX else reduction("tl.sum", value, over)
+    function = node.kind.triton
+    total = _chosen(function, value, over) if node.kind.chooses else reduction(function, value, over)
     return out.define(out.value_name(node), out.dims(node), pads, region, total)
 
 
-def _largest(value: Value, over: Sequence[Dim]) -> Expr:
+def _chosen(function: str, value: Value, over: Sequence[Dim]) -> Expr:
     """NaN where an element is NaN, as PyTorch's: `tl.max` alone would pass over it."""
     value.named = True  # it is written three times
-    largest = reduction("tl.max", value, over)
+    chosen, largest = (reduction(name, value, over).parts for name in (function, "tl.max"))
     is_nan = ("(", Ref(value), " != ", Ref(value), ").to(tl.int32)")
-    found = [text for part in largest.parts for text in (is_nan if isinstance(part, Ref) else (part,))]
-    return Expr(("tl.where(", *found, ' > 0, float("nan"), ', *largest.parts, ")"))
+    found = [text for part in largest for text in (is_nan if isinstance(part, Ref) else (part,))]
+    return Expr(("tl.where(", *found, ' > 0, float("nan"), ', *chosen, ")"))
 
 
 def reduction(function: str, value: Value, over: Sequence[Dim]) -> Expr:

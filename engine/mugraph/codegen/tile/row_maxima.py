@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from math import inf
 
 from mugraph.codegen.tile.index import subscript
+from mugraph.codegen.tile.kinds import SUB
 from mugraph.codegen.tile.masks import hides
-from mugraph.codegen.tile.nodes import Node, TileKind
+from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pointwise import result_pads
 from mugraph.codegen.tile.reductions import reduction
 from mugraph.codegen.tile.softmax import SafeSoftmax
 from mugraph.codegen.tile.text import Expr, Item, Line, Prec, Ref, Region, Value, uses
 from mugraph.codegen.tile.values import Values
+from mugraph.ir.ops import Kind
 
 
 class RowMaxima:
@@ -69,7 +71,7 @@ class RowMaxima:
         if not all(self._out.masks.sees_first(mask) for mask in masks):
             return True
         kinds = {self._out.nodes[name].kind for name in below}
-        return TileKind.ADD in kinds or TileKind.SUB in kinds or TileKind.DOT not in kinds
+        return Kind.ADD in kinds or SUB in kinds or Kind.DOT not in kinds
 
     def whole(self, node: Node, region: Region) -> Value:
         """A row's maximum that no loop closes: the row is in one tile."""
@@ -93,7 +95,7 @@ class RowMaxima:
         """What exponentials are relative to. All of a part of a row may be masked where the whole row is not: that
         part's maximum of -inf is stored, for its sums to count for nothing, but not subtracted."""
         row_max = self._out.need(shift.name, region)
-        stored = any(n.kind is TileKind.STORE and n.inputs == (shift.name,) for n in self._out.nodes.values())
+        stored = any(n.kind is Kind.STORE and n.inputs == (shift.name,) for n in self._out.nodes.values())
         if not stored or not self._may_be_empty(shift):
             return row_max
         parts = ("tl.where(", Ref(row_max), ' == float("-inf"), 0.0, ', Ref(row_max), ")")

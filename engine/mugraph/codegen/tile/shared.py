@@ -6,9 +6,10 @@ from math import prod
 
 from mugraph.codegen.tile.analyses import Analyses
 from mugraph.codegen.tile.axes import Dim, Plan
-from mugraph.codegen.tile.nodes import Nodes, TileKind
+from mugraph.codegen.tile.nodes import Nodes
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import Rejected
+from mugraph.ir.ops import Kind
 from mugraph.ir.target import Target
 from mugraph.ir.tensors import ITEMSIZE
 
@@ -20,11 +21,11 @@ def shared_estimate(
     block: BlockGraph, nodes: Nodes, facts: Analyses, plan: Plan, dims: tuple[Dim, ...], schedule: Schedule
 ) -> int:
     """Bytes: each load that feeds a product, once per stage in flight when it is in a loop."""
-    fed = {name for node in nodes.values() if node.kind is TileKind.DOT for name in node.inputs}
+    fed = {name for node in nodes.values() if node.kind is Kind.DOT for name in node.inputs}
     total = 0
     for name in sorted(fed):
         node = nodes[name]
-        if node.kind is not TileKind.LOAD:
+        if node.kind is not Kind.LOAD:
             continue
         elements = prod(dim.extent(plan) for dim in dims if node.axes.intersection(dim.axes))
         stages = max(schedule.num_stages - 1, 1) if facts.vary[name] else 1

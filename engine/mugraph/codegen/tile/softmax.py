@@ -16,9 +16,11 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from mugraph.codegen.tile.axes import Plan, Role
+from mugraph.codegen.tile.kinds import EXP2, KEEP, ROWMAX
 from mugraph.codegen.tile.masks import mask_of
-from mugraph.codegen.tile.nodes import Node, Nodes, TileKind
+from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.ir.kernel import Rejected
+from mugraph.ir.ops import Kind
 
 LOG2E = 1.4426950408889634
 
@@ -43,7 +45,7 @@ def safe_softmax(
 
     unfinished: outputs may be relative to the shift
     """
-    exps = [node for node in nodes.values() if node.kind is TileKind.EXP]
+    exps = [node for node in nodes.values() if node.kind is Kind.EXP]
     degrees: dict[str, dict[str, float]] = {name: {} for name in nodes}
     out: dict[str, Node] = {}
     shifts: dict[str, Node] = {}
@@ -59,7 +61,7 @@ def safe_softmax(
             # The maximum is of the logits that count, and exp2(-inf) is 0: the product is in the exponential already.
             logits = shift.inputs[0]
             name = _fresh(f"{logits}_masked", nodes)
-            hidden[exp.name] = Node(name, TileKind.KEEP, (logits, mask.name), exp.axes, value=-inf)
+            hidden[exp.name] = Node(name, KEEP, (logits, mask.name), exp.axes, value=-inf)
             shift = replace(shift, inputs=(name,))
             alias |= {node.name: exp.name for node in nodes.values() if exp.name in node.inputs}
         _keeps_rows(exp, nodes, degree, reduced)
@@ -78,52 +80,94 @@ def safe_softmax(
                 out.setdefault(mask, nodes[mask])
                 out[hidden[node.name].name] = hidden[node.name]
             out[shift.name] = shift
-            out[node.name] = replace(node, kind=TileKind.EXP2, inputs=(shift.inputs[0], shift.name), value=shift.value)
+            out[node.name] = replace(node, kind=EXP2, inputs=(shift.inputs[0], shift.name), value=shift.value)
         else:
             out[node.name] = node
     return SafeSoftmax(out, degrees, scales)
 
 
+class _Mixed(Exception):
+    """Of no degree: values of different ones are added, or compared, or a function is taken of one."""
+
+
+class _Degree:
+    """The degree of a value in one exponential, an arithmetic."""
+
+    def constant(self, value: float) -> float:
+        return 0.0
+
+    def add(self, a: float, b: float) -> float:
+        if a != b:
+            raise _Mixed
+        return a
+
+    def sub(self, a: float, b: float) -> float:
+        return self.add(a, b)
+
+    def mul(self, a: float, b: float) -> float:
+        return a + b
+
+    def div(self, a: float, b: float) -> float:
+        return a - b
+
+    def sqrt(self, a: float) -> float:
+        return a / 2
+
+    def rsqrt(self, a: float) -> float:
+        return -a / 2
+
+    def keep(self, a: float) -> float:
+        return a
+
+    def sum(self, a: float, over: object) -> float:
+        return a
+
+    def dot(self, a: float, b: float, over: object) -> float:
+        return a + b
+
+    def exp(self, a: float) -> float:
+        return self.none(a)
+
+    def unary(self, fn: str, a: float) -> float:
+        return self.none(a)
+
+    def maximum(self, a: float, b: float) -> float:
+        return self.none(a, b)
+
+    def minimum(self, a: float, b: float) -> float:
+        return self.none(a, b)
+
+    def amax(self, a: float, over: object) -> float:
+        return self.none(a)
+
+    def none(self, *operands: float) -> float:
+        if any(operands):
+            raise _Mixed
+        return 0.0
+
+
 def _degrees(exp: Node, nodes: Nodes, unfinished: bool) -> dict[str, float]:
     degree: dict[str, float] = {}
+    numbers = _Degree()
     for node in nodes.values():
         below = [degree[name] for name in node.inputs]
-        match node.kind:
-            case TileKind.EXP if node.name == exp.name:
-                degree[node.name] = 1.0
-                continue
-            case TileKind.MUL | TileKind.DOT:
-                degree[node.name] = below[0] + below[1]
-                continue
-            case TileKind.DIV:
-                degree[node.name] = below[0] - below[1]
-                continue
-            case TileKind.SQRT:
-                degree[node.name] = below[0] / 2
-                continue
-            case TileKind.RSQRT:
-                degree[node.name] = -below[0] / 2
-                continue
-            case TileKind.SUM | TileKind.KEEP:
-                degree[node.name] = below[0]
-                continue
-            case TileKind.STORE if unfinished:
-                degree[node.name] = below[0]
-                continue
-            case TileKind.ACCUM if not node.fn:
-                degree[node.name] = below[0]
-                if below[0] < 0:
-                    raise Rejected(f"{node.name} accumulates a reciprocal of {exp.name}, which may overflow.")
-                continue
-            case TileKind.ADD | TileKind.SUB if below[0] == below[1]:
-                degree[node.name] = below[0]
-                continue
-            case _:
-                pass
-        if any(below):
-            what = "is stored" if node.kind is TileKind.STORE else f"enters {node.kind.value} {node.name}"
-            raise Rejected(f"{exp.name} is no softmax: a value that depends on the scale of its exponentials {what}.")
-        degree[node.name] = 0.0
+        try:
+            if node.name == exp.name:
+                found = 1.0
+            elif node.kind is Kind.STORE:
+                found = below[0] if unfinished else numbers.none(*below)
+            elif node.kind.is_leaf:
+                found = 0.0
+            else:
+                found = node.kind.meaning(numbers, below, node.fn, node.over)
+        except _Mixed:
+            what = "is stored" if node.kind is Kind.STORE else f"enters {node.kind.name} {node.name}"
+            raise Rejected(
+                f"{exp.name} is no softmax: a value that depends on the scale of its exponentials {what}."
+            ) from None
+        if node.kind is Kind.ACCUM and found < 0:
+            raise Rejected(f"{node.name} accumulates a reciprocal of {exp.name}, which may overflow.")
+        degree[node.name] = found
     return degree
 
 
@@ -133,12 +177,12 @@ def _reduced(
     """Axes along which values proportional to the exponential are summed: the row of the softmax."""
     axes: set[str] = set()
     for node in nodes.values():
-        if node.kind in (TileKind.SUM, TileKind.DOT) and any(degree[name] for name in node.inputs):
+        if node.kind.reduces and any(degree[name] for name in node.inputs):
             united = frozenset[str]().union(*(nodes[name].axes for name in node.inputs))
             axes |= united - node.axes
-        elif node.kind is TileKind.MUL and degree[node.name]:
+        elif node.kind is Kind.MUL and degree[node.name]:
             axes |= (nodes[node.inputs[0]].axes | nodes[node.inputs[1]].axes) - node.axes
-        elif node.kind is TileKind.ACCUM and degree[node.name] and node.loop in vary[exp.name]:
+        elif node.kind is Kind.ACCUM and degree[node.name] and node.loop in vary[exp.name]:
             axes.add(node.loop)
     return frozenset(axes) & (exp.axes | vary[exp.name])
 
@@ -154,16 +198,16 @@ def _shift(
         raise Rejected(f"the softmax of {exp.name} runs over the loops {' and '.join(loops)}; one is supported.")
     logits, factor, scale = exp.inputs[0], exp.value or LOG2E, ""
     source = nodes[logits]
-    if source.kind in (TileKind.MUL, TileKind.DIV):
-        for constant, other in ((1, 0), (0, 1)) if source.kind is TileKind.MUL else ((1, 0),):
+    if source.kind in (Kind.MUL, Kind.DIV):
+        for constant, other in ((1, 0), (0, 1)) if source.kind is Kind.MUL else ((1, 0),):
             const = nodes[source.inputs[constant]]
-            if const.kind is TileKind.CONST and const.value > 0 and nodes[source.inputs[other]].axes == exp.axes:
+            if const.kind is Kind.CONST and const.value > 0 and nodes[source.inputs[other]].axes == exp.axes:
                 logits, scale = source.inputs[other], const.name
-                factor = LOG2E * const.value if source.kind is TileKind.MUL else LOG2E / const.value
+                factor = LOG2E * const.value if source.kind is Kind.MUL else LOG2E / const.value
                 break
     wide = frozenset(axis for axis in reduced & exp.axes if plan[axis].wide)
     shift = Node(
-        f"{exp.name}_max", TileKind.ROWMAX, (logits,), exp.axes - reduced, wide, loops[0] if loops else "", value=factor
+        f"{exp.name}_max", ROWMAX, (logits,), exp.axes - reduced, wide, loops[0] if loops else "", value=factor
     )
     return shift, scale
 

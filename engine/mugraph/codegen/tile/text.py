@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from math import inf
 
 from mugraph.codegen.tile.axes import Dim
 from mugraph.codegen.tile.pads import Pad
@@ -113,6 +114,11 @@ class Region:
     def bound(self) -> frozenset[str]:
         """Loops whose index is known here."""
         return frozenset(region.axis for region in self.chain if region.axis)
+
+
+def number(value: float) -> str:
+    """Zero, or what is less than all numbers, in Triton."""
+    return 'float("-inf")' if value == -inf else repr(value)
 
 
 class Printer:

@@ -13,7 +13,7 @@ from mugraph.codegen.tile.index import Indices
 from mugraph.codegen.tile.masks import MaskText
 from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.codegen.tile.pads import Pad
-from mugraph.codegen.tile.text import Assign, Expr, Prec, Ref, Region, Value, uses
+from mugraph.codegen.tile.text import Assign, Expr, Prec, Ref, Region, Value, number, uses
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.kernel import Rejected
 
@@ -82,8 +82,7 @@ class Values(ABC):
         key = f"{dim.name}:{neutral}"
         if key not in value.variants:
             mask = self.indices.mask[dim] + self.indices.broadcast(dim, value.dims)
-            text = "0.0" if neutral == 0.0 else 'float("-inf")'
-            expr = uses(Expr((f"tl.where({mask}, ", Ref(value), f", {text})")), value.region)
+            expr = uses(Expr((f"tl.where({mask}, ", Ref(value), f", {number(neutral)})")), value.region)
             pads = {**value.pads, dim: neutral}
             kept = Value(self.fresh(f"{value.name}_masked"), value.dims, value.dtype, pads, value.region, expr)
             value.region.items.append(Assign(kept))

@@ -1,0 +1,107 @@
+"""The forms Triton has words for: constants are folded, `x / sqrt(y)` is `x * rsqrt(y)`, `a + -1 * b` is `a - b`,
+`-max(-a, -b)` is a minimum."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from mugraph.codegen.tile.kinds import MIN, RSQRT, SUB
+from mugraph.codegen.tile.nodes import Node
+from mugraph.ir.kernel import Rejected
+from mugraph.ir.ops import Kind
+
+
+def with_forms(nodes: dict[str, Node]) -> dict[str, Node]:
+    """Fold constants and choose Triton's forms, one operator at a time in dependency order."""
+    out: dict[str, Node] = {}
+    alias: dict[str, str] = {}
+    for node in nodes.values():
+        node = replace(node, inputs=tuple(alias[name] for name in node.inputs))
+        args = [out[name] for name in node.inputs]
+        formed = _form(node, args, out)
+        if isinstance(formed, str):
+            alias[node.name] = formed
+        else:
+            out[node.name] = formed
+            alias[node.name] = node.name
+    return out
+
+
+def _form(node: Node, args: list[Node], out: dict[str, Node]) -> Node | str:
+    """The node to define instead, or the name of the value it equals."""
+    constants = [a.value for a in args if a.kind is Kind.CONST]
+    if args and len(constants) == len(args) and node.kind.is_elementwise and node.kind is not Kind.UNARY:
+        try:
+            return Node(node.name, Kind.CONST, value=node.kind.meaning(_Numbers(), constants, node.fn, ()))
+        except (ArithmeticError, ValueError) as error:
+            raise Rejected(f"{node.name} is a constant expression that cannot be evaluated ({error}).") from error
+    if node.kind is Kind.MUL:
+        for one, other in ((0, 1), (1, 0)):
+            if args[one].kind is Kind.CONST and args[one].value == 1.0 and args[other].axes == node.axes:
+                return args[other].name
+    if node.kind is Kind.MUL and (least := _least(node, out)):
+        return replace(node, kind=MIN, inputs=least)
+    if node.kind is Kind.DIV and args[1].kind is Kind.SQRT:
+        root = Node(f"inv_{args[1].name}", RSQRT, args[1].inputs, args[1].axes)
+        out[root.name] = root  # two divisions by one root share it
+        if args[0].kind is Kind.CONST and args[0].value == 1.0:
+            return root.name
+        return replace(node, kind=Kind.MUL, inputs=(args[0].name, root.name))
+    if node.kind is Kind.ADD:
+        for kept, negated in ((0, 1), (1, 0)):
+            minus = _negated(args[negated], out)
+            if minus:
+                return replace(node, kind=SUB, inputs=(args[kept].name, minus))
+    return node
+
+
+def _negated(node: Node, out: dict[str, Node]) -> str:
+    """The name of y when `node` is -1 * y."""
+    if node.kind is Kind.MUL:
+        for one, other in ((0, 1), (1, 0)):
+            constant = out[node.inputs[one]]
+            if constant.kind is Kind.CONST and constant.value == -1.0:
+                return node.inputs[other]
+    return ""
+
+
+def _least(node: Node, out: dict[str, Node]) -> tuple[str, str] | None:
+    """The operands of the minimum when `node` is -1 * max(-1 * a, -1 * b); a constant is negated as it is."""
+    inner = _negated(node, out)
+    if not inner or out[inner].kind is not Kind.MAX:
+        return None
+    found: list[str] = []
+    for name in out[inner].inputs:
+        operand = out[name]
+        if operand.kind is Kind.CONST:
+            negative = Node(f"neg_{name}", Kind.CONST, value=-operand.value)
+            found.append(out.setdefault(negative.name, negative).name)
+        elif plain := _negated(operand, out):
+            found.append(plain)
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
+class _Numbers:
+    """Constants, an arithmetic."""
+
+    def constant(self, value: float) -> float:
+        return value
+
+    def add(self, a: float, b: float) -> float:
+        return a + b
+
+    def mul(self, a: float, b: float) -> float:
+        return a * b
+
+    def div(self, a: float, b: float) -> float:
+        return a / b
+
+    def sqrt(self, a: float) -> float:
+        return math.sqrt(a)
+
+    def exp(self, a: float) -> float:
+        return math.exp(a)
+
+    def maximum(self, a: float, b: float) -> float:
+        return max(a, b)

@@ -1,0 +1,52 @@
+"""Operators that are in kernels only: forms for which Triton has a word, and what makes softmax and masks safe.
+
+They answer what the kinds of graphs (mugraph.kinds) do when a kernel is written. The arithmetics of this room (pads.py,
+masks.py, softmax.py) have a primitive for each of them besides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mugraph.kinds import Accumulator, Kind, Meaning
+from mugraph.kinds.kind import no_meaning
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TileKind:
+    """The fields are those of a Kind."""
+
+    name: str
+    meaning: Meaning = no_meaning
+    is_elementwise: bool = True
+    is_leaf: bool = False
+    reduces: bool = False
+    adds: bool = False
+    chooses: bool = False
+    commutes: bool = False
+    accumulator: Accumulator | None = None
+    triton: str = ""
+    constant: str = "offset"
+
+
+AnyKind = Kind | TileKind
+
+# a + -1 * b
+SUB = TileKind("sub", lambda on, of, fn, over: on.sub(of[0], of[1]), triton="{0} - {1:product}")
+# 1 / sqrt(a)
+RSQRT = TileKind("rsqrt", lambda on, of, fn, over: on.rsqrt(of[0]), triton="tl.rsqrt({0})")
+# -max(-a, -b)
+MIN = TileKind(
+    "min",
+    lambda on, of, fn, over: on.minimum(of[0], of[1]),
+    chooses=True,
+    commutes=True,
+    triton="tl.minimum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)",
+    constant="limit",
+)
+# inputs[0] where the mask inputs[1] is 1, else the node's value: 0, or -inf (softmax.py)
+KEEP = TileKind("keep", lambda on, of, fn, over: on.keep(of[0]))
+# 2 ** (value * inputs[0] - inputs[1]), inputs[1] a ROWMAX
+EXP2 = TileKind("exp2", lambda on, of, fn, over: on.exp2(of[0]))
+# the running maximum of value * inputs[0] over `over`, through the iterations of `loop` if any
+ROWMAX = TileKind("rowmax", is_elementwise=False)
