@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Region
 from mugraph.trace.regions.value_names import value_names
@@ -55,7 +54,7 @@ class UnitPrograms:
             return None
         program = lowered.program
         size, with_exp = len(program.compute_ops), max(limit, self.most)
-        if size > limit and any(op.kind is Kind.EXP for op in program.ops):
+        if size > limit and any("exp" in op.kind.primitives for op in program.ops):
             limit = with_exp
             if size > limit:  # RoPE on queries and keys
                 size, limit = size - prepared(program), limit - _LESS_ROOM

@@ -1,4 +1,4 @@
-"""A new kind is one file: declared here, it is lowered, written, searched, verified and generated, and no pass knows it."""
+"""A new kind is one file: one that is declared here goes from a call to a kernel, and no pass knows it."""
 
 from __future__ import annotations
 
