@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
 
-from mugraph.ir.ops import LEAVES, Kind, Op
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Tensor
 
 
@@ -65,7 +65,7 @@ class BlockGraph:
     def block_ops(self) -> tuple[Op, ...]:
         """Operators the papers count: everything but constants and masks, loads (input iterators)
         and stores (output savers)."""
-        return tuple(op for op in self.ops if op.kind not in (*LEAVES, Kind.STORE))
+        return tuple(op for op in self.ops if not op.kind.is_leaf and op.kind is not Kind.STORE)
 
     def tensor(self, name: str) -> Tensor:
         for tensor in self.tensors:

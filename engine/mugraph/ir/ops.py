@@ -11,14 +11,10 @@ from dataclasses import dataclass
 
 from mugraph.kinds import Kind as Kind
 
-LEAVES = frozenset(kind for kind in Kind if kind.is_leaf)
-"""What has no operands."""
-ELEMENTWISE = frozenset(kind for kind in Kind if kind.is_elementwise)
 REDUCING = frozenset(kind for kind in Kind if kind.reduces)
 """What reduces the axes in `over` of one tile or tensor."""
 LARGEST = "max"
 """`fn` of an ACCUM that keeps the largest."""
-ARITY = {kind: kind.arity for kind in Kind}
 
 
 @dataclass(frozen=True, slots=True)

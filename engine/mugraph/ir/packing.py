@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from math import prod
 
 from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.ops import REDUCING, Kind, Op
+from mugraph.ir.ops import Kind, Op
 
 Packs = tuple[tuple[str, ...], ...]
 """Axes that are one dimension together, outermost first (`ordered`). Each axis is in one at most."""
@@ -64,7 +64,7 @@ def pack_violations(block: BlockGraph, wide: Collection[str]) -> Iterator[str]:
             if axis in block.loop_axes:
                 yield f"axis {axis} is looped, so {name} is no dimension of a product"
         for op in block.ops:
-            over = set(op.over if op.kind in REDUCING else ()).intersection(pack)
+            over = set(op.over if op.kind.reduces else ()).intersection(pack)
             if over and over != set(pack):
                 yield f"{op.name} reduces {'*'.join(sorted(over))} of {name}, one dimension of a product"
             held = set(op.axes).intersection(pack)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mugraph.ir.lax import why_not_lax
-from mugraph.ir.ops import LEAVES, Op
+from mugraph.ir.ops import Op
 from mugraph.ir.tensors import Tensor
 
 
@@ -43,7 +43,7 @@ class TensorProgram:
     @property
     def compute_ops(self) -> tuple[Op, ...]:
         """Operators other than loads, constants and masks: what the papers count."""
-        return tuple(op for op in self.ops if op.kind not in LEAVES)
+        return tuple(op for op in self.ops if not op.kind.is_leaf)
 
     @property
     def is_lax(self) -> bool:

@@ -23,10 +23,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.ops import ELEMENTWISE, REDUCING, Kind, Op
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.placement import left_behind, varying
 
-THREAD_LEVEL = ELEMENTWISE | REDUCING
+THREAD_LEVEL = frozenset(kind for kind in Kind if kind.is_elementwise or kind.reduces)
 """What a thread graph may hold besides constants."""
 
 
@@ -58,7 +58,7 @@ def leaving(block: BlockGraph) -> Callable[[Op, Op], str]:
         if vary[value.name] != vary[user.name] or left[value.name] != left[user.name]:
             return f"{user.name} runs in another phase than {value.name}"
         here, there = lies[value.name], lies[user.name]
-        tile = user.kind in ELEMENTWISE and len(value.axes) > 1 and bool(here.order)
+        tile = user.kind.is_elementwise and len(value.axes) > 1 and bool(here.order)
         if tile and here.fixed and (there.product or here.order != there.order):
             return f"{user.name} needs the elements of {value.name} in registers of other threads"
         return ""

@@ -80,10 +80,10 @@ class _Noted:
     """An arithmetic that computes nothing and notes the primitives it is asked for."""
 
     def __init__(self) -> None:
-        self.names: set[str] = set()
+        self.names: list[str] = []
 
     def __getattr__(self, name: str) -> Callable[..., object]:
-        self.names.add(name)
+        self.names.append(name)
         return lambda *operands: self
 
 
@@ -187,10 +187,18 @@ class Kind(metaclass=_Kinds):
     @cached_property
     def primitives(self) -> frozenset[str]:
         """What its meaning is made of: `"exp" in op.kind.primitives`."""
+        return frozenset(self._noted())
+
+    @cached_property
+    def is_composed(self) -> bool:
+        """Is it made of several primitives?"""
+        return len(self._noted()) > 1
+
+    def _noted(self) -> list[str]:
         noted = _Noted()
         if self.meaning is not no_meaning:
             self.meaning(noted, (noted,) * self.arity, "", ())
-        return frozenset(noted.names)
+        return noted.names
 
     def __reduce__(self) -> tuple[Callable[[str], Kind], tuple[str]]:
         return kind_named, (self.name,)

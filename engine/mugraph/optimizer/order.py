@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.ops import LEAVES
 
 
 def depths(block: BlockGraph) -> dict[str, int]:
@@ -28,7 +27,7 @@ def synchronisations(block: BlockGraph) -> int:
     pending: set[str] = set()
     count = 0
     for op in block.ops:
-        if op.kind in LEAVES:
+        if op.kind.is_leaf:
             continue
         if pending.intersection(op.inputs):
             count += 1

@@ -35,7 +35,7 @@ def fits(program: TensorProgram) -> bool:
     """At most one exp on any path (Mirage's Lax fragment; other unary functions are opaque and may stand anywhere)."""
     depth: dict[str, int] = {}
     for op in program.ops:
-        depth[op.name] = max((depth[i] for i in op.inputs), default=0) + (op.kind is Kind.EXP)
+        depth[op.name] = max((depth[i] for i in op.inputs), default=0) + ("exp" in op.kind.primitives)
         if depth[op.name] > 1:
             return False
     return True
@@ -79,7 +79,7 @@ def _goes_beyond_windows(program: TensorProgram) -> bool:
     below: set[str] = set()
     for op in program.ops:
         if any(name in below for name in op.inputs):
-            if op.over or op.kind is Kind.SQRT:
+            if op.over or "sqrt" in op.kind.primitives:
                 return True
             below.add(op.name)
         elif op.over and any(program.op(name).tensor in windowed for name in op.inputs):

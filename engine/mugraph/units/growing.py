@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from mugraph.ir.ops import ELEMENTWISE, LEAVES, REDUCING, Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Region
 from mugraph.trace.regions.value_names import value_names
@@ -55,7 +54,7 @@ class UnitPrograms:
             return None
         program = lowered.program
         size, with_exp = len(program.compute_ops), max(limit, self.most)
-        if size > limit and any(op.kind is Kind.EXP for op in program.ops):
+        if size > limit and any("exp" in op.kind.primitives for op in program.ops):
             limit = with_exp
             if size > limit:  # RoPE on queries and keys
                 size, limit = size - prepared(program), limit - _LESS_ROOM
@@ -84,7 +83,7 @@ class UnitPrograms:
 
 def worthwhile(program: TensorProgram) -> bool:
     """Has the program a reduction or a product to gain from?"""
-    return any(op.kind in REDUCING for op in program.ops)
+    return any(op.kind.reduces for op in program.ops)
 
 
 def prepared(program: TensorProgram) -> int:
@@ -96,7 +95,7 @@ def prepared(program: TensorProgram) -> int:
             users.setdefault(name, []).append(op.name)
     early: set[str] = set()
     for op in program.ops:
-        if op.kind in LEAVES or (op.kind in ELEMENTWISE and early.issuperset(op.inputs)):
+        if op.kind.is_leaf or (op.kind.is_elementwise and early.issuperset(op.inputs)):
             early.add(op.name)
     inner = [op for op in program.compute_ops if op.name in early and early.issuperset(users.get(op.name, ["-"]))]
     return len(inner)

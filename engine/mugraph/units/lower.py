@@ -9,6 +9,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Call, Named, Ref, TensorInfo
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
+from mugraph.ops.algebra.registry import entry_for
 from mugraph.ops.finishing.program import Output, finish
 from mugraph.ops.views import View
 
@@ -49,7 +50,7 @@ def lower(
     Raises NotLowerable with one sentence saying why, and Duplicated when a value should be loaded instead of computed.
     """
     names = names or {}
-    builder = Builder(calls, values, names, frozenset(bound))
+    builder = Builder(calls, values, names, frozenset(bound), entry_for)
     wanted: list[Output] = []
     for value in outputs:
         shape = values[value].shape

@@ -17,9 +17,10 @@ from mugraph.ir.spec.mugraph import mugraph_violations
 from mugraph.ir.spec.ops import op_violations, tensor_violations
 from mugraph.ir.spec.schedule import schedule_violations
 from mugraph.ir.tensors import contiguous_strides
+from mugraph.kinds import Role
 from mugraph.targets import Target
 
-PROGRAM_KINDS = frozenset(Kind) - {Kind.ACCUM, Kind.STORE}
+PROGRAM_ROLES = frozenset({Role.LEAF, Role.ELEMENTWISE, Role.REDUCING})
 
 
 class SpecError(ValueError):
@@ -50,7 +51,7 @@ def _broken(block: BlockGraph) -> list[str]:
     """Violations that leave nothing to look at in what is made of the block graph: of tensors, and of operators."""
     return [
         *tensor_violations(block.tensors, block.sizes),
-        *op_violations(block.ops, block.sizes, block.tensors, frozenset(Kind)),
+        *op_violations(block.ops, block.sizes, block.tensors, frozenset(Role)),
     ]
 
 
@@ -106,7 +107,7 @@ def _ensure(name: str, violations: list[str]) -> None:
 
 def _program_violations(program: TensorProgram) -> Iterator[str]:
     yield from tensor_violations((*program.tensors, *program.outputs.values()), program.sizes)
-    yield from op_violations(program.ops, program.sizes, program.tensors, PROGRAM_KINDS)
+    yield from op_violations(program.ops, program.sizes, program.tensors, PROGRAM_ROLES)
     loads = [op.tensor for op in program.ops if op.kind is Kind.LOAD]
     for tensor in program.tensors:
         if (count := loads.count(tensor.name)) != 1:

@@ -8,7 +8,7 @@ from keyword import iskeyword
 from mugraph.ir.dtypes import ITEMSIZE
 from mugraph.ir.ops import Op
 from mugraph.ir.tensors import Sizes, Tensor
-from mugraph.kinds import Kind, accumulators
+from mugraph.kinds import Kind, Role, accumulators
 
 FIELDS = ("over", "tensor", "fn")
 """Fields of an operator that its kind has and must fill, or has not and must leave empty."""
@@ -54,7 +54,7 @@ def _window_violations(tensor: Tensor, sizes: Sizes) -> Iterator[str]:
 
 
 def op_violations(
-    ops: tuple[Op, ...], sizes: Sizes, tensors: tuple[Tensor, ...], kinds: frozenset[Kind]
+    ops: tuple[Op, ...], sizes: Sizes, tensors: tuple[Tensor, ...], roles: frozenset[Role]
 ) -> Iterator[str]:
     """Violations of single operators. An operator whose operands are wrong is not looked at further."""
     values: dict[str, Op] = {}
@@ -64,7 +64,7 @@ def op_violations(
             yield f"there are two values {op.name}"
         if not _is_name(op.name):
             yield f"value name {op.name!r} is no Python identifier"
-        if op.kind not in kinds:
+        if op.kind.role not in roles:
             yield f"{op.name}: {op.kind} does not occur in a tensor program"
         yield from _field_violations(op)
         broken = list(_operand_violations(op, values, by_name))

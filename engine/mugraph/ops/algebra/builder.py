@@ -7,7 +7,8 @@ twice, and a broadcast simply forgets an axis. Which of these axes are the same 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
 from mugraph.ir.dtypes import COMPUTED, NARROW
@@ -20,7 +21,22 @@ from mugraph.ops.algebra.masks import Masks
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.primitives import Primitives
 from mugraph.ops.algebra.refusals import NotLowerable
-from mugraph.ops.algebra.registry import entry_for
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known of a PyTorch call (registry.py).
+
+    rule: its meaning. parameters: names of the call's parameters in order; a last one with a star takes the rest.
+    shape_only: the result holds the operand's numbers, moved or repeated, so that it costs nothing by itself.
+    first_only: the call may have several results; the rule gives the first.
+    several: calls of it have several results; `Arguments.output` says which one is asked for."""
+
+    rule: Rule
+    parameters: tuple[str, ...]
+    shape_only: bool = False
+    first_only: bool = False
+    several: bool = False
 
 
 class Builder(Primitives):
@@ -28,6 +44,7 @@ class Builder(Primitives):
     calls:  what may be lowered, in execution order; every other value is loaded
     values: what is known of each value number
     names:  what each value number is called, those in `bound` by the user's code
+    entry_for: what is known of a call, by its target (registry.py)
     demands: value number -> the axes it was asked for -> the answer
     """
 
@@ -37,8 +54,10 @@ class Builder(Primitives):
         values: Mapping[int, TensorInfo],
         names: Mapping[int, str],
         bound: Collection[int],
+        entry_for: Callable[[str], Entry | None],
     ) -> None:
         super().__init__()
+        self._entry_for = entry_for
         self.calls, self.values, self.names, self.bound = calls, values, names, bound
         self.demands: dict[int, dict[AtomDims, Node]] = {}
         # `x.float()` of a float32 tensor gives x itself: a call does not produce what it was given
@@ -107,7 +126,7 @@ class Builder(Primitives):
 
     def _apply(self, i: int, value: int, dims: AtomDims) -> Node:
         call = self.calls[i]
-        entry = entry_for(call.target)
+        entry = self._entry_for(call.target)
         if entry is None:
             raise NotLowerable(f"{call.target} has no rule")
         one = len(call.outputs) == 1 or (entry.first_only and value == call.outputs[0])
@@ -134,3 +153,7 @@ class Builder(Primitives):
         node.bound = value in self.bound
         if node.bound or not node.hint:
             node.hint = self.names.get(value, "")
+
+
+Rule = Callable[[Builder, Arguments, AtomDims], Node]
+"""What a call's result is at these axes."""

@@ -13,16 +13,13 @@ from dataclasses import replace
 from functools import reduce
 from itertools import product
 from math import gcd
-from typing import TYPE_CHECKING
 
 from mugraph.ir.ops import Kind
 from mugraph.kinds import kind_named
+from mugraph.ops.algebra.axes import AtomDim
+from mugraph.ops.algebra.building import Building
+from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
-
-if TYPE_CHECKING:
-    from mugraph.ops.algebra.axes import AtomDim
-    from mugraph.ops.algebra.builder import Builder
-    from mugraph.ops.algebra.nodes import Node
 
 MOST = 8
 """Pieces of a concatenation: each is computed by operators of its own."""
@@ -31,7 +28,7 @@ MOST = 8
 class Pieces:
     """What a builder asks about concatenations."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Building) -> None:
         self._b = builder
 
     def joined(self, lengths: Sequence[int], dim: AtomDim, ask: Callable[[int, AtomDim], Node]) -> Node:

@@ -7,17 +7,13 @@ infinity in it hides what it is added to (Builder.hide). Which tensors hold such
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mugraph.ir.calls import Ref, Triangle
 from mugraph.ir.dtypes import largest
 from mugraph.ir.ops import Kind
+from mugraph.ops.algebra.axes import AtomDim, AtomDims
+from mugraph.ops.algebra.building import Building
+from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
-
-if TYPE_CHECKING:
-    from mugraph.ops.algebra.axes import AtomDim, AtomDims
-    from mugraph.ops.algebra.builder import Builder
-    from mugraph.ops.algebra.nodes import Node
 
 LOW = -1e9
 """A number so low counts as minus infinity, as people who write it mean it: no other logit is near it."""
@@ -31,7 +27,7 @@ def is_low(value: float | None, dtype: str) -> bool:
 class Masks:
     """What a builder asks about masks."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Building) -> None:
         self._b = builder
 
     def value(self, triangle: Triangle, dtype: str, dims: AtomDims) -> Node:

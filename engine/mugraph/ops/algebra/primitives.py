@@ -5,17 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import exp, sqrt
-from typing import TYPE_CHECKING
 
-from mugraph.ir.ops import LEAVES, Kind
+from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim, AtomDims, Atoms
+from mugraph.ops.algebra.concat import Pieces
+from mugraph.ops.algebra.masks import Masks
 from mugraph.ops.algebra.nodes import HIDDEN, LOG, Node, is_scaled
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.sigmoids import share, shifted
-
-if TYPE_CHECKING:
-    from mugraph.ops.algebra.concat import Pieces
-    from mugraph.ops.algebra.masks import Masks
 
 _MOST_NODES = 3000
 """Nested hand-written norms ask for their argument twice each; a region that grows beyond this is no search unit."""
@@ -45,7 +42,7 @@ class Primitives:
         if len(self.nodes) >= _MOST_NODES:
             raise NotLowerable("the program is too large for one search unit")
         node.call, node.placed = self._call, True
-        node.f32 = self._f32 and node.kind not in LEAVES
+        node.f32 = self._f32 and not node.kind.is_leaf
         self.nodes.append(node)
         return node
 
@@ -59,6 +56,10 @@ class Primitives:
         if not made.hint:
             made.hint = node.hint
         return made
+
+    def make(self, kind: Kind, *inputs: Node, over: AtomDim = (), fn: str = "") -> Node:
+        """An operator of a kind that has no canonical form here."""
+        return self._add(Node(kind, inputs, over=over, fn=fn))
 
     def _made(self, node: Node, inputs: tuple[Node, ...], over: AtomDim, dims: AtomDims) -> Node:
         if node.kind is Kind.LOAD:

@@ -8,34 +8,11 @@ rules that only pass the question on. A new call is a rule in a file of `ops.fam
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mugraph.ops.algebra.arguments import Arguments
-    from mugraph.ops.algebra.axes import AtomDims
-    from mugraph.ops.algebra.builder import Builder
-    from mugraph.ops.algebra.nodes import Node
-
-    Rule = Callable[[Builder, Arguments, AtomDims], Node]
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """rule: its meaning. parameters: names of the call's parameters in order; a last one with a star takes the rest.
-    shape_only: the result holds the operand's numbers, moved or repeated, so that it costs nothing by itself.
-    first_only: the call may have several results; the rule gives the first.
-    several: calls of it have several results; `Arguments.output` says which one is asked for."""
-
-    rule: Rule
-    parameters: tuple[str, ...]
-    shape_only: bool = False
-    first_only: bool = False
-    several: bool = False
-
+from mugraph.ops.algebra.builder import Entry, Rule
 
 _ENTRIES: dict[str, Entry] = {}
 _FAMILIES = "mugraph.ops.families"

@@ -6,16 +6,12 @@ of, verification and search know (through_exp.py).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mugraph.ir.ops import Kind
-
-if TYPE_CHECKING:
-    from mugraph.ops.algebra.nodes import Node
-    from mugraph.ops.algebra.primitives import Primitives
+from mugraph.ops.algebra.building import Operators
+from mugraph.ops.algebra.nodes import Node
 
 
-def share(b: Primitives, a: Node, whole: Node) -> Node | None:
+def share(b: Operators, a: Node, whole: Node) -> Node | None:
     """a / whole, where the whole is exp(x) + exp(y), either of which may be the constant 1, and a is exp(x) or
     exp(x) - exp(y), or anything if x or y is such a 1."""
     if whole.kind is not Kind.ADD or whole.keep is not None or whole.cases:
@@ -38,7 +34,7 @@ def share(b: Primitives, a: Node, whole: Node) -> Node | None:
     return None
 
 
-def _difference(b: Primitives, x: Node, y: Node) -> Node:
+def _difference(b: Operators, x: Node, y: Node) -> Node:
     """x - y, where one is the negative of the other twice the one."""
     for one, other, sign in ((x, y, 2.0), (y, x, -2.0)):
         if other.kind is Kind.MUL and _is(other.inputs[0], -1.0) and other.inputs[1] is one:
@@ -72,7 +68,7 @@ def _is_same(a: Node, b: Node) -> bool:
     return multiples and _is(b.inputs[0], a.inputs[0].value) and a.inputs[1] is b.inputs[1]
 
 
-def shifted(b: Primitives, a: Node, constant: float) -> Node | None:
+def shifted(b: Operators, a: Node, constant: float) -> Node | None:
     """constant + a, where a is that constant or its negative times tanh(x), or twice the negative times sigmoid(x): as
     sums they would have no digits left where they are near zero."""
     scaled = a.kind is Kind.MUL and a.inputs[0].kind is Kind.CONST

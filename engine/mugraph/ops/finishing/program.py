@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from mugraph.ir.dtypes import DType, is_computed
-from mugraph.ir.ops import LEAVES, Kind, Op
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, Tensor, contiguous_strides
 from mugraph.ops.algebra.axes import AtomDims
@@ -78,7 +78,7 @@ def finish(builder: Builder, outputs: Sequence[Output], sources: Mapping[int, st
     for output in outputs:
         if flat[place[output.node]].axes != frozenset(x for dim in joined.dims(output.dims) for x in dim):
             raise NotLowerable("an output repeats its numbers along an axis")
-        if flat[place[output.node]].kind in LEAVES:
+        if flat[place[output.node]].kind.is_leaf:
             raise NotLowerable("an output is an input as it is")
     return _named(builder, outputs, sources, name, joined, flat, sorted(live), place)
 
@@ -97,7 +97,7 @@ def _refuse_duplicates(
     order = [output for call in builder.calls for output in call.outputs]
     for value in reversed(order):
         roles = {place[node]: dims for dims, node in builder.demands.get(value, {}).items() if node in place}
-        computed = [dims for i, dims in roles.items() if i in live and flat[i].kind not in LEAVES]
+        computed = [dims for i, dims in roles.items() if i in live and not flat[i].kind.is_leaf]
         if any(not _apart(builder, one, two) for one, two in combinations(computed, 2)):
             raise Duplicated(value)
 

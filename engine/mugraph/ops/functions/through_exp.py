@@ -16,7 +16,7 @@ expressions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from mugraph.ir.ops import Kind, Op
 
@@ -42,28 +42,6 @@ class Numbers(Protocol[V]):
     def div(self, a: V, b: V, /) -> V: ...
     def exp(self, a: V, /) -> V: ...
     def unary(self, fn: str, a: V, /) -> V: ...
-
-
-class Applied(Generic[V]):
-    """Numbers by one function: what an operator, by kind and name, makes of its operands."""
-
-    def __init__(self, apply: Callable[[Kind, tuple[V, ...], str], V]) -> None:
-        self._apply = apply
-
-    def add(self, a: V, b: V, /) -> V:
-        return self._apply(Kind.ADD, (a, b), "")
-
-    def mul(self, a: V, b: V, /) -> V:
-        return self._apply(Kind.MUL, (a, b), "")
-
-    def div(self, a: V, b: V, /) -> V:
-        return self._apply(Kind.DIV, (a, b), "")
-
-    def exp(self, a: V, /) -> V:
-        return self._apply(Kind.EXP, (a,), "")
-
-    def unary(self, fn: str, a: V, /) -> V:
-        return self._apply(Kind.UNARY, (a,), fn)
 
 
 def form(fn: str, x: V, numbers: Numbers[V], constant: Callable[[float], V]) -> V:
@@ -92,7 +70,7 @@ def is_below_exp(*graphs: Iterable[Op]) -> bool:
         past: set[str] = set()
         for op in ops:
             is_past = not past.isdisjoint(op.inputs)
-            if is_past and op.kind is Kind.EXP:
+            if is_past and "exp" in op.kind.primitives:
                 return True
             if is_past or (op.kind is Kind.UNARY and op.fn in CONSTANTS):
                 past.add(op.name)
@@ -109,7 +87,7 @@ def searchable(ops: Sequence[Op]) -> frozenset[str]:
     all, so that values may be equal that are computed by the one and by the others. Anywhere else a form would only
     add to what is searched. SiLU is an operator of the papers', and stays one."""
     constants = {op.value for op in ops if op.kind is Kind.CONST}
-    sigmoid = {SIGMOID} if any(op.kind is Kind.EXP for op in ops) and not is_below_exp(ops) else set[str]()
+    sigmoid = {SIGMOID} if any("exp" in op.kind.primitives for op in ops) and not is_below_exp(ops) else set[str]()
     found = {fn for fn in sigmoid if CONSTANTS[fn] <= constants}
     if found or SIGMOID in used(ops):
         found |= {fn for fn in ("tanh", "gelu_tanh") if CONSTANTS[fn] <= constants}

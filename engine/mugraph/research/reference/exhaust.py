@@ -19,7 +19,7 @@ from mugraph.search.algebra.abstract import NF, Algebra
 from mugraph.search.topologies.applying import Applying
 from mugraph.search.topologies.extract import Extraction
 from mugraph.search.topologies.frame import Frame
-from mugraph.search.topologies.remaining import Remaining
+from mugraph.search.topologies.remaining import Unbounded
 from mugraph.search.topologies.saturate import Saturation
 from mugraph.search.topologies.sites import Marks, Sites
 from mugraph.search.topologies.topology import Topologies
@@ -39,7 +39,7 @@ class Unpruned(Saturation):
     def __init__(self, frame: Frame, max_ops: int, max_values: int) -> None:
         super().__init__(frame, max_ops, max_values)
         self._sites = _AnySite(self._algebra, self.goal.nf)
-        self._remaining = _NoDistance(self._algebra, self.goal.nf, (), {}, dots=True)
+        self._remaining = Unbounded(self._algebra, self.goal.nf, (), {}, dots=True)
         self._applying = _Anything(frame, self._sites, self.goal.nf, self.pruned)
 
     def _doubt(self, inputs: tuple[int, ...], distance: int) -> None:
@@ -63,16 +63,6 @@ class _Anything(Applying):
 class _AnySite(Sites):
     def marks(self, x: NF) -> Marks:
         return Marks(1, 1, 1, 1)
-
-
-class _NoDistance(Remaining):
-    """These bounds follow from abstract expressions as well."""
-
-    def after(self, nf: NF) -> int:
-        return 0
-
-    def within(self, nf: NF) -> int:
-        return 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class Finished:
         number = self._frame.evaluate(kind.kind, kind.fn, kind.slots, inputs)
         if number is None:
             return None
-        has_exp = kind.kind is Kind.EXP or any(value.has_exp for value in inputs)
+        has_exp = "exp" in kind.kind.primitives or any(value.has_exp for value in inputs)
         return Value(kind.kind, kind.fn, kind.slots, inputs, tensor.mask, tensor.after, tensor.nf, number, has_exp)
 
     def _statement(self, node: Node, tensors: Sequence[Shared]) -> Statement:

@@ -7,7 +7,6 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from mugraph.ir.block import Candidate
 from mugraph.ir.library import library_call
-from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.renaming import key_of
 from mugraph.search.kernel_graphs.chain import Apart, chained
@@ -46,7 +45,7 @@ class Form:
         self.program, self._target, self._limits, self._solver = program, target, limits, solver
         self._factor, self._remainders = expected, remainders
         self._stored = in_memory(program)
-        self._is_softmax = any(op.kind is Kind.EXP for op in program.ops) and is_shift_invariant(program.ops)
+        self._is_softmax = any("exp" in op.kind.primitives for op in program.ops) and is_shift_invariant(program.ops)
         self._partitions = Partitions(program, worth_storing(program), limits.max_reads)
         self.is_cut = False  # there may be more partitions than are kept
         self._programs: dict[Part, TensorProgram] = {}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from mugraph.ir.ops import LEAVES, Kind
+from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 
 Options = Sequence[tuple[int, float]]
@@ -44,7 +44,7 @@ class Partitions:
 
     def __init__(self, program: TensorProgram, stored: Collection[str], most: int = 3) -> None:
         self._inputs = {op.name: op.inputs for op in program.ops}
-        self._computed = frozenset(op.name for op in program.ops if op.kind not in LEAVES)
+        self._computed = frozenset(op.name for op in program.ops if not op.kind.is_leaf)
         self._loaded = frozenset(op.name for op in program.ops if op.kind is Kind.LOAD)
         self._stored = frozenset(stored) | frozenset(program.outputs)
         self._most = most

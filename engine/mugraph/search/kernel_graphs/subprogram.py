@@ -11,7 +11,7 @@ from dataclasses import replace
 from mugraph.ir.dtypes import ITEMSIZE, DType
 from mugraph.ir.library import memory_order
 from mugraph.ir.names import numbered, take
-from mugraph.ir.ops import ELEMENTWISE, LEAVES, Kind, Op
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor, contiguous_strides
 
@@ -40,14 +40,14 @@ def worth_storing(program: TensorProgram) -> frozenset[str]:
     """
     at_hand: set[str] = set()
     for op in program.ops:
-        if op.kind in LEAVES or (op.kind in ELEMENTWISE and at_hand.issuperset(op.inputs)):
+        if op.kind.is_leaf or (op.kind.is_elementwise and at_hand.issuperset(op.inputs)):
             at_hand.add(op.name)
     found: set[str] = set()
     for op in program.compute_ops:
         users = [user for user in program.ops if op.name in user.inputs]
         if not users or op.name in program.outputs or not op.axes:
             continue
-        steps = [user for user in users if user.kind in ELEMENTWISE and user.axes == op.axes]
+        steps = [user for user in users if user.kind.is_elementwise and user.axes == op.axes]
         further = op.kind is not Kind.DOT and len(users) == len(steps) == 1
         if not further or not at_hand.issuperset(name for name in steps[0].inputs if name != op.name):
             found.add(op.name)

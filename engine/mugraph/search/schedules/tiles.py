@@ -8,7 +8,7 @@ from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.dtypes import ITEMSIZE
-from mugraph.ir.ops import REDUCING, Kind, Op
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.packing import Packs, held, pack_violations, packs
 from mugraph.ir.tensors import Sizes, Tensor
 from mugraph.search.schedules.ends import ends
@@ -263,7 +263,7 @@ class Shape:
             op = self.ops[stack.pop()]
             if op.name not in reached:
                 reached.add(op.name)
-                if op.kind not in REDUCING and op.kind is not Kind.ACCUM:
+                if not op.kind.reduces and op.kind is not Kind.ACCUM:
                     stack.extend(op.inputs)
         return frozenset(name for name in reached if self.ops[name].kind is Kind.LOAD)
 

@@ -107,7 +107,7 @@ def _elementwise(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: T
         weight = 0
     found.lanes += weight * max(1.0, shape.elements(tiles, source) / threads) * trips
     found.reductions += trips if op.kind.reduces else 0
-    found.exps += trips if op.kind is Kind.EXP else 0
+    found.exps += trips if "exp" in op.kind.primitives else 0
 
 
 def _product(found: Work, shape: Shape, schedule: Schedule, product: Product, tiles: Tiles) -> None:

@@ -65,7 +65,7 @@ class Applying:
         known = [kind for kind in Kind if kind in has or kind.assumed or "fn" in kind.fields]
         kinds = sorted(known, key=lambda kind: kind.turn)
         one, two = ([k for k in kinds if k.is_elementwise and k.arity == operands] for operands in (1, 2))
-        self._functions = [(k, fn) for k in one for fn in (self._fns if "fn" in k.fields else [""])]
+        self._functions = [(k, k.meaning, fn) for k in one for fn in (self._fns if "fn" in k.fields else [""])]
         self._reductions = [kind for kind in kinds if kind.reduces and kind.arity == 1]
         self._ways = [way for kind in two for way in _ways(kind)]
         self.any_pair = any(MARKS[way.first] == ANYWHERE for way in self._ways)
@@ -90,8 +90,8 @@ class Applying:
 
     def to_one(self, value: Value) -> Iterator[Applied]:
         mask, after, nf, expressions = value.mask, value.after, value.nf, self._expressions
-        for kind, fn in self._functions:
-            yield Applied(kind, mask, after, kind.meaning(expressions, (nf,), fn, 1), fn=fn)
+        for kind, meaning, fn in self._functions:
+            yield Applied(kind, mask, after, meaning(expressions, (nf,), fn, 1), fn=fn)
         for kind in self._reductions:
             yield from self._reduced(value, kind)
 

@@ -99,7 +99,7 @@ class Frame:
         else:
             raise NotSearchable(f"'{program.name}' divides by a value that is zero for every input.")
         # The program's own roots are right as they are.
-        has_roots = any(op.kind is Kind.SQRT for op in program.ops)
+        has_roots = any("sqrt" in op.kind.primitives for op in program.ops)
         self._evaluation.roots_are_checked = has_roots and self._draw_reals()
 
     def mask(self, axes: tuple[str, ...]) -> int:
@@ -172,7 +172,7 @@ class Frame:
                 return None
             mask = self.mask(op.axes)
             nf = self._nf(op, [i.nf for i in inputs])
-            has_exp = op.kind is Kind.EXP or any(i.has_exp for i in inputs)
+            has_exp = "exp" in op.kind.primitives or any(i.has_exp for i in inputs)
             values[op.name] = Value(op.kind, op.fn, slots, inputs, mask, 0, nf, number, has_exp)
         return values
 

@@ -184,3 +184,13 @@ class Remaining:
 
     def _inner(self, part: Parts) -> list[NF]:
         return [*part.arguments, *(nf for nf in (part.exponent, part.root, part.denominator) if nf)]
+
+
+class Unbounded(Remaining):
+    """Where nothing is known of distances: one operator of a composed kind brings more than these bounds allow for."""
+
+    def after(self, nf: NF) -> int:
+        return 0
+
+    def within(self, nf: NF) -> int:
+        return 0

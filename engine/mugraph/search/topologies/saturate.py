@@ -23,7 +23,7 @@ from mugraph.search.topologies.applying import Applied, Applying, Pair
 from mugraph.search.topologies.doubts import Doubts, Operands
 from mugraph.search.topologies.edges import Edge
 from mugraph.search.topologies.frame import Frame, Value
-from mugraph.search.topologies.remaining import Remaining
+from mugraph.search.topologies.remaining import Remaining, Unbounded
 from mugraph.search.topologies.sites import Marks, Sites
 
 CHOICE = 4
@@ -77,7 +77,8 @@ class Saturation:
         self._algebra = algebra
         self._sites = Sites(algebra, self.goal.nf)
         self._applying = Applying(frame, self._sites, self.goal.nf, self.pruned)
-        self._remaining = Remaining(
+        composed = any(op.kind.is_composed for op in program.ops)
+        self._remaining = (Unbounded if composed else Remaining)(
             algebra,
             self.goal.nf,
             [frame.primes[slot] for slot in frame.loop_slot.values()],
@@ -239,7 +240,7 @@ class Saturation:
         edge = Edge(kind, inputs, over, fn)
         index = self._known.get((mask, after, nf, number.p.tobytes()))
         if index is None:
-            has_exp = kind is Kind.EXP or any(i.has_exp for i in operands)
+            has_exp = "exp" in kind.primitives or any(i.has_exp for i in operands)
             self._insert(Value(kind, fn, slots, operands, mask, after, nf, number, has_exp), edge, dag)
             return
         self.pruned["duplicate"] += 1
