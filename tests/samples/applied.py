@@ -25,7 +25,7 @@ from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import detect, resolve
 from torch import nn
 
-from tests.samples.test_samples_run import SAMPLES, arguments, declarations
+from tests.samples.declared import SAMPLES, arguments, declarations
 
 FILES = sorted(SAMPLES.glob("*.py"))
 
