@@ -8,17 +8,18 @@ from collections.abc import Callable
 from typing import Literal
 
 from mugraph.protocol import messages as m
+from mugraph.protocol.settings import Theme
 from mugraph.protocol.values import Region
 
 from mugraph_server.documents.source import Source
 from mugraph_server.engine.client import ids
 from mugraph_server.engine.engines import Engines
 from mugraph_server.engine.state import EngineGone, EngineRefused
+from mugraph_server.log import logger
 from mugraph_server.regions import Regions
 from mugraph_server.searches import Searches, Spawn
 
 Form = Literal["text", "svg", "overview"]
-Theme = Literal["light", "dark"]
 
 _KERNELS = "_mugraph"
 _DRAWINGS_KEPT = 300
@@ -67,7 +68,8 @@ class Inquiries:
         try:
             request = m.CheckKernels(next(ids), self._searches.document(source))
             found = await self._engines.of(source.path).ask(request, m.KernelChecks)
-        except (EngineGone, EngineRefused):
+        except (EngineGone, EngineRefused) as error:
+            logger.info("the kernels of %s are not checked: %s", source.path, error)
             return
         finally:
             self._checking.discard(source.uri)
@@ -78,7 +80,8 @@ class Inquiries:
         try:
             request = m.AskRecordings(next(ids), self._searches.document(source))
             found = await self._engines.of(source.path).ask(request, m.Recordings)
-        except (EngineGone, EngineRefused):
+        except (EngineGone, EngineRefused) as error:
+            logger.info("what was recorded of %s is not known: %s", source.path, error)
             return
         if self._current(source):
             self._regions.recorded(source.uri, found.recordings)
@@ -123,9 +126,11 @@ class Inquiries:
         try:
             request = m.Draw(next(ids), source.uri, region.key, form, theme)
             text = (await self._engines.of(source.path).ask(request, m.Drawing)).text
-        except EngineRefused:
+        except EngineRefused as error:
+            logger.info("a region of %s is not drawn: %s", source.path, error)
             text = ""
-        except EngineGone:
+        except EngineGone as error:
+            logger.info("a region of %s is not drawn: %s", source.path, error)
             return
         finally:
             self._under_way.pop(place, None)

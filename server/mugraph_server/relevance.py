@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import io
 import json
+import logging
 import re
 import sys
 import tokenize
@@ -98,7 +99,8 @@ async def look_apart(text: str) -> Look:
         out, _ = await asyncio.wait_for(process.communicate(data), _TIMEOUT_S)
         given = json.loads(out)
         return Look(given["matters"], given["error"], given["fingerprint"], tuple(given["heads"]))
-    except (TimeoutError, ValueError):
+    except (TimeoutError, ValueError) as error:
+        logging.getLogger("mugraph_server").warning("a text was not looked at: %s", error or type(error).__name__)
         return Look(True, "", _digest(text))
     finally:
         if process.returncode is None:

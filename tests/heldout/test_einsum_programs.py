@@ -10,7 +10,7 @@ from mugraph.events import Done, FileResult
 from mugraph.pipeline import Options, run
 
 from tests.engine.search.einsum_programs import EinsumProgram, programs
-from tests.heldout.test_heldout import check_edit, check_kernels
+from tests.heldout.checks import check_edit, check_kernels
 
 CHUNKS, PER_CHUNK = 4, 11
 BUDGET_S = 0.5

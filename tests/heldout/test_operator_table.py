@@ -16,7 +16,7 @@ from mugraph.ir.mugraph import GraphKernel, LibraryKernel
 from mugraph.ir.ops import REDUCING, Kind
 from mugraph.pipeline import Options, run
 
-from tests.heldout.test_heldout import check_edit, check_kernels
+from tests.heldout.checks import check_edit, check_kernels
 
 BUDGET_S = 0.5
 HEADER = "import math\nimport torch\nimport torch.nn.functional as F\n"

@@ -25,13 +25,13 @@ from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import detect, resolve
 from torch import nn
 
-from tests.samples.test_samples_run import SAMPLES, arguments, declarations
+from tests.samples.declared import SAMPLES, arguments, declarations
 
 FILES = sorted(SAMPLES.glob("*.py"))
 
 
 @dataclass(frozen=True)
-class Applied:
+class AppliedSample:
     """original, edited, kernels: the sample as it was, with the kernels applied, and the kernel module."""
 
     path: Path
@@ -95,7 +95,7 @@ def found(path: Path, target: str, budget_s: float, store: Store | None = None, 
     return result
 
 
-def applied(result: FileResult, target: str, folder: Path | None = None, most: int = 2) -> Applied:
+def applied(result: FileResult, target: str, folder: Path | None = None, most: int = 2) -> AppliedSample:
     """Every region for which kernels were found is applied, whether or not they are expected to be faster; of a file
     with many sizes of one function, the first and the last few.
 
@@ -112,7 +112,7 @@ def applied(result: FileResult, target: str, folder: Path | None = None, most: i
     written = apply_files(copy, plans, sources, target=resolve(target, detect()))
     kernels = _imported(written.module, written.module.stem)  # by the name under which the edited file imports it
     edited = _imported(copy, f"applied_{path.stem}")
-    return Applied(copy, path.read_bytes(), plans, _imported(path, f"original_{path.stem}"), edited, kernels)
+    return AppliedSample(copy, path.read_bytes(), plans, _imported(path, f"original_{path.stem}"), edited, kernels)
 
 
 def _temporary() -> Path:
@@ -131,7 +131,7 @@ def _imported(path: Path, name: str) -> ModuleType:
     return module
 
 
-def targets(sample: Applied) -> list[Target]:
+def targets(sample: AppliedSample) -> list[Target]:
     """What of the sample can be called by itself: declared functions and modules that hold a region."""
     plans = {plan.region.function.removesuffix(".forward"): plan for plan in sample.plans}
     found: list[Target] = []
@@ -147,7 +147,7 @@ def targets(sample: Applied) -> list[Target]:
 
 
 def fits(
-    sample: Applied, target: Target, function: Callable[..., torch.Tensor], given: dict[str, torch.Tensor]
+    sample: AppliedSample, target: Target, function: Callable[..., torch.Tensor], given: dict[str, torch.Tensor]
 ) -> bool:
     """What the kernel module says of the region's tensors, which a region that starts later than its function or
     reads parameters has under other names."""

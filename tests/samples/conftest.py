@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mugraph.events import FileResult
 
-from tests.samples.applied import FILES, Applied, applied
+from tests.samples.applied import FILES, AppliedSample, applied
 from tests.support.searched import TARGET, Searched
 
 
@@ -23,5 +23,5 @@ def result(request: pytest.FixtureRequest, searched: Searched) -> FileResult:
 
 
 @pytest.fixture(scope="session")
-def sample(result: FileResult, tmp_path_factory: pytest.TempPathFactory) -> Applied:
+def sample(result: FileResult, tmp_path_factory: pytest.TempPathFactory) -> AppliedSample:
     return applied(result, TARGET, tmp_path_factory.mktemp(Path(result.path).stem))

@@ -11,7 +11,7 @@ import torch
 from mugraph.edit.revert import revert_file
 from torch import nn
 
-from tests.samples.applied import Applied, Target, fits, targets
+from tests.samples.applied import AppliedSample, Target, fits, targets
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -22,14 +22,14 @@ def small(size: int) -> int:
 
 
 @pytest.fixture(scope="session")
-def functions(sample: Applied) -> list[Target]:
+def functions(sample: AppliedSample) -> list[Target]:
     found = targets(sample)
     assert found, f"nothing of {sample.path.name} was replaced"
     return found
 
 
 @pytest.fixture
-def fitting(sample: Applied, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def fitting(sample: AppliedSample, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Every device counts as the one the kernels were made for, and a launch is only noted: tensors without memory
     can go the kernels' way."""
     launched: list[str] = []
@@ -66,7 +66,7 @@ def reduced(target: Target, *, grad: bool = False) -> dict[str, torch.Tensor]:
     }
 
 
-def both(target: Target, sample: Applied) -> tuple:
+def both(target: Target, sample: AppliedSample) -> tuple:
     """The original and the edited callable, small, with the same parameters."""
     torch.manual_seed(0)
     original, edited = target.make(sample.original, small), target.make(sample.edited, small)

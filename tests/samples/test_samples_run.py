@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
-import inspect
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +14,9 @@ from torch import nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
-SAMPLES = Path(__file__).parents[2] / "samples"
+from tests.samples.declared import SAMPLES, arguments, declarations
+
 FILES = sorted(SAMPLES.glob("*.py")) + sorted(SAMPLES.glob("reach/*.py"))
-DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
-ARGUMENT = re.compile(r"(\w+)=(\w+)\[([^\]]*)\]")
-SIZE = re.compile(r"(\w+)=(\d+)")
 
 SHAPES = {
     "rmsnorm_linear.RMSNormLinear": (2, 6144),
@@ -72,35 +67,6 @@ def load(path: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
-
-
-def declarations(path: Path) -> Iterator[tuple[str, str]]:
-    """Name and `# mugraph:` comment of each function and class that has one."""
-    source = path.read_text()
-    lines = source.splitlines()
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            above = lines[first - 2] if first > 1 else ""
-            if above.startswith("# mugraph: "):
-                yield node.name, above.removeprefix("# mugraph: ")
-
-
-def arguments(function: object, comment: str) -> dict[str, torch.Tensor]:
-    """By the comment's shapes, or by jaxtyping annotations whose names the comment binds."""
-    declared = {
-        name: torch.empty([int(size) for size in shape.split(",")], dtype=DTYPES[dtype])
-        for name, dtype, shape in ARGUMENT.findall(comment)
-    }
-    if declared:
-        return declared
-    bound = {name: int(size) for name, size in SIZE.findall(comment)}
-    assert inspect.isfunction(function)
-    return {
-        name: torch.empty([bound.get(size) or int(size) for size in annotation.dim_str.split()], dtype=torch.float16)
-        for name, annotation in inspect.get_annotations(function).items()
-        if name != "return"
-    }
 
 
 def results(path: Path) -> Iterator[tuple[str, torch.Tensor]]:

@@ -6,6 +6,7 @@ The only file of code generation that imports Triton, and only when it is called
 from __future__ import annotations
 
 import importlib.util
+import logging
 import re
 import subprocess
 import tempfile
@@ -16,6 +17,8 @@ from typing import Any
 
 from mugraph.ir.dtypes import COMPUTED
 from mugraph.ir.kernel import KernelSource, Rejected
+
+_log = logging.getLogger("mugraph.codegen")
 
 _ALIGNED = [["tt.divisibility", 16]]
 
@@ -110,7 +113,8 @@ def _resources(cubin: bytes, folder: Path) -> tuple[int | None, int | None]:
         text = subprocess.run(
             [tool, "--dump-resource-usage", str(path)], capture_output=True, text=True, timeout=60, check=True
         ).stdout
-    except (OSError, RuntimeError, AttributeError, subprocess.SubprocessError):
+    except (OSError, RuntimeError, AttributeError, subprocess.SubprocessError) as error:
+        _log.info("a kernel's registers cannot be read: %s", error)
         return None, None
     usage = {key: int(value) for key, value in re.findall(r"\b(REG|LOCAL|STACK):(\d+)", text)}
     spilled = max(usage.get("STACK", 0), usage.get("LOCAL", 0))

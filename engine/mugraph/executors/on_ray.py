@@ -10,6 +10,7 @@ import contextlib
 import copy
 import importlib
 import itertools
+import logging
 import os
 import socket
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from mugraph.executors.desks import Desks, Done, Wrong
 from mugraph.executors.executor import CannotExecute, Lost, result_of, value_of
 from mugraph.executors.tasks import Task
 from mugraph.executors.turns import Order, Start, Turned
+
+_log = logging.getLogger("mugraph.executors")
 
 T = TypeVar("T")
 MOST = 32
@@ -65,7 +68,8 @@ class OnRay:
         gpus._of("GPU")
         try:
             free = self._ray.available_resources().get("GPU", 0)
-        except Exception:  # the cluster is gone
+        except Exception as error:
+            _log.info("the cluster is gone: %s", error)
             return None
         return gpus if free >= 1 else None
 
@@ -112,7 +116,8 @@ class OnRay:
             if self._share is None:
                 self._share = max(1, int(self._ray.available_resources().get(self._resource, 0)))
             there = sum(int(node["Resources"].get(self._resource, 0)) for node in self._ray.nodes() if node["Alive"])
-        except Exception:  # the cluster is gone
+        except Exception as error:
+            _log.info("the cluster is gone: %s", error)
             return 0
         return min(MOST, self._share, there)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 import msgspec
@@ -11,6 +12,8 @@ from mugraph.ir.content import digest
 from mugraph.store.keys import versions
 from mugraph.tune.device import Device
 from mugraph.tune.messages import InputSpec
+
+_log = logging.getLogger("mugraph.memory")
 
 
 def timing_key(text: str, function: str, specs: tuple[InputSpec, ...], device: Device) -> str:
@@ -26,5 +29,6 @@ def recall_timing(document: Mapping[str, object]) -> tuple[Timing, str | None] |
     """None where the document cannot be read."""
     try:
         return msgspec.convert(document["timing"], Timing), msgspec.convert(document["reason"], str | None)
-    except (KeyError, msgspec.ValidationError):
+    except (KeyError, msgspec.ValidationError) as error:
+        _log.info("what is stored cannot be read: %s", error)
         return None

@@ -6,6 +6,7 @@ a module may read when it is imported (the environment, data files) is not watch
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from mugraph.store.keys import code_digest, versions
 from mugraph.trace.codec import trace_from_json, trace_to_json
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source, text_digest
+
+_log = logging.getLogger("mugraph.memory")
 
 
 def trace_key(path: Path, text: str, qualname: str | None, recorded: RecordedShapes | None) -> str:
@@ -34,7 +37,8 @@ def recall_trace(store: Store, key: str) -> Trace | None:
         return None
     try:
         trace = trace_from_json(msgspec.convert(document["trace"], str).encode())
-    except (KeyError, msgspec.MsgspecError):
+    except (KeyError, msgspec.MsgspecError) as error:
+        _log.info("what is stored cannot be read: %s", error)
         return None
     return trace if all(_holds(Path(file), was) for file, was in trace.dependencies.items()) else None
 

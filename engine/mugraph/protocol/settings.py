@@ -91,7 +91,10 @@ class EngineSettings:
             option=("--no-measure", "Estimate only, even with a GPU."),
         ),
     ] = True
-    recorded: Annotated[bool, Setting("", Flag(), "Whether shapes that `mugraph record` has seen are used.")] = True
+    recorded: Annotated[
+        bool,
+        Setting("search.recorded", Flag(), "Use shapes that `mugraph record` has seen.", order=6, again=True),
+    ] = True
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ counts for it; a run of another part of the program leaves it as it was.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +19,8 @@ import msgspec
 from mugraph.recording.signatures import fits, signatures
 from mugraph.store.place import cache_folder
 from mugraph.trace.run.entries import RecordedShapes
+
+_log = logging.getLogger("mugraph.recording")
 
 FORMAT = 1
 
@@ -49,7 +52,10 @@ def recorded(path: Path, text: str | None = None) -> dict[str, list[Recorded]]:
     are left out; text None: all."""
     try:
         found = msgspec.json.decode(_place(path).read_bytes(), type=_File)
-    except (OSError, msgspec.MsgspecError):
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.MsgspecError) as error:
+        _log.info("what was recorded of %s cannot be read: %s", path, error)
         return {}
     if found.format != FORMAT:
         return {}

@@ -65,7 +65,8 @@ class Store:
             return None
         try:
             document = json.loads(text)
-        except ValueError:
+        except ValueError as error:
+            _log.info("what is stored cannot be read: %s", error)
             return None
         return cast(Mapping[str, object], document) if isinstance(document, dict) else None
 

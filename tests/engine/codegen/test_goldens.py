@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from mugraph.codegen.lower import lower
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from tests.engine.codegen.cases import CASES, REAL_SIZES
+from tests.engine.codegen.goldens import PythonFile
 
 SHOWN = {
     **{
@@ -21,11 +21,6 @@ SHOWN = {
     "scaled_linear": CASES["scaled_linear"],
     "causal_last_keys": CASES["causal_last_keys"],
 }
-
-
-class PythonFile(SingleFileSnapshotExtension):
-    _write_mode = WriteMode.TEXT
-    file_extension = "py"
 
 
 @pytest.mark.parametrize("name", SHOWN)

@@ -22,7 +22,7 @@ from mugraph.verify.float_test import FloatTester
 from mugraph.verify.verifier import verify_schedules, verify_topologies
 from syrupy.assertion import SnapshotAssertion
 
-from tests.engine.codegen.test_goldens import PythonFile
+from tests.engine.codegen.goldens import PythonFile
 
 Kernels = list[tuple[BlockGraph, Schedule]]
 LIBRARY = Schedule((), library=True)

@@ -19,8 +19,8 @@ from mugraph.verify.verifier import verify_schedules
 from syrupy.assertion import SnapshotAssertion
 
 import tests.engine.codegen.graphs as g
+from tests.engine.codegen.goldens import PythonFile
 from tests.engine.codegen.splits import CASES, REAL_SIZES, grid, program_of, source, split
-from tests.engine.codegen.test_goldens import PythonFile
 
 
 @pytest.fixture(scope="module")

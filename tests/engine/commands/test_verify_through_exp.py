@@ -13,7 +13,7 @@ from mugraph.ir.mugraph import GraphKernel, MuGraph
 from mugraph.ir.ops import Kind
 
 from tests.engine.verify.graphs import tensor
-from tests.engine.verify.test_through_exp import SIZES, Writer, X, Y, logistic
+from tests.engine.verify.through_exp import SIZES, Writer, X, Y, logistic
 
 MODULE = """\
 import torch

@@ -14,34 +14,18 @@ import pytest
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.research.reference import LiteralSearch, canonical
 from mugraph.research.reference.ablation import main
 from mugraph.research.reference.canonical import Canonical
 from mugraph.research.reference.exhaust import exhaust, exhaust_in_processes
 from mugraph.research.reference.nests import Statement, nest
-from mugraph.research.reference.sizes import Sizes, every
-from mugraph.search import Limits, Search
-from mugraph.search.topologies.softmax import is_shift_invariant
 
-from tests.engine.search.test_random_programs import live, random_program, shape_of
+from tests.engine.research.compared import keeps_softmax, literal, once, resized, searched
+from tests.engine.search.random_programs import live, random_program, shape_of
 from tests.engine.search.workloads import Builder, attention, gated_mlp, gemm_chain, lora, rmsnorm_linear
 from tests.support.tile_evaluator import check_axes, evaluate_block, evaluate_program, random_inputs, small_schedule
 
-PREFIXES = 12_000
-"""Of one literal search: a program with more of them is compared with fewer operators."""
 PER_CHUNK = 12
-
-
-def resized(program: TensorProgram, size: int) -> TensorProgram:
-    """All axes of one size, densely stored."""
-    sizes = dict.fromkeys(program.sizes, size)
-
-    def dense(tensor: Tensor) -> Tensor:
-        return replace(tensor, strides=contiguous_strides(tensor.dims, sizes))
-
-    outputs = {name: dense(tensor) for name, tensor in program.outputs.items()}
-    return replace(program, sizes=sizes, tensors=tuple(map(dense, program.tensors)), outputs=outputs)
 
 
 def small_programs(reducing: bool) -> Iterator[TensorProgram]:
@@ -56,35 +40,6 @@ def small_programs(reducing: bool) -> Iterator[TensorProgram]:
         if any(op.over for op in ops) is reducing and len(program.compute_ops) <= 4 and shape_of(program) not in seen:
             seen.add(shape_of(program))
             yield program
-
-
-def first_only(program: TensorProgram, loops: tuple[str, ...]) -> Iterator[Sizes]:
-    return itertools.islice(every(program, loops), 1)
-
-
-def literal(program: TensorProgram, max_ops: int, prefixes: int = PREFIXES) -> list[BlockGraph] | None:
-    """With one choice of sizes for each set of loops, unsafe forms of softmax left out; None if that is too long."""
-    search = LiteralSearch(program, max_ops, choices=first_only, cancelled=lambda: search.counts.prefixes > prefixes)
-    blocks = [block for _, block in search.run()]
-    return None if search.stopped else [b for b in blocks if keeps_softmax(program, b)]
-
-
-def keeps_softmax(program: TensorProgram, block: BlockGraph) -> bool:
-    return not is_shift_invariant(program.ops) or is_shift_invariant(block.ops)
-
-
-def searched(program: TensorProgram, max_ops: int) -> list[BlockGraph]:
-    search = Search(program, Limits(max_block_ops=max_ops, slack=max_ops, max_topologies=100_000))
-    blocks = [found.block for found in search.run()]
-    assert search.stats.complete
-    return [block for block in blocks if len(block.block_ops) <= max_ops]
-
-
-def once(blocks: list[BlockGraph]) -> set[Canonical]:
-    """Their canonical forms; none was found twice."""
-    forms = {canonical(block) for block in blocks}
-    assert len(forms) == len(blocks)
-    return forms
 
 
 @pytest.mark.parametrize(("reducing", "chunk"), [(False, 0), (True, 0), (True, 1), (True, 2), (True, 3)])

@@ -19,7 +19,7 @@ from mugraph.search.topologies.remaining import Remaining
 from mugraph.search.topologies.saturate import Saturation
 from mugraph.search.topologies.sites import Marks, Sites
 
-from tests.engine.search.test_random_programs import programs
+from tests.engine.search.random_programs import programs
 from tests.engine.search.workloads import (
     Builder,
     attention,

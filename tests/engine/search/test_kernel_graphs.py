@@ -32,7 +32,7 @@ from mugraph.verify.execute import execute_kernels
 from mugraph.verify.sizes import grid_axes
 from mugraph.verify.verifier import verify_topologies
 
-from tests.engine.search.test_random_programs import programs
+from tests.engine.search.random_programs import programs
 from tests.engine.search.workloads import Builder, attention, gated_mlp, gemm_chain, rmsnorm_linear
 from tests.support.tile_evaluator import evaluate_program, random_inputs, spread
 

@@ -18,7 +18,7 @@ from mugraph.search.schedules.work import work
 from mugraph.targets import TARGETS
 from mugraph.verify.verifier import verify_topology
 
-from tests.engine.verify.test_masks import changed, looped, program
+from tests.engine.verify.masked_programs import changed, looped, program
 
 
 def test_every_topology_of_causal_attention_is_right_and_lowers() -> None:

@@ -17,8 +17,8 @@ from mugraph.search.algebra.abstract import Algebra
 from mugraph.search.topologies.frame import Frame
 from mugraph.search.topologies.sites import Sites
 
-from tests.engine.research.test_reference import literal, once, resized, searched
-from tests.engine.search.test_random_programs import live
+from tests.engine.research.compared import literal, once, resized, searched
+from tests.engine.search.random_programs import live
 from tests.engine.search.workloads import Builder
 from tests.support.tile_evaluator import check_axes, evaluate_block, evaluate_program, random_inputs, small_schedule
 

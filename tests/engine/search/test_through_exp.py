@@ -23,7 +23,7 @@ from mugraph.search.topologies.remaining import Remaining
 from mugraph.search.topologies.saturate import Saturation
 from mugraph.verify.verifier import verify_topology
 
-from tests.engine.research.test_reference import literal, once, resized, searched
+from tests.engine.research.compared import literal, once, resized, searched
 from tests.engine.search.workloads import Builder, gated_mlp
 
 SLOPE, CUBE = 1.5957691216057308, 0.044715

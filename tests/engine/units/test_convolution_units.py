@@ -8,7 +8,7 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.region import PlainCalls
 
 from tests.engine.ops.harness import randn
-from tests.engine.units.test_single_units import agrees, cut, units
+from tests.engine.units.regions import agrees, cut, units
 
 X = {"x": randn(2, 4, 7, 6), "w": randn(4, 4, 3, 3, seed=1)}
 CHANNELS = {"g": randn(4, seed=2), "b": randn(4, seed=3)}

@@ -17,7 +17,7 @@ from mugraph.units.own_names import with_own_names
 from mugraph.units.search_units import single_units
 
 from tests.engine.ops.harness import randn, record
-from tests.engine.units.test_single_units import meta, rms, run
+from tests.engine.units.regions import meta, rms, run
 
 
 def joint(fn: Callable[..., Any], **inputs: torch.Tensor) -> SearchUnit:

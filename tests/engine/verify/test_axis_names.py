@@ -19,9 +19,9 @@ from mugraph.verify.document import verify_document
 from mugraph.verify.relations import Relations
 from mugraph.verify.verifier import verify_topology
 
+from tests.engine.verify.documents import one_kernel, two_kernels
+from tests.engine.verify.full_size_schedules import SCHEDULES
 from tests.engine.verify.graphs import CASES, Builder, Case, gated_mlp, rms_norm_linear, tensor
-from tests.engine.verify.test_document import one_kernel, two_kernels
-from tests.engine.verify.test_full_size import SCHEDULES
 
 
 def renamed(graph: MuGraph, names: Mapping[str, str], *, outer: bool) -> MuGraph:

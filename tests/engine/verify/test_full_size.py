@@ -22,19 +22,10 @@ from mugraph.verify.samples import JOINT, WHOLE, samples
 from mugraph.verify.verifier import verify_topology
 from mugraph.verify.work import work
 
+from tests.engine.verify.convolutions import graphs as convolution
+from tests.engine.verify.full_size_schedules import SCHEDULES
 from tests.engine.verify.graphs import CASES, Builder, attention, gated_mlp, tensor
-from tests.engine.verify.test_masks import changed, looped, program, windowed
-from tests.engine.verify.test_windows import graphs as convolution
-
-SCHEDULES = {
-    "rms_norm_linear": Schedule((("n", 128), ("b", 16)), {"h": 64}),
-    "rms_norm_linear_late_sum": Schedule((("n", 128), ("b", 16)), {"h": 64}),
-    "gated_mlp": Schedule((("n", 128), ("m", 8)), {"k": 128}),
-    "lora": Schedule((("n", 128), ("m", 16)), {"k": 64}),
-    "attention": Schedule((("m", 64), ("h", 1)), {"n": 128}),
-    "n_trans": Schedule((("b", 1),)),
-    "gemm_chain": Schedule((("m", 64), ("h", 64)), {"n": 32, "k": 32}),
-}
+from tests.engine.verify.masked_programs import changed, looped, program, windowed
 
 
 def slices_of(own: TensorProgram, data: st.DataObject) -> dict[str, tuple[int, int]]:

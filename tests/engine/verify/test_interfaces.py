@@ -17,8 +17,8 @@ from mugraph.optimizer.thread_fusion import fuse_threads
 from mugraph.verify.document import verify_document
 from mugraph.verify.verdict import Verdict
 
+from tests.engine.verify.documents import one_kernel, two_kernels
 from tests.engine.verify.graphs import Builder, Case, gated_mlp, n_trans, rms_norm_linear, tensor
-from tests.engine.verify.test_document import one_kernel, two_kernels
 
 NORM = Schedule((("n", 64), ("b", 16)), {"h": 64})
 MLP = Schedule((("n", 64), ("m", 8)), {"k": 64})

@@ -4,38 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 
 import pytest
-from mugraph.ir.block import BlockGraph
-from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_block
 from mugraph.ir.tensors import Tensor, contiguous_strides
-from mugraph.ir.text import format_block, parse_block, parse_program
+from mugraph.ir.text import format_block, parse_block
 from mugraph.ir.transforms.resizing import resize
 from mugraph.ir.windows import Window
-from mugraph.search.run import topologies
 from mugraph.verify.sizes import assignments
 from mugraph.verify.verifier import verify_schedule, verify_topology
 
-PROGRAM = """\
-program convolution
-  axes n=2, o=8, c=6, p=9, q=7, r=3, s=4
-  tensor x f16[n, c, window p over r stride 2 pad 1 rest 1, window q over s pad 1 rest -2] strides [720, 120, 8, 1]
-  tensor w f16[o, c, r, s]
-  x[c, n, p, q, r, s] = load(x)
-  w[c, o, r, s] = load(w)
-  y[n, o, p, q] = dot(x, w, over=c*r*s)
-  output y -> out f16[n, o, p, q]
-"""
-
-
-@cache
-def graphs() -> tuple[TensorProgram, BlockGraph]:
-    """The program, and its product in loops over taps and channels as the search finds it."""
-    program = parse_program(PROGRAM)
-    blocks = (found.block for found in topologies(program))
-    return program, next(block for block in blocks if len(block.loop_axes) == 3)
+from tests.engine.verify.convolutions import graphs
 
 
 def test_the_search_finds_implicit_gemm() -> None:

@@ -11,7 +11,7 @@ import torch
 from mugraph.plans.plan import KernelStep
 from torch import nn
 
-from tests.samples.applied import FILES, Applied, Target, applied, found, targets
+from tests.samples.applied import FILES, AppliedSample, Target, applied, found, targets
 
 pytestmark = [
     pytest.mark.gpu,
@@ -23,12 +23,12 @@ MULTIPLE, PEAK = 3.0, 4.0
 
 
 @pytest.fixture(scope="module", params=FILES, ids=lambda path: path.stem)
-def sample(request: pytest.FixtureRequest) -> Applied:
+def sample(request: pytest.FixtureRequest) -> AppliedSample:
     return applied(found(request.param, "auto", 4.0, most=2), "auto")
 
 
 @pytest.fixture
-def launched(sample: Applied, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def launched(sample: AppliedSample, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the kernels that ran, however they were reached: eagerly or through their operator."""
     log: list[str] = []
     for name in kernel_names(sample):
@@ -42,7 +42,7 @@ def launched(sample: Applied, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return log
 
 
-def kernel_names(sample: Applied) -> list[str]:
+def kernel_names(sample: AppliedSample) -> list[str]:
     steps = [step for plan in sample.plans for step in plan.steps]
     return [step.kernel.name for step in steps if isinstance(step, KernelStep)]
 
@@ -56,7 +56,7 @@ def given(target: Target) -> dict[str, torch.Tensor]:
     return made
 
 
-def pair(sample: Applied, target: Target) -> tuple[Callable, Callable]:
+def pair(sample: AppliedSample, target: Target) -> tuple[Callable, Callable]:
     """The edited callable and the original, with the same parameters."""
     torch.manual_seed(0)
     with torch.device("cuda"):
@@ -91,7 +91,7 @@ def agrees(got: torch.Tensor, eager: torch.Tensor, reference: torch.Tensor) -> N
 
 
 @pytest.mark.parametrize("way", ["eager", "inductor"])
-def test_agrees_at_the_shapes_it_was_made_for(way: str, sample: Applied, launched: list[str]) -> None:
+def test_agrees_at_the_shapes_it_was_made_for(way: str, sample: AppliedSample, launched: list[str]) -> None:
     found = targets(sample)
     assert found, f"nothing of {sample.path.name} was replaced"
     for target in found:
@@ -116,7 +116,7 @@ def test_agrees_at_the_shapes_it_was_made_for(way: str, sample: Applied, launche
             assert torch.equal(tensor, kept[name]), f"{target.name} wrote to {name}"
 
 
-def test_elsewhere_the_original_runs(sample: Applied, launched: list[str]) -> None:
+def test_elsewhere_the_original_runs(sample: AppliedSample, launched: list[str]) -> None:
     """Gradients wanted; more rows than the kernels were made for."""
     for target in targets(sample):
         edited, original = pair(sample, target)
@@ -131,7 +131,7 @@ def test_elsewhere_the_original_runs(sample: Applied, launched: list[str]) -> No
     assert launched == []
 
 
-def untested(sample: Applied, monkeypatch: pytest.MonkeyPatch) -> None:
+def untested(sample: AppliedSample, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the kernels had been made without a GPU."""
     cases = {name: (*case[:2], None, *case[3:]) for name, case in sample.kernels._CASES.items()}
     monkeypatch.setattr(sample.kernels, "_CASES", cases)
@@ -140,7 +140,7 @@ def untested(sample: Applied, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("way", ["eager", "inductor"])
 def test_first_use_compares_with_pytorch(
-    way: str, sample: Applied, launched: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    way: str, sample: AppliedSample, launched: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     target = targets(sample)[0]
     edited, original = pair(sample, target)
@@ -157,7 +157,7 @@ def test_first_use_compares_with_pytorch(
 
 
 def test_a_kernel_the_compiler_spoils_is_not_used(
-    sample: Applied, launched: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    sample: AppliedSample, launched: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """What its process of its own runs gives something else."""
     target = targets(sample)[0]

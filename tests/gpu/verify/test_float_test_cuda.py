@@ -6,8 +6,8 @@ import pytest
 from mugraph.ir.tensors import DType
 from mugraph.verify.float_test import FloatTester
 
-from tests.engine.verify.test_float_test import NORM, norm, softmax
-from tests.engine.verify.test_float_test import SOFTMAX as ATTENTION_TEXT
+from tests.engine.verify.float_programs import NORM, norm, softmax
+from tests.engine.verify.float_programs import SOFTMAX as ATTENTION_TEXT
 
 pytestmark = pytest.mark.gpu
 
