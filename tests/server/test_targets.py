@@ -30,6 +30,7 @@ def test_the_extension_names_the_same() -> None:
     assert setting["patternErrorMessage"] == NAMES
     every = ", ".join(f"`{name}`" for name in DEVICES)
     assert f"{every} or an architecture such as `sm_90`" in setting["markdownDescription"]
-    assert f"| `mugraph.target` | `auto`, `cpu`, {every}, or an architecture such as `sm_90` |" in (
-        EXTENSION / "README.md"
-    ).read_text(encoding="utf-8")
+    (row,) = [
+        line for line in (EXTENSION / "README.md").read_text("utf-8").splitlines() if "| `mugraph.target`" in line
+    ]
+    assert f"{every} or an architecture such as `sm_90`" in row

@@ -49,14 +49,16 @@ class _Code(NamedTuple):
 def _is(module: torch.nn.Module, what: str) -> bool:
     """Whether a module runs the code that was analysed, and nothing is hooked into it or put before it."""
     own = module.__dict__
-    return (
-        (_unchanged(type(module), what) or (torch.compiler.is_exporting() and _unchanged(_class_of(module), what)))
-        and not own["_forward_hooks"]
-        and not own["_forward_pre_hooks"]
-        and not own["_backward_hooks"]
-        and not own["_backward_pre_hooks"]
-        and not _hides(own, _HIDING[what])
-    )
+    if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]:
+        return False
+    if torch.compiler.is_compiling():
+        same = _unchanged(type(module), what)
+        same = same or (torch.compiler.is_exporting() and _unchanged(_class_of(module), what))
+        return same and not _hides(own, _HIDING[what])
+    for read, thing, expected in (_met.get((id(type(module)), what)) or _met_class(type(module), what))[1]:
+        if read(thing) != expected:
+            return False
+    return _HIDING[what].isdisjoint(own)
 
 
 def _class_of(module: torch.nn.Module) -> type:
@@ -85,13 +87,16 @@ def _is_object(thing: object, what: str) -> bool:
 @torch.compiler.assume_constant_result
 def _unchanged(kind: type, what: str) -> bool:
     """Whether a class runs the code that was analysed. Code is compared when a class is met, objects from then on."""
-    met = _met.get((id(kind), what))
-    if met is None:
-        met = _met[id(kind), what] = kind, _meet_class(kind, what)
-    for read, thing, expected in met[1]:
+    for read, thing, expected in (_met.get((id(kind), what)) or _met_class(kind, what))[1]:
         if read(thing) != expected and not (read is _ACCESS and torch.compiler.is_exporting()):  # which patches calls
             return False
     return True
+
+
+def _met_class(kind: type, what: str) -> tuple[object, list[_Check]]:
+    """What is compared of a class that is met for the first time."""
+    met = _met[id(kind), what] = kind, _meet_class(kind, what)
+    return met
 
 
 @torch.compiler.assume_constant_result
