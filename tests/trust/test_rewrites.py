@@ -12,8 +12,8 @@ LEAST = 200
 MOST = 0.05
 """Share that may be rejected."""
 EXPLAINED = {
-    "maximum_shifted": "max(a + 1, b + 1) − 1 of a product scaled by its largest: at the sizes tested the maximum is the"
-    " same one of its values each time, and what was never seen to be the other is not accepted",
+    "maximum_shifted": "max(a + 1, b + 1) − 1 of a product scaled by its largest: at the sizes tested the maximum is"
+    " the same one of its values each time, and what was never seen to be the other is not accepted",
     "largest": "max(2x)/2, max(x + 1) − 1 there: the same",
 }
 """Kind of rewrite -> why the verifier need not show it."""
