@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,14 +18,17 @@ from tests.engine.search.workloads import (
     rmsnorm_gated_mlp,
     rmsnorm_linear,
 )
+from tests.support.clock import Clock
 
 PRINT = """
 from mugraph.targets import TARGETS
 from mugraph.search import Limits, Search, candidates
 from tests.engine.search.workloads import attention, lora, norm_transformer, rmsnorm_linear
+from tests.support.clock import slow_clock
 for program in (lora(), rmsnorm_linear(), attention(norm=True), norm_transformer()):
     search = Search(program, Limits(seconds=3.0))
-    blocks = [found.block for found in search.run()]
+    with slow_clock():
+        blocks = [found.block for found in search.run()]
     print(*blocks, sep="\\n")
     print(search.stats.ended_by, search.stats.complete_to, sorted(search.stats.pruned.items()))
     for candidate in candidates(blocks[:20], TARGETS["h100"]):
@@ -46,11 +48,12 @@ def test_the_hash_seed_changes_nothing() -> None:
     assert said[0] == said[1]
 
 
-def test_a_busy_machine_finds_the_same() -> None:
-    """The clock runs four times as fast, and nests still get the turns they get on an idle machine."""
+def test_a_busy_machine_finds_the_same(clock: Clock) -> None:
+    """Time passes whenever the search looks whether it is cancelled, and nests still get the turns they get on an idle
+    machine."""
 
     def busy() -> bool:
-        time.sleep(0.0005)
+        clock.seconds += 0.0005
         return False
 
     idle = [found.block for found in Search(attention(norm=True), Limits(seconds=4.0)).run()]
@@ -60,7 +63,7 @@ def test_a_busy_machine_finds_the_same() -> None:
 
 
 @pytest.mark.parametrize("make", [rmsnorm_linear, gated_mlp, lora, norm_transformer, attention, rmsnorm_gated_mlp])
-def test_the_space_of_eleven_operators_is_exhausted(make) -> None:
+def test_the_space_of_eleven_operators_is_exhausted(make, clock: Clock) -> None:
     search = Search(make(), Limits(seconds=8.0))
     list(search.run())
     stats = search.stats
