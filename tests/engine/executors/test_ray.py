@@ -27,7 +27,6 @@ from mugraph.tune.spread import SpreadMeasurer
 from mugraph.tune.statistics import Summary
 
 from tests.engine.search import workloads
-from tests.support.clock import slow_clock
 
 GRAPHS = GraphLimits(max_parts=4, partitions=4, slack=20.0, each=Limits(seconds=5.0, max_topologies=3))
 
@@ -54,6 +53,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         made.shutdown()
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_node_killed_in_mid_search(cluster: Any) -> None:
     """Nothing is lost and nothing doubled: the same topologies in the same order as in this process."""
     program, limits = workloads.residual_rmsnorm_linear(), Limits(max_block_ops=13)
@@ -83,8 +83,7 @@ def test_a_node_killed_in_mid_search(cluster: Any) -> None:
 
         graphs = functools.partial(KernelGraphs, workloads.rmsnorm_linear(16, 64, 64), TARGETS["h200"], GRAPHS)
         parts = SpreadParts(executor)
-        with slow_clock():
-            assert [one.candidates for one in graphs(workers=parts).run()] == [one.candidates for one in graphs().run()]
+        assert [one.candidates for one in graphs(workers=parts).run()] == [one.candidates for one in graphs().run()]
         assert parts.losses == 0
 
         stop = False
