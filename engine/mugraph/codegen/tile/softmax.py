@@ -21,6 +21,8 @@ from mugraph.codegen.tile.masks import mask_of
 from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind
+from mugraph.ops.functions.degrees import Degrees as Arithmetic
+from mugraph.ops.functions.degrees import NoDegree
 
 LOG2E = 1.4426950408889634
 
@@ -86,32 +88,11 @@ def safe_softmax(
     return SafeSoftmax(out, degrees, scales)
 
 
-class _Mixed(Exception):
-    """Of no degree: values of different ones are added, or compared, or a function is taken of one."""
-
-
-class _Degree:
-    """The degree of a value in one exponential, an arithmetic."""
-
-    def constant(self, value: float) -> float:
-        return 0.0
-
-    def add(self, a: float, b: float) -> float:
-        if a != b:
-            raise _Mixed
-        return a
+class _Degree(Arithmetic):
+    """The degree of a value in one exponential, with what is in kernels alone."""
 
     def sub(self, a: float, b: float) -> float:
         return self.add(a, b)
-
-    def mul(self, a: float, b: float) -> float:
-        return a + b
-
-    def div(self, a: float, b: float) -> float:
-        return a - b
-
-    def sqrt(self, a: float) -> float:
-        return a / 2
 
     def rsqrt(self, a: float) -> float:
         return -a / 2
@@ -119,31 +100,8 @@ class _Degree:
     def keep(self, a: float) -> float:
         return a
 
-    def sum(self, a: float, over: object) -> float:
-        return a
-
-    def dot(self, a: float, b: float, over: object) -> float:
-        return a + b
-
-    def exp(self, a: float) -> float:
-        return self.none(a)
-
-    def unary(self, fn: str, a: float) -> float:
-        return self.none(a)
-
-    def maximum(self, a: float, b: float) -> float:
-        return self.none(a, b)
-
     def minimum(self, a: float, b: float) -> float:
         return self.none(a, b)
-
-    def amax(self, a: float, over: object) -> float:
-        return self.none(a)
-
-    def none(self, *operands: float) -> float:
-        if any(operands):
-            raise _Mixed
-        return 0.0
 
 
 def _degrees(exp: Node, nodes: Nodes, unfinished: bool) -> dict[str, float]:
@@ -160,7 +118,7 @@ def _degrees(exp: Node, nodes: Nodes, unfinished: bool) -> dict[str, float]:
                 found = 0.0
             else:
                 found = node.kind.meaning(numbers, below, node.fn, node.over)
-        except _Mixed:
+        except NoDegree:
             what = "is stored" if node.kind is Kind.STORE else f"enters {node.kind.name} {node.name}"
             raise Rejected(
                 f"{exp.name} is no softmax: a value that depends on the scale of its exponentials {what}."

@@ -14,7 +14,7 @@ class Degrees:
         return 0.0
 
     def add(self, a: float, b: float) -> float:
-        return a if a == b else self._none(a, b)
+        return a if a == b else self.none(a, b)
 
     def mul(self, a: float, b: float) -> float:
         return a + b
@@ -26,16 +26,16 @@ class Degrees:
         return a / 2
 
     def exp(self, a: float) -> float:
-        return self._none(a)
+        return self.none(a)
 
     def unary(self, fn: str, a: float) -> float:
-        return self._none(a)
+        return self.none(a)
 
     def maximum(self, a: float, b: float) -> float:
-        return self._none(a, b)
+        return self.none(a, b)
 
     def amax(self, a: float, over: object) -> float:
-        return self._none(a)
+        return self.none(a)
 
     def sum(self, a: float, over: object) -> float:
         return a
@@ -43,7 +43,8 @@ class Degrees:
     def dot(self, a: float, b: float, over: object) -> float:
         return a + b
 
-    def _none(self, *degrees: float) -> float:
+    def none(self, *degrees: float) -> float:
+        """Of what has a degree only where no operand depends on the number."""
         if any(degrees):
             raise NoDegree
         return 0.0
@@ -53,7 +54,7 @@ class PositiveDegrees(Degrees):
     """Where the number is positive: it does not change which value is the largest."""
 
     def maximum(self, a: float, b: float) -> float:
-        return a if a == b else self._none(a, b)
+        return a if a == b else self.none(a, b)
 
     def amax(self, a: float, over: object) -> float:
         return a
