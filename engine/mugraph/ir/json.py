@@ -144,7 +144,7 @@ def _decode(body: Json, cls: type[T], what: str) -> T:
 def _decoded(cls: type, value: object) -> Kind:
     """Of a class that msgspec does not know: a kind is written as its name."""
     if cls is not Kind:
-        raise NotImplementedError
+        raise TypeError(f"a {cls.__name__} is not read from JSON")
     return kind_named(str(value))
 
 
