@@ -128,8 +128,18 @@ class Session:
                 self._say(sentence, types.MessageType.Warning)
             if moved or [looked_at_again(s) for s in now] != [looked_at_again(s) for s in before]:
                 self.analysis.again_all()
+        if [settings.theme for settings in now] != [settings.theme for settings in before]:
+            self._draw_again()
         self.publisher.all()
         self.publisher.soon()
+
+    def _draw_again(self) -> None:
+        """Draws what was found in the colours of now, before a hover asks for it."""
+        for file in self.regions.all():
+            source = self._source(file.uri)
+            for mark in file.marks if source is not None else ():
+                if source is not None and mark.result is not None and mark.result.status == "improved":
+                    self.inquiries.improved(source, mark.result)
 
     def _wrong(self, sentences: Sequence[str]) -> None:
         for sentence in sentences:

@@ -50,8 +50,7 @@ async function pictures(theme: string, ending: string): Promise<void> {
     await pause(1500);
     if (ending === "") await take(code, "walkthrough/open", { ...ALL, height: 352 });
     await code.putCursor("self.norm(x");
-    await code.hover("self.norm(x");
-    await code.page.locator(".monaco-hover:visible img").first().waitFor();
+    await code.hover("self.norm(x", { selector: "img" });
     await pause(800);
     await take(code, `hover${ending}`, { ...ALL, height: 352 });
     await code.page.keyboard.press("Escape");

@@ -79,6 +79,7 @@ describe("VS Code", { timeout: 600_000 }, () => {
   });
 
   step("a hover shows the μGraph's picture", async () => {
+    await code.hover("self.norm(x", { selector: "img" });
     await code.putCursor("self.norm(x");
     const times: number[] = [];
     for (let round = 0; round < 5; round++) {
@@ -91,7 +92,7 @@ describe("VS Code", { timeout: 600_000 }, () => {
       await code.page.locator(".monaco-hover:visible").first().waitFor({ state: "hidden" });
     }
     assert.ok(timed("hover", median(times)) < 3000);
-    const hover = await code.hover("self.norm(x");
+    const hover = await code.hover("self.norm(x", { selector: "img" });
     const picture = hover.locator("img").first();
     await picture.waitFor();
     assert.ok(await picture.evaluate((image) => (image as HTMLImageElement).naturalWidth > 0), "the picture is empty");
@@ -209,7 +210,7 @@ describe("VS Code", { timeout: 600_000 }, () => {
 
   step("the hover's links open the view, the kernel and the difference", async () => {
     const follow = async (words: string) => {
-      const hover = await code.hover("self.norm(x");
+      const hover = await code.hover("self.norm(x", { text: words });
       await hover.getByText(words, { exact: true }).click();
     };
     await follow("full graph");
@@ -398,8 +399,7 @@ describe("VS Code", { timeout: 600_000 }, () => {
     await code.startOver();
     await code.open(FILE);
     await code.lens(FOUND);
-    const hover = await code.hover("self.norm(x");
-    await hover.locator("img").first().waitFor();
+    await code.hover("self.norm(x", { selector: "img" });
     await pause(300);
     await code.screenshot("hover-light");
   });

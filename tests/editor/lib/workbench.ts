@@ -134,17 +134,25 @@ export class Workbench {
     return at;
   }
 
-  async hover(words: string): Promise<Locator> {
-    const at = await this.locate(words);
-    const shown = this.page.locator(".monaco-hover:visible .hover-contents").first();
-    // A mouse that rests where it was does not hover.
-    await until("a hover", async () => {
+  /**
+   * Rests the mouse on these words until a hover shows what is wanted. A hover does not change once it is there: one that
+   * came before the server had looked at the file, or before the picture was drawn, is left, and asked for again.
+   */
+  async hover(words: string, wanted: { selector?: string; text?: string } = {}): Promise<Locator> {
+    const { selector = ".hover-contents", text } = wanted;
+    const filter = { has: this.page.locator(selector), ...(text !== undefined && { hasText: text }) };
+    const hover = this.page.locator(".monaco-hover:visible").filter(filter).first();
+    await until(`a hover with ${text ?? selector}`, async () => {
+      const at = await this.locate(words);
       await this.page.mouse.move(at.x, at.y + 150);
+      // A mouse that rests where it was does not hover.
       await this.page.mouse.move(at.x - 3, at.y);
       await this.page.mouse.move(at.x, at.y);
-      return shown.waitFor({ timeout: 3000 }).then(() => true, () => false);
-    });
-    return this.page.locator(".monaco-hover:visible").first();
+      if (await hover.waitFor({ timeout: 3000 }).then(() => true, () => false)) return true;
+      await this.page.keyboard.press("Escape");
+      return false;
+    }, 40_000);
+    return hover;
   }
 
   async lightBulb(): Promise<Locator> {
