@@ -110,6 +110,19 @@ def test_a_picture_only_where_images_render(editor: MakeEditor, root: Path) -> N
     assert b"<!-- light -->" in base64.b64decode(data)
 
 
+def test_pictures_are_drawn_in_a_new_theme_before_a_hover_asks(editor: MakeEditor, root: Path, control: Control) -> None:
+    images = {**FULL, "general": {**FULL["general"], "markdown": MARKDOWN_WITH_IMAGES}}
+    client = editor(capabilities=images, options={"theme": "dark"})
+    uri = client.open(root / "model.py", IMPROVED)
+    client.wait_codes(uri, "improved")
+    client.until(lambda: control.heard("Draw") == 1)
+    client.notify("mugraph/theme", {"theme": "light"})
+    client.until(lambda: control.heard("Draw") == 2)
+    client.notify("mugraph/theme", {"theme": "dark"})
+    assert client.hover(uri, 5, 14) is not None
+    assert control.heard("Draw") == 2, "the dark one was kept"
+
+
 def test_pulled_diagnostics_are_not_pushed_and_keep_their_identity(editor: MakeEditor, root: Path) -> None:
     document = {**FULL["textDocument"], "diagnostic": {"relatedDocumentSupport": True}}
     workspace = {**FULL["workspace"], "diagnostics": {"refreshSupport": True}}
