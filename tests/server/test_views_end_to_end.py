@@ -110,7 +110,9 @@ def test_a_picture_only_where_images_render(editor: MakeEditor, root: Path) -> N
     assert b"<!-- light -->" in base64.b64decode(data)
 
 
-def test_pictures_are_drawn_in_a_new_theme_before_a_hover_asks(editor: MakeEditor, root: Path, control: Control) -> None:
+def test_pictures_are_drawn_in_a_new_theme_before_they_are_asked_for(
+    editor: MakeEditor, root: Path, control: Control
+) -> None:
     images = {**FULL, "general": {**FULL["general"], "markdown": MARKDOWN_WITH_IMAGES}}
     client = editor(capabilities=images, options={"theme": "dark"})
     uri = client.open(root / "model.py", IMPROVED)
