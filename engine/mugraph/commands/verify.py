@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -10,7 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
+from mugraph.ir.dtypes import DType
 from mugraph.ir.json import FormatError, mugraph_from_json
+from mugraph.ir.mirage import Unreadable, is_checkpoint, read_checkpoint
 from mugraph.ir.mugraph import MuGraph
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit, Trace
@@ -18,13 +21,14 @@ from mugraph.reports.document import finite
 from mugraph.reports.text import evidence
 from mugraph.trace.tracer import trace_file
 from mugraph.units.joining import units
-from mugraph.verify.document import verify_document
+from mugraph.verify.document import verify_mugraph
 from mugraph.verify.verdict import Verdict
 
 
 def verify(place: Where, ugraph: Path, *, as_json: bool) -> int:
     """Exit status: 0 if all graphs are equivalent. Raises WrongUsage."""
-    graphs = read_graphs(ugraph)
+    document = _read(ugraph)
+    graphs = None if is_checkpoint(document) else _graphs(document, ugraph)
     trace = trace_file(place.path, qualname=place.qualname)
     program = _program(trace, place)
     if isinstance(program, str):
@@ -32,7 +36,12 @@ def verify(place: Where, ugraph: Path, *, as_json: bool) -> int:
             raise WrongUsage(program)
         say_error(program)
         return FAILED
-    verdicts = verify_document(program, graphs)
+    if graphs is None:  # a checkpoint does not say which 16 bits an element has: the program does
+        graphs = read_checkpoint(document, _half(program))
+    verdicts = [
+        Verdict(False, graph.reason) if isinstance(graph, Unreadable) else verify_mugraph(program, graph)
+        for graph in graphs
+    ]
     if as_json:
         print_json({"graphs": [_document(i, verdict) for i, verdict in enumerate(verdicts)]})
     else:
@@ -42,14 +51,21 @@ def verify(place: Where, ugraph: Path, *, as_json: bool) -> int:
 
 def read_graphs(path: Path) -> list[MuGraph]:
     """One μGraph of ours, a list of them, or the document `mugraph optimize --json` prints. Raises WrongUsage."""
+    return _graphs(_read(path), path)
+
+
+def _read(path: Path) -> object:
     try:
-        document: object = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise WrongUsage(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise WrongUsage(f"{path} is no JSON: {error}") from None
     except RecursionError:
         raise WrongUsage(f"{path} is nested too deeply to be read") from None
+
+
+def _graphs(document: object, path: Path) -> list[MuGraph]:
     found = _listed(document)
     if not found:
         raise WrongUsage(f"{path} holds no μGraph")
@@ -59,6 +75,11 @@ def read_graphs(path: Path) -> list[MuGraph]:
         raise WrongUsage(f"{path} holds no μGraph that can be read: {error}") from None
     except RecursionError:
         raise WrongUsage(f"{path} is nested too deeply to be read") from None
+
+
+def _half(program: TensorProgram) -> DType:
+    """The program's element type of 16 bits."""
+    return next((tensor.dtype for tensor in program.tensors if tensor.dtype in ("f16", "bf16")), "f16")
 
 
 def _listed(document: object) -> list[object]:
@@ -98,7 +119,7 @@ def _document(index: int, verdict: Verdict) -> dict[str, object]:
     }
 
 
-def _report(graphs: list[MuGraph], verdicts: list[Verdict]) -> None:
+def _report(graphs: Sequence[MuGraph | Unreadable], verdicts: list[Verdict]) -> None:
     console = Console()
     for index, (graph, verdict) in enumerate(zip(graphs, verdicts, strict=True)):
         state = "[bold green]equivalent[/]" if verdict.passed else "[bold red]NOT EQUIVALENT[/]"

@@ -35,7 +35,7 @@ def verify_document(program: TensorProgram, graphs: Sequence[MuGraph], seed: int
 def verify_mugraph(program: TensorProgram, graph: MuGraph, seed: int | None = None) -> Verdict:
     """A verdict in three steps: the graph keeps the rules of μGraphs (ir/spec) and the program's memory; it is right at
     scaled-down sizes with its own grid axes; it is right at its own sizes with its own schedule."""
-    violations = check_mugraph(graph, passes=PASSES)
+    violations = check_mugraph(graph, passes=PASSES, for_codegen=False)
     if violations:
         more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
         return Verdict(False, f"{violations[0]}{more}")
@@ -49,7 +49,7 @@ def verify_mugraph(program: TensorProgram, graph: MuGraph, seed: int | None = No
     except Malformed as error:
         return Verdict(False, str(error))
     cut = [(block, _cut_axes(block, schedule)) for block, schedule in kernels]
-    verdict = verify_topologies(program, cut, seed)
+    verdict = verify_topologies(program, cut, seed, single=_single(kernels))
     if not verdict.passed:
         return verdict
     own = verify_full_size(program, kernels, seed)
@@ -79,6 +79,12 @@ def _cut_axes(block: BlockGraph, schedule: Schedule) -> tuple[str, ...]:
     """A grid axis of one block is whole, and may be reduced; it is cut only where every graph of this form can be."""
     free = grid_axes(block)
     return tuple(axis for axis, tile in schedule.grid if tile < block.sizes[axis] or axis in free)
+
+
+def _single(kernels: Sequence[tuple[BlockGraph, Schedule]]) -> set[str]:
+    """Axes that are cut into single elements wherever they are cut."""
+    tiles = [tile for _, schedule in kernels for tile in (*schedule.grid, *schedule.loops.items())]
+    return {axis for axis, _ in tiles} - {axis for axis, elements in tiles if elements > 1}
 
 
 def _named_as(program: TensorProgram, graph: MuGraph) -> TensorProgram:

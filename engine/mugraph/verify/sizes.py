@@ -6,7 +6,7 @@ differ in every part, so that no number of iterations passes for a constant of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
@@ -47,9 +47,11 @@ def grid_axes(block: BlockGraph) -> tuple[str, ...]:
 
 
 def assignments(
-    program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Sequence[str]]]
+    program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Sequence[str]]], single: Collection[str] = ()
 ) -> tuple[Assignment, Assignment]:
     """Two small assignments for a program and the block graphs (each with its grid axes) that compute it.
+
+    single: axes of which a block or an iteration takes one element, and is never to take more
 
     Raises Malformed when a tensor's dimensions are cut into axes in two ways that no assignment fits.
     """
@@ -57,12 +59,16 @@ def assignments(
     relations = Relations(program, blocks)
     full, equal, products = relations.sizes, relations.equal, relations.products
     parted = {equal.get(a, a) for block, grid in kernels for a in (*grid, *block.loop_axes)}
+    alone = {equal.get(axis, axis) for axis in single}
     free = sorted({equal.get(axis, axis) for axis in full} - products.keys())
     small: dict[str, tuple[int, int]] = {}
     large: dict[str, tuple[int, int]] = {}
     for number, axis in enumerate(free):
         if axis in parted:
             # (tile, size): 2 + 2, and three or four tiles of 3 with the last one cut short.
+            if axis in alone:
+                small[axis], large[axis] = (1, 2), (1, 3)
+                continue
             small[axis], large[axis] = (2, 4), (3, 8 if number % 2 else 10)
         else:
             small[axis], large[axis] = ((2, 2), (5, 5)) if number % 2 else ((3, 3), (4, 4))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -47,11 +47,16 @@ def verify_topology(
 
 
 def verify_topologies(
-    program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Sequence[str] | None]], seed: int | None = None
+    program: TensorProgram,
+    kernels: Sequence[tuple[BlockGraph, Sequence[str] | None]],
+    seed: int | None = None,
+    *,
+    single: Collection[str] = (),
 ) -> Verdict:
     """As verify_topology, for kernels that run one after the other: each may read what those before it store.
 
     kernels: with the axes to cut into blocks
+    single: axes of which no block and no iteration ever takes more than one element
 
     First as graphs that are equal whatever their functions and sizes are, which costs least; where they are not, with
     sigmoid, tanh, silu and GELU as what they are made of (through_exp.py) and relu and maxima by signs (by_sign.py) or
@@ -66,7 +71,7 @@ def verify_topologies(
         ways += [(functions, True) for functions, _ in ways[1:] or ways]
     verdict = Verdict(False, None)
     for functions, as_at_full_size in ways:
-        verdict = _verify(program, cut, rng, functions, as_at_full_size=as_at_full_size)
+        verdict = _verify(program, cut, rng, functions, as_at_full_size=as_at_full_size, single=single)
         if verdict.passed:
             break
     return verdict
@@ -79,6 +84,7 @@ def _verify(
     by_form: Functions,
     *,
     as_at_full_size: bool = False,
+    single: Collection[str] = (),
 ) -> Verdict:
     blocks = [block for block, _ in cut]
     lax, unlax_reason = laxness(program.ops, *(block.ops for block in blocks))
@@ -89,7 +95,7 @@ def _verify(
     repetitions = REPETITIONS_BY_REALS if ORDER in by_form else repetitions
     try:
         check_kernels(program, blocks)
-        small, large = assignments(program, cut)
+        small, large = assignments(program, cut, single)
         for assignment in (small, large):
             tested.append(_named_sizes(program, blocks, assignment))
             total += repetitions

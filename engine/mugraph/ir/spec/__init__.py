@@ -56,24 +56,32 @@ def _broken(block: BlockGraph) -> list[str]:
 
 
 def check_candidate(
-    block: BlockGraph, schedule: Schedule, target: Target | None = None, *, passes: int = 1
+    block: BlockGraph,
+    schedule: Schedule,
+    target: Target | None = None,
+    *,
+    passes: int = 1,
+    for_codegen: bool = True,
 ) -> list[str]:
     """A topology with its schedule, which is looked at where operators and tensors are valid. Without a target, sizes
-    of device memories are not checked."""
+    of device memories are not checked. for_codegen: as for check_mugraph"""
     return [
         *check_block(block, passes=passes),
-        *(schedule_violations(block, schedule, target) if not _broken(block) else ()),
+        *(schedule_violations(block, schedule, target, for_codegen) if not _broken(block) else ()),
     ]
 
 
-def check_mugraph(mugraph: MuGraph, target: Target | None = None, *, passes: int = 1) -> list[str]:
+def check_mugraph(
+    mugraph: MuGraph, target: Target | None = None, *, passes: int = 1, for_codegen: bool = True
+) -> list[str]:
     """A kernel graph, and every block graph and thread graph in it. Of a kernel whose operators or tensors are not
-    valid, what is made of them is not looked at."""
+    valid, what is made of them is not looked at. for_codegen: with the rules of products that our kernels need, and a
+    graph's meaning does not."""
     broken = {kernel.name for kernel in mugraph.kernels if kernel.block is not None and _broken(kernel.block)}
     violations = list(mugraph_violations(mugraph, broken))
     for kernel in mugraph.kernels:
         if isinstance(kernel, GraphKernel):
-            inside = check_candidate(kernel.block, kernel.schedule, target, passes=passes)
+            inside = check_candidate(kernel.block, kernel.schedule, target, passes=passes, for_codegen=for_codegen)
         else:
             inside = check_block(kernel.block) if kernel.block is not None else []
         violations += [f"kernel {kernel.name}: {violation}" for violation in inside]

@@ -19,7 +19,10 @@ MAX_TILE_ELEMENTS = 1 << 20
 MAX_WARPS = 32
 
 
-def schedule_violations(block: BlockGraph, schedule: Schedule, target: Target | None) -> Iterator[str]:
+def schedule_violations(
+    block: BlockGraph, schedule: Schedule, target: Target | None, for_codegen: bool
+) -> Iterator[str]:
+    """for_codegen: with what a tensor core takes"""
     if schedule.library:  # it has no tiles that could be wrong
         if library_call(block) is None:
             yield "no library call computes it without a copy"
@@ -33,7 +36,8 @@ def schedule_violations(block: BlockGraph, schedule: Schedule, target: Target | 
             elements = prod(lanes(block, schedule, axis) for axis in held(op.axes, found))
             if elements > MAX_TILE_ELEMENTS:
                 yield f"{op.name}: a tile of {elements} elements is over the limit of {MAX_TILE_ELEMENTS}"
-    yield from _dot_violations(block, schedule)
+    if for_codegen:
+        yield from _dot_violations(block, schedule)
     if target is not None and (needed := least_shared_memory(block, schedule)) > target.shared:
         yield f"at least {needed} bytes of shared memory are needed; a block on {target.name} has {target.shared}"
 
