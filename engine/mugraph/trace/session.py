@@ -94,7 +94,8 @@ class Session:
                 importlib.import_module(package)
             self.namespace = self.workspace.run(self.source, name, package)
         except BaseException as error:
-            self.errors.append(f"{path.name} cannot be imported: {sentence(error, self.source)}")
+            here = f", which is not installed in {sys.executable}" if isinstance(error, ModuleNotFoundError) else ""
+            self.errors.append(f"{path.name} cannot be imported: {sentence(error, self.source)}{here}")
             return False
         return True
 

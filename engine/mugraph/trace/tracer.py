@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from mugraph.ir.region import Trace
+from mugraph.scratch import inside, scratch
 from mugraph.trace.codec import trace_from_json
 from mugraph.trace.report import without_running
 from mugraph.trace.request import Request
@@ -65,7 +65,7 @@ def trace_file(
 
 def _in_child(request: Request, timeout_s: float) -> Trace:
     name = Path(request.path).name
-    with tempfile.TemporaryDirectory(prefix="mugraph-trace-") as folder:
+    with scratch("trace") as folder:
         asked, result, said = Path(folder, "request.json"), Path(folder, "result.json"), Path(folder, "stderr")
         asked.write_bytes(msgspec.json.encode(request))
         with said.open("wb") as stderr:
@@ -74,7 +74,7 @@ def _in_child(request: Request, timeout_s: float) -> Trace:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
-                env=_environment(),
+                env=inside(folder, _environment()),
                 start_new_session=True,
             )
             try:

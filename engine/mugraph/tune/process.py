@@ -12,13 +12,14 @@ import os
 import queue
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
 from mugraph.pickled import read_frame, write_frame
+from mugraph.scratch import inside, scratch
+from mugraph.store.place import cache_folder
 from mugraph.tune.messages import Failure, Hello, Reply, Request
 
 CHILD = (sys.executable, "-P", "-m", "mugraph.tune.measure_child")
@@ -35,12 +36,15 @@ class ChildProcess:
         self, command: Sequence[str] = CHILD, *, environment: dict[str, str] | None = None, start_timeout_s: float = 120
     ) -> None:
         self._command = tuple(command)
-        self._environment = {**os.environ, **(environment or {})}
+        # Its temporary folder goes with it; what torch.compile keeps for another run does not.
+        self._scratch = scratch("measure")
+        kept = {"TORCHINDUCTOR_CACHE_DIR": str(cache_folder() / "torch-inductor")}
+        self._environment = inside(self._scratch, {**kept, **os.environ, **(environment or {})})
         self._start_timeout_s = start_timeout_s
         self._process: subprocess.Popen[bytes] | None = None
         self._replies: queue.Queue[object | None] = queue.Queue()
         # Appended to by the child through a file of its own: a shared one would share its position with our reads.
-        self._log = tempfile.NamedTemporaryFile(prefix="mugraph-measure-", suffix=".log")  # noqa: SIM115 - closed by close()
+        self._log = open(os.path.join(self._scratch.name, "log"), "w+b")  # noqa: SIM115 - closed by close()
         self.hello: Hello | None = None
         self.restarts = 0
 
@@ -152,6 +156,7 @@ class ChildProcess:
     def close(self) -> None:
         self.kill()
         self._log.close()
+        self._scratch.cleanup()
 
 
 def _pump(stream: BinaryIO, replies: queue.Queue[object | None]) -> None:

@@ -13,17 +13,21 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, cast
 
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
+from mugraph.scratch import Scratch, inside, scratch
 
 Device = Literal["interpreter", "cuda"]
 
 _START_S = 120.0
 """What the first answer of a fresh process may take beyond the time-out: importing torch and Triton."""
+_SAID = "stderr"
+"""A file in the child's temporary folder."""
 
 
 class Kernel(Protocol):
@@ -80,6 +84,7 @@ class FloatTester:
         self.device: Device = device
         self.timeout_s = timeout_s
         self._child: subprocess.Popen[bytes] | None = None
+        self._scratch: Scratch | None = None
         self._fresh = True
         self._number = 0
 
@@ -107,6 +112,8 @@ class FloatTester:
             if stream is not None:
                 stream.close()
         self._child = None
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     def test_kernel(self, kernel: Kernel, program: TensorProgram, seed: int = 0) -> FloatResult:
         """One generated kernel that computes all of the program, both at the same sizes."""
@@ -160,8 +167,9 @@ class FloatTester:
             self.close()
             return f"the kernel did not finish in {self.timeout_s:g} s"
         if not line.endswith(b"\n"):
+            last = self._last_words()
             self.close()
-            return "the process running the kernel died"
+            return f"the process running the kernel died{f': {last}' if last else ''}"
         self._fresh = False
         answer = cast("dict[str, Any]", json.loads(line))
         if answer["broken"]:
@@ -173,15 +181,23 @@ class FloatTester:
         environment.pop("TRITON_INTERPRET", None)
         if self.device == "interpreter":
             environment["TRITON_INTERPRET"] = "1"
-        self._child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "mugraph.verify.float_child", self.device],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            start_new_session=True,  # so that close() ends its children with it
-        )
+        self._scratch = scratch("float")
+        with open(Path(self._scratch.name, _SAID), "ab") as stderr:
+            self._child = subprocess.Popen(
+                [sys.executable, "-P", "-m", "mugraph.verify.float_child", self.device],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=inside(self._scratch, environment),
+                start_new_session=True,  # so that close() ends its children with it
+            )
         self._fresh = True
+
+    def _last_words(self) -> str:
+        """The last line of the child's standard error: mostly the error that it died of."""
+        assert self._scratch is not None
+        lines = Path(self._scratch.name, _SAID).read_text(errors="replace").strip().splitlines()
+        return lines[-1].strip()[:300] if lines else ""
 
 
 def float_test(

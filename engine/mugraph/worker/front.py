@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import shutil
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from pathlib import Path
 from typing import cast
 
 from mugraph.log import note
@@ -41,8 +43,12 @@ Item = m.ToEngine | Unreadable | Heard | RunnerGone | Closed
 
 
 class Front:
-    def __init__(self, source: int, sink: int, runner: tuple[str, ...] = COMMAND) -> None:
+    def __init__(
+        self, source: int, sink: int, runner: tuple[str, ...] = COMMAND, temporary: Path | None = None
+    ) -> None:
+        """temporary: a folder that is to be removed at the end."""
         self._source = source
+        self._temporary = temporary
         self._inbox: queue.SimpleQueue[Item] = queue.SimpleQueue()
         self._output = Output(sink, self.close)
         self._runner = RunnerProcess(self._inbox.put, runner)
@@ -94,6 +100,8 @@ class Front:
         deadline.start()
         self._runner.kill()
         kill_children()
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
         os._exit(status)
 
     def _handle(self, item: Item) -> None:
