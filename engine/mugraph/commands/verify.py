@@ -26,6 +26,8 @@ def verify(place: Where, ugraph: Path, *, as_json: bool) -> int:
     """Exit status: 0 if all graphs are equivalent. Raises WrongUsage."""
     graphs = read_graphs(ugraph)
     trace = trace_file(place.path, qualname=place.qualname)
+    for notice in trace.notices:
+        say_error(notice)
     program = _program(trace, place)
     if isinstance(program, str):
         if place.qualname and f"named {place.qualname}" in program:

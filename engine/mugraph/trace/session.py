@@ -20,7 +20,7 @@ from mugraph.trace.regions.check import check_found
 from mugraph.trace.regions.dynamic import with_ranges
 from mugraph.trace.regions.partition import Partition
 from mugraph.trace.regions.scope import Scope
-from mugraph.trace.report import needs_shapes, selected
+from mugraph.trace.report import needs_shapes, notices, selected
 from mugraph.trace.request import Request
 from mugraph.trace.run.autocast import remember_what_is_wanted
 from mugraph.trace.run.build import Builder, CannotBuild
@@ -222,4 +222,5 @@ def trace_request(request: Request) -> Trace:
         session.operators,
         dict(session.barriers.most_common()),
         {f.source.path: text_digest(f.source.text) for f in session.workspace.files if f.source is not source},
+        notices(definitions, regions, request.qualname),
     )

@@ -113,3 +113,11 @@ def test_a_package_that_the_users_file_imports(tmp_path: Path):
     (line,) = said.stderr.splitlines()
     assert "No module named 'einops' (line 1)" in line
     assert str(python.path) in line
+
+
+def test_a_sample_annotated_for_jaxtyping_is_traced_without_it(tmp_path: Path):
+    python = BarePython(tmp_path / "python", ("jaxtyping",))
+    sample = Path(__file__).parents[3] / "samples" / "mha.py"
+    code = "import sys, pathlib; from mugraph.trace.tracer import trace_file"
+    code += "; t = trace_file(pathlib.Path(sys.argv[1])); print([one.status for one in t.regions], t.errors)"
+    assert python.run("-c", code, str(sample)).stdout == "[None, None] ()\n"
