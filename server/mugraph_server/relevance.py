@@ -73,7 +73,7 @@ def look(text: str) -> Look:
 def parses(text: str) -> bool:
     try:
         _parse(text)
-    except _UNPARSABLE:
+    except _UNPARSABLE:  # that is the answer
         return False
     return True
 
@@ -104,7 +104,7 @@ async def look_apart(text: str) -> Look:
         return Look(True, "", _digest(text))
     finally:
         if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
                 process.kill()
 
 
@@ -132,7 +132,7 @@ def _comments(text: str) -> list[str]:
         return []
     lines = text.split("\n")
     comments: dict[int, str] = {}
-    with contextlib.suppress(tokenize.TokenError, SyntaxError):
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):  # comments up to there count
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 comments[token.start[0]] = token.string.strip()

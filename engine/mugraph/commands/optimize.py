@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from rich.console import Console
 
 from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
@@ -18,6 +20,8 @@ from mugraph.store import Store
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source
 from mugraph.tune.device import UnknownTarget
+
+_log = logging.getLogger("mugraph.commands")
 
 
 def optimize(place: Where, options: Options, *, as_json: bool, apply: bool, verbose: bool, use_store: bool) -> int:
@@ -64,8 +68,9 @@ def _recorded(place: Where) -> RecordedShapes | None:
     """What `mugraph record` has seen of the file."""
     try:
         return recorded_shapes(place.path, read_source(place.path)) or None
-    except (OSError, UnicodeDecodeError, SyntaxError):
-        return None  # tracing says what is wrong with the file
+    except (OSError, UnicodeDecodeError, SyntaxError) as error:  # tracing says what is wrong with the file
+        _log.debug("%s cannot be read: %s", place.path, error)
+        return None
 
 
 def _apply(place: Where, result: FileResult, quiet: bool) -> bool | None:

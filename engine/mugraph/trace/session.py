@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 import traceback
 from collections import Counter
@@ -32,6 +33,8 @@ from mugraph.trace.run.recorder import Recorder
 from mugraph.trace.run.tape import Happening, Record, Tape
 from mugraph.trace.run.tape_writer import TraceTooLong
 from mugraph.trace.syntax.source import Source, read_source, text_digest
+
+_log = logging.getLogger("mugraph.trace")
 
 
 def package_of(path: Path) -> tuple[Path, str, str | None]:
@@ -126,6 +129,7 @@ class Session:
             except Exception as error:
                 if not is_about_fake_tensors(error) or self.elements() > MAX_REAL_ELEMENTS:
                     raise
+                _log.info("%s is run on real tensors: %s", entry.function, sentence(error, self.source))
         self.run_in(entry, None)
 
     def elements(self) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from mugraph.child_log import pass_on
 from mugraph.ir.region import Trace
 from mugraph.scratch import inside, scratch
 from mugraph.trace.codec import trace_from_json
@@ -83,9 +84,9 @@ def _in_child(request: Request, timeout_s: float) -> Trace:
                 return Trace(request.path, errors=(f"{name} was still running after {timeout_s:g} s and was stopped",))
             finally:
                 _end(child)
+        lines = pass_on(said.read_text(errors="replace").strip().split("\n"))
         if result.exists():
             return trace_from_json(result.read_bytes())
-        lines = said.read_text(errors="replace").strip().splitlines()
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
     last = f": {lines[-1].strip()}" if lines and status != 0 else ""
     return Trace(request.path, errors=(f"{name} ended the process while being traced (it {how}){last}",))
@@ -98,6 +99,6 @@ def _environment() -> Mapping[str, str]:
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     """Kills what is left of the child's process group: it may have started processes of its own."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # all of the group has ended
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

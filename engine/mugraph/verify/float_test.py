@@ -18,6 +18,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, cast
 
+from mugraph.child_log import pass_on
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from mugraph.scratch import Scratch, inside, scratch
@@ -85,6 +86,7 @@ class FloatTester:
         self.timeout_s = timeout_s
         self._child: subprocess.Popen[bytes] | None = None
         self._scratch: Scratch | None = None
+        self._heard = 0
         self._fresh = True
         self._number = 0
 
@@ -113,6 +115,7 @@ class FloatTester:
                 stream.close()
         self._child = None
         if self._scratch is not None:
+            self._said()
             self._scratch.cleanup()
 
     def test_kernel(self, kernel: Kernel, program: TensorProgram, seed: int = 0) -> FloatResult:
@@ -161,7 +164,7 @@ class FloatTester:
             child.stdin.write(request)
             child.stdin.flush()
             line = _read_line(child.stdout.fileno(), deadline)
-        except (BrokenPipeError, ConnectionError):
+        except (BrokenPipeError, ConnectionError):  # it has died, which is said below
             line = b""
         if line is None:
             self.close()
@@ -181,7 +184,7 @@ class FloatTester:
         environment.pop("TRITON_INTERPRET", None)
         if self.device == "interpreter":
             environment["TRITON_INTERPRET"] = "1"
-        self._scratch = scratch("float")
+        self._scratch, self._heard = scratch("float"), 0
         with open(Path(self._scratch.name, _SAID), "ab") as stderr:
             self._child = subprocess.Popen(
                 [sys.executable, "-P", "-m", "mugraph.verify.float_child", self.device],
@@ -195,9 +198,17 @@ class FloatTester:
 
     def _last_words(self) -> str:
         """The last line of the child's standard error: mostly the error that it died of."""
+        lines = [line.strip() for line in self._said() if line.strip()]
+        return lines[-1][:300] if lines else ""
+
+    def _said(self) -> list[str]:
+        """The child's standard error since this was last asked, without what it logged, which is logged here."""
         assert self._scratch is not None
-        lines = Path(self._scratch.name, _SAID).read_text(errors="replace").strip().splitlines()
-        return lines[-1].strip()[:300] if lines else ""
+        with open(Path(self._scratch.name, _SAID), errors="replace") as file:
+            file.seek(self._heard)
+            text = file.read()
+            self._heard = file.tell()
+        return pass_on(text.split("\n"))
 
 
 def float_test(

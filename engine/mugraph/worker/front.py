@@ -66,7 +66,7 @@ class Front:
             kill_at = self._schedule.kill_at
             try:
                 item = self._inbox.get(timeout=None if kill_at is None else max(0.0, kill_at - time.monotonic()))
-            except queue.Empty:
+            except queue.Empty:  # nothing came before a job has to be ended
                 self._schedule.time_out()
                 continue
             try:
@@ -84,7 +84,8 @@ class Front:
         while True:
             try:
                 data = os.read(self._source, 65536)
-            except OSError:
+            except OSError as error:  # the server has gone: as if it had closed its end
+                _log.debug("the server cannot be heard: %s", error)
                 break
             if not data:
                 break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import queue
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from typing import BinaryIO, cast
 from mugraph.scratch import Scratch, inside, scratch
 from mugraph.worker.frames import Order, Word, read, write
 from mugraph.worker.processes import kill_children, kill_tree, reap, stop
+
+_log = logging.getLogger("mugraph.worker")
 
 COMMAND = (sys.executable, "-P", "-m", "mugraph.worker.runner")  # -P: the workspace's files must not hide ours
 
@@ -108,6 +111,7 @@ class RunnerProcess:
     def _dictate(
         self, process: subprocess.Popen[bytes], generation: int, orders: queue.SimpleQueue[Order | None]
     ) -> None:
+        # OSError, ValueError: the runner has died, which `_listen` finds
         with contextlib.suppress(OSError, ValueError), cast(BinaryIO, process.stdin) as stdin:
             while (order := orders.get()) is not None:
                 write(stdin.fileno(), order)
@@ -117,6 +121,7 @@ class RunnerProcess:
         try:
             while (word := read(descriptor)) is not None:
                 self._tell(Heard(generation, cast(Word, word)))
-        except Exception:  # a frame cut off by the runner's death
-            pass
+        except Exception:  # `read` knows of an end; this is a message that is none, and the runner goes for it
+            _log.warning("the runner said what cannot be read", exc_info=True)
+            process.kill()
         self._tell(RunnerGone(generation, process.wait()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import logging
 import re
 from collections.abc import Mapping
 
@@ -12,6 +13,8 @@ from mugraph.trace.syntax.shapes import comment_text
 from mugraph.trace.syntax.source import Source
 from mugraph.trace.syntax.tensor_arguments import tensor_arguments
 from mugraph.worker.edits import lines_of
+
+_log = logging.getLogger("mugraph.worker")
 
 _INIT = re.compile(r"(?<![\w.=(])init\s*\(")  # init(...) stands among keyword arguments, and is none
 
@@ -67,6 +70,7 @@ def _names(line: str) -> set[str]:
         return set()
     try:
         call = ast.parse(f"f({_INIT.sub('init=init(', said)})", mode="eval").body
-    except SyntaxError:
+    except SyntaxError as error:  # tracing says what is wrong with it
+        _log.debug("the comment “%s” is not read: %s", said, error)
         return set()
     return {keyword.arg for keyword in call.keywords if keyword.arg} if isinstance(call, ast.Call) else set()

@@ -104,7 +104,7 @@ class EngineProcess:
         family = self._descendants()
         stream = self._process.stdin
         if stream is not None:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # it has ended
                 self.write(farewell)
                 stream.close()
         if not await self._gone(ASKED_S):
@@ -137,11 +137,12 @@ class EngineProcess:
     def _descendants(self) -> set[psutil.Process]:
         try:
             return set(psutil.Process(self.pid).children(recursive=True))
-        except psutil.Error:
+        except psutil.Error as error:  # it has ended
+            logger.debug("the children of engine %d are not known: %s", self.pid, error)
             return set()
 
     def _signal(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # all of the group has ended
             os.killpg(self.pid, number)
 
     async def _gone(self, seconds: float) -> bool:
