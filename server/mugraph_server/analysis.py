@@ -109,8 +109,8 @@ class Analysis:
         self._searches.shown(source)
 
     def outside(self, paths: Sequence[str]) -> None:
-        """Files were changed on disk. If an open file now equals its buffer, that counts as a save; if the editor wrote
-        it, it is the save that the editor tells of."""
+        """Files were changed on disk. If an open file now equals its buffer, that counts as a save; if the editor
+        wrote it, the editor reports the same save."""
         self._spawn(self._look_outside(paths))
 
     async def _look_outside(self, paths: Sequence[str]) -> None:

@@ -55,7 +55,7 @@ class _Work:
     """
     crashed:  fingerprints that an engine ended over, and how often
     missed:   fingerprint of a text whose results came while the text was another one, and were dropped
-    known_by: the engine, and which of its lives, that knows what was found
+    known_by: the engine, and its generation, that knows what was found
     """
 
     asked: _Asked | None = None

@@ -96,8 +96,8 @@ class BetterHit(msgspec.Struct, frozen=True, tag="better-hit", tag_field="type")
 
 
 class AnotherHit(msgspec.Struct, frozen=True, tag="another-hit", tag_field="type"):
-    """A verified candidate that is not expected to be faster, or one told of before, in whose place this stands: it has
-    a time now."""
+    """A verified candidate that is not expected to be faster; or a candidate sent before, which has a time now and
+    is replaced by this."""
 
     id: int
     uri: str
