@@ -96,11 +96,14 @@ class Front:
         self._end(0)
 
     def _end(self, status: int) -> None:
-        deadline = threading.Timer(EXIT_S, os._exit, (status,))
+        deadline = threading.Timer(EXIT_S, self._leave, (status,))
         deadline.daemon = True
         deadline.start()
         self._runner.kill()
         kill_children()
+        self._leave(status)
+
+    def _leave(self, status: int) -> None:
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
         os._exit(status)
