@@ -1,10 +1,16 @@
 """One decoding step of grouped-query attention over a long cache: few query rows, many keys (FlashDecoding's case)."""
 # ruff: noqa: F722
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float16
 from torch import Tensor
+
+if TYPE_CHECKING:  # annotations are read, not evaluated: the file runs where jaxtyping is not installed
+    from jaxtyping import Float16
 
 
 # mugraph: b=2, n=8192

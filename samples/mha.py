@@ -1,10 +1,16 @@
 """Multi-head attention: 32 heads, each with its own keys and values."""
+
 # ruff: noqa: F722
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float16
 from torch import Tensor
+
+if TYPE_CHECKING:  # annotations are read, not evaluated: the file runs where jaxtyping is not installed
+    from jaxtyping import Float16
 
 
 # mugraph: b=1, h=32, s=16, n=4096

@@ -74,7 +74,8 @@ def _traced(
     """The trace that the store has, or a new one, which is stored."""
     key = None
     if store is not None:
-        with contextlib.suppress(OSError, UnicodeDecodeError, SyntaxError):  # tracing says what is wrong with the file
+        # What cannot be read is not remembered; tracing says what is wrong with it.
+        with contextlib.suppress(OSError, UnicodeDecodeError, SyntaxError):
             text = read_source(path) if source is None else source
             key = trace_key(path, text, qualname, recorded_shapes)
             known = recall_trace(store, key)

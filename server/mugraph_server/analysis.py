@@ -12,6 +12,7 @@ from mugraph.protocol.values import Priority
 
 from mugraph_server.documents.documents import Documents, Edit
 from mugraph_server.documents.source import Source
+from mugraph_server.log import logger
 from mugraph_server.regions import Regions
 from mugraph_server.relevance import Look, is_installed, look_apart
 from mugraph_server.roots import Roots
@@ -108,8 +109,8 @@ class Analysis:
         self._searches.shown(source)
 
     def outside(self, paths: Sequence[str]) -> None:
-        """Files were changed on disk. If an open file now equals its buffer, that counts as a save; if the editor wrote
-        it, it is the save that the editor tells of."""
+        """Files were changed on disk. If an open file now equals its buffer, that counts as a save; if the editor
+        wrote it, the editor reports the same save."""
         self._spawn(self._look_outside(paths))
 
     async def _look_outside(self, paths: Sequence[str]) -> None:
@@ -121,7 +122,8 @@ class Analysis:
                 continue
             try:
                 data = await asyncio.to_thread(Path(path).read_bytes)
-            except OSError:
+            except OSError as error:  # deleted since
+                logger.debug("%s cannot be read: %s", path, error)
                 continue
             if self._is_current(source) and data.decode(errors="replace") == source.text:
                 self._wish(source, "visible")

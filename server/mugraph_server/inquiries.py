@@ -101,7 +101,7 @@ class Inquiries:
         return found
 
     async def draw(self, source: Source, region: Region, form: Form, theme: Theme, patience_s: float) -> str | None:
-        """Waits that long for the drawing. None if it takes longer; it will be there the next time."""
+        """Waits for the drawing, at most so long. None if it takes longer; it will be there the next time."""
         found = self.drawing(region, form, theme)
         if found is not None or not region.id:
             return found

@@ -70,17 +70,19 @@ def start(level: LogLevel = "info") -> None:
     logger.propagate = False
     logger.handlers.clear()
     handlers: list[logging.Handler] = [_Keep(), _Errors(sys.stderr)]
-    path = log_path()
+    path, trouble = log_path(), None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handlers.append(_File(path, maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8", delay=True))
-    except OSError:
-        pass  # standard error has to do
+    except OSError as error:
+        trouble = error  # standard error has to do
     form = _Format(f"%(asctime)s {os.getpid()} %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S")
     for handler in handlers:
         handler.setFormatter(form)
         logger.addHandler(handler)
     set_level(level)
+    if trouble is not None:
+        logger.warning("the log %s cannot be written: %s", path, trouble)
     # pygls logs every message it sends with its text, and tracebacks for what a client did wrong; ours is said above
     logging.getLogger("pygls").addHandler(logging.NullHandler())
     logging.getLogger("pygls").propagate = False

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"mugraph server: port {given.tcp} cannot be used: {error.strerror or error}", file=sys.stderr)
         status = 1
     logging.shutdown()
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError):  # it may be closed: the editor has gone
         sys.stderr.flush()
     os._exit(status)
 
@@ -60,7 +60,7 @@ async def serve(output: int | None, port: int | None, host: str) -> int:
     def end() -> None:
         """From any thread."""
         parent.exit_within(parent.GRACE_S, 1, server.session.kill_now)
-        with contextlib.suppress(RuntimeError):
+        with contextlib.suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(protocol.lost)
 
     def initialized(process_id: int | None) -> None:

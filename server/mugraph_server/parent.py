@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import psutil
 
+from mugraph_server.log import logger
+
 GRACE_S = 1.5
 """From the moment we know that we must end until we end by force."""
 
@@ -38,8 +40,10 @@ def _wait(process_id: int, gone: Callable[[], None]) -> None:
     try:
         handle = os.pidfd_open(process_id)  # woken by the kernel: no polling while nothing happens
     except ProcessLookupError:
+        logger.info("the editor (process %d) is not seen from here; the server ends with its input", process_id)
         return
-    except (AttributeError, OSError):
+    except (AttributeError, OSError) as error:  # not on every system
+        logger.debug("the editor is looked for every second: %s", error)
         _poll(process_id)
     else:
         try:
@@ -54,5 +58,5 @@ def _poll(process_id: int) -> None:
         born = psutil.Process(process_id).create_time()
         while psutil.Process(process_id).create_time() == born:
             time.sleep(1)
-    except psutil.Error:
-        return
+    except psutil.Error as error:  # it has ended
+        logger.debug("the editor (process %d) has gone: %s", process_id, error)

@@ -177,7 +177,7 @@ class _Bar:
         self._over.set()
 
     async def _wait(self, seconds: float) -> bool:
-        """Whether it is over."""
+        """Waits at most so long; whether it is over."""
         try:
             await asyncio.wait_for(self._over.wait(), seconds)
         except TimeoutError:

@@ -99,7 +99,7 @@ class Regions:
             file.checks = tuple((check, _moved(place, span, text)) for check, place in file.checks)
             file.heads = tuple(line for head in file.heads if (line := _moved_line(head, span, text)) is not None)
         file.unjudged = True
-        file.revision += 1  # without a word: views are asked for again by the editor that did this
+        file.revision += 1  # nobody is told: the editor that made the edit asks for its views again
 
     def judged(self, uri: str, fingerprint: str, broken: str, late: bool = False) -> None:
         """The text has been looked at: does it parse, and does it mean what the regions were found in?

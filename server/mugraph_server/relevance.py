@@ -73,7 +73,7 @@ def look(text: str) -> Look:
 def parses(text: str) -> bool:
     try:
         _parse(text)
-    except _UNPARSABLE:
+    except _UNPARSABLE:  # that is the answer
         return False
     return True
 
@@ -104,7 +104,7 @@ async def look_apart(text: str) -> Look:
         return Look(True, "", _digest(text))
     finally:
         if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
                 process.kill()
 
 
@@ -132,7 +132,7 @@ def _comments(text: str) -> list[str]:
         return []
     lines = text.split("\n")
     comments: dict[int, str] = {}
-    with contextlib.suppress(tokenize.TokenError, SyntaxError):
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):  # comments up to there count
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 comments[token.start[0]] = token.string.strip()
@@ -147,7 +147,8 @@ def _comments(text: str) -> list[str]:
 
 
 def _heads(tree: ast.Module, text: str) -> tuple[int, ...]:
-    """Of functions with one of our comments above them, and of the `forward` of classes that have one."""
+    """Of functions with one of our comments directly above them or in the first lines of their body, and of the
+    `forward` of classes that have one."""
     lines = text.split("\n")
     heads: list[int] = []
     for node in ast.walk(tree):
@@ -155,13 +156,21 @@ def _heads(tree: ast.Module, text: str) -> tuple[int, ...]:
             continue
         first = min([node.lineno, *(d.lineno for d in node.decorator_list)]) - 1
         above = lines[first - 1] if 0 < first <= len(lines) else ""
-        if not _COMMENT.match(above):
+        if not _COMMENT.match(above) and not any(map(_COMMENT.match, _before(node.body[0], node.lineno, lines))):
             continue
         if isinstance(node, ast.ClassDef):
             heads += [n.lineno - 1 for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "forward"]
         else:
             heads.append(node.lineno - 1)
     return tuple(heads)
+
+
+def _before(statement: ast.stmt, head: int, lines: list[str]) -> list[str]:
+    """The comments and blank lines between a definition's head and its first statement."""
+    at = end = statement.lineno - 1
+    while at > head and (not lines[at - 1].strip() or lines[at - 1].lstrip().startswith("#")):
+        at -= 1
+    return lines[at:end]
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from mugraph_server.engine.client import EVENTS, ids
 from mugraph_server.engine.engines import Engines
 from mugraph_server.engine.keeper import Keeper
 from mugraph_server.engine.state import EngineGone, EngineRefused
+from mugraph_server.log import logger
 from mugraph_server.region_marks import Pace
 from mugraph_server.regions import Regions
 
@@ -54,7 +55,7 @@ class _Work:
     """
     crashed:  fingerprints that an engine ended over, and how often
     missed:   fingerprint of a text whose results came while the text was another one, and were dropped
-    known_by: the engine, and which of its lives, that knows what was found
+    known_by: the engine, and its generation, that knows what was found
     """
 
     asked: _Asked | None = None
@@ -194,6 +195,7 @@ class Searches:
                 return (str(error), "") if str(error) in ("cancelled", "superseded") else ("failed", str(error))
             except EngineGone as gone:
                 count = work.crashed[asked.fingerprint] = work.crashed.get(asked.fingerprint, 0) + 1
+                logger.info("the engine ended over %s: %s", source.path, gone)
                 if work.asked is not asked or keeper.status.state in ("errored", "exited"):
                     return "failed", str(gone)
                 if count >= _TRIES:

@@ -45,7 +45,7 @@ def to_engine(settings: Settings) -> EngineSettings:
 
 
 def looked_at_again(settings: Settings) -> tuple[object, ...]:
-    """What of the settings has open files looked at again where it changes."""
+    """The settings whose change has open files analysed again."""
     found: list[object] = []
     for one in declared(Settings):
         value, again = getattr(settings, one.name), one.setting.again

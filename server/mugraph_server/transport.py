@@ -35,7 +35,8 @@ class PipeWriter:
         while view and not self._broken:
             try:
                 view = view[os.write(self._descriptor, view) :]
-            except OSError:
+            except OSError as error:  # the editor has gone
+                logger.debug("standard output cannot be written: %s", error)
                 self._broken = True
                 self._lost()
 
@@ -76,12 +77,13 @@ async def serve_stdio(protocol: MugraphProtocol, output: int) -> None:
         while data:
             try:
                 data = os.read(source, _CHUNK)
-            except OSError:
+            except OSError as error:  # an end like any other
+                logger.debug("standard input cannot be read: %s", error)
                 data = b""
             try:
                 loop.call_soon_threadsafe(arrived, data)
-            except RuntimeError:
-                return  # the loop has ended
+            except RuntimeError:  # the loop has ended, and the server with it
+                return
 
     # A thread rather than a loop's reader: standard input may be a file or a terminal. A daemon: it cannot be woken.
     threading.Thread(target=read, name="standard input", daemon=True).start()
@@ -104,8 +106,8 @@ async def serve_tcp(protocol: MugraphProtocol, port: int, host: str = "127.0.0.1
             while data := await reader.read(_CHUNK):
                 for body in framing.feed(data):
                     protocol.receive(body)
-        except OSError:
-            logger.info("the connection was lost")
+        except OSError as error:
+            logger.info("the connection was lost: %s", error)
         protocol.lost()
 
     server = await asyncio.start_server(connected, host, port)

@@ -103,8 +103,8 @@ class Watch(FileSystemEventHandler):
         if ours and not event.is_directory:
             try:
                 self._loop.call_soon_threadsafe(self._gather, ours)
-            except RuntimeError:
-                return  # the loop has ended
+            except RuntimeError:  # the loop has ended, and the server with it
+                return
 
     def _gather(self, paths: list[str]) -> None:
         self._paths.update(paths)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from mugraph_server.log import logger
 from mugraph_server.relevance import can_matter
 
 MOST_FILES = 5_000
@@ -37,6 +38,6 @@ def candidates(roots: list[Path]) -> list[tuple[Path, str]]:
                     text = path.read_bytes().decode("utf-8")
                     if can_matter(text):
                         found[path] = text
-            except (OSError, UnicodeDecodeError):
-                continue
+            except (OSError, UnicodeDecodeError) as error:  # no Python file of today's; it says so when it is opened
+                logger.debug("%s is not looked at: %s", path, error)
     return list(found.items())

@@ -20,7 +20,8 @@ class WorkspaceSearch:
         self._others: asyncio.Task[None] | None = None
 
     async def begin(self) -> int:
-        """In place of one that is under way. How many files; their searches go on in the background."""
+        """Starts the searches in the background, in place of any that are under way. The answer is the number of
+        files."""
         session = self._session
         self.cancel()
         found = await asyncio.to_thread(candidates, list(session.roots.folders))
@@ -35,7 +36,7 @@ class WorkspaceSearch:
         return len(found)
 
     def cancel(self) -> None:
-        """Of the files that are not open."""
+        """Cancels the searches of the files that are not open."""
         if self._others is not None:
             self._others.cancel()
 

@@ -31,7 +31,7 @@ def declarations(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def arguments(function: object, comment: str) -> dict[str, torch.Tensor]:
-    """By the comment's shapes, or by jaxtyping annotations whose names the comment binds."""
+    """By the comment's shapes, or by jaxtyping annotations whose names the comment binds; those are not evaluated."""
     declared = {
         name: torch.empty([int(size) for size in shape.split(",")], dtype=DTYPES[dtype])
         for name, dtype, shape in ARGUMENT.findall(comment)
@@ -41,7 +41,12 @@ def arguments(function: object, comment: str) -> dict[str, torch.Tensor]:
     bound = {name: int(size) for name, size in SIZE.findall(comment)}
     assert inspect.isfunction(function)
     return {
-        name: torch.empty([bound.get(size) or int(size) for size in annotation.dim_str.split()], dtype=torch.float16)
+        name: torch.empty([bound.get(size) or int(size) for size in words(annotation)], dtype=torch.float16)
         for name, annotation in inspect.get_annotations(function).items()
         if name != "return"
     }
+
+
+def words(annotation: str) -> list[str]:
+    """Those of the shape in "Float16[Tensor, 'b 64']"."""
+    return annotation.split("'")[1].split()  # as Python writes a string again

@@ -66,4 +66,7 @@ def test_apart_it_finds_the_same() -> None:
 def test_heads_are_where_lenses_will_be() -> None:
     text = "import torch\n# mugraph: x=f16[2]\nclass A(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
     assert look(text).heads == (3,)
+    text = "import torch\n\nclass A:\n    # mugraph: x=f16[2]\n\n    width = 2\n    def forward(self, x): pass\n"
+    text += "def f(\n    x,\n):\n    # mugraph: x=f16[2]\n    return x\n"
+    assert look(text).heads == (6, 7)
     assert can_matter(text)

@@ -124,4 +124,6 @@ def test_why_an_engine_did_not_start() -> None:
     command = choose(Settings(interpreter="/py"))
     assert "/py has no mugraph; install it there" in str(explain(["/py: No module named mugraph.worker"], command))
     assert "lacks the Python package torch" in str(explain(["ModuleNotFoundError: No module named 'torch'"], command))
+    said = "mugraph: msgspec is not installed in /py, and mugraph needs it: pip install msgspec"
+    assert explain([said], command) == said.removeprefix("mugraph: ")
     assert explain(["Killed"], command) is None

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
 from mugraph.commands.progress import ProgressView
-from mugraph.events import Done, FileResult, RegionResult
+from mugraph.events import Done, FileResult, RegionResult, Traced
 from mugraph.executors.choose import choose
 from mugraph.executors.executor import CannotExecute
 from mugraph.ir.dtypes import itemsize
@@ -51,6 +51,9 @@ def bench(names: Sequence[str], folder: Path, budget_s: float, executor: str, *,
             result: FileResult | None = None
             for event in run(file, None, Options(budget_s=budget_s, executor=executor)):
                 view.show(event)
+                if isinstance(event, Traced):
+                    for notice in event.trace.notices:
+                        say_error(notice)
                 if isinstance(event, Done):
                     result = event.result
             assert result is not None

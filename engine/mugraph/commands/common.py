@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-OK, FAILED, USAGE = 0, 1, 2
+from mugraph.dependencies import installed
+
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 class WrongUsage(Exception):
@@ -36,6 +39,13 @@ def where(text: str) -> Where:
     return Where(path, qualname)
 
 
+def need(*modules: str) -> None:
+    """Raises ModuleNotFoundError, before anything is done, for the first of these that is not installed."""
+    for module in modules:
+        if not installed(module):
+            raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+
 def say_error(sentence: str) -> None:
     """One line on standard error."""
     print(f"mugraph: {' '.join(sentence.split())}", file=sys.stderr, flush=True)
@@ -46,3 +56,21 @@ def print_json(document: object) -> None:
     json.dump(document, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
     sys.stdout.flush()
+
+
+class _Log(logging.Handler):
+    """Prints to what standard error is at that time: a progress bar replaces it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(self.format(record), file=sys.stderr, flush=True)
+
+
+def show_log() -> None:
+    """From now on, what is logged at level info or above is on standard error."""
+    logger = logging.getLogger("mugraph")
+    logger.setLevel(logging.INFO)
+    if not any(isinstance(handler, _Log) for handler in logger.handlers):
+        handler = _Log()
+        handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+        logger.addHandler(handler)
+        logger.propagate = False

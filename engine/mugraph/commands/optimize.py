@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 from rich.console import Console
 
 from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
 from mugraph.commands.progress import ProgressView
 from mugraph.edit.apply import EditError, apply_files
-from mugraph.events import Done, FileResult
+from mugraph.events import Done, FileResult, Traced
 from mugraph.executors.executor import CannotExecute
 from mugraph.ir.kernel import Rejected
 from mugraph.pipeline import Options, improved, run
@@ -19,9 +21,12 @@ from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source
 from mugraph.tune.device import UnknownTarget
 
+_log = logging.getLogger("mugraph.commands")
+
 
 def optimize(place: Where, options: Options, *, as_json: bool, apply: bool, verbose: bool, use_store: bool) -> int:
-    """Exit status. Raises WrongUsage."""
+    """Exit status: with `apply`, 0 where all that was offered is written, whatever became of other regions; else 1 when
+    a region failed. Raises WrongUsage."""
     result = _run(place, options, verbose, use_store)
     for error in result.errors:
         if place.qualname and not result.regions and f"named {place.qualname}" in error:
@@ -30,19 +35,22 @@ def optimize(place: Where, options: Options, *, as_json: bool, apply: bool, verb
     if as_json:
         print_json(file_document(result))
     else:
-        print_report(result, Console(), verbose=verbose)
+        print_report(result, Console(), verbose=verbose, offer=not apply)
+    if apply and (written := _apply(place, result, as_json)) is not None:
+        return OK if written else FAILED
     failed = bool(result.errors) or any(region.status == "failed" for region in result.regions)
-    if apply:
-        failed |= not _apply(place, result, as_json)
     return FAILED if failed else OK
 
 
 def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> FileResult:
     store = Store.open() if use_store else None
+    notices: list[str] = []
     try:
         with ProgressView(Console(stderr=True), verbose) as view:
             for event in run(place.path, place.qualname, options, recorded_shapes=_recorded(place), store=store):
                 view.show(event)
+                if isinstance(event, Traced):
+                    notices += event.trace.notices
                 if isinstance(event, Done):
                     return event.result
     except (UnknownTarget, CannotExecute) as error:
@@ -50,8 +58,9 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     finally:
         if store is not None:
             store.close()
-            for notice in store.notices:
-                say_error(notice)
+            notices += store.notices
+        for notice in notices:
+            say_error(notice)
     raise AssertionError("the pipeline ended without a result")
 
 
@@ -59,16 +68,18 @@ def _recorded(place: Where) -> RecordedShapes | None:
     """What `mugraph record` has seen of the file."""
     try:
         return recorded_shapes(place.path, read_source(place.path)) or None
-    except (OSError, UnicodeDecodeError, SyntaxError):
-        return None  # tracing says what is wrong with the file
+    except (OSError, UnicodeDecodeError, SyntaxError) as error:  # tracing says what is wrong with the file
+        _log.debug("%s cannot be read: %s", place.path, error)
+        return None
 
 
-def _apply(place: Where, result: FileResult, quiet: bool) -> bool:
+def _apply(place: Where, result: FileResult, quiet: bool) -> bool | None:
+    """Whether everything that was offered is written; None where nothing was."""
     plans, sources, speeds = improved(result.regions)
     if not plans:
         if not quiet:
             print(f"{place.path}: nothing to write")
-        return True
+        return None
     try:
         written = apply_files(place.path, plans, sources, target=result.device.target, speeds=speeds)
     except (EditError, Rejected) as error:

@@ -30,6 +30,8 @@ def verify(place: Where, ugraph: Path, *, as_json: bool) -> int:
     document = _read(ugraph)
     graphs = None if is_checkpoint(document) else _graphs(document, ugraph)
     trace = trace_file(place.path, qualname=place.qualname)
+    for notice in trace.notices:
+        say_error(notice)
     program = _program(trace, place)
     if isinstance(program, str):
         if place.qualname and f"named {place.qualname}" in program:

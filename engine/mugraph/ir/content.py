@@ -1,4 +1,4 @@
-"""Content identity: one canonical text for the house's frozen values, and digests of it."""
+"""Content identity: one canonical text for equal frozen values, and digests of it."""
 
 from __future__ import annotations
 

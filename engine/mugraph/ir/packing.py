@@ -25,12 +25,12 @@ def lanes(block: BlockGraph, schedule: Schedule, axis: str) -> int:
 
 
 def wide_axes(block: BlockGraph, schedule: Schedule) -> frozenset[str]:
-    """Of which a tile holds more than one element."""
+    """The axes of which a tile holds more than one element."""
     return frozenset(axis for axis in block.sizes if lanes(block, schedule, axis) > 1)
 
 
 def packs(block: BlockGraph, wide: Collection[str]) -> Packs:
-    """Of the wide axes: those that stand together on a side of a product, and what they stand with elsewhere."""
+    """Groups of wide axes that are on one side of a product together. Groups that share an axis are one group."""
     groups: dict[str, set[str]] = {}
     for sides in _products(block, wide):
         for side in sides:
@@ -79,12 +79,12 @@ def pack_violations(block: BlockGraph, wide: Collection[str]) -> Iterator[str]:
 
 
 def packed(block: BlockGraph, schedule: Schedule) -> Packs:
-    """Of a schedule that keeps the rules."""
+    """The packs of a schedule that keeps the rules."""
     return packs(block, wide_axes(block, schedule))
 
 
 def held(axes: Collection[str], found: Packs) -> tuple[str, ...]:
-    """All axes that a tile of a value with these axes runs along: a packed dimension is there whole."""
+    """All axes of the tile of a value with these axes: with one axis of a pack the tile has the whole pack."""
     present = dict.fromkeys(axes)
     for pack in found:
         if any(axis in present for axis in pack):
@@ -93,14 +93,14 @@ def held(axes: Collection[str], found: Packs) -> tuple[str, ...]:
 
 
 def reshaped(extents: Mapping[str, int], found: Packs) -> list[int]:
-    """A tile's extents, by axis, with those of a pack multiplied, where the first of them stands."""
+    """A tile's extents by axis; those of a pack are multiplied into one, in the place of the pack's first axis."""
     of = {axis: pack for pack in found for axis in pack}
     groups = dict.fromkeys(of.get(axis, (axis,)) for axis in extents)
     return [prod(extents[axis] for axis in group if axis in extents) for group in groups]
 
 
 def sides_of(op: Op, axes: Mapping[str, frozenset[str]], wide: Collection[str]) -> tuple[frozenset[str], ...]:
-    """Rows, columns and depth of a DOT, wide axes alone, and last the wide axes of its batch. axes: of every value"""
+    """The wide axes of a DOT's rows, columns, depth and batch. axes: of every value"""
     left, right = (axes[name].intersection(wide) for name in op.inputs)
     over = frozenset(op.over)
     return left - right - over, right - left - over, over.intersection(wide), (left & right) - over

@@ -36,7 +36,7 @@ def varying(block: BlockGraph) -> dict[str, frozenset[str]]:
 
 
 def left_behind(block: BlockGraph) -> dict[str, frozenset[str]]:
-    """Value -> loops over by the time it is computed: those of the accumulators among its ancestors."""
+    """Value -> loops that have ended when it is computed: those of the accumulators among its ancestors."""
     done: dict[str, frozenset[str]] = {}
     for op in block.ops:
         before = frozenset[str]().union(*(done.get(name, frozenset()) for name in op.inputs))

@@ -65,7 +65,7 @@ def together(first: Ran, other: Ran) -> Ran | None:
 
 
 def said_of(value: object) -> str:
-    """What a constant is, as text that says the same of an equal one; of anything else, only what kind of thing."""
+    """A constant as text, the same text for equal constants; of anything else only its kind."""
     if value is None or type(value) in (bool, int, float, complex, str, bytes):
         return repr(value)
     if type(value) is tuple:

@@ -66,7 +66,7 @@ class DynamicSize:
     calls: tuple[Call, ...] = ()
 
     def joined(self, other: DynamicSize) -> DynamicSize:
-        """With what varies of further values, and the calls that make them."""
+        """This, extended by what varies of further values and by the calls that make them."""
         made = {call.outputs for call in other.calls}
         kept = (call for call in self.calls if call.outputs not in made)
         shapes, strides = {**self.shapes, **other.shapes}, {**self.strides, **other.strides}

@@ -94,6 +94,7 @@ class Trace:
     """All that was found in one file.
 
     errors:       one clear sentence each (import failed, timed out, raised in forward)
+    notices:      likewise, of what is no error and has no region (a comment that is not read where it stands)
     dependencies: the user's other files that ran, by absolute path -> `text_digest` of what they held
     """
 
@@ -103,6 +104,7 @@ class Trace:
     operators: int = 0
     barriers: Mapping[str, int] = field(default_factory=dict[str, int])
     dependencies: Mapping[str, str] = field(default_factory=dict[str, str])
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

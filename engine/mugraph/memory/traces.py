@@ -52,5 +52,6 @@ def remember_trace(store: Store, key: str, trace: Trace) -> None:
 def _holds(file: Path, was: str) -> bool:
     try:
         return text_digest(read_source(file)) == was
-    except (OSError, UnicodeDecodeError, SyntaxError):
+    except (OSError, UnicodeDecodeError, SyntaxError) as error:  # it was deleted, say: traced again
+        _log.debug("%s is not what it was: %s", file, error)
         return False

@@ -32,7 +32,8 @@ class Configured(msgspec.Struct, frozen=True, tag="configured", tag_field="type"
 class Found(msgspec.Struct, frozen=True, tag="found", tag_field="type"):
     """All regions of the document at this version; none that are not here exist any more.
 
-    errors: about the whole file (it cannot be parsed, imported, it ran for too long), one sentence each
+    errors: about the whole file (it cannot be parsed, imported, it ran for too long), or about a comment that is not
+            read where it stands; one sentence each
     """
 
     id: int
@@ -95,8 +96,8 @@ class BetterHit(msgspec.Struct, frozen=True, tag="better-hit", tag_field="type")
 
 
 class AnotherHit(msgspec.Struct, frozen=True, tag="another-hit", tag_field="type"):
-    """A verified candidate that is not expected to be faster, or one told of before, in whose place this stands: it has
-    a time now."""
+    """A verified candidate that is not expected to be faster; or a candidate sent before, which has a time now and
+    is replaced by this."""
 
     id: int
     uri: str

@@ -16,10 +16,11 @@ class Values(ABC):
 
     @abstractmethod
     def read(self, given: object) -> object:
-        """The value, of what the editor sent. Raises ValueError with what it must be."""
+        """The value that the editor sent. Raises ValueError with what it must be."""
 
     def needed(self, value: object) -> str | None:
-        """What it has to be, where the engine can do nothing with the value; `read` refuses more than that."""
+        """What the value has to be, if the engine cannot work with it. `read` refuses more: what a person may not
+        set."""
         return None
 
     @property
@@ -37,8 +38,8 @@ class Setting:
     scope:      whether it can differ between folders; None where it is no configuration: the client tells it as state
     order:      its place among the others in the editor
     restricted: not taken from a workspace that is not trusted, as it decides what is run
-    again:      whether open files are looked at again when it changes; or the value that decides it, where the change
-                counts only if it is to that value or away from it
+    again:      whether open files are analysed again when it changes; a value: only if it changes to this value or
+                away from it
     called:     in the engine's sentence about a wrong value
     option:     of the command line, and its help; one that begins with --no- stands for False
     """

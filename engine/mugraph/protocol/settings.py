@@ -222,13 +222,13 @@ class Declared:
 
 @cache
 def declared(of: type) -> tuple[Declared, ...]:
-    """Of one of the classes here, in their order."""
+    """The settings of one of the classes here, in the order of its fields."""
     hints = get_type_hints(of, include_extras=True)
     return tuple(Declared(one.name, one.default, _setting(hints[one.name])) for one in fields(of))
 
 
 def by_key(of: type) -> Mapping[str, Declared]:
-    """Those that an editor has."""
+    """The settings that an editor has, by their key."""
     return {one.setting.key: one for one in declared(of) if one.setting.key}
 
 

@@ -58,7 +58,8 @@ class Input(msgspec.Struct, frozen=True):
 
 
 class SizeTiming(msgspec.Struct, frozen=True):
-    """At one size of a range; what the figures are, Timing says. speedup: above 1 where the kernel would run."""
+    """The times at one size of a range; Timing says what they are. speedup: above 1 if the kernel would run at this
+    size."""
 
     size: int
     baseline_us: float | None = None
@@ -71,9 +72,9 @@ class Timing(msgspec.Struct, frozen=True):
     """Microseconds. source: where they come from; "measured" is on `device`, "estimated" is by a cost model for it.
 
     peers_us:   measured only: what else was timed ("eager", "torch.compile", ...); baseline_us is the best of them
-    at:         of a size in a range: the one that the figures are of, "b = 16"
-    faster_for: then: for which sizes the kernel is faster and would run, "b up to 16"; "" for none
-    sizes:      then: the figures at each size that was timed, the smallest first
+    at:         if a size has a range: the size at which the figures were taken, "b = 16"
+    faster_for: if so: the sizes for which the kernel is faster and would run, "b up to 16"; "" for none
+    sizes:      if so: the figures at each size that was timed, the smallest first
     """
 
     source: Literal["measured", "estimated"]
@@ -104,8 +105,8 @@ class Candidate(msgspec.Struct, frozen=True):
     """A verified candidate that a search has met.
 
     kernel:      name of the kernel it would be, one for each search unit of the region
-    number:      of the candidate in its unit, in the order they are met; the same number again is the same candidate,
-                 of which more is known
+    number:      of the candidate in its unit, in the order of discovery; the same number again is the same
+                 candidate, with more known of it
     seconds:     since the search of its unit began
     words:       its grid, loops and launch, for people
     block_ops:   operators of its block graphs

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from mugraph.store import Store
-from mugraph.store.place import cache_folder
-from mugraph.tune.device import Device
+from mugraph.dependencies import PACKAGES, install, installed, required
+
+if TYPE_CHECKING:
+    from mugraph.tune.device import Device
 
 State = Literal["ok", "note", "problem"]
 PYTHONS = ((3, 11), (3, 14))
@@ -26,8 +28,10 @@ class Finding:
     advice: str | None = None
 
 
-def findings(device: Device) -> list[Finding]:
-    return [_python(), *_packages(), *_device(device), _store()]
+def findings(device: Device | None) -> list[Finding]:
+    """device: None where a package is missing without which none can be looked for. Never raises for what is missing:
+    that is what is found."""
+    return [_python(), *_own_metadata(), *_packages(), *_device(device), _store()]
 
 
 def _python() -> Finding:
@@ -38,34 +42,52 @@ def _python() -> Finding:
     return Finding("Python", here, "problem", f"mugraph needs Python {low[0]}.{low[1]} to {high[0]}.{high[1] - 1}")
 
 
-def _packages() -> list[Finding]:
-    """torch and triton against the ranges this distribution states."""
-    from packaging.requirements import Requirement
+def _own_metadata() -> list[Finding]:
+    if required() is not None:
+        return []
+    found = "its metadata is missing, so that nobody knows which versions it needs"
+    return [Finding("mugraph", found, "note", "install it with pip: python -m pip install -e . in its repository")]
 
+
+def _packages() -> list[Finding]:
+    """All that mugraph needs, against the versions that it states; of those that are as they should be, only torch and
+    triton are told."""
+    stated = required() or {}
     findings: list[Finding] = []
-    stated = {r.name: r for r in map(Requirement, requires("mugraph") or []) if r.marker is None or r.marker.evaluate()}
-    for name in ("torch", "triton"):
-        wanted = stated.get(name)
+    for module, name in PACKAGES.items():
+        told = name in ("torch", "triton")
         try:
             have = version(name)
         except PackageNotFoundError:
-            advice = f"pip install '{wanted}'" if wanted else "there is none for this system; kernels cannot be made"
+            none = name == "triton" and sys.platform != "linux"
+            advice = "there is none for this system; kernels cannot be made" if none else install(name)
             findings.append(Finding(name, "not installed", "problem", advice))
             continue
-        if wanted is not None and not wanted.specifier.contains(have, prereleases=True):
-            findings.append(Finding(name, have, "problem", f"pip install '{wanted.name}{wanted.specifier}'"))
-        else:
+        if not installed(module):
+            findings.append(Finding(name, f"{have}, but there is no module {module}", "problem", install(name)))
+        elif not _fits(have, stated.get(name, "")):
+            findings.append(Finding(name, have, "problem", install(name)))
+        elif told:
             findings.append(Finding(name, have))
     return [*findings, *_torch_wants_triton(findings)]
 
 
+def _fits(have: str, versions: str) -> bool:
+    """True where nothing can compare them: that packaging is missing is found by itself."""
+    if not versions or not installed("packaging"):
+        return True
+    from packaging.specifiers import SpecifierSet
+
+    return SpecifierSet(versions).contains(have, prereleases=True)
+
+
 def _torch_wants_triton(found: list[Finding]) -> list[Finding]:
     """A CUDA build of torch requires one exact triton; the CPU build none."""
+    versions: Mapping[str, str] = {finding.what: finding.found for finding in found if finding.state == "ok"}
+    if not {"torch", "triton"} <= versions.keys() or not installed("packaging"):
+        return []
     from packaging.requirements import Requirement
 
-    versions = {finding.what: finding.found for finding in found if finding.state == "ok"}
-    if not {"torch", "triton"} <= versions.keys():
-        return []
     for text in requires("torch") or []:
         wanted = Requirement(text)
         applies = wanted.marker is None or wanted.marker.evaluate({"extra": ""})
@@ -75,7 +97,9 @@ def _torch_wants_triton(found: list[Finding]) -> list[Finding]:
     return []
 
 
-def _device(device: Device) -> list[Finding]:
+def _device(device: Device | None) -> list[Finding]:
+    if device is None:
+        return [Finding("GPU", "not looked for, since packages are missing", "note", "install them first")]
     if device.kind == "gpu":
         driver = f", driver {device.driver}" if device.driver else ""
         target = f", kernels for {device.target.name}"
@@ -87,8 +111,14 @@ def _device(device: Device) -> list[Finding]:
 
 def _store() -> Finding:
     """Opened and read, as a run would."""
-    with Store.open() as store:
-        store.get("doctor")
-        if store.notices:
-            return Finding("store", store.notices[0], "note", "set MUGRAPH_CACHE_DIR to a folder that can be written")
+    try:
+        from mugraph.store import Store
+        from mugraph.store.place import cache_folder
+
+        with Store.open() as store:
+            store.get("doctor")
+    except ModuleNotFoundError as error:
+        return Finding("store", f"cannot be opened without {error.name}", "note", "install it first")
+    if store.notices:
+        return Finding("store", store.notices[0], "note", "set MUGRAPH_CACHE_DIR to a folder that can be written")
     return Finding("store", str(cache_folder()))

@@ -32,9 +32,11 @@ _STYLE = {
 }
 
 
-def print_report(result: FileResult, console: Console, *, verbose: bool, kernels: bool = True) -> None:
-    """kernels: the generated source as well. Drawings and code are never wrapped: a terminal that is too narrow breaks
-    the lines itself, and a file holds them as they are."""
+def print_report(
+    result: FileResult, console: Console, *, verbose: bool, kernels: bool = True, offer: bool = True
+) -> None:
+    """kernels: the generated source as well. offer: say how kernels are written into the file. Drawings and code are
+    never wrapped: a terminal that is too narrow breaks the lines itself, and a file holds them as they are."""
     width = console.width - len(_MARGIN) if console.is_terminal else _WIDE
     for region in result.regions:
         for part in _region(region, verbose, kernels, max(_NARROW, width)):
@@ -45,7 +47,7 @@ def print_report(result: FileResult, console: Console, *, verbose: bool, kernels
             else:
                 console.print(part)
         console.print()
-    console.print(_summary(result), soft_wrap=True)
+    console.print(_summary(result, offer), soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ def _details(unit: UnitResult) -> Iterator[RenderableType]:
     yield tree
 
 
-def _summary(result: FileResult) -> str:
+def _summary(result: FileResult, offer: bool) -> str:
     counts: dict[str, int] = {}
     for region in result.regions:
         counts[region.status] = counts.get(region.status, 0) + 1
@@ -214,8 +216,8 @@ def _summary(result: FileResult) -> str:
     else:
         lacking = "no such GPU here" if device.kind == "gpu" else "no GPU here"
         where = f"{lacking}: times are estimates for {escape(model_name(device.target.name))}"
-    applied = f"\nWrite it with: mugraph optimize {escape(result.path)} --apply" if counts.get("improved") else ""
-    return f"{escape(result.path)}: {what} ({where}){applied}"
+    how = f"\nWrite it with: mugraph optimize {escape(result.path)} --apply" if offer and counts.get("improved") else ""
+    return f"{escape(result.path)}: {what} ({where}){how}"
 
 
 def model_name(target: str) -> str:

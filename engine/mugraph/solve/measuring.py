@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from collections.abc import Generator, Sequence
 from math import inf
@@ -40,8 +39,10 @@ def fastest_that_is_right(
     def around(variant: Variant) -> list[Variant]:
         found: list[Variant] = []
         for candidate in neighbours(variant.candidate, tools.target):
-            with contextlib.suppress(Rejected):
+            try:
                 found.append(Variant(candidate, table.lowered(kernels_of(candidate))))
+            except Rejected as error:  # one neighbour of many
+                rejected[str(error)] += 1
         return found
 
     ranked = [variant for variant, _ in written.variants]

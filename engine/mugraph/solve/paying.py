@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from mugraph.codegen.plain import FUNCTION, plain_source
@@ -16,12 +17,15 @@ from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import input_specs, subject_of
 
+_log = logging.getLogger("mugraph.solve")
+
 
 def plain_us(unit: SearchUnit, measurer: Measurer) -> float | None:
     """Microseconds of the unit as the user has it, eager; None where it cannot be run on its own."""
     try:
         text, values = plain_source(unit)
-    except Rejected:
+    except Rejected as error:
+        _log.info("the original of %s is not measured: %s", unit.program.name, error)
         return None
     found = measurer.measure_kernel(Subject("plain", text, FUNCTION), plain_specs(unit, values), rounds=12)
     return found.median_us if isinstance(found, Summary) else None

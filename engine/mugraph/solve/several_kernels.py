@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Sequence
 
 from mugraph.codegen.dynamic import check_dynamic
@@ -16,6 +17,8 @@ from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
 from mugraph.solve.verdicts import Verdicts
+
+_log = logging.getLogger("mugraph.solve")
 
 LEAST = 0.25
 """Of the seconds of a search, what kernel graphs get at least, however many the search for one kernel took."""
@@ -68,7 +71,8 @@ def _for_any_size(candidates: Sequence[Candidate], program: TensorProgram) -> li
         try:
             for kernel in candidate.kernels:
                 check_dynamic(kernel.block, program)
-        except Rejected:
+        except Rejected as error:  # one candidate of many
+            _log.debug("a candidate is not for every size: %s", error)
             continue
         found.append(candidate)
     return found

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
 from pathlib import Path
+
+_log = logging.getLogger("mugraph.store")
 
 
 def cache_folder() -> Path:
@@ -25,7 +28,10 @@ def file_id(path: Path) -> tuple[int, int] | None:
     """Device and inode of the file, None when there is none: another process may have put a new one in its place."""
     try:
         found = path.stat()
-    except OSError:
+    except FileNotFoundError:  # before the first result
+        return None
+    except OSError as error:  # opening it fails for the same reason, and says so
+        _log.info("%s cannot be looked at: %s", path, error)
         return None
     return found.st_dev, found.st_ino
 

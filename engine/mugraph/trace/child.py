@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from mugraph import child_log
 from mugraph.trace.request import Request
 
 _PR_SET_PDEATHSIG = 1
@@ -23,13 +24,14 @@ _PR_SET_PDEATHSIG = 1
 def _end_with_parent() -> None:
     """Whoever waits for the trace may be killed, and code that hangs would then hang for ever (Linux)."""
     if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
+        with contextlib.suppress(OSError, AttributeError):  # a C library without prctl: the time-out ends it then
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def main(arguments: list[str]) -> None:
     request = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Request)
     _end_with_parent()
+    child_log.write()
     os.dup2(2, 1)  # whatever the user's code prints, from Python or C
     os.environ["TORCH_COMPILE_DISABLE"] = "1"
     os.environ["PYTORCH_JIT"] = "0"  # scripted functions run as the Python they were written in

@@ -67,6 +67,7 @@ class _Trace(msgspec.Struct):
     operators: int
     barriers: dict[str, int]
     dependencies: dict[str, str]
+    notices: tuple[str, ...] = ()
 
 
 def _encode_value(value: Argument) -> _Value:
@@ -150,7 +151,9 @@ def trace_to_json(trace: Trace) -> bytes:
         for region in trace.regions
     ]
     counts, dependencies = dict(trace.barriers), dict(trace.dependencies)
-    return msgspec.json.encode(_Trace(trace.path, regions, trace.errors, trace.operators, counts, dependencies))
+    return msgspec.json.encode(
+        _Trace(trace.path, regions, trace.errors, trace.operators, counts, dependencies, trace.notices)
+    )
 
 
 def trace_from_json(data: bytes) -> Trace:
@@ -178,4 +181,4 @@ def trace_from_json(data: bytes) -> Trace:
         )
         for region in wire.regions
     )
-    return Trace(wire.path, regions, wire.errors, wire.operators, wire.barriers, wire.dependencies)
+    return Trace(wire.path, regions, wire.errors, wire.operators, wire.barriers, wire.dependencies, wire.notices)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mugraph.ir.region import Region, Trace
 from mugraph.trace.run.entries import Definitions, Missing
 
@@ -23,7 +25,15 @@ def needs_shapes(lack: Missing) -> Region:
     )
 
 
+def notices(definitions: Definitions, regions: Sequence[Region], qualname: str | None) -> tuple[str, ...]:
+    """Comments that are not read where they stand, but those that are a region's reason."""
+    reasons = {region.reason for region in regions}
+    wanted = (one for one in definitions.misplaced if one.function is None or selected(one.function, qualname))
+    return tuple(one.sentence for one in wanted if one.sentence not in reasons)
+
+
 def without_running(path: str, definitions: Definitions, qualname: str | None) -> Trace:
     """The trace of a file in which nothing has shapes."""
-    regions = (needs_shapes(lack) for lack in definitions.missing if selected(lack.function, qualname))
-    return Trace(path, tuple(sorted(regions, key=lambda region: region.range.start)))
+    regions = [needs_shapes(lack) for lack in definitions.missing if selected(lack.function, qualname)]
+    said = notices(definitions, regions, qualname)
+    return Trace(path, tuple(sorted(regions, key=lambda region: region.range.start)), notices=said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 import traceback
 from collections import Counter
@@ -20,7 +21,7 @@ from mugraph.trace.regions.check import check_found
 from mugraph.trace.regions.dynamic import with_ranges
 from mugraph.trace.regions.partition import Partition
 from mugraph.trace.regions.scope import Scope
-from mugraph.trace.report import needs_shapes, selected
+from mugraph.trace.report import needs_shapes, notices, selected
 from mugraph.trace.request import Request
 from mugraph.trace.run.autocast import remember_what_is_wanted
 from mugraph.trace.run.build import Builder, CannotBuild
@@ -32,6 +33,8 @@ from mugraph.trace.run.recorder import Recorder
 from mugraph.trace.run.tape import Happening, Record, Tape
 from mugraph.trace.run.tape_writer import TraceTooLong
 from mugraph.trace.syntax.source import Source, read_source, text_digest
+
+_log = logging.getLogger("mugraph.trace")
 
 
 def package_of(path: Path) -> tuple[Path, str, str | None]:
@@ -94,7 +97,8 @@ class Session:
                 importlib.import_module(package)
             self.namespace = self.workspace.run(self.source, name, package)
         except BaseException as error:
-            self.errors.append(f"{path.name} cannot be imported: {sentence(error, self.source)}")
+            here = f", which is not installed in {sys.executable}" if isinstance(error, ModuleNotFoundError) else ""
+            self.errors.append(f"{path.name} cannot be imported: {sentence(error, self.source)}{here}")
             return False
         return True
 
@@ -125,6 +129,7 @@ class Session:
             except Exception as error:
                 if not is_about_fake_tensors(error) or self.elements() > MAX_REAL_ELEMENTS:
                     raise
+                _log.info("%s is run on real tensors: %s", entry.function, sentence(error, self.source))
         self.run_in(entry, None)
 
     def elements(self) -> int:
@@ -221,4 +226,5 @@ def trace_request(request: Request) -> Trace:
         session.operators,
         dict(session.barriers.most_common()),
         {f.source.path: text_digest(f.source.text) for f in session.workspace.files if f.source is not source},
+        notices(definitions, regions, request.qualname),
     )

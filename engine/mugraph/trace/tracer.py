@@ -7,13 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
+from mugraph.child_log import pass_on
 from mugraph.ir.region import Trace
+from mugraph.scratch import inside, scratch
 from mugraph.trace.codec import trace_from_json
 from mugraph.trace.report import without_running
 from mugraph.trace.request import Request
@@ -65,7 +66,7 @@ def trace_file(
 
 def _in_child(request: Request, timeout_s: float) -> Trace:
     name = Path(request.path).name
-    with tempfile.TemporaryDirectory(prefix="mugraph-trace-") as folder:
+    with scratch("trace") as folder:
         asked, result, said = Path(folder, "request.json"), Path(folder, "result.json"), Path(folder, "stderr")
         asked.write_bytes(msgspec.json.encode(request))
         with said.open("wb") as stderr:
@@ -74,7 +75,7 @@ def _in_child(request: Request, timeout_s: float) -> Trace:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
-                env=_environment(),
+                env=inside(folder, _environment()),
                 start_new_session=True,
             )
             try:
@@ -83,9 +84,9 @@ def _in_child(request: Request, timeout_s: float) -> Trace:
                 return Trace(request.path, errors=(f"{name} was still running after {timeout_s:g} s and was stopped",))
             finally:
                 _end(child)
+        lines = pass_on(said.read_text(errors="replace").strip().split("\n"))
         if result.exists():
             return trace_from_json(result.read_bytes())
-        lines = said.read_text(errors="replace").strip().splitlines()
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
     last = f": {lines[-1].strip()}" if lines and status != 0 else ""
     return Trace(request.path, errors=(f"{name} ended the process while being traced (it {how}){last}",))
@@ -98,6 +99,6 @@ def _environment() -> Mapping[str, str]:
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     """Kills what is left of the child's process group: it may have started processes of its own."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # all of the group has ended
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

@@ -5,6 +5,7 @@ Nothing here imports torch unless a driver is present, so that the command line 
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any, Literal, cast
 
 from mugraph.protocol.targets import DEVICES, NAMES, is_target
 from mugraph.targets import TARGETS, Target, architecture
+
+_log = logging.getLogger("mugraph.tune")
 
 _DRIVER = Path("/proc/driver/nvidia/version")
 _CONTROL = Path("/dev/nvidiactl")
@@ -48,7 +51,8 @@ def driver_present() -> bool:
 def driver_version() -> str | None:
     try:
         text = _DRIVER.read_text()
-    except OSError:
+    except OSError as error:  # on a system without /proc
+        _log.debug("the driver's version is not known: %s", error)
         return None
     found = re.search(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)", text)
     return found.group(1) if found else None

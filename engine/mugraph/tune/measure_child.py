@@ -6,6 +6,7 @@ first, so that nothing a kernel or a library prints can get between them.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
+from mugraph import child_log
 from mugraph.pickled import read_frame, write_frame
 from mugraph.tune.messages import (
     Agree,
@@ -30,6 +32,8 @@ from mugraph.tune.messages import (
     Warm,
 )
 
+_log = logging.getLogger("mugraph.tune")
+
 # What CUDA says when the context is gone, or may be: nothing measured in this process afterwards can be believed.
 _FATAL = ("cuda error", "illegal memory access", "misaligned address", "launch failure", "device-side assert")
 
@@ -38,6 +42,7 @@ def main() -> int:
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    child_log.write()
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     with tempfile.TemporaryDirectory(prefix="mugraph-subjects-") as folder:
@@ -45,6 +50,7 @@ def main() -> int:
             worker = _Worker(Path(folder))
             write_frame(replies, worker.hello())
         except Exception as error:
+            _log.info("the measuring process cannot begin", exc_info=True)
             write_frame(replies, Failure(one_line(error), fatal=True))
             return 1
         while (request := read_frame(requests)) is not None:
@@ -108,6 +114,7 @@ class _Worker:
                 case Drop():
                     return self._drop(request)
         except Exception as error:
+            _log.info("%s failed", type(request).__name__, exc_info=True)
             return Failure(one_line(error), is_fatal(error))
 
     def _warm(self, request: Warm) -> Reply:
@@ -137,6 +144,7 @@ class _Worker:
             except RuntimeError as error:  # an operator that knows no doubles, or too little memory
                 if is_fatal(error):
                     raise
+                _log.info("the original is compared in its own precision, not in double precision: %s", one_line(error))
                 exact = eager
         torch.cuda.synchronize()
         if len(eager) != len(found):

@@ -8,18 +8,23 @@ runs the user's main module again.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import queue
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
+from mugraph.child_log import pass_on
 from mugraph.pickled import read_frame, write_frame
+from mugraph.scratch import inside, scratch
+from mugraph.store.place import cache_folder
 from mugraph.tune.messages import Failure, Hello, Reply, Request
+
+_log = logging.getLogger("mugraph.tune")
 
 CHILD = (sys.executable, "-P", "-m", "mugraph.tune.measure_child")
 
@@ -35,13 +40,17 @@ class ChildProcess:
         self, command: Sequence[str] = CHILD, *, environment: dict[str, str] | None = None, start_timeout_s: float = 120
     ) -> None:
         self._command = tuple(command)
-        self._environment = {**os.environ, **(environment or {})}
+        # Its temporary folder goes with it; what torch.compile keeps for another run does not.
+        self._scratch = scratch("measure")
+        kept = {"TORCHINDUCTOR_CACHE_DIR": str(cache_folder() / "torch-inductor")}
+        self._environment = inside(self._scratch, {**kept, **os.environ, **(environment or {})})
         self._start_timeout_s = start_timeout_s
         self._process: subprocess.Popen[bytes] | None = None
         self._replies: queue.Queue[object | None] = queue.Queue()
         # Appended to by the child through a file of its own: a shared one would share its position with our reads.
-        self._log = tempfile.NamedTemporaryFile(prefix="mugraph-measure-", suffix=".log")  # noqa: SIM115 - closed by close()
+        self._log = open(os.path.join(self._scratch.name, "log"), "w+b")  # noqa: SIM115 - closed by close()
         self.hello: Hello | None = None
+        self._last_line = ""
         self.restarts = 0
 
     def __enter__(self) -> Self:
@@ -75,6 +84,7 @@ class ChildProcess:
         self.kill()
         self._log.seek(0)
         self._log.truncate()
+        self._last_line = ""
         try:
             with open(self._log.name, "ab") as log:
                 process = subprocess.Popen(
@@ -131,10 +141,13 @@ class ChildProcess:
 
     def log_tail(self) -> str:
         """The last line the process wrote to its standard error, which is mostly the error it died of."""
-        self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, self._log.tell() - 4096))
-        lines = [line.strip() for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
-        return lines[-1][:300] if lines else ""
+        lines = [line.strip() for line in self._said() if line.strip()]
+        self._last_line = lines[-1][:300] if lines else self._last_line
+        return self._last_line
+
+    def _said(self) -> list[str]:
+        """Its standard error since this was last asked, without what it logged, which is logged here."""
+        return pass_on(self._log.read().decode(errors="replace").split("\n"))
 
     def kill(self) -> None:
         """End the process now, whatever it is doing."""
@@ -144,6 +157,7 @@ class ChildProcess:
         if process.poll() is None:
             process.kill()
         process.wait()
+        self.log_tail()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -152,6 +166,7 @@ class ChildProcess:
     def close(self) -> None:
         self.kill()
         self._log.close()
+        self._scratch.cleanup()
 
 
 def _pump(stream: BinaryIO, replies: queue.Queue[object | None]) -> None:
@@ -159,6 +174,8 @@ def _pump(stream: BinaryIO, replies: queue.Queue[object | None]) -> None:
     try:
         while (reply := read_frame(stream)) is not None:
             replies.put(reply)
-    except Exception:  # a pipe closed under us, or a frame cut off by the process's death
-        pass
+    except (OSError, ValueError) as error:  # a pipe that was closed because the process is being ended
+        _log.debug("the measuring process cannot be heard: %s", error)
+    except Exception:
+        _log.warning("the measuring process said what cannot be read", exc_info=True)
     replies.put(None)

@@ -6,6 +6,7 @@ in the order of the candidates. If a node dies, what it had begun is begun again
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
@@ -16,6 +17,8 @@ from mugraph.tune.measure import Measurer, Refused
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.process import CHILD, ChildProcess, Unavailable
 from mugraph.tune.statistics import Summary
+
+_log = logging.getLogger("mugraph.tune")
 
 _LOSSES = 3
 """After so many workers have died over one candidate it is measured here."""
@@ -90,10 +93,12 @@ class SpreadMeasurer(Measurer):
         for _ in range(_LOSSES):
             try:
                 measured = begun.result()
-            except (Lost, CancelledError):
+            except (Lost, CancelledError) as error:
+                _log.info("a worker was lost while it measured: %s", error)
                 self.losses += 1
                 begun = self._begun(task)
-            except CannotExecute:
+            except CannotExecute as error:
+                _log.warning("no GPU of the cluster measures; it is done here: %s", error)
                 break
             else:
                 if measured.device == self._device():
@@ -104,5 +109,6 @@ class SpreadMeasurer(Measurer):
     def _device(self) -> str:
         try:
             return self.hello().device
-        except Unavailable:
+        except Unavailable as error:
+            _log.info("the GPU here is not known: %s", error)
             return ""

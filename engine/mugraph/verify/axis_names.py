@@ -1,8 +1,8 @@
 """The program's names for the axes of block graphs that have names of their own.
 
-Axes are tied by what they are, not by what they are called: two sets of names that one tensor is seen with, in the
-program and in a kernel, or in the kernel that writes it and the one that reads it, are put side by side in each of its
-dimensions. Where elements of both are counted in the same parts the names are the same from then on.
+Axes are matched by position, not by name. A tensor may have two sets of axis names: the program's and a kernel's,
+or those of the kernel that writes it and of the kernel that reads it. The two sets are compared in each dimension,
+and where both divide it into the same parts, those parts get one name.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Kernels = Sequence[tuple[BlockGraph, Schedule]]
 
 
 def with_program_axes(program: TensorProgram, kernels: Kernels) -> list[tuple[BlockGraph, Schedule]]:
-    """The kernels with axes renamed: one name means one size in all of them and the program, and an axis of a tensor
-    that the program has as well is called what the program calls it. Parts of an axis keep their names if they can."""
+    """The kernels with axes renamed: a name means one size in all kernels and in the program, and axes of tensors
+    that the program has too get the program's names. Parts of an axis keep their names if they can."""
     sizes = dict(program.sizes)
     known = {tensor.name: tensor for tensor in (*program.tensors, *program.outputs.values())}
     renamed: list[tuple[BlockGraph, Schedule]] = []
@@ -55,8 +55,8 @@ def _new_names(block: BlockGraph, known: Mapping[str, Tensor], sizes: Sizes) -> 
 def side_by_side(
     one: Tensor, sizes: Sizes, other: Tensor, other_sizes: Sizes
 ) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Axes of two views of one tensor that run over the same places: the shortest groups, outermost first, of which
-    both have as many elements. Axes of one element, which say nothing, are in none. Nothing of what does not fit."""
+    """Axes of two views of one tensor that run over the same places: the shortest groups, outermost first, with
+    equally many elements in both views. Axes of one element are left out, and so is what does not fit."""
     if len(one.dims) != len(other.dims):
         return []
     found: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
@@ -67,7 +67,7 @@ def side_by_side(
 
 
 def _parts(tensor: Tensor) -> list[tuple[tuple[str, ...], ...]]:
-    """Each dimension's axes; of one that is read through a window positions and taps apart."""
+    """Each dimension's axes; if it is read through a window, those of its positions and those of its taps apart."""
     windows = {window.dim: window for window in tensor.windows}
     return [windows[i].split(dim) if i in windows else (dim,) for i, dim in enumerate(tensor.dims)]
 

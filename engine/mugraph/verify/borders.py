@@ -17,7 +17,7 @@ from mugraph.verify.evaluate import Malformed
 
 
 def check_memory(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
-    """Of block graphs that run one after the other, with the program's names of tensors. Raises Malformed."""
+    """Checks block graphs that run one after the other and have the program's names for tensors. Raises Malformed."""
     known: dict[str, tuple[Tensor, Sizes, str]] = {
         tensor.name: (tensor, program.sizes, "the program's")
         for tensor in (*program.tensors, *program.outputs.values())
@@ -61,8 +61,8 @@ def _elements(axes: Sequence[str], sizes: Sizes) -> int:
 
 
 def check_sources(program: TensorProgram, tensors: Sequence[Tensor]) -> None:
-    """Tensors with one source are one piece of memory. Those that the graph says are one must be one in the program,
-    and none may be said to be another one of the program's. Raises Malformed.
+    """Tensors with one source are one piece of memory. If they are so in the graph they must be so in the program,
+    and the graph may not take a tensor of the program for another one. Raises Malformed.
 
     tensors: of the kernel graph and of its kernels, with the program's names
     """

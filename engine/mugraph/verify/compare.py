@@ -25,7 +25,7 @@ Functions = frozenset[str]
 """Functions that a test computes by their forms (ops/functions/through_exp.py) or by signs
 (ops/functions/by_sign.py)."""
 Draw = Callable[[FieldArithmetic, np.random.Generator, bool], Mapping[str, FieldValue]]
-"""Random values of the input tensors; whether the program's roots are to be roots of squares."""
+"""Draws random values of the input tensors. The flag: whether the program's roots are to be roots of squares."""
 Results = Mapping[str, FieldValue]
 Candidate = Callable[[Mapping[str, FieldValue], FieldArithmetic], Results]
 """Input tensors -> (at least) output tensors."""
@@ -49,8 +49,8 @@ def compare(
     once: bool = False,
 ) -> Rejected | None:
     """Test with this many random seeds. by_form: functions to be computed by their forms. draw: in place of
-    `draw_inputs`. once: large graphs, of which maxima by the order of real numbers have to be shown (shown.py) once, in
-    as many tests as that takes. Raises Malformed."""
+    `draw_inputs`. once: for large graphs: maxima by the order of real numbers have to be shown (shown.py) only
+    once, in as many tests as that takes. Raises Malformed."""
     graphs = (program.ops, *(block.ops for block, _ in kernels))
     primitives = {primitive for ops in graphs for op in ops for primitive in op.kind.primitives}
     with_q = SIGMOID in by_form or "exp" in primitives
@@ -111,8 +111,9 @@ def _compare(
 ) -> Rejected | None:
     """Seeds that divide by zero are replaced by others. both: the program's results and those that are tested
 
-    Where no inputs are found of which the program's roots are roots, any are taken: then a root is that of an absolute
-    value in both, and what is equal is so all the more (inputs.py). Raises Malformed.
+    Where no inputs are found at which the program's roots are roots of squares, any inputs are taken. Then a root
+    is the root of an absolute value on both sides, and what is equal so is equal without it (inputs.py). Raises
+    Malformed.
     """
     left = repetitions
     of_squares = True

@@ -93,7 +93,7 @@ def _decimal(size: float) -> Fraction | None:
 
 
 def _fraction(exact: Fraction, near: Fraction) -> Fraction | None:
-    """The simplest fraction times a power of two that is so near, where it is a simple one."""
+    """The simplest fraction, times a power of two, at most `near` (relative) away; None if that is no simple one."""
     power = exact.numerator.bit_length() - exact.denominator.bit_length()
     rest = target = exact / Fraction(2) ** power  # between 1/2 and 2
     above, below, above_before, below_before = 1, 0, 0, 1

@@ -76,7 +76,8 @@ def _kernels(graph: MuGraph) -> list[tuple[BlockGraph, Schedule]]:
 
 
 def _cut_axes(block: BlockGraph, schedule: Schedule) -> tuple[str, ...]:
-    """A grid axis of one block is whole, and may be reduced; it is cut only where every graph of this form can be."""
+    """A grid axis with one block is whole and may be reduced, so it is cut only if every graph of this form allows
+    it."""
     free = grid_axes(block)
     return tuple(axis for axis, tile in schedule.grid if tile < block.sizes[axis] or axis in free)
 
@@ -88,7 +89,7 @@ def _single(kernels: Sequence[tuple[BlockGraph, Schedule]]) -> set[str]:
 
 
 def _named_as(program: TensorProgram, graph: MuGraph) -> TensorProgram:
-    """The program with its tensors called what the graph calls them."""
+    """The program with the graph's names for its tensors."""
     shapes = {tensor.name: tensor.shape(graph.sizes) for tensor in graph.tensors}
     names: dict[str, str] = {}
     for ours, theirs, some in (

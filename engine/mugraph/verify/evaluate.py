@@ -74,8 +74,8 @@ class Frame:
 
 
 def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str, Tensor]) -> frozenset[str]:
-    """The axes of the operator's value, checked against what the operator itself says. Raises Malformed, as it does for
-    an operator that has no meaning over the fields."""
+    """The axes of the operator's value, checked against `Op.axes`. Raises Malformed if they differ, or if the
+    operator has no meaning over the fields."""
     _check_meaning(op)
     if len(operands) != op.kind.arity:
         raise Malformed(f"{op.name}: {op.kind} takes {op.kind.arity} operands, not {len(operands)}")

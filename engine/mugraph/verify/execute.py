@@ -185,8 +185,8 @@ class _Execution(Generic[V]):
         return self._arithmetic.rearrange(whole, lambda array: self._frame.to_tensor(array, tensor))
 
     def _value(self, name: str, coordinates: Coordinates) -> V:
-        """The tile of a value at these coordinates (which say at least what the value varies with). What it needs waits
-        on a list, not on calls inside one another: a graph may be a chain of thousands."""
+        """The tile of a value at these coordinates, which have at least the axes that the value varies with. Uses a
+        list of pending tiles, not recursion: a graph may be a chain of thousands of operators."""
         waiting: list[tuple[str, Coordinates]] = [(name, coordinates)]
         while waiting:
             value, place = waiting[-1]

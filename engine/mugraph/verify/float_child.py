@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import importlib.util
 import json
+import logging
 import os
 import pickle
 import sys
@@ -23,12 +24,15 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from mugraph import child_log
 from mugraph.ir.program import TensorProgram
 from mugraph.verify.float_inputs import Drawn, Scenario, make_inputs, scenarios
 from mugraph.verify.interpreter import patch_interpreter
 from mugraph.verify.judge import Compared
 from mugraph.verify.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed
 from mugraph.verify.torch_reference import evaluate, outputs
+
+_log = logging.getLogger("mugraph.verify")
 
 _DRAWS = 4
 
@@ -194,6 +198,7 @@ def main() -> None:
     kind = sys.argv[1]
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    child_log.write()
     device = torch.device("cuda" if kind == "cuda" else "cpu")
     if kind == "interpreter":
         patch_interpreter()
@@ -206,6 +211,7 @@ def main() -> None:
                 results = [asdict(result) for result in run(request, device, Path(folder))]
                 answer: dict[str, Any] = {"results": results, "device": name, "error": None}
             except Exception as error:
+                _log.info("a kernel failed", exc_info=True)
                 # An illegal access leaves the CUDA context unusable; the parent starts a fresh process.
                 broken = kind == "cuda"
                 answer = {"results": [], "device": name, "error": _sentence(error)}

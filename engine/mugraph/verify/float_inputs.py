@@ -27,7 +27,7 @@ from mugraph.verify.torch_reference import evaluate, largest, outputs
 Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits"]
 _GUARD = 1024  # elements; keeps the start of the tensor aligned
 _LARGE = 200.0  # exp overflows float16 at 11 and float32 at 89
-_MODERATE = 12.0  # where one of them does not hide all others
+_MODERATE = 12.0  # small enough that the largest logit does not hide all others
 _HEADROOM = 16.0
 
 
@@ -71,8 +71,9 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
 
 
 def _attempts(scenario: Scenario) -> Iterator[tuple[float, bool, float]]:
-    """How large numbers may be, whether rows may be degenerate, and what all is multiplied with, until the program's
-    own values stay in range: large rows are made smaller first, because small ones have a range to lose as well."""
+    """How large numbers may be, whether rows may be degenerate, and the factor of all numbers: one attempt after
+    the other, until the program's own values stay in range. Large rows are made smaller first, because a common
+    factor may take small rows below the range."""
     if scenario == "rows":
         for power in range(6):
             for degenerate in (True, False):
@@ -147,7 +148,8 @@ def _rows_along(program: TensorProgram, tensor: Layout) -> tuple[int, ...]:
 
 
 def _is_centred(program: TensorProgram, tensor: Layout) -> bool:
-    """Whether its own numbers, not products of it, are summed, their maximum is taken or they are a function's."""
+    """Whether the tensor's own numbers, not products of them, are summed, searched for a maximum, or arguments of a
+    function."""
     plain = {op.name for op in program.ops if op.kind is Kind.LOAD and op.tensor == tensor.name}
     for op in program.ops:
         if plain.intersection(op.inputs):
@@ -162,8 +164,8 @@ def _is_centred(program: TensorProgram, tensor: Layout) -> bool:
 def _bounded_logits(
     program: TensorProgram, drawn: dict[str, Tensor], home: Mapping[str, str], bound: float
 ) -> dict[str, Tensor]:
-    """Scale what the arguments of exp come from until the largest is near the bound (where it follows the inputs); if
-    that is moderate, only where it is larger."""
+    """Scales the inputs behind the arguments of exp until the largest argument is near the bound, if it follows the
+    inputs. With the moderate bound only larger arguments are changed."""
     arguments = arguments_of(program.ops, "exp")
     above = ancestors(program.ops, arguments)
     scaled = {home[op.tensor] for op in program.ops if op.kind is Kind.LOAD and op.name in above}
@@ -185,7 +187,7 @@ def _expanded(data: Tensor, program: TensorProgram, name: str) -> Tensor:
 
 
 def _eager(program: TensorProgram, inputs: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
-    """What eager PyTorch would compute; None if not without overflow, with room to spare."""
+    """What eager PyTorch would compute; None if it overflows or comes close to it."""
     values = evaluate(program, inputs, Eager(program))
     if largest(values) == float("inf"):
         return None

@@ -55,8 +55,9 @@ def others(reach: float) -> tuple[Kind, ...]:
 
 
 def far(single: float) -> tuple[Kind, ...]:
-    """Of the logits that follow from rows of a tensor, if what they are multiplied with is `FAR` itself: some as they
-    come, and some that are all far below zero, or above, where a maximum that begins with zero would be one.
+    """Rows for logits, to be multiplied with rows of `FAR`: the logits of some are around zero, of some all far
+    below zero, and of some all far above. A running maximum that wrongly begins with zero shows where all are
+    below.
 
     single: how much smaller logits of numbers around zero are than those
     """

@@ -13,17 +13,22 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, cast
 
+from mugraph.child_log import pass_on
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
+from mugraph.scratch import Scratch, inside, scratch
 
 Device = Literal["interpreter", "cuda"]
 
 _START_S = 120.0
 """What the first answer of a fresh process may take beyond the time-out: importing torch and Triton."""
+_SAID = "stderr"
+"""A file in the child's temporary folder."""
 
 
 class Kernel(Protocol):
@@ -80,6 +85,8 @@ class FloatTester:
         self.device: Device = device
         self.timeout_s = timeout_s
         self._child: subprocess.Popen[bytes] | None = None
+        self._scratch: Scratch | None = None
+        self._heard = 0
         self._fresh = True
         self._number = 0
 
@@ -107,6 +114,9 @@ class FloatTester:
             if stream is not None:
                 stream.close()
         self._child = None
+        if self._scratch is not None:
+            self._said()
+            self._scratch.cleanup()
 
     def test_kernel(self, kernel: Kernel, program: TensorProgram, seed: int = 0) -> FloatResult:
         """One generated kernel that computes all of the program, both at the same sizes."""
@@ -154,14 +164,15 @@ class FloatTester:
             child.stdin.write(request)
             child.stdin.flush()
             line = _read_line(child.stdout.fileno(), deadline)
-        except (BrokenPipeError, ConnectionError):
+        except (BrokenPipeError, ConnectionError):  # it has died, which is said below
             line = b""
         if line is None:
             self.close()
             return f"the kernel did not finish in {self.timeout_s:g} s"
         if not line.endswith(b"\n"):
+            last = self._last_words()
             self.close()
-            return "the process running the kernel died"
+            return f"the process running the kernel died{f': {last}' if last else ''}"
         self._fresh = False
         answer = cast("dict[str, Any]", json.loads(line))
         if answer["broken"]:
@@ -173,15 +184,31 @@ class FloatTester:
         environment.pop("TRITON_INTERPRET", None)
         if self.device == "interpreter":
             environment["TRITON_INTERPRET"] = "1"
-        self._child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "mugraph.verify.float_child", self.device],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            start_new_session=True,  # so that close() ends its children with it
-        )
+        self._scratch, self._heard = scratch("float"), 0
+        with open(Path(self._scratch.name, _SAID), "ab") as stderr:
+            self._child = subprocess.Popen(
+                [sys.executable, "-P", "-m", "mugraph.verify.float_child", self.device],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=inside(self._scratch, environment),
+                start_new_session=True,  # so that close() ends its children with it
+            )
         self._fresh = True
+
+    def _last_words(self) -> str:
+        """The last line of the child's standard error: mostly the error that it died of."""
+        lines = [line.strip() for line in self._said() if line.strip()]
+        return lines[-1][:300] if lines else ""
+
+    def _said(self) -> list[str]:
+        """The child's standard error since this was last asked, without what it logged, which is logged here."""
+        assert self._scratch is not None
+        with open(Path(self._scratch.name, _SAID), errors="replace") as file:
+            file.seek(self._heard)
+            text = file.read()
+            self._heard = file.tell()
+        return pass_on(text.split("\n"))
 
 
 def float_test(

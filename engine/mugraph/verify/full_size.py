@@ -59,8 +59,8 @@ def verify_full_size(
 
 @dataclass(frozen=True)
 class _Way:
-    """by_form: functions that are computed by their forms. weighted: sums of axes that are shorter than they are weigh
-    as at full size (weights.py)"""
+    """by_form: functions that are computed by their forms. weighted: sums over axes that were made shorter weigh as
+    much as at full size (weights.py)"""
 
     by_form: Functions = frozenset()
     weighted: bool = False

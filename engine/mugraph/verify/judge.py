@@ -66,7 +66,7 @@ class Compared:
 
     @cached_property
     def _known(self) -> Tensor:
-        """Elements at which the program has numbers in spite of its roundings."""
+        """Elements at which the program has a number, whatever its roundings."""
         known = torch.isfinite(self.exact) & torch.isfinite(self.eager)
         for draw in self.draws:
             known &= torch.isfinite(draw)

@@ -51,7 +51,8 @@ class Ordered:
 
 
 class OrderedArithmetic:
-    """One run of both graphs. Spoils the field's seeds in which it cannot tell which of two is larger."""
+    """One run of both graphs. Marks the field's seeds as invalid in which it cannot tell which of two values is
+    larger."""
 
     def __init__(self, field: FieldArithmetic, shown: Shown) -> None:
         self._field, self._floats, self._shown = field, FloatArithmetic(), shown
@@ -127,7 +128,7 @@ class OrderedArithmetic:
         return a
 
     def _tell_apart(self, differ: NDArray[np.bool_], distance: Reals, size: Reals) -> None:
-        unclear = differ & ~(distance > _TIE * size)  # what is no number is not clear either
+        unclear = differ & ~(distance > _TIE * size)  # NaN is not clear either
         self._field.valid &= ~unclear.reshape(unclear.shape[0], -1).any(1)
 
 

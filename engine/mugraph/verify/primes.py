@@ -41,7 +41,7 @@ def elements(
 
 
 def random_powers(constant: Constant) -> list[tuple[Base, int]]:
-    """Of each random element that a constant is a product of, its exponent, where signs do not matter."""
+    """A constant as a product of powers of random elements, where signs do not matter: base, twice its exponent."""
     return [(base, halves) for base, halves in constant.halves if not _is_exact(base, halves, signed=False)]
 
 

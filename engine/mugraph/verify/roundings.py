@@ -40,14 +40,15 @@ class Eager:
 
 
 class Perturbed:
-    """Random errors in all the places, and of the sizes, in which a right kernel may have them: what comes of them in
-    the outputs is how far the program, as it is written, lets a kernel be from exact. A kernel that computes it in a
-    form that is worse conditioned is further.
+    """Random errors wherever a right kernel may have them, and as large as it may have them. Their effect on the
+    outputs is how far from exact a kernel of this program may be. A kernel that computes the program in a worse
+    conditioned form is further off.
 
-    Every result is wrong by a rounding to its own type. Besides, in relative terms: what a product over an axis reads
-    by a rounding to the coarsest type of the program, where it was computed (tensor cores); sums by float32's
-    accumulation, one after the other in a product and by tiles else; arguments of exponentials by two units in the last
-    place of a float32, and quotients, roots and other functions by as much. Tensors are read as they are.
+    Every result has the error of a rounding to its own type. Further relative errors: an operand of a product over
+    an axis, if it was computed, is rounded to the program's coarsest type (tensor cores); a sum has the error of
+    float32's accumulation, one number after the other in a product and by tiles elsewhere; arguments of
+    exponentials, quotients, roots and other functions are wrong by two units in the last place of a float32.
+    Tensors that are read have no error.
     """
 
     def __init__(self, program: TensorProgram, generator: torch.Generator) -> None:

@@ -53,7 +53,7 @@ class Shown:
         self.positives.append(residues)
 
     def settle(self) -> None:
-        """At the end of a run: which maxima of v and 0 are v, because v is what cannot be negative."""
+        """At the end of a run: which maxima of v and 0 are v because v cannot be negative."""
         for number, residues in self._pending:
             own, other, never = self.picks[number]
             if not other.any() and _are_among(residues, self.positives):

@@ -94,9 +94,10 @@ def _lengthened(
     equal: Mapping[str, str],
     products: Mapping[str, tuple[str, ...]],
 ) -> bool:
-    """Masks that are uniform at these sizes, two that are one, or leave a row empty, need longer axes. Were there any?
-    The least that does is added to the outermost of their rows and columns; two far from any corner may stay one, and
-    full sizes tell them apart. Raises Malformed for a mask that stays uniform."""
+    """Makes the axes longer of masks that are uniform at these sizes, are equal to another mask, or leave a row
+    empty. Whether there were any. As little as is enough is added to the outermost axis of their rows and columns.
+    Two masks with diagonals far from any corner may stay equal; full sizes tell them apart. Raises Malformed for a
+    mask that stays uniform."""
 
     def outermost(axes: Sequence[str]) -> str | None:
         parts = [part for axis in axes for part in products.get(equal.get(axis, axis), (axis,))]
@@ -133,7 +134,7 @@ def _lengthened(
 def _widened(
     tensors: Iterable[Tensor], found: Assignment, chosen: dict[str, tuple[int, int]], equal: Mapping[str, str]
 ) -> bool:
-    """A window whose pad is as large as what it reads has more positions. Is there one?"""
+    """Adds positions to a window whose pad is as large as what it reads. Whether there was one."""
     for tensor in tensors:
         for window in tensor.windows:
             axes = tensor.dims[window.dim]

@@ -135,8 +135,8 @@ class TorchArithmetic:
         return _each(torch.add, a, b)
 
     def mul(self, a: Value, b: Value) -> Value:
-        """Exactly zero where a factor that is a mask is: also where the other factor, an exponential, is infinite, as
-        the program adds minus infinity to before."""
+        """Exactly zero where a factor that is a mask is zero, even if the other factor, an exponential, is infinite
+        there: the user's program has added minus infinity to the exponent."""
         product = _each(torch.mul, a, b)
         data = product.data
         for mask in (value for value in (a, b) if value.mask):

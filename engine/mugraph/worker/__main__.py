@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from mugraph.dependencies import sentence
 from mugraph.worker.streams import claim
 
 
@@ -11,15 +12,25 @@ def main() -> None:
     source, sink = claim()
     if not sys.flags.safe_path and sys.path:
         del sys.path[0]  # where the process was started; the workspace's files must not hide the libraries'
+    try:
+        serve(source, sink)
+    except ModuleNotFoundError as error:
+        if (lacking := sentence(error.name or "")) is None:
+            raise
+        sys.exit(f"mugraph: {lacking}")  # the server shows the last words of an engine that does not start
+
+
+def serve(source: int, sink: int) -> None:
     import logging
     import signal
 
     from mugraph.worker.front import Front
     from mugraph.worker.processes import adopt_orphans
+    from mugraph.worker.temporary import own_folder
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
     adopt_orphans()
-    front = Front(source, sink)
+    front = Front(source, sink, temporary=own_folder())
 
     def end(_: int, __: object) -> None:
         front.close()

@@ -6,6 +6,7 @@ Both ends are this package in the same environment; nothing from outside is ever
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import struct
@@ -16,6 +17,8 @@ from mugraph.ir.region import Range, Trace
 from mugraph.options import Options
 from mugraph.protocol.values import Document
 from mugraph.tune.device import Device
+
+_log = logging.getLogger("mugraph.worker")
 
 _HEAD = struct.Struct("<Q")
 
@@ -130,7 +133,8 @@ def _exactly(descriptor: int, count: int) -> bytes | None:
     while len(found) < count:
         try:
             chunk = os.read(descriptor, min(1 << 20, count - len(found)))
-        except OSError:
+        except OSError as error:  # the other side has gone: an end like any other
+            _log.debug("the other process cannot be heard: %s", error)
             return None
         if not chunk:
             return None

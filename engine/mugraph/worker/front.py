@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import shutil
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from pathlib import Path
 from typing import cast
 
 from mugraph.log import note
@@ -41,8 +43,12 @@ Item = m.ToEngine | Unreadable | Heard | RunnerGone | Closed
 
 
 class Front:
-    def __init__(self, source: int, sink: int, runner: tuple[str, ...] = COMMAND) -> None:
+    def __init__(
+        self, source: int, sink: int, runner: tuple[str, ...] = COMMAND, temporary: Path | None = None
+    ) -> None:
+        """temporary: a folder that is to be removed at the end."""
         self._source = source
+        self._temporary = temporary
         self._inbox: queue.SimpleQueue[Item] = queue.SimpleQueue()
         self._output = Output(sink, self.close)
         self._runner = RunnerProcess(self._inbox.put, runner)
@@ -60,7 +66,7 @@ class Front:
             kill_at = self._schedule.kill_at
             try:
                 item = self._inbox.get(timeout=None if kill_at is None else max(0.0, kill_at - time.monotonic()))
-            except queue.Empty:
+            except queue.Empty:  # nothing came before a job has to be ended
                 self._schedule.time_out()
                 continue
             try:
@@ -78,7 +84,8 @@ class Front:
         while True:
             try:
                 data = os.read(self._source, 65536)
-            except OSError:
+            except OSError as error:  # the server has gone: as if it had closed its end
+                _log.debug("the server cannot be heard: %s", error)
                 break
             if not data:
                 break
@@ -89,11 +96,16 @@ class Front:
         self._end(0)
 
     def _end(self, status: int) -> None:
-        deadline = threading.Timer(EXIT_S, os._exit, (status,))
+        deadline = threading.Timer(EXIT_S, self._leave, (status,))
         deadline.daemon = True
         deadline.start()
         self._runner.kill()
         kill_children()
+        self._leave(status)
+
+    def _leave(self, status: int) -> None:
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
         os._exit(status)
 
     def _handle(self, item: Item) -> None:

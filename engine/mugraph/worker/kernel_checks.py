@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from mugraph.edit.source.record import Record, Replaced, text_hash
 from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.protocol.values import KernelCheck, Position, Range
 
+_log = logging.getLogger("mugraph.worker")
+
 _OURS = re.compile(rf"{ALIAS}(_\d+)?")
 
 
@@ -24,7 +27,8 @@ def check_kernels(path: Path, text: str) -> list[KernelCheck]:
     try:
         tree = ast.parse(plain)
         spans = edited_spans(tree, file)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError) as error:  # while it is being typed
+        _log.debug("%s cannot be parsed: %s", path, error)
         tree, spans = None, []
     found: list[KernelCheck] = []
     for module, record in kernel_modules(path):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import logging
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+
+_log = logging.getLogger("mugraph.worker")
 
 _MOST = 200
 """Files looked at; beyond them a change is not noticed."""
@@ -24,7 +27,8 @@ def fingerprint(path: Path, text: str) -> str:
             stat = file.stat()
             seen[file] = f"{stat.st_mtime_ns} {stat.st_size}"
             waiting += _imported(file, file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError):
+        except (OSError, UnicodeDecodeError) as error:
+            _log.info("%s, which is imported, cannot be read: %s", file, error)
             seen.setdefault(file, "unreadable")
     return sha256(repr(sorted((str(file), state) for file, state in seen.items())).encode()).hexdigest()
 
@@ -32,7 +36,8 @@ def fingerprint(path: Path, text: str) -> str:
 def _imported(path: Path, text: str) -> Iterator[Path]:
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # tracing says so of the file itself
+        _log.debug("what %s imports is not known: %s", path, error)
         return
     top = path.parent
     while (top / "__init__.py").exists() and top.parent != top:

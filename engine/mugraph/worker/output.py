@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import threading
@@ -10,6 +11,8 @@ from collections.abc import Callable
 
 from mugraph.protocol.codec import encode
 from mugraph.protocol.messages import FromEngine, Progress
+
+_log = logging.getLogger("mugraph.worker")
 
 _WAITING = 256
 """Beyond so many unread messages progress is not worth adding to them."""
@@ -44,7 +47,8 @@ class Output:
             try:
                 while left:
                     left = left[os.write(self._descriptor, left) :]
-            except OSError:
+            except OSError as error:  # the server has gone
+                _log.debug("the server cannot be told: %s", error)
                 self._closed()
                 return
             self._written += 1

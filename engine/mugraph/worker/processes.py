@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import logging
 import os
 import sys
 import time
@@ -12,20 +13,23 @@ from dataclasses import dataclass
 
 import psutil
 
+_log = logging.getLogger("mugraph.worker")
+
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 def adopt_orphans() -> None:
     """From now on a descendant whose parent dies becomes a child of this process, so that it can be found (Linux)."""
     if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
+        with contextlib.suppress(OSError, AttributeError):  # a C library without prctl: children are found all the same
             ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def descendants(pid: int) -> list[int]:
     try:
         return [child.pid for child in psutil.Process(pid).children(recursive=True)]
-    except psutil.Error:
+    except psutil.Error as error:  # it has ended
+        _log.debug("process %d is not looked at: %s", pid, error)
         return []
 
 
@@ -38,7 +42,7 @@ def kill_tree(pid: int) -> list[int]:
             stop(child)
         stopped.update(new)
     for one in stopped:
-        with contextlib.suppress(psutil.Error):
+        with contextlib.suppress(psutil.Error):  # it has ended
             psutil.Process(one).kill()
     return sorted(stopped)
 
@@ -61,7 +65,8 @@ def kill_children() -> Killed:
     """Kills all that this process has started or adopted, and what that has started."""
     try:
         children = [child.pid for child in psutil.Process().children()]
-    except psutil.Error:
+    except psutil.Error as error:
+        _log.warning("the processes that were started are not known, and may be left: %s", error)
         return Killed()
     killed = [pid for child in children for pid in kill_tree(child)]
     return Killed(tuple(children), tuple(pid for pid in killed if pid not in children))

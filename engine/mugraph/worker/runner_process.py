@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, cast
 
+from mugraph.scratch import Scratch, inside, scratch
 from mugraph.worker.frames import Order, Word, read, write
 from mugraph.worker.processes import kill_children, kill_tree, reap, stop
+
+_log = logging.getLogger("mugraph.worker")
 
 COMMAND = (sys.executable, "-P", "-m", "mugraph.worker.runner")  # -P: the workspace's files must not hide ours
 
@@ -38,6 +42,7 @@ class RunnerProcess:
         self._tell = tell
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
+        self._scratch: Scratch | None = None
         self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         self.generation = 0
 
@@ -50,8 +55,14 @@ class RunnerProcess:
         if self._process is not None:
             return
         self.generation += 1
+        self._scratch = scratch("runner")
         self._process = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=inside(self._scratch),
+            start_new_session=True,
+            bufsize=0,
         )
         self._orders = queue.SimpleQueue()
         ends = self._process, self.generation, self._orders
@@ -77,18 +88,30 @@ class RunnerProcess:
         killed = kill_tree(process.pid)
         process.wait()
         # What the runner had started has become ours by its death.
-        threading.Thread(target=reap, args=([pid for pid in killed if pid != process.pid],), daemon=True).start()
+        self._clear_up([pid for pid in killed if pid != process.pid])
 
     def forget(self) -> None:
         """After RunnerGone: what it had started goes too."""
         self._process = None
         self._orders.put(None)
         orphans = kill_children()
-        threading.Thread(target=reap, args=(orphans.children + orphans.others,), daemon=True).start()
+        self._clear_up(orphans.children + orphans.others)
+
+    def _clear_up(self, killed: Sequence[int]) -> None:
+        """Removes what the runner and those it had started have left."""
+        scratch, self._scratch = self._scratch, None
+
+        def work() -> None:
+            reap(killed)
+            if scratch is not None:
+                scratch.cleanup()
+
+        threading.Thread(target=work, name="clearing up", daemon=True).start()
 
     def _dictate(
         self, process: subprocess.Popen[bytes], generation: int, orders: queue.SimpleQueue[Order | None]
     ) -> None:
+        # OSError, ValueError: the runner has died, which `_listen` finds
         with contextlib.suppress(OSError, ValueError), cast(BinaryIO, process.stdin) as stdin:
             while (order := orders.get()) is not None:
                 write(stdin.fileno(), order)
@@ -98,6 +121,7 @@ class RunnerProcess:
         try:
             while (word := read(descriptor)) is not None:
                 self._tell(Heard(generation, cast(Word, word)))
-        except Exception:  # a frame cut off by the runner's death
-            pass
+        except Exception:  # `read` knows of an end; this is a message that is none, and the runner goes for it
+            _log.warning("the runner said what cannot be read", exc_info=True)
+            process.kill()
         self._tell(RunnerGone(generation, process.wait()))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import logging
 import os
 import queue
 import threading
@@ -52,6 +53,8 @@ from mugraph.worker.frames import (
 from mugraph.worker.processes import kill_children, reap
 from mugraph.worker.texts import Unreadable, state_of
 from mugraph.worker.texts import read as read_document
+
+_log = logging.getLogger("mugraph.worker")
 
 
 class Blind(Store):
@@ -97,6 +100,7 @@ class Runner:
         except (UnknownTarget, Unreadable) as error:
             return Ended(order.job, str(error), refused=True)
         except OSError as error:
+            _log.info("a job ended", exc_info=True)
             return Ended(order.job, f"the system refuses: {error.strerror or error}")
         except Exception as error:  # whatever it is, the next job must run
             return Ended(order.job, f"an internal error ({type(error).__name__}); details are in {note(error, 'job')}")
@@ -165,7 +169,7 @@ class Runner:
     def _say(self, word: Word) -> None:
         try:
             write(self._sink, word)
-        except OSError:  # the front has gone
+        except OSError:  # the front has gone, and there is nobody to tell
             kill_children()
             os._exit(0)
 
@@ -176,7 +180,8 @@ def _heads(text: str, trace: Trace) -> dict[str, Range]:
     try:
         source = Source(trace.path, text)
         return {name: name_range(source, node)[0] for name, node in _functions(source.tree.body, "") if name in wanted}
-    except (SyntaxError, ValueError, RecursionError, IndexError):
+    except (SyntaxError, ValueError, RecursionError, IndexError) as error:  # the trace has it among its errors
+        _log.debug("where functions of %s are defined is not known: %s", trace.path, error)
         return {}
 
 
@@ -188,7 +193,8 @@ def _applied(text: str, trace: Trace) -> frozenset[int]:
         file = SourceFile(text, None, "utf-8", bom=False)
         spans = edited_spans(ast.parse(text), file)
         places = [(file.offset(region.range.start), file.offset(region.range.end)) for region in trace.regions]
-    except (SyntaxError, ValueError, RecursionError, EditError):
+    except (SyntaxError, ValueError, RecursionError, EditError) as error:
+        _log.info("what is replaced already in %s is not known: %s", trace.path, error)
         return frozenset()
     return frozenset(
         number

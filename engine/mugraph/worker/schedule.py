@@ -232,7 +232,8 @@ class Schedule:
         if isinstance(job.request, m.Search):
             queued = known.searchable(job.request.keys, job.request.again)
         states = all_states(known, queued)
-        self._send(m.Found(job.request.id, job.uri, job.version, states, list(known.trace.errors), seconds))
+        said = [*known.trace.errors, *known.trace.notices]
+        self._send(m.Found(job.request.id, job.uri, job.version, states, said, seconds))
 
     def _search(self, job: Job, known: Known) -> None:
         """The second half of a Search: what has no result yet."""

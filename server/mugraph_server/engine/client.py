@@ -128,7 +128,7 @@ class EngineClient:
                     self._take(message)
         except OSError as error:
             sentence = f"its output cannot be read: {error}"
-        except asyncio.CancelledError:
+        except asyncio.CancelledError:  # `stop` has said what there is to say
             return
         except Exception:
             logger.exception("a message of the engine could not be handled")

@@ -54,6 +54,9 @@ def explain(error: Sequence[str], command: Command) -> str | None:
         return (
             f"{python} has no mugraph; install it there (python -m pip install mugraph) or choose another interpreter"
         )
+    named = [line for line in error if line.startswith("mugraph: ") and " is not installed in " in line]
+    if named:
+        return named[-1].removeprefix("mugraph: ")
     if "No module named" in last:
         missing = last.rpartition("No module named")[2].strip().splitlines()[0].strip(" '\"")
         return f"{command.name} lacks the Python package {missing}; install mugraph there with its dependencies"

@@ -12,6 +12,7 @@ from mugraph.protocol.settings import Settings
 from mugraph_server.engine.command import choose
 from mugraph_server.engine.keeper import Keeper, Patience
 from mugraph_server.engine.state import EngineGone, EngineRefused, EngineStatus
+from mugraph_server.log import logger
 from mugraph_server.roots import Roots
 from mugraph_server.settings import to_engine
 
@@ -64,8 +65,8 @@ class Engines:
                 await keeper.configure(to_engine(self._settings(root)))
             except EngineRefused as error:
                 refused.append(str(error))
-            except EngineGone:
-                continue  # its successor begins with the new settings
+            except EngineGone as gone:  # its successor begins with the new settings
+                logger.debug("the engine of %s is not configured: %s", root, gone)
         return refused
 
     async def restart(self) -> None:

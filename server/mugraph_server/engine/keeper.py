@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -186,8 +185,10 @@ class Keeper:
         status = replace(status, device=ready.device.name, target=ready.device.target)
         self._say(replace(status, versions=tuple(ready.versions.items())))
         if settings != self._settings:  # they were changed while it started
-            with contextlib.suppress(EngineGone, EngineRefused):
+            try:
                 await self._client.ask(m.Configure(next(ids), self._settings), m.Configured)
+            except (EngineGone, EngineRefused) as error:
+                logger.warning("the engine %s works with earlier settings: %s", self.command.name, error)
 
     def _started(self, client: EngineClient) -> None:
         self._client = client
@@ -249,5 +250,6 @@ class Keeper:
                 logger.error("the engine has not answered for %g s; it is ended", self._patience.answer)
                 client.process.kill_now()  # its end is then seen as any other crash
                 return
-            except (EngineGone, EngineRefused):
+            except (EngineGone, EngineRefused) as error:  # who waits for the request is told
+                logger.debug("the engine %s is no longer watched: %s", self.command.name, error)
                 return

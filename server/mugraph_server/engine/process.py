@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
+import tempfile
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
+from uuid import uuid4
 
 import psutil
+from mugraph.protocol.temporary import VARIABLE as TEMPORARY
 
 from mugraph_server.engine.command import Command
 from mugraph_server.log import logger
@@ -39,7 +43,8 @@ class _Streams(asyncio.subprocess.SubprocessStreamProtocol):
 class EngineProcess:
     """last_words: the end of its standard error."""
 
-    def __init__(self, transport: asyncio.SubprocessTransport, streams: _Streams) -> None:
+    def __init__(self, transport: asyncio.SubprocessTransport, streams: _Streams, temporary: str) -> None:
+        self._temporary = temporary
         self._transport = transport
         self._streams = streams
         self._process = asyncio.subprocess.Process(transport, streams, asyncio.get_running_loop())
@@ -53,6 +58,7 @@ class EngineProcess:
     async def start(command: Command, folder: Path) -> EngineProcess:
         """Raises OSError."""
         pipe = asyncio.subprocess.PIPE
+        temporary = os.path.join(tempfile.gettempdir(), f"mugraph-engine-{uuid4().hex}")
         transport, streams = await asyncio.get_running_loop().subprocess_exec(
             _Streams,
             *command.arguments,
@@ -61,9 +67,9 @@ class EngineProcess:
             stderr=pipe,
             cwd=folder if folder.is_dir() else None,
             start_new_session=True,  # a group of its own: an interrupt in the terminal is ours, and killpg reaches all
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            env=os.environ | {"PYTHONUNBUFFERED": "1", TEMPORARY: temporary},
         )
-        return EngineProcess(transport, streams)
+        return EngineProcess(transport, streams, temporary)
 
     @property
     def pid(self) -> int:
@@ -98,7 +104,7 @@ class EngineProcess:
         family = self._descendants()
         stream = self._process.stdin
         if stream is not None:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # it has ended
                 self.write(farewell)
                 stream.close()
         if not await self._gone(ASKED_S):
@@ -120,20 +126,23 @@ class EngineProcess:
         self.kill_family(family)
 
     def kill_family(self, family: Iterable[psutil.Process] = ()) -> None:
-        """Kills its process group, even if the process itself is dead, and children that have left the group."""
+        """Kills its process group, even if the process itself is dead, and children that have left the group; removes
+        their temporary files."""
         self._signal(signal.SIGKILL)
         for child in family:
             with contextlib.suppress(psutil.Error):
                 child.kill()  # psutil compares the time of birth: a reused id is not hit
+        shutil.rmtree(self._temporary, ignore_errors=True)  # nothing, if the engine has done so or is elsewhere
 
     def _descendants(self) -> set[psutil.Process]:
         try:
             return set(psutil.Process(self.pid).children(recursive=True))
-        except psutil.Error:
+        except psutil.Error as error:  # it has ended
+            logger.debug("the children of engine %d are not known: %s", self.pid, error)
             return set()
 
     def _signal(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # all of the group has ended
             os.killpg(self.pid, number)
 
     async def _gone(self, seconds: float) -> bool:

@@ -28,8 +28,8 @@ _MOST_RECORDINGS = 3
 
 @dataclass(frozen=True)
 class Choice:
-    """An action before it is known how the client wants it. edits: it is a change of texts, worked out by `command`
-    with `arguments`; else the command is run."""
+    """An action, independent of the form in which the client takes it. edits: it changes texts, as `command` with
+    `arguments` works out; if False, the command is run."""
 
     title: str
     command: str

@@ -61,5 +61,5 @@ def places(source: Source, document: Document, mark: Mark) -> list[types.Range |
 
 
 def digest(file: FileState) -> tuple[tuple[object, ...], ...]:
-    """Another one whenever an answer could differ by more than a clock."""
+    """Differs whenever answers could differ in more than elapsed time."""
     return tuple((mark.key, file.state(mark), mark.candidates) for mark in file.marks)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from mugraph.cli import run
+from mugraph.dependencies import PACKAGES
 from mugraph.tune import device
 
 SAMPLE = """\
@@ -59,3 +62,14 @@ def test_unknown_sample(samples: Path, capfd: pytest.CaptureFixture[str]):
 def test_no_samples(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     assert run(["bench", "--samples", str(tmp_path)]) == 2
     assert "--samples" in capfd.readouterr().err
+
+
+def test_samples_import_only_what_is_installed_with_mugraph():
+    """`make demo` installs no more. What only a type checker reads does not count."""
+    for path in sorted((Path(__file__).parents[3] / "samples").glob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                top = name.partition(".")[0]
+                assert top in PACKAGES or top in sys.stdlib_module_names, f"{path.name} imports {top}"

@@ -108,6 +108,8 @@ def test_apply_and_revert(model: Path, capfd: pytest.CaptureFixture[str]):
     assert run(["optimize", str(model), "--apply"]) == 0
     report = capfd.readouterr().out
     assert "ESTIMATED" in report or "measured on" in report
+    assert "Write it with" not in report, "it is written"
+    assert report.index("1 improved") < report.index("wrote ")
     edited = model.read_text()
     assert "gated_fits(x, w1, w2)" in edited
     assert "# the gate" in edited
@@ -116,6 +118,27 @@ def test_apply_and_revert(model: Path, capfd: pytest.CaptureFixture[str]):
     assert run(["revert", str(model)]) == 0
     assert model.read_text() == TEXT
     assert not module.exists()
+
+
+def test_apply_that_wrote_all_it_offered(model: Path, capfd: pytest.CaptureFixture[str]):
+    """Status 0, though another function fails; without --apply it is a failure. What is not written is one as well."""
+    model.write_text(TEXT + "\n\n# mugraph: x=f16[8, 8]\ndef fails(x):\n    raise ValueError('not today')\n")
+    assert run(["optimize", str(model)]) == 1
+    assert "Write it with" in capfd.readouterr().out
+    assert run(["optimize", f"{model}:fails", "--apply"]) == 1
+    assert "nothing to write" in capfd.readouterr().out
+    assert run(["optimize", str(model), "--apply"]) == 0
+    out = capfd.readouterr().out
+    assert "1 improved" in out
+    assert "1 failed" in out
+    assert "wrote " in out
+
+
+def test_a_comment_that_is_not_read_is_said(model: Path, capfd: pytest.CaptureFixture[str]):
+    model.write_text(TEXT + "\n# mugraph: x=f16[8]\n")
+    assert run(["optimize", str(model)]) == 0
+    err = capfd.readouterr().err
+    assert f"mugraph: {model.name}, line 10: this “# mugraph:” comment is not read" in err
 
 
 def test_second_run_comes_from_the_store(model: Path, capfd: pytest.CaptureFixture[str]):

@@ -1,7 +1,8 @@
 """Where the nodes of one kernel's drawing go: columns from left to right, igraph's Sugiyama layout within them.
 
-Columns follow the data. A loop has columns of its own: what feeds it stands before them, all else behind, so its box
-holds nothing that is not in it. Accumulators stand in the last column of the loop they close.
+Columns follow the data flow. A loop has columns of its own: operators that feed it are to the left of them, all
+others to the right, so that the loop's box holds only its own operators. Accumulators are in the last column of the
+loop they close.
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ def _columns(
     ancestors = _ancestors(ops, edges)
 
     def apart(loops: Sequence[Loop], around: Collection[str]) -> None:
-        """The loops of one body: of the operators around them, those that feed a loop stand before it, and so does a
-        loop before it with all that feeds that one; the others stand behind it."""
+        """Keeps the loops of one body apart. To the left of a loop are the operators that feed it, and an earlier
+        loop with all that feeds that one; all others are to its right."""
         earlier: set[str] = set()
         for loop in _by_data(loops, bodies, ancestors):
             body = bodies[loop.axis]
@@ -134,7 +135,8 @@ def _columns(
 def _by_data(
     loops: Sequence[Loop], bodies: Mapping[str, set[str]], ancestors: Mapping[str, set[str]]
 ) -> Iterator[Loop]:
-    """Of one body, without those that hold no operator: what a loop reads is computed in loops before it."""
+    """The loops of one body in the order of the data: a loop comes after those that compute what it reads. Loops
+    without operators are left out."""
     waiting = [loop for loop in loops if bodies[loop.axis]]
     while waiting:
         reads = {loop.axis: {name for member in bodies[loop.axis] for name in ancestors[member]} for loop in waiting}

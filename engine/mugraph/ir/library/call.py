@@ -143,5 +143,5 @@ def dense(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _alike(shape: tuple[int, ...], strides: tuple[int, ...], other: tuple[int, ...], steps: tuple[int, ...]) -> bool:
-    """One shape, and one place in memory for each element."""
+    """Whether both have one shape, and the same place in memory for each element."""
     return shape == other and all(n == 1 or a == b for n, a, b in zip(shape, strides, steps, strict=True))

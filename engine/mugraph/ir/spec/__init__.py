@@ -48,7 +48,7 @@ def check_block(block: BlockGraph, *, passes: int = 1) -> list[str]:
 
 
 def _broken(block: BlockGraph) -> list[str]:
-    """Violations that leave nothing to look at in what is made of the block graph: of tensors, and of operators."""
+    """Violations of a block graph's tensors and operators. If there are any, nothing else of the graph is checked."""
     return [
         *tensor_violations(block.tensors, block.sizes),
         *op_violations(block.ops, block.sizes, block.tensors, frozenset(Role)),
@@ -63,8 +63,8 @@ def check_candidate(
     passes: int = 1,
     for_codegen: bool = True,
 ) -> list[str]:
-    """A topology with its schedule, which is looked at where operators and tensors are valid. Without a target, sizes
-    of device memories are not checked. for_codegen: as for check_mugraph"""
+    """A topology with its schedule. The schedule is checked only if operators and tensors are valid, and against
+    the sizes of device memories only if a target is given. for_codegen: as for check_mugraph"""
     return [
         *check_block(block, passes=passes),
         *(schedule_violations(block, schedule, target, for_codegen) if not _broken(block) else ()),
@@ -74,9 +74,9 @@ def check_candidate(
 def check_mugraph(
     mugraph: MuGraph, target: Target | None = None, *, passes: int = 1, for_codegen: bool = True
 ) -> list[str]:
-    """A kernel graph, and every block graph and thread graph in it. Of a kernel whose operators or tensors are not
-    valid, what is made of them is not looked at. for_codegen: with the rules of products that our kernels need, and a
-    graph's meaning does not."""
+    """A kernel graph, and every block graph and thread graph in it. If a kernel's operators or tensors are not
+    valid, nothing else of that kernel is checked. for_codegen: with the rules of products that generated kernels need
+    and the meaning of a graph does not."""
     broken = {kernel.name for kernel in mugraph.kernels if kernel.block is not None and _broken(kernel.block)}
     violations = list(mugraph_violations(mugraph, broken))
     for kernel in mugraph.kernels:

@@ -29,11 +29,12 @@ def loop_violations(block: BlockGraph, passes: int) -> Iterator[str]:
                 yield f"{op.name} varies in loops {one} and {other}, neither of which is inside the other"
         if op.kind is Kind.ACCUM:
             yield from _accum_violations(op, inputs, paths)
-        # It stands in the loops around those it varies in as well: what one of them adds up is complete after that one.
+        # The operator runs inside the outer loops as well: what an outer loop adds up is complete only after that
+        # loop.
         around = {outer for axis in inputs & paths.keys() for outer in paths[axis]}
         for axis in sorted(around):
             ran = max((levels.get((name, axis), 0) for name in op.inputs), default=0)
-            # One sentence where the further pass begins, none for what follows in it.
+            # One sentence for the operator that begins the further pass, none for those that follow in it.
             begun = any(axis in inside.get(name, ()) and levels.get((name, axis), 0) >= passes for name in op.inputs)
             if ran >= passes and not begun:
                 stands = "varies" if axis in inputs else f"varies in {_list(inputs & paths.keys())} and so stands"

@@ -14,7 +14,7 @@ from mugraph.ir.windows import Window
 
 
 def mugraph_violations(mugraph: MuGraph, broken: Collection[str] = ()) -> Iterator[str]:
-    """broken: kernels whose operators or tensors are not valid, of which names alone are looked at"""
+    """broken: kernels whose operators or tensors are not valid; only their names are checked"""
     outside = list(tensor_violations(mugraph.tensors, mugraph.sizes))
     yield from outside
     names = {tensor.name for tensor in mugraph.tensors}
@@ -62,7 +62,8 @@ def mugraph_violations(mugraph: MuGraph, broken: Collection[str] = ()) -> Iterat
 
 
 def _window_violations(mugraph: MuGraph) -> Iterator[str]:
-    """A kernel may read a tensor through windows and another one not; the kernel graph has it as one of them does."""
+    """One kernel may read a tensor through windows and another without; the kernel graph has the tensor as one of
+    the two has it."""
     views: dict[str, list[tuple[Window, ...]]] = {}
     for kernel in mugraph.kernels:
         for tensor in kernel.block.tensors if kernel.block is not None else ():
@@ -79,7 +80,7 @@ def _same_memory(mugraph: MuGraph, one: str, other: str) -> bool:
 
 
 def _library_violations(kernel: LibraryKernel, block: BlockGraph) -> Iterator[str]:
-    """What a library kernel is said to compute is computed from its inputs, without tiles."""
+    """The block graph of a library kernel computes from the kernel's inputs, without tiles."""
     if block.loops:
         yield f"library kernel {kernel.name} has a loop"
     call = library_call(block)
@@ -95,7 +96,7 @@ def _library_violations(kernel: LibraryKernel, block: BlockGraph) -> Iterator[st
 
 
 def _border_violations(mugraph: MuGraph, kernel: str, block: BlockGraph) -> Iterator[str]:
-    """A kernel may name axes in its own way; the memory behind a tensor is the kernel graph's."""
+    """A kernel may have axis names of its own; a tensor's memory has to be as in the kernel graph."""
     known = {tensor.name: tensor for tensor in mugraph.tensors}
     for inner in block.tensors:
         outer = known.get(inner.name)
@@ -107,7 +108,7 @@ def _border_violations(mugraph: MuGraph, kernel: str, block: BlockGraph) -> Iter
 
 
 def _thread_violations(kernel: GraphKernel, thread: ThreadGraph, leaves: Callable[[Op, Op], str]) -> Iterator[str]:
-    """leaves: why a value does not stay in registers on its way to an operator that uses it (registers.py)"""
+    """leaves: why a value does not stay in registers until an operator uses it (registers.py)"""
     where = f"kernel {kernel.name}: thread graph {thread.name}"
     ops = kernel.block.ops
     if not thread.ops:

@@ -11,7 +11,7 @@ from mugraph.ir.tensors import Sizes, Tensor
 from mugraph.kinds import Kind, Role, accumulators
 
 FIELDS = ("over", "tensor", "fn")
-"""Fields of an operator that its kind has and must fill, or has not and must leave empty."""
+"""Fields that an operator has to fill if its kind has them, and to leave empty if not."""
 
 
 def tensor_violations(tensors: tuple[Tensor, ...], sizes: Sizes) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Reads the text form of text.py. Every error is one sentence with its line number."""
+"""Reads the text form that the package's docstring describes. Every error is one sentence with its line number."""
 
 from __future__ import annotations
 

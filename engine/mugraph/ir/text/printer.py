@@ -1,4 +1,4 @@
-"""Prints the text form that text.py describes."""
+"""Prints the text form that the package's docstring describes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
 from mugraph.ir.windows import Window
 
 WINDOW_FIGURES = ("stride", "dilation", "pad", "rest")
-"""Of a window, in the order they are printed in; those that are as usual are not."""
+"""Figures of a window in the order in which they are printed; default ones are not printed."""
 
 
 def format_mugraph(mugraph: MuGraph) -> str:

@@ -3,6 +3,7 @@ seen."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from mugraph.trace.regions.replay import replay
 if TYPE_CHECKING:
     from mugraph.trace.regions.assemble import Assembled
     from mugraph.trace.regions.partition import Partition
+
+_log = logging.getLogger("mugraph.trace")
 
 
 _OF_CODE = ("_is", "_is_object", "_unchanged", "_runs", "_is_the", "_on_default_device", "_default_type")
@@ -44,7 +47,8 @@ def _evaluate(expression: str, scope: Mapping[str, object]) -> object:
     """The condition's value; None if it cannot be evaluated, which makes it neither a tensor nor true."""
     try:
         return eval(expression, dict(scope))
-    except (NameError, AttributeError, LookupError, TypeError):
+    except (NameError, AttributeError, LookupError, TypeError) as error:
+        _log.info("the condition %s cannot be evaluated: %s", expression, error)
         return None
 
 

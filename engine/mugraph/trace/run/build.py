@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from mugraph.trace.run.conversions import conversions_in_place
 from mugraph.trace.run.entries import Entry
 from mugraph.trace.run.values import DTYPE_NAMES
 from mugraph.trace.syntax.shapes import Expression, Spec, TensorSpec
+
+_log = logging.getLogger("mugraph.trace")
 
 
 class CannotBuild(Exception):
@@ -103,7 +106,8 @@ class Builder:
         try:
             with self.within():
                 built: object = owner(*args, **kwargs)
-        except DataDependentOutputException:
+        except DataDependentOutputException as error:
+            _log.info("%s is built with real tensors: %s", owner.__name__, error)
             # Its constructor reads numbers (a schedule of drop rates, say): build it for real, then forget the numbers
             built = owner(*args, **kwargs)
             if isinstance(built, torch.nn.Module) and self.mode is not None:

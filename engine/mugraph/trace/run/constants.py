@@ -7,8 +7,8 @@ function are no constants, whatever was passed, and neither are parameters.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
@@ -22,6 +22,8 @@ from mugraph.trace.run.devices import elsewhere
 from mugraph.trace.run.torch_mode import TorchMode
 from mugraph.trace.run.triangles import MOST_ELEMENTS, triangle_of
 from mugraph.trace.run.values import version
+
+_log = logging.getLogger("mugraph.trace")
 
 _ALIKE = words("to type_as expand_as view_as reshape_as")
 _SHAPED = words("ones_like zeros_like full_like new_ones new_zeros new_full")
@@ -80,8 +82,11 @@ class Constants(TorchMode):
             found = None
             if tensor.numel() <= MOST_ELEMENTS and self._is_known(tensor):
                 quiet = torch._C.DisableTorchFunction()  # pyright: ignore[reportPrivateUsage]
-                with quiet, torch.no_grad(), suppress(RuntimeError, TypeError, ValueError):  # then it is not known
-                    found = triangle_of(self._made({}, tensor))
+                try:
+                    with quiet, torch.no_grad():
+                        found = triangle_of(self._made({}, tensor))
+                except (RuntimeError, TypeError, ValueError) as error:  # it is no constant that is known, then
+                    _log.info("a constant tensor cannot be made again: %s", error)
             self._triangles[key] = found
             self._kept.append(tensor)
         return self._triangles[key]

@@ -1,13 +1,13 @@
 """Where tracing starts: the functions and classes of a file whose arguments are described, and those that lack it.
 
-The first description that applies counts: a `# mugraph:` comment above, jaxtyping annotations, KernelBench's
-`Model`, `get_init_inputs`, `get_inputs`, and shapes recorded from a run of the user's program.
+The first description that applies counts: a `# mugraph:` comment, jaxtyping annotations, KernelBench's `Model`,
+`get_init_inputs` and `get_inputs`, and shapes recorded from a run of the user's program.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,14 +19,12 @@ from mugraph.trace.syntax.definitions import (
     is_module_class,
     is_static,
     is_tensor_code,
-    may_be_tensor,
     method_of,
     name_range,
     parameters_of,
-    said_above,
-    whole_line_comments,
 )
 from mugraph.trace.syntax.nodes import Function
+from mugraph.trace.syntax.shape_comments import Misplaced, ShapeComments
 from mugraph.trace.syntax.shapes import (
     BadShapes,
     Description,
@@ -39,6 +37,7 @@ from mugraph.trace.syntax.shapes import (
 )
 from mugraph.trace.syntax.size_ranges import largest_of
 from mugraph.trace.syntax.source import Source
+from mugraph.trace.syntax.tensor_arguments import tensor_arguments
 
 RecordedShapes = Mapping[str, Mapping[str, str]]
 """Qualified name -> argument's name -> what was seen, as in a comment: "f16[16, 4096]". A module's constructor's
@@ -84,6 +83,7 @@ class Definitions:
     entries: tuple[Entry, ...]
     missing: tuple[Missing, ...]
     names: frozenset[str]
+    misplaced: tuple[Misplaced, ...] = ()
 
 
 def _annotated_arguments(function: Function, sizes: Mapping[str, int]) -> dict[str, Spec]:
@@ -100,7 +100,7 @@ class _Finder:
         self.source = source
         self.pick = pick
         self.recorded = recorded
-        self.comments = whole_line_comments(source)
+        self.comments = ShapeComments(source)
         self.entries: dict[str, Entry] = {}
         self.missing: dict[str, Missing] = {}
         self.nodes = {name: (node, owner) for name, node, owner in definitions(source.tree.body, "", None)}
@@ -112,11 +112,17 @@ class _Finder:
                 self.one(name, node, owner)
             except BadShapes as error:
                 self.lacks(name, node, str(error))
-        missing = [found for name, found in self.missing.items() if name not in self.entries]
-        return Definitions(tuple(self.entries.values()), tuple(missing), frozenset(self.nodes))
+        misplaced = tuple(self.comments.misplaced({name: node for name, (node, _) in self.nodes.items()}))
+        missing = [self.pointed(found, misplaced) for name, found in self.missing.items() if name not in self.entries]
+        return Definitions(tuple(self.entries.values()), tuple(missing), frozenset(self.nodes), misplaced)
+
+    def pointed(self, found: Missing, misplaced: Sequence[Misplaced]) -> Missing:
+        """Its reason, if there is one, is a comment that stands where none is read."""
+        meant = (one.sentence for one in misplaced if found.function in (one.function, f"{one.function}.forward"))
+        return replace(found, reason=next(meant, found.reason))
 
     def one(self, name: str, node: Function | ast.ClassDef, owner: ast.ClassDef | None) -> None:
-        texts = said_above(node, self.comments)
+        texts = self.comments.said(node)
         said = parse_description(texts, self.pick) if texts else Description({}, None, {})
         if isinstance(node, ast.ClassDef):
             self.of_class(name, node, said)
@@ -142,7 +148,7 @@ class _Finder:
             )
         elif self.is_kernelbench and name == "Model":
             self.add(Entry("kernelbench", full, name, "__call__", {}, None, self.place(node)))
-        elif is_module_class(node) and not said_above(forward, self.comments):
+        elif is_module_class(node) and not self.comments.said(forward):
             self.lacks(full, node, _hint(forward))
 
     def of_function(self, name: str, node: Function, said: Description) -> None:
@@ -158,9 +164,9 @@ class _Finder:
             return  # described with its class
         class_name = name.rpartition(".")[0]
         owner_node = self.nodes[class_name][0]
-        above_class = said_above(owner_node, self.comments)
-        if above_class:
-            of_class = parse_description(above_class, self.pick)
+        of_class_said = self.comments.said(owner_node)
+        if of_class_said:
+            of_class = parse_description(of_class_said, self.pick)
             ranges = {name: size for name, size in of_class.ranges.items() if name not in said.sizes}
             sizes = {**of_class.sizes, **said.sizes}
             made = said.init or of_class.init
@@ -225,9 +231,11 @@ def _has_tensor(spec: Spec) -> bool:
 
 
 def _hint(function: Function) -> str:
-    tensors = [p.arg for p in parameters_of(function) if p.arg not in ("self", "cls") and may_be_tensor(p)]
-    example = ", ".join(f"{name}=f16[...]" for name in tensors[:2]) or "x=f16[...]"
-    return f"no shapes are known; describe the arguments in a comment above, like “# mugraph: {example}”"
+    run = "run your program once with: mugraph record -- python PROGRAM"
+    example = ", ".join(f"{name}=f16[...]" for name in tensor_arguments(function))
+    if not example:
+        return f"no shapes are known; {run}"
+    return f"no shapes are known; describe the tensors in a comment above, like “# mugraph: {example}”, or {run}"
 
 
 def find_definitions(

@@ -58,10 +58,10 @@ class Workspace:
         return module.__dict__
 
     def owns(self, path: Path) -> bool:
-        try:
-            relative = path.resolve().relative_to(self.root)
-        except ValueError:
+        resolved = path.resolve()
+        if not resolved.is_relative_to(self.root):
             return False
+        relative = resolved.relative_to(self.root)
         return not {"site-packages", "dist-packages", "lib", "lib64"} & set(relative.parts[:-1])
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 import torch
 
 from mugraph.ir.dtypes import ELEMENTS
 from mugraph.ir.region import TensorInfo
+
+_log = logging.getLogger("mugraph.trace")
 
 DTYPE_NAMES: dict[str, torch.dtype] = {name: getattr(torch, one.torch) for name, one in ELEMENTS.items()}
 _DTYPES = {dtype: name for name, dtype in DTYPE_NAMES.items()}
@@ -84,15 +88,13 @@ class Values:
 def _storage(tensor: torch.Tensor) -> int:
     try:
         return tensor.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
-    except (RuntimeError, NotImplementedError):  # sparse tensors have none
+    except (RuntimeError, NotImplementedError) as error:  # sparse tensors have none, and share no memory
+        _log.debug("a tensor of layout %s has no storage: %s", tensor.layout, error)
         return -1 - id(tensor)
 
 
 def version(tensor: torch.Tensor) -> int:
-    try:
-        return tensor._version
-    except RuntimeError:  # inference tensors keep none
-        return -1
+    return -1 if tensor.is_inference() else tensor._version  # inference tensors keep none
 
 
 def strided(tensor: torch.Tensor) -> bool:

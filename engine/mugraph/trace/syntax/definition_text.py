@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from mugraph.trace.syntax.definitions import whole_line_comments
+from mugraph.trace.syntax.shape_comments import ShapeComments
 from mugraph.trace.syntax.source import Source
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -34,6 +34,6 @@ def text_of(source: Source, node: Definition) -> str:
         lines[-1] = end
     else:
         lines[-1] = lines[-1][: lines[-1].index(end) + len(end)]
-    comments = whole_line_comments(source)
+    comments = ShapeComments(source).whole_lines
     kept = [line for number, line in enumerate(lines, first + 1) if number not in comments]
     return "".join(line.replace("\r\n", "\n").replace("\r", "\n") for line in kept)

@@ -1,43 +1,16 @@
-"""What a file defines, by its syntax alone: functions and classes, the comments above them, and what they look like."""
+"""What a file defines, by its syntax alone: functions and classes, and what they look like."""
 
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from mugraph.ir.region import Range
 from mugraph.trace.syntax.nodes import Function, own_nodes
-from mugraph.trace.syntax.shapes import comment_text
 from mugraph.trace.syntax.source import Source
 
 _HEAD = re.compile(r"(?:async\s+)?(?:def|class)\s+\w+")
-
-
-def whole_line_comments(source: Source) -> Mapping[int, str]:
-    """By line (1-based)."""
-    comments: dict[int, str] = {}
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
-            if token.type == tokenize.COMMENT and not token.line[: token.start[1]].strip():
-                comments[token.start[0]] = token.string
-    except (tokenize.TokenError, SyntaxError):
-        pass  # the tree was parsed, so what was read up to here is what there is
-    return comments
-
-
-def said_above(node: Function | ast.ClassDef, comments: Mapping[int, str]) -> list[str]:
-    """What the `# mugraph:` comments directly above a definition (and above its decorators) say."""
-    line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
-    texts: list[str] = []
-    while line in comments:
-        text = comment_text(comments[line])
-        if text is not None:
-            texts.append(text)
-        line -= 1
-    return texts[::-1]
 
 
 def definitions(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from mugraph.ir.ranges import SizeRange
 from mugraph.trace.syntax.size_ranges import BadRange, largest_of, without_ranges
+
+_log = logging.getLogger("mugraph.trace")
 
 _MARK = re.compile(r"#\s*mugraph:\s*(?P<text>.*\S)\s*\Z")
 _INIT = re.compile(r"(?<![\w.=(])init\s*\(")  # init(...) stands among keyword arguments, and is no value
@@ -175,7 +178,8 @@ def annotated(annotation: ast.expr, sizes: Mapping[str, int]) -> TensorSpec | No
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
             annotation = ast.parse(annotation.value, mode="eval").body
-        except SyntaxError:
+        except SyntaxError as error:  # a string that is no annotation, or one that another tool reads
+            _log.debug("the annotation “%s” is not read: %s", annotation.value, error)
             return None
     if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
         return annotated(annotation.left, sizes) or annotated(annotation.right, sizes)

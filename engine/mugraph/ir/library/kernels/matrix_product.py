@@ -37,7 +37,7 @@ def match(block: BlockGraph) -> LibraryCall | None:
 
 
 def _matrices(tensor: Tensor, groups: Sequence[Sequence[str]], sizes: Sizes) -> View | None:
-    """None too where neither side of the matrices is dense: then the call would copy."""
+    """None also where neither dimension of a matrix is dense: then the call would copy it."""
     view = view_of(tensor, groups, sizes)
     return view if view is not None and 1 in view.strides[-2:] else None
 

@@ -1,0 +1,167 @@
+"""What each command is called and takes. Commands import what they need when they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mugraph.commands.common import FAILED, INTERRUPTED, USAGE, WrongUsage, need, say_error, show_log, where
+from mugraph.commands.setting_options import with_settings
+from mugraph.protocol.settings import EngineSettings
+
+app = typer.Typer(
+    name="mugraph",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to standard output and nothing else.")]
+_Log = Annotated[bool, typer.Option("--verbose", "-v", help="Show what is logged, on standard error.")]
+_Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Say what was searched, pruned and why; show what is logged.")
+]
+_Executor = Annotated[
+    str, typer.Option(help="Where to search: inline, processes, processes:N, ray or ray://HOST:PORT (mugraph[ray]).")
+]
+
+
+@app.callback()
+def common(verbose: _Log = False) -> None:
+    """Finds the parts of PyTorch code that fewer and better GPU kernels can compute, and writes those kernels."""
+    if verbose:
+        show_log()
+
+
+@app.command()
+@with_settings
+def optimize(
+    path: Annotated[str, typer.Argument(metavar="PATH[:QUALNAME]", help="A Python file; a function or class in it.")],
+    json: _Json = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Write the kernel module and edit the file.")] = False,
+    *,
+    settings: EngineSettings,
+    no_store: Annotated[bool, typer.Option("--no-store", help="Neither use nor keep earlier results.")] = False,
+    executor: _Executor = "inline",
+    verbose: _Verbose = False,
+) -> int:
+    """Show what can be fused in a file, the kernels, and the evidence that they are right."""
+    place = where(path)
+    need("torch", "triton")
+    if verbose:
+        show_log()
+    from mugraph.commands.optimize import optimize as command
+    from mugraph.pipeline import Options
+
+    options = Options.of(settings, executor)
+    return command(place, options, as_json=json, apply=apply, verbose=verbose, use_store=not no_store)
+
+
+@app.command()
+def revert(file: Annotated[str, typer.Argument(help="A file that --apply has edited.")]) -> int:
+    """Restore the original text, byte for byte."""
+    place = where(file)
+    from mugraph.commands.revert import revert as command
+
+    return command(place)
+
+
+@app.command()
+def verify(
+    path: Annotated[str, typer.Argument(metavar="PATH:QUALNAME", help="The code to compare with.")],
+    ugraph: Annotated[Path, typer.Option("--ugraph", help="A JSON file with one μGraph or a list of them.")],
+    json: _Json = False,
+) -> int:
+    """Say for each μGraph whether it is the same function as the code."""
+    place = where(path)
+    need("torch")
+    from mugraph.commands.verify import verify as command
+
+    return command(place, ugraph, as_json=json)
+
+
+@app.command()
+def bench(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Samples; all of them when none is named. Or: search, then programs of the papers."),
+    ] = None,
+    json: _Json = False,
+    budget: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="Seconds for the search of one kernel: 20, or 60 for the search itself."),
+    ] = None,
+    samples: Annotated[Path, typer.Option(help="The folder of the samples.")] = Path("samples"),
+    executor: _Executor = "inline",
+) -> int:
+    """Time the samples' kernels against eager PyTorch, torch.compile and its max-autotune mode; with the word search,
+    the search itself on the papers' programs."""
+    need("torch", "triton")
+    if names and names[0] == "search":
+        from mugraph.commands.bench_search import bench_search
+
+        return bench_search(names[1:], samples, budget or 60.0, executor, as_json=json)
+    from mugraph.commands.bench import bench as command
+
+    return command(names or [], samples, budget or 20.0, executor, as_json=json)
+
+
+@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
+def record(
+    command: Annotated[list[str] | None, typer.Argument(metavar="COMMAND", help="What to run, after --.")] = None,
+) -> int:
+    """Run a program once and remember the shapes its functions were called with."""
+    from mugraph.commands.record import record as command_
+
+    return command_(command or [])
+
+
+@app.command()
+def doctor(json: _Json = False) -> int:
+    """Say what is installed, what does not fit, and what to do about it."""
+    from mugraph.commands.doctor import doctor as command
+
+    return command(as_json=json)
+
+
+@app.command()
+def server(
+    stdio: Annotated[bool, typer.Option("--stdio", help="Speak on standard input and output.")] = False,
+    tcp: Annotated[int | None, typer.Option(help="Wait for one client on this port; 0 chooses a free one.")] = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+) -> int:
+    """The language server, for editors."""
+    need("pygls", "watchdog", "psutil")
+    from mugraph_server.main import main as serve
+
+    if stdio == (tcp is not None):
+        raise WrongUsage("say how to speak: --stdio, or --tcp PORT")
+    return serve(["--stdio"] if tcp is None else ["--tcp", str(tcp), "--host", host])
+
+
+def invoke(arguments: Sequence[str]) -> int:
+    """Runs one command. Its exit status; raises what is nobody's mistake but ours, and ModuleNotFoundError."""
+    try:
+        status: object = app(args=list(arguments), standalone_mode=False)
+    except WrongUsage as error:
+        say_error(str(error))
+        return USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        say_error("interrupted")
+        return INTERRUPTED
+    except typer.Exit as exit:
+        return exit.exit_code
+    except BrokenPipeError:
+        return FAILED  # whoever read our output has gone
+    except Exception as error:
+        message = getattr(error, "format_message", None)  # of typer's own errors
+        if message is None:
+            raise
+        if message():  # empty where typer has shown the help
+            say_error(f"{message()} (mugraph --help shows what there is)")
+        return USAGE
+    if status == INTERRUPTED:  # typer turns Ctrl-C into this status before we see it
+        say_error("interrupted")
+    return status if isinstance(status, int) else 0
