@@ -108,6 +108,26 @@ def record(
 
 
 @app.command()
+def check(
+    what: Annotated[
+        list[str] | None, typer.Argument(metavar="PATHS | COMMAND", help="Files and folders; with --run, what to run.")
+    ] = None,
+    json: _Json = False,
+    run: Annotated[
+        bool,
+        typer.Option("--run", help="Run a program: --run -- python train.py. A --json that ends its line is ours."),
+    ] = False,
+) -> int:
+    """Run a program and say which calls its kernels took, and why not the others."""
+    from mugraph.commands.check import check_run
+
+    given = what or []
+    if given and given[-1] == "--json" and not json:  # the contract has it there as well
+        given, json = given[:-1], True
+    return check_run(given, as_json=json)
+
+
+@app.command()
 def doctor(json: _Json = False) -> int:
     """Say what is installed, what does not fit, and what to do about it."""
     from mugraph.commands.doctor import doctor as command

@@ -12,8 +12,10 @@ def _begin() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     try:
         from mugraph_recorder.install import install
+        from mugraph_watcher.install import install as watch
 
         install()
+        watch()
     except Exception as error:  # the user's program runs, whatever becomes of us
         print(f"mugraph: nothing can be recorded here ({type(error).__name__}: {error})", file=sys.stderr)
     sys.path[:] = [place for place in sys.path if os.path.abspath(place or ".") != here]
