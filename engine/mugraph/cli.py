@@ -115,13 +115,15 @@ def check(
     json: _Json = False,
     run: Annotated[
         bool,
-        typer.Option("--run", help="Run a program: --run -- python train.py. A --json that ends its line is ours."),
+        typer.Option("--run", help="Run a program: --run -- python train.py [--json]"),
     ] = False,
 ) -> int:
-    """Run a program and say which calls its kernels took, and why not the others."""
-    from mugraph.commands.check import check_run
+    """Verify generated kernels again; with --run, say which calls of a program they took, and why not the others."""
+    from mugraph.commands.check import check_paths, check_run
 
     given = what or []
+    if not run:
+        return check_paths(given, as_json=json)
     if given and given[-1] == "--json" and not json:  # the contract has it there as well
         given, json = given[:-1], True
     return check_run(given, as_json=json)

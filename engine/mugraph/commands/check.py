@@ -1,4 +1,4 @@
-"""`mugraph check --run -- COMMAND`: which calls of a program its kernels took, and why not the others."""
+"""`mugraph check`: do generated kernels still hold, and which calls of a program do they take?"""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
+from mugraph.checking.again import Checked, Here, check_again, modules_in
 from mugraph.checking.kept import keep
 from mugraph.checking.run import ProgramRun, RegionRun, run_watched
-from mugraph.commands.common import WrongUsage, print_json, say_error
+from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
 from mugraph.recording.launch import CannotRun
+from mugraph.store.keys import versions
+from mugraph.tune.device import detect
 
 _MOST = 5
 """Reasons that are said of one region."""
@@ -70,3 +73,61 @@ def _of_region(region: RegionRun) -> list[str]:
 def _short(path: Path) -> str:
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else relative
+
+
+def check_paths(paths: Sequence[str], *, as_json: bool) -> int:
+    """Exit status: 1 where something does not hold."""
+    if not paths:
+        raise WrongUsage(
+            "what shall be checked? write, for example: mugraph check src, or mugraph check --run -- COMMAND"
+        )
+    places = [Path(path) for path in paths]
+    for place in places:
+        if not place.exists():
+            raise WrongUsage(f"{place} does not exist")
+    here = _here()
+    checked: list[Checked] = []
+    unread: list[tuple[Path, str]] = []
+    for module, record in modules_in(places):
+        if isinstance(record, str):
+            unread.append((module, record))
+        else:
+            checked += check_again(module, record, here)
+    if as_json:
+        print_json({"regions": [_checked(one) for one in checked] + [_unread(module, why) for module, why in unread]})
+    else:
+        _print(checked, unread)
+    return FAILED if unread or any(one.problems for one in checked) else OK
+
+
+def _here() -> Here:
+    """Without a GPU PyTorch is not imported: that would take longer than the check."""
+    device = detect()
+    return Here(device.name if device.kind == "gpu" else None, versions())
+
+
+def _checked(one: Checked) -> dict[str, object]:
+    return {
+        "file": str(one.file),
+        "module": str(one.module),
+        "function": one.function,
+        "passed": not one.problems,
+        "problems": list(one.problems),
+    }
+
+
+def _unread(module: Path, why: str) -> dict[str, object]:
+    return {"file": None, "module": str(module), "function": None, "passed": False, "problems": [why]}
+
+
+def _print(checked: Sequence[Checked], unread: Sequence[tuple[Path, str]]) -> None:
+    for one in checked:
+        print(
+            f"{_short(one.file)}: {one.function}: {'verified again' if not one.problems else 'NOT as it was verified'}"
+        )
+        for problem in one.problems:
+            print(f"  {problem}")
+    for module, why in unread:
+        print(f"{_short(module)}: {why}")
+    if not checked and not unread:
+        print("no generated kernel module there: nothing to check")

@@ -113,7 +113,7 @@ with torch.no_grad():
     before = model(x)
     scripted = torch.jit.script(model)(x)
     traced = torch.jit.trace(model, x)(x)
-    compiled = torch.compile(model, backend="eager", fullgraph=True)(x)
+    compiled = torch.compile(model, backend="eager")(x)
 print([torch.allclose(one, before) for one in (scripted, traced, compiled)], kernels.gated_fits.__name__)
 print(sorted(name for name in vars(gated_model) if "mugraph" in name))
 """

@@ -30,9 +30,10 @@ def _said(refusal: Refusal) -> str:
             text = rule(one)
             if text is not None:
                 return text
-    text = _of_values(refusal)
-    if text is not None:
-        return text
+    for one in (*refusal.beside, refusal):
+        text = _of_values(one)
+        if text is not None:
+            return text
     frame = refusal.frame
     about = subject(refusal)
     if about is not None:
