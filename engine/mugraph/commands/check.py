@@ -78,9 +78,7 @@ def _short(path: Path) -> str:
 def check_paths(paths: Sequence[str], *, as_json: bool) -> int:
     """Exit status: 1 where something does not hold."""
     if not paths:
-        raise WrongUsage(
-            "what shall be checked? write, for example: mugraph check src, or mugraph check --run -- COMMAND"
-        )
+        raise WrongUsage("what shall be checked? write, for example: mugraph check src")
     places = [Path(path) for path in paths]
     for place in places:
         if not place.exists():
@@ -122,9 +120,8 @@ def _unread(module: Path, why: str) -> dict[str, object]:
 
 def _print(checked: Sequence[Checked], unread: Sequence[tuple[Path, str]]) -> None:
     for one in checked:
-        print(
-            f"{_short(one.file)}: {one.function}: {'verified again' if not one.problems else 'NOT as it was verified'}"
-        )
+        state = "NOT as it was verified" if one.problems else "verified again"
+        print(f"{_short(one.file)}: {one.function}: {state}")
         for problem in one.problems:
             print(f"  {problem}")
     for module, why in unread:

@@ -78,7 +78,7 @@ def test_evidence_that_is_missing_or_damaged(tmp_path: Path):
     text = module.read_text()
     for damaged in (
         text.replace("_EVIDENCE = {", "_OTHER = {"),
-        re.sub(r"(    'gated': \(\n        ')\w{20}", r"\1", text),
+        re.sub(r"(    'gated': \(\n        ')[^']{20}", r"\1", text),
         text.replace("    'gated': (", "    'another': ("),
     ):
         module.write_text(damaged)

@@ -25,6 +25,7 @@ from mugraph.verify.verdict import Verdict
 
 EVIDENCE = "_EVIDENCE"
 _NOT_YET = "0" * 64
+_DAMAGED = (SyntaxError, ValueError, TypeError, AttributeError, KeyError, zlib.error, FormatError, msgspec.MsgspecError)
 _DIGEST = re.compile(rf"(?<=\n{EVIDENCE} = \{{\n    'sha256': ')[0-9a-f]{{64}}(?=',\n)")
 
 
@@ -56,13 +57,12 @@ def carried_text(plans: Sequence[RegionPlan]) -> str:
 
 def sealed(text: str) -> str:
     """The module's text with the digest of all the rest in it."""
-    return _DIGEST.sub(text_hash(text), text, count=1)
+    return _DIGEST.sub(text_hash(_DIGEST.sub(_NOT_YET, text, count=1)), text, count=1)
 
 
 def is_sealed(text: str) -> bool:
     """Whether the module is as it was written."""
-    found = _DIGEST.search(text)
-    return found is not None and text_hash(_DIGEST.sub(_NOT_YET, text, count=1)) == found[0]
+    return _DIGEST.search(text) is not None and sealed(text) == text
 
 
 def carried(text: str) -> Mapping[str, tuple[Carried, ...]] | None:
@@ -72,16 +72,7 @@ def carried(text: str) -> Mapping[str, tuple[Carried, ...]] | None:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == EVIDENCE:
                 data = cast("dict[str, tuple[str, ...]]", ast.literal_eval(node.value))
                 return {name: tuple(map(_unpacked, parts)) for name, parts in data.items() if name != "sha256"}
-    except (
-        SyntaxError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        KeyError,
-        zlib.error,
-        FormatError,
-        msgspec.MsgspecError,
-    ):
+    except _DAMAGED:
         pass
     return None
 
