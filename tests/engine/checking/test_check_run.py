@@ -14,6 +14,7 @@ import pytest
 from mugraph.checking.kept import last_check
 from mugraph.edit.apply import apply_files
 from mugraph.edit.source.record import read_record
+from mugraph.worker.kernel_checks import check_kernels
 
 from tests.engine.edit.conftest import PART, SOURCE, Maker, gate_source
 
@@ -100,8 +101,9 @@ if __name__ == "__main__":
     ]
     record = read_record(project / "gated_model_mugraph.py")
     assert record is not None
-    kept = last_check(project / "gated_model.py")[record.regions[0].id]
-    assert kept.words == "taken 5 of 21 calls in the last check; first refused: no NVIDIA GPU here"
+    path, words = project / "gated_model.py", "taken 5 of 21 calls in the last check; first refused: no NVIDIA GPU here"
+    assert last_check(path)[record.regions[0].id].words == words
+    assert [check.runs for check in check_kernels(path, path.read_text())] == [words], "for the editor"
 
 
 def test_the_program_computes_what_it_computes(check: Check):

@@ -81,7 +81,7 @@ def _packed(step: KernelStep) -> str:
     document = {
         "program": program_to_json(step.unit.program),
         "graph": mugraph_to_json(graph_of(step)),
-        "verdict": asdict(step.verdict),
+        "verdict": asdict(step.verdict) | {"float_from_store": False},  # the same text whatever the store had
     }
     return base64.b64encode(zlib.compress(json.dumps(document).encode(), 9)).decode()
 
