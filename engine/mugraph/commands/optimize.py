@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from rich.console import Console
 
 from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
@@ -11,7 +13,7 @@ from mugraph.events import Done, FileResult
 from mugraph.executors.executor import CannotExecute
 from mugraph.ir.kernel import Rejected
 from mugraph.pipeline import Options, improved, run
-from mugraph.recording.memory import recorded_shapes
+from mugraph.recording.memory import Recorded, recorded, recorded_shapes
 from mugraph.reports.document import file_document
 from mugraph.reports.text import print_report
 from mugraph.store import Store
@@ -41,7 +43,9 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     store = Store.open() if use_store else None
     try:
         with ProgressView(Console(stderr=True), verbose) as view:
-            for event in run(place.path, place.qualname, options, recorded_shapes=_recorded(place), store=store):
+            shapes, calls = _recorded(place)
+            events = run(place.path, place.qualname, options, recorded_shapes=shapes, recorded_calls=calls, store=store)
+            for event in events:
                 view.show(event)
                 if isinstance(event, Done):
                     return event.result
@@ -55,12 +59,13 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     raise AssertionError("the pipeline ended without a result")
 
 
-def _recorded(place: Where) -> RecordedShapes | None:
-    """What `mugraph record` has seen of the file."""
+def _recorded(place: Where) -> tuple[RecordedShapes | None, Mapping[str, Sequence[Recorded]]]:
+    """What `mugraph record` has seen of the file: shapes to trace with, and all calls."""
     try:
-        return recorded_shapes(place.path, read_source(place.path)) or None
+        text = read_source(place.path)
     except (OSError, UnicodeDecodeError, SyntaxError):
-        return None  # tracing says what is wrong with the file
+        return None, {}  # tracing says what is wrong with the file
+    return recorded_shapes(place.path, text) or None, recorded(place.path, text)
 
 
 def _apply(place: Where, result: FileResult, quiet: bool) -> bool:
