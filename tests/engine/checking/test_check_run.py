@@ -115,12 +115,13 @@ with torch.no_grad():
     before = model(x)
     scripted = torch.jit.script(model)(x)
     traced = torch.jit.trace(model, x)(x)
-    compiled = torch.compile(model, backend="eager")(x)
-print([torch.allclose(one, before) for one in (scripted, traced, compiled)], kernels.gated_fits.__name__)
+    compiled = torch.compile(model, backend="eager", fullgraph=True)(x)
+    exported = torch.export.export(model, (x,), strict=True).module()(x)
+print([torch.allclose(one, before) for one in (scripted, traced, compiled, exported)], kernels.gated_fits.__name__)
 print(sorted(name for name in vars(gated_model) if "mugraph" in name))
 """
     run = check("--run", "--", PYTHON, "program.py", program=program)
-    assert (run.returncode, run.stdout) == (0, "[True, True, True] gated_fits\n['mugraph_kernels']\n"), run.stderr
+    assert (run.returncode, run.stdout) == (0, "[True, True, True, True] gated_fits\n['mugraph_kernels']\n"), run.stderr
     assert "gated_model.py: Gated.forward: its kernel took " in run.stderr
     assert "torch.jit traces it" in run.stderr
 
