@@ -59,8 +59,8 @@ _COMMON = (
     + MASKS
     + KNOWN_TO_FIT
 )
-MODULE_NAMES = frozenset(_bound(ast.parse(_COMMON).body)) | {*TABLES, VARIABLE, "_CASES", "_filled", "_own", "weakref"}
-MODULE_NAMES |= {EVIDENCE}
+_ITS_OWN = {*TABLES, VARIABLE, EVIDENCE, "_CASES", "_filled", "_own", "weakref"}
+MODULE_NAMES = frozenset(_bound(ast.parse(_COMMON).body)) | _ITS_OWN
 
 
 def module_text(
