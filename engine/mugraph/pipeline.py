@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from mugraph.ir.region import Trace
 from mugraph.memory.traces import recall_trace, remember_trace, trace_key
 from mugraph.options import Options
 from mugraph.plans.plan import RegionPlan
+from mugraph.recording.memory import Recorded
+from mugraph.recording.withheld import withhold
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.timing import ratios
 from mugraph.solve.job import RegionJob
@@ -46,10 +48,12 @@ def run(
     *,
     source: str | None = None,
     recorded_shapes: RecordedShapes | None = None,
+    recorded_calls: Mapping[str, Sequence[Recorded]] | None = None,
     store: Store | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[Event]:
-    """Optimise a file. source: its text if it is not what the disk holds. store: None keeps nothing.
+    """Optimise a file. source: its text if it is not what the disk holds. recorded_calls: by function; a region whose
+    kernel would take none of them is not searched. store: None keeps nothing.
 
     Raises tune.device.UnknownTarget and executors.executor.CannotExecute; everything the file itself is to blame for is
     in Done's result.
@@ -59,6 +63,9 @@ def run(
     target = resolve(options.target, device)
     began = time.monotonic()
     trace = _traced(path, qualname, options, source, recorded_shapes, store)
+    if recorded_calls:
+        text = read_source(path) if source is None else source
+        trace = withhold(trace, text, recorded_calls, gpu=device.kind == "gpu")
     yield Traced(trace, time.monotonic() - began)
     yield from run_trace(trace, device, target, options, store, cancelled)
 

@@ -53,6 +53,13 @@ class FileState:
             return "stale"
         return mark.region.status
 
+    def runs(self, mark: Mark) -> str:
+        """What the last checked run made of the kernel that stands in the region's place."""
+        for check, place in self.checks:
+            if check.state == "fits" and place is not None and place.start <= mark.range.start < place.end:
+                return check.runs
+        return ""
+
     def find(self, key: str) -> Mark | None:
         return next((mark for mark in self.marks if mark.key == key), None)
 

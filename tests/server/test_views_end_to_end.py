@@ -191,6 +191,24 @@ def test_a_kernel_that_no_longer_fits(editor: MakeEditor, root: Path, control: C
     client.wait_codes(uri, "improved")
 
 
+def test_what_the_last_checked_run_made_of_a_kernel(editor: MakeEditor, root: Path, control: Control) -> None:
+    text = f"import model_mugraph as _mugraph\n{IMPROVED.replace('return ', 'return _mugraph.f_fits() or ')}"
+    module = root / "model_mugraph.py"
+    module.write_text("")
+    place = {"start": {"line": 6, "character": 4}, "end": {"line": 6, "character": 60}}
+    check = {"state": "fits", "module": str(module), "message": "", "function": "f", "id": "1", "range": place}
+    runs = "taken 56 of 63 calls in the last check; first refused: x has 16 rows, the kernel is for 2"
+    control.tell(checks=[{**check, "runs": runs}])
+    client = editor()
+    uri = client.open(root / "model.py", text)
+    client.wait_codes(uri, "applied")
+    client.until(lambda: runs in (client.hover(uri, 6, 30) or ""))
+    lenses = client.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    assert [lens["command"]["tooltip"] for lens in lenses] == [runs]
+    client.change(uri, (6, 11), (6, 11), "not ")
+    assert runs not in (client.hover(uri, 6, 30) or ""), "the code has changed since"
+
+
 def test_progress_can_be_cancelled_and_search_goes_on_where_asked(
     editor: MakeEditor, root: Path, control: Control
 ) -> None:

@@ -119,6 +119,29 @@ def record(
 
 
 @app.command()
+def check(
+    what: Annotated[
+        list[str] | None, typer.Argument(metavar="PATHS | COMMAND", help="Files and folders; with --run, what to run.")
+    ] = None,
+    json: _Json = False,
+    run: Annotated[
+        bool,
+        typer.Option("--run", help="Run a program: --run -- python train.py [--json]"),
+    ] = False,
+) -> int:
+    """Verify generated kernels again; with --run, say which calls of a program they took, and why not the others."""
+    from mugraph.commands.check import check_paths, check_run
+
+    given = what or []
+    if run:
+        if given and given[-1] == "--json" and not json:  # the contract has it there as well
+            given, json = given[:-1], True
+        return check_run(given, as_json=json)
+    need("torch")
+    return check_paths(given, as_json=json)
+
+
+@app.command()
 def doctor(json: _Json = False) -> int:
     """Say what is installed, what does not fit, and what to do about it."""
     from mugraph.commands.doctor import doctor as command

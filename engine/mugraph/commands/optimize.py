@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
@@ -13,7 +14,7 @@ from mugraph.events import Done, FileResult, Traced
 from mugraph.executors.executor import CannotExecute
 from mugraph.ir.kernel import Rejected
 from mugraph.pipeline import Options, improved, run
-from mugraph.recording.memory import recorded_shapes
+from mugraph.recording.memory import Recorded, recorded, recorded_shapes
 from mugraph.reports.document import file_document
 from mugraph.reports.text import print_report
 from mugraph.store import Store
@@ -47,7 +48,9 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     notices: list[str] = []
     try:
         with ProgressView(Console(stderr=True), verbose) as view:
-            for event in run(place.path, place.qualname, options, recorded_shapes=_recorded(place), store=store):
+            shapes, calls = _recorded(place)
+            events = run(place.path, place.qualname, options, recorded_shapes=shapes, recorded_calls=calls, store=store)
+            for event in events:
                 view.show(event)
                 if isinstance(event, Traced):
                     notices += event.trace.notices
@@ -64,13 +67,14 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     raise AssertionError("the pipeline ended without a result")
 
 
-def _recorded(place: Where) -> RecordedShapes | None:
-    """What `mugraph record` has seen of the file."""
+def _recorded(place: Where) -> tuple[RecordedShapes | None, Mapping[str, Sequence[Recorded]]]:
+    """What `mugraph record` has seen of the file: shapes to trace with, and all calls."""
     try:
-        return recorded_shapes(place.path, read_source(place.path)) or None
+        text = read_source(place.path)
     except (OSError, UnicodeDecodeError, SyntaxError) as error:  # tracing says what is wrong with the file
         _log.debug("%s cannot be read: %s", place.path, error)
-        return None
+        return None, {}
+    return recorded_shapes(place.path, text) or None, recorded(place.path, text)
 
 
 def _apply(place: Where, result: FileResult, quiet: bool) -> bool | None:

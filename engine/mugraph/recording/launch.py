@@ -54,7 +54,7 @@ class _Line(msgspec.Struct):
 def record(command: Sequence[str]) -> Run:
     """Runs the command, which keeps its standard streams, its arguments and its status. Raises CannotRun."""
     with tempfile.TemporaryDirectory(prefix="mugraph-record-", ignore_cleanup_errors=True) as spool:
-        status = _run(command, {**os.environ, **_environment(spool)})
+        status = run_command(command, {**os.environ, **environment(FOLDER, spool)})
         files = _read(Path(spool))
     problems: list[str] = []
     for path, functions in files.items():
@@ -65,15 +65,16 @@ def record(command: Sequence[str]) -> Run:
     return Run(status, files, tuple(problems))
 
 
-def _environment(spool: str) -> Mapping[str, str]:
-    """The recorder first on the path, for this Python and those it starts. Code runs as it is written, not compiled:
-    torch.compile would keep functions from being called."""
+def environment(variable: str, spool: str) -> Mapping[str, str]:
+    """What looks on first on the path, for this Python and those it starts; variable: where it finds its folder. Code
+    runs as it is written, not compiled: torch.compile would keep functions from being called."""
     paths = [str(Path(inside.__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     compiled = os.environ.get("TORCH_COMPILE_DISABLE", "1")
-    return {FOLDER: spool, "PYTHONPATH": os.pathsep.join(paths), "TORCH_COMPILE_DISABLE": compiled}
+    return {variable: spool, "PYTHONPATH": os.pathsep.join(paths), "TORCH_COMPILE_DISABLE": compiled}
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+def run_command(command: Sequence[str], environment: Mapping[str, str], stdout: int | None = None) -> int:
+    """Its status, as a shell has it. stdout: a file descriptor for its standard output. Raises CannotRun."""
     if shutil.which(command[0]) is None:
         raise CannotRun(f"there is no command {command[0]}")
     child: subprocess.Popen[bytes] | None = None
@@ -87,7 +88,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
     signals = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
     before = {number: signal.signal(number, forward) for number in signals}
     try:
-        child = subprocess.Popen(command, env=dict(environment))
+        child = subprocess.Popen(command, env=dict(environment), stdout=stdout)
         if asked and asked[-1] != signal.SIGINT:
             child.send_signal(asked[-1])
         status = child.wait()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from mugraph.checking.kept import Kept, last_check
 from mugraph.edit.check import edited_spans
 from mugraph.edit.names import ALIAS
 from mugraph.edit.revert import kernel_modules
@@ -31,15 +32,21 @@ def check_kernels(path: Path, text: str) -> list[KernelCheck]:
         _log.debug("%s cannot be parsed: %s", path, error)
         tree, spans = None, []
     found: list[KernelCheck] = []
+    runs = last_check(path)
     for module, record in kernel_modules(path):
-        found += [_checked(file, spans, module, record, region) for region in record.regions]
+        found += [_checked(file, spans, module, record, region, runs) for region in record.regions]
     if tree is not None:
         found += _missing(tree, file, path)
     return found
 
 
 def _checked(
-    file: SourceFile, spans: list[tuple[int, int]], module: Path, record: Record, region: Replaced
+    file: SourceFile,
+    spans: list[tuple[int, int]],
+    module: Path,
+    record: Record,
+    region: Replaced,
+    runs: Mapping[str, Kept],
 ) -> KernelCheck:
     name = region.anchor.removeprefix(f"{record.alias}.").removesuffix("_fits(")
     at = file.text.find(region.anchor)
@@ -50,7 +57,8 @@ def _checked(
     original = region.length > 0 and start >= 0 and text_hash(file.text[start:end]) == region.sha256
     if original and file.text.count(region.anchor) == 1:
         message = f"{name} of {module.name} replaces this code."
-        return KernelCheck("fits", str(module), message, name, _range(file, start, end), region.id)
+        said = runs[region.id].words if region.id in runs else ""
+        return KernelCheck("fits", str(module), message, name, _range(file, start, end), region.id, said)
     inside = [span for span in spans if span[0] <= at < span[1]]
     start, end = max(inside) if inside else (at, at + len(region.anchor))
     message = (

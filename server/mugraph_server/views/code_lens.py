@@ -21,7 +21,7 @@ def lenses(source: Source, document: Document, file: FileState) -> list[types.Co
             continue
         state = file.state(mark)
         title = lens(file, mark)
-        command, arguments = "", None
+        command, arguments, tooltip = "", None, None
         if state == "improved" and mark.region.applicable:
             command, arguments = APPLY, [source.uri, [mark.key]]
         elif (state in ("stale", "failed", "no-gain") and not file.broken) or (
@@ -31,8 +31,8 @@ def lenses(source: Source, document: Document, file: FileState) -> list[types.Co
         elif state == "needs-shapes":
             command, arguments = SHAPES, [source.uri, mark.region.function]
         elif state == "applied":
-            command, arguments = REVERT, [source.uri]
-        found.append(types.CodeLens(spot[1], types.Command(title, command, arguments=arguments)))
+            command, arguments, tooltip = REVERT, [source.uri], file.runs(mark) or None
+        found.append(types.CodeLens(spot[1], types.Command(title, command, tooltip, arguments)))
     if not file.marks and file.looking:
         for head in file.heads:
             line = types.Position(head, 0)

@@ -48,6 +48,8 @@ def content(
         parts.append(table)
     if not images and state in ("improved", "no-gain"):
         parts += [f"- {line}" for line in region.evidence]
+    if state == "applied" and (runs := file.runs(mark)):
+        parts.append(runs)
     if state == "needs-shapes":
         parts.append("For example, above the function: `# mugraph: x=f16[16, 4096]`")
     return types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(parts))

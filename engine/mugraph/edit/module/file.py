@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mugraph.edit.module.carried import EVIDENCE, carried_text, sealed
 from mugraph.edit.module.entry import entry_names, on_tensors
 from mugraph.edit.module.evidence import Speed, evidence
 from mugraph.edit.module.first_use import CHECK, FIRST_USE
@@ -58,7 +59,8 @@ _COMMON = (
     + MASKS
     + KNOWN_TO_FIT
 )
-MODULE_NAMES = frozenset(_bound(ast.parse(_COMMON).body)) | {*TABLES, VARIABLE, "_CASES", "_filled", "_own", "weakref"}
+_ITS_OWN = {*TABLES, VARIABLE, EVIDENCE, "_CASES", "_filled", "_own", "weakref"}
+MODULE_NAMES = frozenset(_bound(ast.parse(_COMMON).body)) | _ITS_OWN
 
 
 def module_text(
@@ -108,11 +110,11 @@ def module_text(
         _cases(plans),
     ]
     if record is not None:
-        sections.append(record_text(record).rstrip())
+        sections += [carried_text(plans), record_text(record).rstrip()]
     sections.append(with_sizes(CHECK, plans).rstrip())
     text = _joined(sections)
     ast.parse(text)  # a kernel's text that is no Python must not reach a user's disk
-    return text
+    return text if record is None else sealed(text)
 
 
 def _joined(sections: Sequence[str]) -> str:

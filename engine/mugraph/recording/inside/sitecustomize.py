@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 
@@ -11,9 +12,8 @@ from importlib.util import module_from_spec
 def _begin() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     try:
-        from mugraph_recorder.install import install
-
-        install()
+        for name in ("mugraph_recorder", "mugraph_watcher"):  # each does nothing where it is not asked for
+            import_module(f"{name}.install").install()
     except Exception as error:  # the user's program runs, whatever becomes of us
         print(f"mugraph: nothing can be recorded here ({type(error).__name__}: {error})", file=sys.stderr)
     sys.path[:] = [place for place in sys.path if os.path.abspath(place or ".") != here]

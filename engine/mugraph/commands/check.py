@@ -1,0 +1,130 @@
+"""`mugraph check`: do generated kernels still hold, and which calls of a program do they take?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from mugraph.checking.again import Checked, Here, check_again, modules_in
+from mugraph.checking.kept import keep
+from mugraph.checking.run import ProgramRun, RegionRun, run_watched
+from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
+from mugraph.recording.launch import CannotRun
+from mugraph.store.keys import versions
+from mugraph.tune.device import detect
+
+_MOST = 5
+"""Reasons that are said of one region."""
+
+
+def check_run(command: Sequence[str], *, as_json: bool) -> int:
+    """The program's own status. What is said of it goes to standard error; with --json the document goes to standard
+    output, and what the program prints to standard error."""
+    if not command:
+        raise WrongUsage("what shall be run? write, for example: mugraph check --run -- python train.py")
+    sys.stdout.flush()
+    try:
+        run = run_watched(command, sys.stderr.fileno() if as_json else None)
+    except CannotRun as error:
+        raise WrongUsage(str(error)) from None
+    for file, regions in groupby(run.regions, key=lambda one: one.file):
+        try:
+            keep(file, list(regions))
+        except OSError as error:
+            say_error(f"the check of {_short(file)} cannot be kept: {error.strerror or error}")
+    if as_json:
+        print_json({"regions": [_document(region) for region in run.regions]})
+    for sentence in _summary(run, as_json):
+        say_error(sentence)
+    return run.status
+
+
+def _document(region: RegionRun) -> dict[str, object]:
+    return {
+        "function": region.function,
+        "calls": region.calls,
+        "taken": region.taken,
+        "refused": [{"why": why, "calls": calls} for why, calls in region.refused],
+    }
+
+
+def _summary(run: ProgramRun, as_json: bool) -> list[str]:
+    if not run.regions:
+        return [
+            "the program imported no generated kernel module: nothing to check "
+            "(mugraph optimize FILE --apply writes one)"
+        ]
+    return [] if as_json else [line for region in run.regions for line in _of_region(region)]
+
+
+def _of_region(region: RegionRun) -> list[str]:
+    place = f"{_short(region.file)}: {region.function}"
+    if not region.calls:
+        return [f"{place}: never called"]
+    said = f"{place}: its kernel took {region.taken} of {region.calls} call{'' if region.calls == 1 else 's'}"
+    lines = [said] + [f"  {calls} not: {why}" for why, calls in region.refused[:_MOST]]
+    left = sum(calls for _, calls in region.refused[_MOST:])
+    return [*lines, f"  {left} not, for other reasons"] if left else lines
+
+
+def _short(path: Path) -> str:
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
+
+
+def check_paths(paths: Sequence[str], *, as_json: bool) -> int:
+    """Exit status: 1 where something does not hold."""
+    if not paths:
+        raise WrongUsage("what shall be checked? write, for example: mugraph check src")
+    places = [Path(path) for path in paths]
+    for place in places:
+        if not place.exists():
+            raise WrongUsage(f"{place} does not exist")
+    here = _here()
+    checked: list[Checked] = []
+    unread: list[tuple[Path, str]] = []
+    for module, record in modules_in(places):
+        if isinstance(record, str):
+            unread.append((module, record))
+        else:
+            checked += check_again(module, record, here)
+    if as_json:
+        print_json({"regions": [_checked(one) for one in checked] + [_unread(module, why) for module, why in unread]})
+    else:
+        _print(checked, unread)
+    return FAILED if unread or any(one.problems for one in checked) else OK
+
+
+def _here() -> Here:
+    """Without a GPU PyTorch is not imported: that would take longer than the check."""
+    device = detect()
+    return Here(device.name if device.kind == "gpu" else None, versions())
+
+
+def _checked(one: Checked) -> dict[str, object]:
+    return {
+        "file": str(one.file),
+        "module": str(one.module),
+        "function": one.function,
+        "passed": not one.problems,
+        "problems": list(one.problems),
+    }
+
+
+def _unread(module: Path, why: str) -> dict[str, object]:
+    return {"file": None, "module": str(module), "function": None, "passed": False, "problems": [why]}
+
+
+def _print(checked: Sequence[Checked], unread: Sequence[tuple[Path, str]]) -> None:
+    for one in checked:
+        state = "NOT as it was verified" if one.problems else "verified again"
+        print(f"{_short(one.file)}: {one.function}: {state}")
+        for problem in one.problems:
+            print(f"  {problem}")
+    for module, why in unread:
+        print(f"{_short(module)}: {why}")
+    if not checked and not unread:
+        print("no generated kernel module there: nothing to check")

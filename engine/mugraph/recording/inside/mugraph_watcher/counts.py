@@ -1,0 +1,78 @@
+"""Counts, on their way out of the program: two files for each process, one of names and one of numbers.
+
+The numbers are in shared memory, so that a process that is killed, or ends without ceremony as a worker of a
+DataLoader does, loses none.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import threading
+from pathlib import Path
+
+SIZE = 1 << 16
+"""Bytes of numbers, eight for each."""
+MOST = 100
+"""Reasons that are kept apart for one region."""
+OTHERS = "for other reasons"
+
+Key = tuple[str, str, str | None]
+"""A module's path, a region's name, why its kernel was not taken (None: it was)."""
+
+
+class Counts:
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._begin()
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._names: int | None = None
+        self._numbers: memoryview | None = None
+        self._slots: dict[Key, int] = {}
+
+    forked = _begin
+    """In a child made by fork: its files are its own, and calls that its parent counts are not counted twice."""
+
+    def add(self, key: Key, calls: int = 1) -> None:
+        try:
+            with self._lock:
+                slot = self._slots.get(key)
+                if slot is None:
+                    slot = self._new(key)
+                assert self._numbers is not None
+                self._numbers[slot] += calls
+        except (OSError, IndexError):  # the folder is gone: whoever asked has ended; or there is no room
+            return
+
+    def _new(self, key: Key) -> int:
+        if self._names is None:
+            path = os.path.join(self._folder, f"{os.getpid()}-{os.urandom(4).hex()}")
+            numbers = os.open(f"{path}.counts", os.O_RDWR | os.O_CREAT, 0o600)
+            os.ftruncate(numbers, SIZE)
+            self._numbers = memoryview(mmap.mmap(numbers, SIZE)).cast("Q")
+            os.close(numbers)
+            self._names = os.open(f"{path}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        if key[2] is not None and sum(one[:2] == key[:2] for one in self._slots) >= MOST:
+            key = (key[0], key[1], OTHERS)
+            if key in self._slots:
+                return self._slots[key]
+        slot = self._slots[key] = len(self._slots)
+        os.write(self._names, json.dumps([slot, *key]).encode() + b"\n")
+        return slot
+
+
+def read(folder: Path) -> dict[Key, int]:
+    """What all processes have counted, put together."""
+    found: dict[Key, int] = {}
+    for names in sorted(folder.glob("*.jsonl")):
+        numbers = memoryview(names.with_suffix(".counts").read_bytes()).cast("Q")
+        for line in names.read_bytes().splitlines():
+            try:
+                slot, file, name, why = json.loads(line)
+            except ValueError:  # cut off by the program's death
+                continue
+            found[file, name, why] = found.get((file, name, why), 0) + numbers[slot]
+    return found

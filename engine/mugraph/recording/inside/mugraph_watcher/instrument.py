@@ -1,0 +1,81 @@
+"""Each test that the user's file asks (`NAME_fits`) gets a first statement that has the watcher ask and count.
+
+The function stays the one that the module defines: TorchScript reads its text from the file, dynamo passes the
+statement by, and line numbers stay right. What the watcher asks is a copy of it beside it.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+ASKED = "__mugraph_asked__"
+TRACED = "__mugraph_traced_here__"
+_RECORD = "_REVERT"
+_ANCHOR = re.compile(r"\w+\.(\w+)_fits\(")
+
+
+def is_generated(data: bytes, path: str) -> tuple[str, ...]:
+    """Names of the regions of a generated kernel module; empty for another file. As `mugraph revert` knows one: by the
+    record of the edit that is in it, and by the file beside it that the record names."""
+    if f"\n{_RECORD} = {{".encode() not in data:
+        return ()
+    for node in ast.parse(data).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == _RECORD:
+            return _regions(ast.literal_eval(node.value), path)
+    return ()
+
+
+def _regions(record: object, path: str) -> tuple[str, ...]:
+    """Raises ValueError where it is no record."""
+    try:
+        found = cast("dict[str, Any]", record)
+        if not os.path.isfile(os.path.join(os.path.dirname(os.path.abspath(path)), found["file"])):
+            return ()
+        anchors = [_ANCHOR.fullmatch(region["anchor"]) for region in found["regions"]]
+        return tuple(match[1] for match in anchors if match is not None)
+    except (KeyError, TypeError):
+        raise ValueError("no record") from None
+
+
+def instrument(
+    data: bytes, path: str, names: Sequence[str], register: Callable[[str, str, ast.Module], int]
+) -> ast.Module:
+    """The module's tree with the statements. register: gives a region its slot, from the module's path, the region's
+    name and the module's tree as it is in the file."""
+    tree, plain = ast.parse(data, path), ast.parse(data, path)
+    for name in names:
+        at = next(
+            (
+                n
+                for n, node in enumerate(tree.body)
+                if isinstance(node, ast.FunctionDef) and node.name == f"{name}_fits"
+            ),
+            None,
+        )
+        if at is None:
+            continue
+        function = tree.body[at]
+        assert isinstance(function, ast.FunctionDef)
+        original = copy.deepcopy(function)
+        original.name = f"__mugraph_{function.name}__"
+        _ask(function, register(path, name, plain), original.name)
+        tree.body.insert(at, original)
+    return tree
+
+
+def _ask(function: ast.FunctionDef, slot: int, original: str) -> None:
+    arguments = function.args
+    given = ", ".join(argument.arg for argument in (*arguments.posonlyargs, *arguments.args))
+    text = f"if not {TRACED}(): return {ASKED}({slot}, {original}, ({given},))"
+    [statement] = ast.parse(text).body
+    at = 1 if ast.get_docstring(function, clean=False) is not None else 0
+    for node in ast.walk(statement):
+        if isinstance(node, ast.stmt | ast.expr):
+            node.lineno = node.end_lineno = function.lineno
+            node.col_offset = node.end_col_offset = function.col_offset
+    function.body.insert(at, statement)

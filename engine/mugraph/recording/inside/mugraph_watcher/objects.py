@@ -1,0 +1,163 @@
+"""Checks of modules, functions and classes: that they run the code that was analysed."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import dataclass
+from operator import attrgetter, itemgetter
+from types import FunctionType, ModuleType
+from typing import Any, cast
+
+from .guards import Frame, Refusal
+
+_HOOKS = {
+    "_forward_hooks": "a forward hook is on it",
+    "_forward_pre_hooks": "a hook is called before its forward",
+    "_backward_hooks": "a backward hook is on it",
+    "_backward_pre_hooks": "a hook is called before its backward",
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a check is about. what: the name of the class or function that was analysed, without its module."""
+
+    thing: Any
+    words: str
+    what: str
+
+
+def is_module(value: object) -> bool:
+    kind: Any = getattr(sys.modules.get("torch.nn"), "Module", None)
+    return isinstance(kind, type) and isinstance(value, kind)
+
+
+def subject(refusal: Refusal) -> Subject | None:
+    """The thing that a guard function was asked about together with a name; or a module whose own dictionary the check
+    reads."""
+    for asked in refusal.frame.asked:
+        match asked.given:
+            case (thing, str(what)) if is_module(thing) or callable(thing) or isinstance(thing, FunctionType):
+                return Subject(thing, asked.words[0], what.rpartition(".")[2])
+            case _:
+                pass
+    for node in ast.walk(refusal.node):
+        if isinstance(node, ast.expr):
+            value = refusal.frame.tried(node)
+            if is_module(value):
+                return Subject(value, refusal.frame.said(node), type(value).__name__)
+    return _owner_of_dictionary(refusal)
+
+
+def of_object(refusal: Refusal) -> str | None:
+    common = _of_everything(refusal)
+    if common is not None:
+        return common
+    cause, about = _cause(refusal), subject(refusal)
+    if about is None:
+        return cause
+    kind = type(about.thing).__name__
+    if is_module(about.thing) and about.what != kind:
+        return f"{about.words} is a {kind}, the kernel is for a {about.what}"
+    if cause is None and not any(asked.given and asked.given[0] is about.thing for asked in refusal.frame.asked):
+        return None
+    is_code = not is_module(about.thing) or kind == about.what
+    cause = cause or ("its code is another" if is_code else "it is another")
+    no = f"no {about.what}" if is_module(about.thing) else "not the code"
+    return f"{about.words} is {no} as analysed: {cause}"
+
+
+def _of_everything(refusal: Refusal) -> str | None:
+    """Of hooks on all modules, and of PyTorch's functions."""
+    frame, node = refusal.frame, refusal.node
+    match node:
+        case ast.Call(ast.Name("any"), [hooks]) | (ast.Name() as hooks) | (ast.Subscript() as hooks):
+            if refusal.truth and _are_global_hooks(frame.tried(hooks)):
+                return "a hook for all modules is registered"
+        case ast.Compare(ast.Call(read, [thing]), [ast.NotEq() | ast.Eq()], [expected]):
+            name = _differing(frame.value(read), frame.value(thing), frame.value(expected))
+            if name and subject(refusal) is None:
+                return f"{_owner(frame.value(thing))}{name} is not what it was"
+        case ast.Call(ast.Attribute(names, "isdisjoint"), [others]) if not refusal.truth:
+            both = sorted({str(one) for one in frame.value(names)} & {str(one) for one in frame.value(others)})
+            file = _file_of(frame, names)
+            if file:
+                return f"{file} has a name {' and '.join(both)} of its own now"
+        case _:
+            pass
+    return None
+
+
+def _cause(refusal: Refusal) -> str | None:
+    frame, node = refusal.frame, refusal.node
+    match node:
+        case ast.Subscript(_, ast.Constant(str(name))) | ast.Attribute(_, str(name)) if (
+            name in _HOOKS and refusal.truth
+        ):
+            return _HOOKS[name]
+        case ast.Call(ast.Attribute(names, "isdisjoint"), [others]) if not refusal.truth:
+            both = sorted({str(one) for one in frame.value(names)} & {str(one) for one in frame.value(others)})
+            return f"it has its own {' and '.join(both)}" if both else None
+        case ast.Compare(ast.Call(read, [thing]), [ast.NotEq() | ast.Eq()], [expected]):
+            name = _differing(frame.value(read), frame.value(thing), frame.value(expected))
+            return f"{_owner(frame.value(thing))}{name} is not what it was" if name else None
+        case _:
+            return None
+
+
+def _differing(read: Any, thing: Any, expected: Any) -> str | None:
+    """Of what an attrgetter reads, the first name that is something else; None for what is no such comparison."""
+    if type(read) not in (attrgetter, itemgetter):
+        return None
+    names = cast("list[object]", [*read.__reduce__()[1]])
+    try:
+        values = read(thing)
+    except (AttributeError, KeyError):
+        return str(names[0])
+    pairs = zip(names, values, expected, strict=False) if len(names) > 1 else [(names[0], values, expected)]
+    for name, value, was in pairs:
+        if value is not was and value != was:
+            return str(name).removesuffix(".__code__").removesuffix(".__defaults__")
+    return str(names[0])
+
+
+def _owner(thing: Any) -> str:
+    if isinstance(thing, ModuleType):
+        return f"{thing.__name__}."
+    if isinstance(thing, dict):
+        return f"{_name_of(thing)}." if "__name__" in thing else ""
+    return f"{getattr(thing, '__qualname__', type(thing).__qualname__)}."
+
+
+def _name_of(namespace: Any) -> str:
+    return str(namespace["__name__"])
+
+
+def _are_global_hooks(value: Any) -> bool:
+    space: Any = vars(sys.modules["torch.nn.modules.module"])
+    ours = [space[name] for name in space if name.startswith("_global_")]
+    some: list[Any] = [*value] if type(value) in (list, tuple) else [value]
+    return bool(some) and all(any(one is other for other in ours) for one in some)
+
+
+def _file_of(frame: Frame, node: ast.expr) -> str | None:
+    """The file whose names are read, if `node` reads a module's names."""
+    for part in ast.walk(node):
+        value = frame.tried(part) if isinstance(part, ast.expr) else None
+        if type(value) is dict and "__file__" in value:
+            return str(cast(Any, value)["__file__"]).rpartition("/")[2]
+    return None
+
+
+def _owner_of_dictionary(refusal: Refusal) -> Subject | None:
+    """A module whose dictionary has a local name in the check."""
+    frame = refusal.frame
+    for node in ast.walk(refusal.node):
+        if isinstance(node, ast.Name):
+            behind = frame.names.behind(node)
+            if isinstance(behind, ast.Attribute) and behind.attr == "__dict__":
+                value = frame.tried(behind.value)
+                if is_module(value):
+                    return Subject(value, frame.said(behind.value), type(value).__name__)
+    return None

@@ -1,0 +1,95 @@
+"""A check that said no, in one sentence for a person."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from types import FunctionType
+from typing import cast
+
+from .guards import Refusal
+from .modes import of_mode
+from .objects import is_module, of_object, subject
+from .tensors import of_tensor
+from .values import compared, short
+
+LONGEST = 200
+
+
+def sentence(refusal: Refusal) -> str:
+    text = " ".join(_said(refusal).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _said(refusal: Refusal) -> str:
+    if refusal.error is not None:
+        return _of_error(refusal)
+    rules: tuple[Callable[[Refusal], str | None], ...] = (of_mode, of_tensor, of_object)
+    for one in (*refusal.beside, refusal):
+        for rule in rules:
+            text = rule(one)
+            if text is not None:
+                return text
+    for one in (*refusal.beside, refusal):
+        text = _of_values(one)
+        if text is not None:
+            return text
+    frame = refusal.frame
+    about = subject(refusal)
+    if about is not None:
+        return f"{about.words} is not as it was when it was analysed"
+    said = frame.said(frame.names.behind(refusal.node))
+    return f"{said} is {short(frame.value(refusal.node))}"
+
+
+def _of_error(refusal: Refusal) -> str:
+    """Of the innermost expression that cannot be read."""
+    frame, error = refusal.frame, refusal.error
+    if type(error).__name__ == "TraceError":
+        return "torch.fx traces it"
+    for node in reversed(list(ast.walk(refusal.node))):
+        if not isinstance(node, ast.Attribute | ast.Subscript | ast.Name):
+            continue
+        try:
+            frame.value(node)
+        except Exception:
+            said = frame.said(node)
+            if isinstance(node, ast.Subscript) and isinstance(error, KeyError):
+                return f"{said} is not there"
+            if isinstance(node, ast.Attribute):
+                owner = frame.value(node.value)
+                kind = "a module" if is_module(owner) else f"a {type(owner).__qualname__}"
+                return f"{frame.said(node.value)} is {kind} without {node.attr}"
+            return f"{said} cannot be read ({type(error).__name__})"
+    return f"{frame.said(refusal.node)} cannot be read ({type(error).__name__})"
+
+
+def _of_values(refusal: Refusal) -> str | None:
+    """Of two values that are not the same, a number that is not in its range, a name that means something else."""
+    frame, pair = refusal.frame, compared(refusal)
+    if pair is None:
+        return None
+    left = frame.said(frame.names.behind(pair.left))
+    match pair.left:
+        case ast.Call(ast.Attribute(space, "get"), [ast.Constant() | ast.Name() as name]):
+            names = cast("dict[str, object]", frame.value(space))
+            if type(names) is dict and "__name__" in names:
+                file = str(names.get("__file__") or names["__name__"]).rpartition("/")[2]
+                return f"{frame.value(name)} in {file} is something else than it was"
+        case ast.Call(ast.Name("type"), [one]):
+            was = pair.expected.__qualname__ if isinstance(pair.expected, type) else "another type"
+            said = frame.said(one)
+            if isinstance(pair.actual, type):
+                return f"{said} is a {pair.actual.__qualname__}, the kernel is for a {was}"
+        case ast.Call(ast.Name("getattr"), [one, *_]):
+            return f"{frame.said(one)} is another than it was ({short(pair.actual)})"
+        case _:
+            pass
+    if isinstance(pair.expected, FunctionType | type) or callable(pair.expected):
+        return f"{left} is something else than it was"
+    if pair.range is not None:
+        return f"{left} is {short(pair.actual)}, the kernel is for {pair.range}"
+    return f"{left} is {short(pair.actual)}, the kernel is for {short(pair.expected)}"
+
+
+__all__ = ["sentence"]

@@ -1,0 +1,125 @@
+"""Regions whose kernel would take none of the recorded calls: they are said to be so before anything is searched.
+
+What a region's guard will ask of its function's own arguments is compared with every recorded call. What a recording
+does not say counts as fitting.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from mugraph.ir.region import Region, Trace
+from mugraph.recording.memory import Recorded
+from mugraph.trace.syntax.definitions import definitions
+from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_spec
+
+_GRADIENT = "a gradient is wanted"
+_MOST = 3
+"""Reasons that are said of one region."""
+
+
+def withhold(trace: Trace, text: str, calls: Mapping[str, Sequence[Recorded]], *, gpu: bool = False) -> Trace:
+    """The trace, its regions that no recorded call would take with the reason.
+
+    text: that was traced. calls: by function. gpu: there is one here, so that a call on the CPU is one that will be
+    """
+    if not calls:
+        return trace
+    bound = _bound(text)
+
+    def judged(region: Region) -> Region:
+        seen = calls.get(region.function, ())
+        if region.status is not None or not seen:
+            return region
+        reason = why_never_taken(region, seen, bound.get(region.function, frozenset()), gpu=gpu)
+        return region if reason is None else replace(region, status="unsupported", reason=reason)
+
+    return replace(trace, regions=tuple(judged(region) for region in trace.regions))
+
+
+def why_never_taken(
+    region: Region, calls: Sequence[Recorded], bound: frozenset[str] = frozenset(), *, gpu: bool = False
+) -> str | None:
+    """None where one of the calls would be taken. bound: arguments that the function binds anew: a recording does not
+    say what they are at the region."""
+    reasons: Counter[str] = Counter()
+    for call in calls:
+        why = next(_misfits(region, call, bound, gpu), None)
+        if why is None:
+            return None
+        reasons[why] += max(call.calls, 1)
+    total, found = sum(reasons.values()), reasons.most_common()
+    if len(found) == 1:
+        [(why, _)] = found
+        if why == _GRADIENT:
+            whose = f"all {total} recorded calls want" if total > 1 else "the one recorded call wants"
+            return f"its kernel would never run: {whose} a gradient"
+        whose = f"in all {total} recorded calls" if total > 1 else "in the one recorded call"
+        return f"its kernel would never run: {whose} {why}"
+    said = [f"{why} ({count})" for why, count in found[:_MOST]] + (["others"] if len(found) > _MOST else [])
+    return f"its kernel would never run: in none of the {total} recorded calls does it fit: {'; '.join(said)}"
+
+
+def _misfits(region: Region, call: Recorded, bound: frozenset[str], gpu: bool) -> Iterator[str]:
+    """In the order that a guard asks."""
+    if getattr(call, "wants_gradient", False):  # a recording that says so
+        yield _GRADIENT
+    if gpu and call.devices and all(device.partition(":")[0] == "cpu" for device in call.devices):
+        yield "the tensors are on the CPU"
+    for live_in in region.live_ins:
+        name = live_in.expression
+        if name not in region.function_args or name in bound or name not in call.arguments:
+            continue
+        spec = _spec(call.arguments[name])
+        if spec is None:
+            continue
+        info = region.values[live_in.value]
+        if spec.dtype != info.dtype:
+            yield f"{name} is {spec.dtype}, the kernel is for {info.dtype}"
+        if not _fits(region, live_in.value, spec.shape):
+            yield f"{name} has shape {_listed(spec.shape)}, the kernel is for {_listed(info.shape)}"
+
+
+def _fits(region: Region, value: int, shape: Sequence[int]) -> bool:
+    """A dimension that varies with a declared size is a multiple of one in its range."""
+    wanted, made = region.values[value].shape, region.dynamic
+    if len(shape) != len(wanted):
+        return False
+    for dim, (seen, size) in enumerate(zip(shape, wanted, strict=True)):
+        factors = made.shapes.get(value) if made is not None else None
+        if made is not None and factors is not None and factors[dim]:
+            if seen % factors[dim] or not made.range.least <= seen // factors[dim] <= made.range.largest:
+                return False
+        elif seen != size:
+            return False
+    return True
+
+
+def _spec(text: str) -> TensorSpec | None:
+    try:
+        spec = parse_spec(text)
+    except BadShapes:
+        return None
+    return spec if isinstance(spec, TensorSpec) else None
+
+
+def _listed(shape: Sequence[int]) -> str:
+    return f"({', '.join(map(str, shape))})"
+
+
+def _bound(text: str) -> dict[str, frozenset[str]]:
+    """By function, the names that it binds."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    return {
+        name: frozenset(
+            one.id for one in ast.walk(node) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)
+        )
+        for name, node, _ in definitions(tree.body, "", None)
+        if not isinstance(node, ast.ClassDef)
+    }
