@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
+from mugraph.trace.syntax.definitions import definitions
+from mugraph.trace.syntax.nodes import Function
 from mugraph.trace.syntax.shapes import comment_text
 from mugraph.worker.edits import lines_of
-
-_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 _INIT = re.compile(r"(?<![\w.=(])init\s*\(")  # init(...) stands among keyword arguments, and is none
 
@@ -26,7 +26,7 @@ def with_shapes(
     A module's shapes go above its class, where the comment is read for its `forward`.
     """
     try:
-        nodes = dict(_definitions(ast.parse(text).body, ""))
+        nodes = {one.name: one.node for one in definitions(ast.parse(text))}
     except (SyntaxError, ValueError, RecursionError):
         raise NoPlace("the file is no valid Python at the moment") from None
     node = nodes.get(function)
@@ -55,7 +55,7 @@ def with_shapes(
     return "".join([*before, comment, *after])
 
 
-def _to_be_filled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str]:
+def _to_be_filled(node: Function) -> dict[str, str]:
     """Every argument that may be a tensor; three dots are no shape, and tracing says so until they are filled in."""
     plain = {"int", "float", "str", "bool", "None"}
     parameters = [*node.args.posonlyargs, *node.args.args]
@@ -69,7 +69,7 @@ def _to_be_filled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str
     } or {"x": "f16[...]"}
 
 
-def _first_line(node: _Definition) -> int:
+def _first_line(node: Function | ast.ClassDef) -> int:
     """0-based, its decorators included."""
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
 
@@ -93,14 +93,3 @@ def _names(line: str) -> set[str]:
     except SyntaxError:
         return set()
     return {keyword.arg for keyword in call.keywords if keyword.arg} if isinstance(call, ast.Call) else set()
-
-
-def _definitions(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, _Definition]]:
-    for node in body:
-        if isinstance(node, _Definition):
-            yield prefix + node.name, node
-            if isinstance(node, ast.ClassDef):
-                yield from _definitions(node.body, f"{prefix}{node.name}.")
-        else:
-            for name in ("body", "orelse", "finalbody"):
-                yield from _definitions(getattr(node, name, []), prefix)
