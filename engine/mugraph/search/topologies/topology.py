@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mugraph.ir.block import BlockGraph, Loop
+from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Tensor
 from mugraph.search.topologies.edges import Dag, Edge
@@ -38,7 +39,6 @@ class Topologies:
         names: dict[int, str] = {index: name for index, name in leaves.items() if name in used}
         f32 = {name: program.op(name).f32 for name in used}
         ops: list[Op] = [op for op in program.ops if op.name in used]
-        counts: dict[str, int] = {}
         taken = set(self._taken)
         values = self.saturation.values
         owners = self._owners(order)
@@ -47,14 +47,14 @@ class Topologies:
             operands = self._operands(edge)
             inputs = tuple(names[i] for i in operands)
             known = owners.get(index)
-            name = known.name if known else _fresh(self._stem(index, edge, inputs, dag, owners), counts, taken)
+            name = known.name if known else take(numbered(self._stem(index, edge, inputs, dag, owners)), taken)
             names[index] = name
             f32[name] = known.f32 if known else self._in_float32(edge.kind, [f32[i] for i in inputs])
             axes = self.frame.axes_of(value.mask)
             ops.append(Op(name, edge.kind, inputs, axes, edge.over, fn=edge.fn, f32=f32[name]))
         (target,) = (index for index in order if index in self.saturation.targets)
         (tensor,) = program.outputs.values()
-        store = _fresh(f"store_{tensor.name}", counts, taken)
+        store = take(numbered(f"store_{tensor.name}"), taken)
         ops.append(Op(store, Kind.STORE, (names[target],), self.frame.axes_of(values[target].mask), tensor=tensor.name))
         return BlockGraph(program.name, dict(program.sizes), self._tensors(ops, tensor), tuple(ops), loops)
 
@@ -138,13 +138,3 @@ def _ordered(dag: Dag) -> list[int]:
 
     place(next(iter(dag)))
     return order
-
-
-def _fresh(stem: str, counts: dict[str, int], taken: set[str]) -> str:
-    """A name not in use: the stem, or the stem with a number."""
-    name = stem
-    while name in taken:
-        counts[stem] = counts.get(stem, 1) + 1
-        name = f"{stem}_{counts[stem]}"
-    taken.add(name)
-    return name
