@@ -5,7 +5,8 @@
 
 A pass that computes something of every operator (residues, real numbers, abstract expressions, degrees of an
 exponential, whether a value is zero) is an `Arithmetic`: a class with one method for each primitive. A kind's meaning
-is written once, in terms of these primitives, so that a kind made of primitives that exist needs no pass to know it.
+is written once, in terms of these primitives, so that no pass has to know a kind. One that they do not express is
+`opaque`: every arithmetic has that primitive, and asks the kind's record for what it needs (opaque.py).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
+
+from mugraph.kinds.opaque import Opaque
 
 V = TypeVar("V")
 
@@ -39,6 +42,7 @@ class Arithmetic(Protocol[V]):
     def sqrt(self, a: V, /) -> V: ...
     def exp(self, a: V, /) -> V: ...
     def unary(self, fn: str, a: V, /) -> V: ...
+    def opaque(self, kind: Kind, /, *operands: V) -> V: ...
     def maximum(self, a: V, b: V, /) -> V: ...
     def amax(self, a: V, over: Any, /) -> V: ...
     def sum(self, a: V, over: Any, /) -> V: ...
@@ -103,6 +107,7 @@ class Kind(metaclass=_Kinds):
     name:      in the text form and in documents
     role, arity: what it does to axes, and how many operands it takes
     meaning:   see above
+    opaque:    ELEMENTWISE, in place of a meaning: nothing is known of it, and it is outside of Mirage's Lax fragment
     fields:    fields of an Op that it must have besides inputs and axes: tensor, value, fn, over, rows
     commutes:  it does not matter which operand is first
     chooses:   the result is one of the operands' elements, by their order: outside of Mirage's Lax fragment (§5)
@@ -143,6 +148,7 @@ class Kind(metaclass=_Kinds):
         arity: int,
         *,
         meaning: Meaning = no_meaning,
+        opaque: Opaque | None = None,
         fields: Sequence[str] = (),
         commutes: bool = False,
         chooses: bool = False,
@@ -168,7 +174,8 @@ class Kind(metaclass=_Kinds):
         if name in _KINDS:
             raise ValueError(f"there are two kinds {name}")
         self.name, self.role, self.arity = name, role, arity
-        self.meaning, self.fields = meaning, frozenset(fields)
+        self.meaning: Meaning = meaning if opaque is None else self._of_opaque
+        self.opaque, self.fields = opaque, frozenset(fields)
         self.commutes, self.chooses, self.repeats, self.accumulator = commutes, chooses, repeats, accumulator
         self.shown, self.symbol, self.of_itself, self.look = shown, symbol, of_itself, look
         self.title, self.stem = title or name, stem or name
@@ -193,6 +200,9 @@ class Kind(metaclass=_Kinds):
     def is_composed(self) -> bool:
         """Is it made of several primitives?"""
         return len(self._noted()) > 1
+
+    def _of_opaque(self, on: Any, of: Sequence[Any], fn: str, over: Any) -> Any:
+        return on.opaque(self, *of)
 
     def _noted(self) -> list[str]:
         noted = _Noted()
