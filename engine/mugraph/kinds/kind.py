@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mugraph.kinds.opaque import Opaque
 
@@ -81,28 +81,30 @@ def no_meaning(_on: object, _operands: Sequence[object], _fn: str, _over: object
 
 
 class _Noted:
-    """An arithmetic that computes nothing and notes the primitives it is asked for."""
+    """An arithmetic that computes nothing and notes the primitives it is asked for, and what of."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []
+        self.asked: list[tuple[str, tuple[object, ...]]] = []
 
     def __getattr__(self, name: str) -> Callable[..., object]:
-        self.names.append(name)
-        return lambda *operands: self
+        return lambda *operands: self.asked.append((name, operands))
 
 
 class _Kinds(type):
     """`Kind.ADD` and `for kind in Kind`, by name."""
 
-    def __getattr__(cls, name: str) -> Kind:  # for kinds, which are attributes, this serves type checkers alone
-        raise AttributeError(f"there is no kind {name}")
+    if TYPE_CHECKING:  # kinds are attributes; with a method here each look-up of one would take twice as long
+
+        def __getattr__(cls, name: str) -> Kind: ...
 
     def __iter__(cls) -> Iterator[Kind]:
-        return iter(sorted(_KINDS.values()))
+        return iter(sorted(_KINDS.values(), key=str))
 
 
 class Kind(metaclass=_Kinds):
-    """One object a kind, equal to itself alone; it is pickled, sorted and printed by its name.
+    """One object a kind, equal to itself alone; it is pickled and printed by its name.
+
+    It has no order: with one, `kind in (ADD, MUL)` would take twice as long, and a search asks that all the time.
 
     name:      in the text form and in documents
     role, arity: what it does to axes, and how many operands it takes
@@ -194,7 +196,7 @@ class Kind(metaclass=_Kinds):
     @cached_property
     def primitives(self) -> frozenset[str]:
         """What its meaning is made of: `"exp" in op.kind.primitives`."""
-        return frozenset(self._noted())
+        return frozenset(name for name, _ in self._noted())
 
     @cached_property
     def is_composed(self) -> bool:
@@ -204,11 +206,17 @@ class Kind(metaclass=_Kinds):
     def _of_opaque(self, on: Any, of: Sequence[Any], fn: str, over: Any) -> Any:
         return on.opaque(self, *of)
 
-    def _noted(self) -> list[str]:
+    @cached_property
+    def primitive(self) -> str:
+        """The one that an element-wise kind is, of its operands as they are; "" where it is more than that."""
+        noted = self._noted()
+        return noted[0][0] if len(noted) == 1 and noted[0][1] == tuple(range(self.arity)) else ""
+
+    def _noted(self) -> list[tuple[str, tuple[object, ...]]]:
         noted = _Noted()
         if self.meaning is not no_meaning:
-            self.meaning(noted, (noted,) * self.arity, "", ())
-        return noted.names
+            self.meaning(noted, range(self.arity), "", ())
+        return noted.asked
 
     def __reduce__(self) -> tuple[Callable[[str], Kind], tuple[str]]:
         return kind_named, (self.name,)
@@ -218,9 +226,6 @@ class Kind(metaclass=_Kinds):
 
     def __repr__(self) -> str:
         return f"<Kind.{self.name.upper()}: '{self.name}'>"
-
-    def __lt__(self, other: Kind) -> bool:
-        return self.name < other.name
 
 
 def find_kind(name: str) -> Kind | None:

@@ -162,16 +162,20 @@ class FormArithmetic:
     def _add(self, a: Form, b: Form) -> Form:
         if not a.terms or not b.terms:
             return b if not a.terms else a
+        value = None if a.value is None or b.value is None else (a.value + b.value) % Q
+        if a.divisors == b.divisors:
+            return Form(_capped(a.terms | b.terms), max(a.degree, b.degree), a.divisors, value)
         common = Counter(dict(a.divisors)) | Counter(dict(b.divisors))
         left = _times(a, common - Counter(dict(a.divisors)))
         right = _times(b, common - Counter(dict(b.divisors)))
-        value = None if a.value is None or b.value is None else (a.value + b.value) % Q
         return Form(_capped(left[0] | right[0]), max(left[1], right[1]), _divisors(common), value)
 
     def _mul(self, a: Form, b: Form) -> Form:
         value = None if a.value is None or b.value is None else a.value * b.value % Q
-        divisors = Counter(dict(a.divisors)) + Counter(dict(b.divisors))
-        return Form(_product(a.terms, b.terms), a.degree + b.degree, _divisors(divisors), value)
+        divisors = a.divisors or b.divisors
+        if a.divisors and b.divisors:
+            divisors = _divisors(Counter(dict(a.divisors)) + Counter(dict(b.divisors)))
+        return Form(_product(a.terms, b.terms), a.degree + b.degree, divisors, value)
 
     def _reciprocal(self, a: Form) -> Form:
         # One Form object is one value: dividing twice by it gives the same factor.

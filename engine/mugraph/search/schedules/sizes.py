@@ -144,7 +144,7 @@ def fits(shape: Shape, schedule: Schedule, target: Target, limits: ScheduleLimit
     tiles = shape.tiles(schedule)
     if tiles.fit is None:
         small = all(shape.terms(tiles, op) <= MAX_TILE_ELEMENTS for op in shape.block.ops)
-        tiles.fit = small and shape.packs_well(tiles)
+        tiles.fit = small and shape.packs(tiles) is not None
     return used if tiles.fit else None
 
 
