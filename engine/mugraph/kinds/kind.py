@@ -115,6 +115,7 @@ class Kind(metaclass=_Kinds):
     chooses:   the result is one of the operands' elements, by their order: outside of Mirage's Lax fragment (§5)
     repeats:   REDUCING: equal elements count each; False where the result is as that of one of them
     adds:      REDUCING: it is a sum, of products or not
+    contracts: REDUCING: a sum of products of its two operands, which tensor cores compute
     accumulator: REDUCING: finishes it where it is split over a loop
 
     Drawn, named and written:
@@ -155,6 +156,7 @@ class Kind(metaclass=_Kinds):
         commutes: bool = False,
         chooses: bool = False,
         repeats: bool = True,
+        contracts: bool = False,
         accumulator: Accumulator | None = None,
         shown: str = "",
         symbol: str = "",
@@ -187,7 +189,7 @@ class Kind(metaclass=_Kinds):
         self.ulps, self.argument_ulps, self.test_cost = ulps, argument_ulps, test_cost
         self.triton, self.constant = triton, constant
         self.reduces = role is Role.REDUCING
-        self.adds = self.reduces and repeats
+        self.adds, self.contracts = self.reduces and repeats, contracts
         _KINDS[name] = self
         if accumulator is not None:
             _ACCUMULATORS[accumulator.fn] = accumulator
@@ -205,6 +207,11 @@ class Kind(metaclass=_Kinds):
 
     def _of_opaque(self, on: Any, of: Sequence[Any], fn: str, over: Any) -> Any:
         return on.opaque(self, *of)
+
+    @cached_property
+    def is_exponential(self) -> bool:
+        """Is it e to the power of its operand, and nothing else?"""
+        return self.primitive == "exp"
 
     @cached_property
     def primitive(self) -> str:

@@ -151,7 +151,7 @@ def _is_centred(program: TensorProgram, tensor: Layout) -> bool:
     plain = {op.name for op in program.ops if op.kind is Kind.LOAD and op.tensor == tensor.name}
     for op in program.ops:
         if plain.intersection(op.inputs):
-            if op.kind is Kind.DOT:
+            if op.kind.contracts:
                 continue
             if op.kind.reduces or op.kind.primitives & {"exp", "unary", "opaque"}:
                 return True

@@ -102,10 +102,10 @@ class _Builder:
         wide = frozenset(axis for axis in over if self.plan[axis].wide)
         # A loop axis of tile 1 is summed by its accumulator; it no longer belongs to the value's tile.
         axes = united - over
-        if op.kind is Kind.DOT and self._is_matrix_product(operands, wide):
+        if op.kind.contracts and self._is_matrix_product(operands, wide):
             self._define(op.name, replace(node, axes=axes, over=wide))
             return
-        if op.kind is Kind.DOT:
+        if op.kind.contracts:
             if not wide:
                 self._define(op.name, replace(node, kind=Kind.MUL, axes=axes))
                 return

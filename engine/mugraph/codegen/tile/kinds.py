@@ -22,6 +22,7 @@ class TileKind:
     is_leaf: bool = False
     reduces: bool = False
     adds: bool = False
+    contracts: bool = False
     chooses: bool = False
     commutes: bool = False
     accumulator: Accumulator | None = None

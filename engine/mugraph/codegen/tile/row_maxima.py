@@ -71,7 +71,7 @@ class RowMaxima:
         if not all(self._out.masks.sees_first(mask) for mask in masks):
             return True
         kinds = {self._out.nodes[name].kind for name in below}
-        return Kind.ADD in kinds or SUB in kinds or Kind.DOT not in kinds
+        return Kind.ADD in kinds or SUB in kinds or not any(kind.contracts for kind in kinds)
 
     def whole(self, node: Node, region: Region) -> Value:
         """A row's maximum that no loop closes: the row is in one tile."""

@@ -48,7 +48,7 @@ def worth_storing(program: TensorProgram) -> frozenset[str]:
         if not users or op.name in program.outputs or not op.axes:
             continue
         steps = [user for user in users if user.kind.is_elementwise and user.axes == op.axes]
-        further = op.kind is not Kind.DOT and len(users) == len(steps) == 1
+        further = not op.kind.contracts and len(users) == len(steps) == 1
         if not further or not at_hand.issuperset(name for name in steps[0].inputs if name != op.name):
             found.add(op.name)
     return frozenset(found)
@@ -137,7 +137,7 @@ def _orders(program: TensorProgram) -> dict[str, tuple[str, ...]]:
             found = [*op.rows, *op.columns]
         elif (order := memory_order(program, op)) is not None:
             found = list(order)
-        elif op.kind is Kind.DOT:
+        elif op.kind.contracts:
             left, right = (orders[name] for name in op.inputs)
             found = [*(axis for axis in left if axis in right), *left, *right]
         else:

@@ -104,7 +104,7 @@ class Shape:
         self.ancestors = dict(_ancestors(block.loops, ()))
         self.varies = self._varies()
         self.ends = ends(block)
-        self.products = [self._product(op) for op in block.ops if op.kind is Kind.DOT]
+        self.products = [self._product(op) for op in block.ops if op.kind.contracts]
         self.dot_axes = {axis for p in self.products for side in p.sides for axis in side}
         # Without rows or columns of its own a product is multiply and sum: its batch may be as wide as it likes.
         matrices = [p for p in self.products if p.is_matrix]
@@ -134,11 +134,11 @@ class Shape:
         self.raw = frozenset(
             op.name
             for op in block.ops
-            if op.kind is Kind.LOAD and all(user.kind is Kind.DOT for user in block.ops if op.name in user.inputs)
+            if op.kind is Kind.LOAD and all(user.kind.contracts for user in block.ops if op.name in user.inputs)
         )
 
         self.accesses = [self._access(op) for op in block.ops if op.kind in (Kind.LOAD, Kind.STORE)]
-        self.computed = [self._computed(op) for op in block.block_ops if op.kind is not Kind.DOT]
+        self.computed = [self._computed(op) for op in block.block_ops if not op.kind.contracts]
 
     def _access(self, op: Op) -> Access:
         tensor = self.block.tensor(op.tensor)
@@ -149,7 +149,7 @@ class Shape:
     def _computed(self, op: Op) -> Computed:
         source = self.ops[op.inputs[0]] if op.kind.reduces else op
         # The tensor cores add a product to its accumulator.
-        is_added = op.kind is Kind.ACCUM and self.ops[op.inputs[0]].kind is Kind.DOT
+        is_added = op.kind is Kind.ACCUM and self.ops[op.inputs[0]].kind.contracts
         instructions = 0 if is_added else op.kind.instructions
         return Computed(op, source, instructions, op.kind.reduces, "exp" in op.kind.primitives)
 
@@ -280,7 +280,7 @@ class Shape:
         stack, seen = list(product.op.inputs), set[str]()
         while stack:
             op = self.ops[stack.pop()]
-            if op.kind is Kind.DOT and not self.varies[op.name]:
+            if op.kind.contracts and not self.varies[op.name]:
                 return True
             if op.name not in seen:
                 seen.add(op.name)

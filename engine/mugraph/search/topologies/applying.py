@@ -76,7 +76,7 @@ class Applying:
         self._axis_sets = {value.mask & frame.tile_bits for value in frame.values.values()}
         # Matrix-vector products are MUL and SUM, unless the program writes them as products.
         self._thin_dots = any(_is_thin(*(frame.mask(program.op(i).axes) for i in op.inputs))
-                              for op in program.ops if op.kind is Kind.DOT)  # fmt: skip
+                              for op in program.ops if op.kind.contracts)  # fmt: skip
 
     def leads_on(self, nf: NF) -> bool:
         """Is it part of the output's abstract expression?"""
@@ -161,7 +161,7 @@ class Applying:
         """A mask as a factor: of a value with all of its axes and, where that has an exponential in it, of the
         exponential itself. Only there is it minus infinity before the exponential, which the maximum must know."""
         value, mask = (b, a) if a.kind is Kind.MASK else (a, b)
-        if not nf or mask.mask & ~value.mask or (value.has_exp and value.kind is not Kind.EXP):
+        if not nf or mask.mask & ~value.mask or (value.has_exp and not value.kind.is_exponential):
             self._pruned["type"] += 1
             return
         yield Applied(Kind.MUL, value.mask, value.after, nf)

@@ -26,7 +26,7 @@ class Topologies:
         (output,) = program.outputs
         self._named[saturation.goal.mask, saturation.goal.p.tobytes()] = program.op(output)
         self._taken = {op.name for op in program.ops}
-        self._float32_products = any(op.f32 for op in program.ops if op.kind is Kind.DOT)
+        self._float32_products = any(op.f32 for op in program.ops if op.kind.contracts)
 
     def build(self, dag: Dag) -> BlockGraph | None:
         """The topology, or None where no order of its loops runs it, or one of the frame's loops is of no use to it."""
@@ -61,7 +61,7 @@ class Topologies:
     def _in_float32(self, kind: Kind, operands: list[bool]) -> bool:
         """The precision mark of a value the program does not have. A product takes 16-bit operands unless the program
         itself multiplies matrices in float32: there too computed operands were rounded on their way into one."""
-        return any(operands) and (kind is not Kind.DOT or self._float32_products)
+        return any(operands) and (not kind.contracts or self._float32_products)
 
     def _owners(self, order: list[int]) -> dict[int, Op]:
         """Which values are values of the program; of several equal ones (before and after a loop) the last."""
@@ -75,7 +75,7 @@ class Topologies:
 
     def _operands(self, edge: Edge) -> tuple[int, ...]:
         """A product's operands with the one of the output's outer axes, its rows, on the left."""
-        if edge.kind is not Kind.DOT:
+        if not edge.kind.contracts:
             return edge.inputs
         (output,) = self.frame.program.outputs.values()
         order = {axis: i for i, axis in enumerate(output.axes)}
