@@ -4,9 +4,9 @@
                                  F: normal form under exp; S: under sqrt; D: the one denominator; 0 where absent
     NF   = multiset {term: count}
 
-A maximum is an atom of its own, a set {(k, NF)}: the largest of the NFs, each along parts of axes whose primes make up
-k. Sets because a maximum is associative, commutative and idempotent; with k because it may be taken along an axis in
-parts, and along an axis of each operand of another maximum. It distributes over nothing else.
+A maximum is an atom, with a set {(k, NF)}: it is the largest of the NFs, each along the parts of axes whose primes make
+up k. It is a set because a maximum is associative, commutative and idempotent. It has k because a maximum along an axis
+may be taken in parts, and of each operand of another maximum. It distributes over nothing else.
 
 Everything is hash-consed to integers, so equality is `==` and every operation is memoised. 0 is never a term or an NF.
 """

@@ -34,9 +34,9 @@ def in_memory(program: TensorProgram) -> dict[str, Tensor]:
 def worth_storing(program: TensorProgram) -> frozenset[str]:
     """Values that kernels may hand to one another.
 
-    Not those that have one user, which is element-wise, of the same axes, and needs nothing besides but what every
-    kernel can load, or make of that element by element: its result is as large and further along. A product is kept
-    apart all the same: a pre-defined kernel may compute it.
+    Left out is a value with one user, if that is element-wise, has the same axes, and otherwise needs only what each
+    kernel can load or compute element by element: the user's result is as large, and one step further. A product stays
+    in all the same, because a pre-defined kernel may compute it.
     """
     at_hand: set[str] = set()
     for op in program.ops:

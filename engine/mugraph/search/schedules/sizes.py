@@ -149,10 +149,13 @@ def fits(shape: Shape, schedule: Schedule, target: Target, limits: ScheduleLimit
 
 
 def _is_miscompiled(shape: Shape, schedule: Schedule, target: Target) -> bool:
-    """Triton 3.6 for compute capability 9.0 gives kernels that are wrong, differ from run to run, or access illegal
-    addresses, where a product of a product, both outside of every loop, runs on the wide path with a right side of
-    fewer than 64 columns: seen on an H200 with attention and with chains of two products, most such kernels of each,
-    though the same source is right in the interpreter and a memory checker finds nothing."""
+    """Does Triton 3.6 miscompile it for compute capability 9.0?
+
+    It does where a product of a product, both outside of every loop, runs on the wide path and has fewer than 64
+    columns on its right. Such kernels give wrong results, differ from run to run, or access illegal addresses. On an
+    H200 that was so for most of them, of attention and of chains of two products. The same source is right in the
+    interpreter, and a memory checker finds nothing.
+    """
     if target.capability == 80 or schedule.num_warps < 4 or not shape.chained:
         return False
     tiles = shape.tiles(schedule)

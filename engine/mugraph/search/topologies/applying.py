@@ -22,8 +22,12 @@ Pair = tuple[NF, ...]
 
 
 class Applied(NamedTuple):
-    """An operator on values. mask, after, nf: of what it makes; slots, over, fn: as in Value and Edge. swapped: its
-    operands are taken the other way round"""
+    """An operator on one value or two.
+
+    mask, after, nf: of the result
+    slots, over, fn: as in Value and Edge
+    swapped:         its operands change places
+    """
 
     kind: Kind
     mask: int
@@ -40,8 +44,8 @@ class _Way(NamedTuple):
 
     first, second: positions in Marks of what the two must have in common
     make:          the abstract expression of the result
-    swapped:       its operands are taken the other way round
-    distinct:      of a value and itself it is nothing new
+    swapped:       its operands change places
+    distinct:      it gives nothing new for a value and itself
     """
 
     first: int
@@ -55,7 +59,7 @@ class _Way(NamedTuple):
 class Applying:
     """For one frame and goal. pruned: is told of pairs whose types do not fit.
 
-    any_pair: of some kind it cannot be said by marks which pairs it leads on from
+    any_pair: there is a kind for which marks do not say which pairs lead on
     """
 
     def __init__(self, frame: Frame, sites: Sites, goal: NF, pruned: Counter[str]) -> None:
@@ -158,8 +162,11 @@ class Applying:
             yield from self._dots(a.mask & b.mask, mask, after, product)
 
     def _masked(self, a: Value, b: Value, nf: NF) -> Iterator[Applied]:
-        """A mask as a factor: of a value with all of its axes and, where that has an exponential in it, of the
-        exponential itself. Only there is it minus infinity before the exponential, which the maximum must know."""
+        """A mask as a factor of a value that has all of its axes.
+
+        If there is an exponential in the value, it must be the value itself: then the kernel can put minus infinity
+        under it, so that what is masked does not count in the row's maximum.
+        """
         value, mask = (b, a) if a.kind is Kind.MASK else (a, b)
         if not nf or mask.mask & ~value.mask or (value.has_exp and not value.kind.is_exponential):
             self._pruned["type"] += 1
