@@ -91,7 +91,7 @@ def evaluate_block(block: BlockGraph, schedule: Schedule, inputs: Mapping[str, A
                 steps = ceil(block.sizes[axis] / schedule.loops[axis])
                 parts = [value(op.inputs[0], {**outer, axis: i}) for i in range(steps)]
                 return np.maximum.reduce(parts) if op.fn else sum(parts)
-            return apply(op, axes, [value(i, iteration) for i in op.inputs])
+            return apply(op, axes, [value(i, iteration) for i in op.inputs], keepdims=True)
 
         target = tuple(cuts.get(axis, slice(None)) if axis in store.axes else slice(None) for axis in axes)
         result[target] = value(store.inputs[0], {})
