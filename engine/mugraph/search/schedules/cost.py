@@ -89,11 +89,10 @@ def usage(shape: Shape, schedule: Schedule, target: Target) -> Usage:
 def footprint(shape: Shape, schedule: Schedule) -> tuple[int, int, int]:
     """What does not depend on warps and stages: shared bytes held once, those of each stage, and values in registers
     at most. Remembered: schedules that differ in nothing else are many."""
-    key = (schedule.grid, tuple(schedule.loops.values()))
-    known = shape.footprints.get(key)
-    if known is None:
-        known = shape.footprints[key] = _footprint(shape, shape.tiles(schedule))
-    return known
+    tiles = shape.tiles(schedule)
+    if tiles.footprint is None:
+        tiles.footprint = _footprint(shape, tiles)
+    return tiles.footprint
 
 
 def _footprint(shape: Shape, tiles: Tiles) -> tuple[int, int, int]:

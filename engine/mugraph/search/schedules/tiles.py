@@ -87,6 +87,8 @@ class Tiles(dict[str, int]):
         self.packs: Packs = ()
         self.fit: bool | None = None
         """Can they be written at all? None: not looked at yet."""
+        self.footprint: tuple[int, int, int] | None = None
+        """As cost.footprint finds it. None: not looked at yet."""
         self.known: dict[tuple[str, ...], int] = {}
         self.moved: dict[tuple[str, ...], int] = {}
         self.trips: dict[frozenset[str], float] = {}
@@ -114,13 +116,12 @@ class Shape:
         self._packs: dict[frozenset[str], Packs | None] = {}
         self._held: dict[tuple[tuple[str, ...], Packs], tuple[str, ...]] = {}
         self._tiles: dict[tuple[object, ...], Tiles] = {}
+        self._last: tuple[object, object, Tiles] | None = None
         reduced = {axis for op in block.ops for axis in op.over}
         # An axis that is reduced and returned (a norm over the output's own rows) stays whole in a block.
         stored = dict.fromkeys(axis for store in self.stores for axis in store.axes)
         self.grid_axes = tuple(axis for axis in stored if axis not in reduced)
         self.loop_axes = block.loop_axes
-        self.footprints: dict[tuple[object, ...], tuple[int, int, int]] = {}
-        """What cost.footprint found, by tiles."""
         self.feeds_dot = self._feeding()
         self.vectors = frozenset(p.op.name for p in self.products if not p.is_matrix)
         self.operands = frozenset(i for p in self.products for i in p.op.inputs)
@@ -156,10 +157,14 @@ class Shape:
     def tiles(self, schedule: Schedule) -> Tiles:
         """Lanes of each axis in a tile: padded to a power of two, and to 16 at the side of a product, where axes that
         are packed count together. Remembered: schedules that differ in nothing else are many."""
-        key = (schedule.grid, tuple(schedule.loops.values()))
+        grid, loops = schedule.grid, schedule.loops
+        if self._last is not None and self._last[0] is grid and self._last[1] is loops:
+            return self._last[2]
+        key = (grid, tuple(loops.values()))
         known = self._tiles.get(key)
         if known is None:
             known = self._tiles[key] = self._padded(schedule)
+        self._last = grid, loops, known
         return known
 
     def _padded(self, schedule: Schedule) -> Tiles:
