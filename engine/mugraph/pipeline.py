@@ -18,7 +18,7 @@ from mugraph.executors.choose import choose
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Trace
-from mugraph.memory.traces import recall_trace, remember_trace, trace_key
+from mugraph.memory.traces import traced
 from mugraph.options import Options
 from mugraph.plans.plan import RegionPlan
 from mugraph.recording.memory import Recorded
@@ -31,7 +31,6 @@ from mugraph.store import Store
 from mugraph.targets import Target
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source
-from mugraph.trace.tracer import trace_file
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.device import Device, detect, resolve
 from mugraph.tune.measure import Measurer
@@ -62,42 +61,19 @@ def run(
     device = detect()
     target = resolve(options.target, device)
     began = time.monotonic()
-    trace = _traced(path, qualname, options, source, recorded_shapes, store)
-    if recorded_calls:
-        text = read_source(path) if source is None else source
-        trace = withhold(trace, text, recorded_calls, gpu=device.kind == "gpu")
-    yield Traced(trace, time.monotonic() - began)
-    yield from run_trace(trace, device, target, options, store, cancelled)
-
-
-def _traced(
-    path: Path,
-    qualname: str | None,
-    options: Options,
-    source: str | None,
-    recorded_shapes: RecordedShapes | None,
-    store: Store | None,
-) -> Trace:
-    """The trace that the store has, or a new one, which is stored."""
-    key = None
-    if store is not None:
-        # What cannot be read is not remembered; tracing says what is wrong with it.
-        with contextlib.suppress(OSError, UnicodeDecodeError, SyntaxError):
-            text = read_source(path) if source is None else source
-            key = trace_key(path, text, qualname, recorded_shapes)
-            known = recall_trace(store, key)
-            if known is not None:
-                return known
-    trace = trace_file(
+    trace = traced(
         path,
         source=source,
         qualname=qualname,
         recorded_shapes=recorded_shapes,
         timeout_s=options.trace_timeout_s,
+        store=store,
     )
-    if store is not None and key is not None:
-        remember_trace(store, key, trace)
-    return trace
+    if recorded_calls:
+        text = read_source(path) if source is None else source
+        trace = withhold(trace, text, recorded_calls, gpu=device.kind == "gpu")
+    yield Traced(trace, time.monotonic() - began)
+    yield from run_trace(trace, device, target, options, store, cancelled)
 
 
 def run_trace(

@@ -8,61 +8,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from math import ceil, erf
+from math import ceil
 
 import numpy as np
 from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.ops import REDUCING, Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from tests.support.meaning import Array, apply
 
 
 class ContractBroken(AssertionError):
     pass
-
-
-def silu(x: Array) -> Array:
-    return x / (1 + np.exp(-x))
-
-
-FUNCTIONS = {
-    "silu": silu,
-    "relu": lambda x: np.maximum(x, 0),
-    "tanh": np.tanh,
-    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-    "gelu": lambda x: x * 0.5 * (1 + np.vectorize(erf)(x / 2**0.5)),
-}
-
-
-def apply(op: Op, axes: list[str], arrays: list[Array]) -> Array:
-    """`axes`: the order of the arrays' dimensions; every array has all of them, size 1 where it lacks one."""
-    over = tuple(axes.index(axis) for axis in op.over)
-    match op.kind:
-        case Kind.ADD:
-            return arrays[0] + arrays[1]
-        case Kind.MUL:
-            return arrays[0] * arrays[1]
-        case Kind.DIV:
-            return arrays[0] / arrays[1]
-        case Kind.SQRT:
-            return np.sqrt(arrays[0])
-        case Kind.EXP:
-            return np.exp(arrays[0])
-        case Kind.UNARY:
-            return FUNCTIONS[op.fn](arrays[0])
-        case Kind.MAX:
-            return np.maximum(arrays[0], arrays[1])
-        case Kind.AMAX:
-            return arrays[0].max(axis=over, keepdims=True)
-        case Kind.SUM:
-            return arrays[0].sum(axis=over, keepdims=True)
-        case Kind.DOT:
-            return (arrays[0] * arrays[1]).sum(axis=over, keepdims=True)
-        case _:
-            raise AssertionError(op.kind)
 
 
 def spread(tensor: Tensor, array: Array, axes: list[str]) -> Array:
@@ -87,7 +45,7 @@ def evaluate_program(program: TensorProgram, inputs: Mapping[str, Array]) -> Arr
         elif op.kind is Kind.CONST:
             values[op.name] = np.full([1] * len(axes), op.value)
         else:
-            values[op.name] = apply(op, axes, [values[i] for i in op.inputs])
+            values[op.name] = apply(op, axes, [values[i] for i in op.inputs], keepdims=True)
     (output,) = program.outputs
     return values[output]
 
@@ -133,7 +91,7 @@ def evaluate_block(block: BlockGraph, schedule: Schedule, inputs: Mapping[str, A
                 steps = ceil(block.sizes[axis] / schedule.loops[axis])
                 parts = [value(op.inputs[0], {**outer, axis: i}) for i in range(steps)]
                 return np.maximum.reduce(parts) if op.fn else sum(parts)
-            return apply(op, axes, [value(i, iteration) for i in op.inputs])
+            return apply(op, axes, [value(i, iteration) for i in op.inputs], keepdims=True)
 
         target = tuple(cuts.get(axis, slice(None)) if axis in store.axes else slice(None) for axis in axes)
         result[target] = value(store.inputs[0], {})

@@ -28,7 +28,6 @@ from mugraph.codegen.tile.text import Item, Printer, prune
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected, Unfinished
 from mugraph.ir.library import library_call
-from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import contiguous_strides
 from mugraph.targets import Target
@@ -125,7 +124,7 @@ def lower(
     plan = plan_axes(block, schedule, least)
     nodes = absolute(with_keeps(tile_nodes(block, schedule, plan)), plan, handed)
     dims = tile_dims(block, nodes, plan)
-    sides = {d for n in nodes.values() if n.kind is Kind.DOT for d in _sides(n.name, nodes, plan, dims)}
+    sides = {d for n in nodes.values() if n.kind.contracts for d in _sides(n.name, nodes, plan, dims)}
     plan = widen(plan, [dim for dim in dims if dim in sides])
     nodes = absolute(
         with_keeps(tile_nodes(block, schedule, plan)), plan, handed
@@ -204,7 +203,7 @@ def _sides(name: str, nodes: Nodes, plan: Plan, dims: tuple[Dim, ...]) -> tuple[
 
 
 def _order(block: BlockGraph, nodes: Nodes, plan: Plan, dims: tuple[Dim, ...], swap: bool) -> tuple[Dim, ...]:
-    products = [product_dims(n, nodes, plan, dims) for n in nodes.values() if n.kind is Kind.DOT]
+    products = [product_dims(n, nodes, plan, dims) for n in nodes.values() if n.kind.contracts]
     of = {axis: dim for dim in dims for axis in dim.axes}
     memory: list[tuple[int, list[Dim]]] = []
     outputs = {tensor.name for tensor in block.outputs}

@@ -18,7 +18,7 @@ def why_not_lax(ops: Sequence[Op]) -> str | None:
     exps: dict[str, int] = {}
     for op in ops:
         is_exponential = "exp" in op.kind.primitives or (op.kind is Kind.UNARY and op.fn in EXPONENTIAL)
-        if op.kind.chooses or (op.kind is Kind.UNARY and not is_exponential and op.fn != "silu"):
+        if op.kind.chooses or op.kind.opaque or (op.kind is Kind.UNARY and not is_exponential and op.fn != "silu"):
             return f"{op.fn or op.kind} is outside the Lax fragment"
         exps[op.name] = max((exps.get(name, 0) for name in op.inputs), default=0) + is_exponential
         if exps[op.name] > 1:

@@ -8,7 +8,12 @@ import keyword
 import re
 from collections.abc import Container, Iterable, Iterator
 
-RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "torch", "triton", "tl", "self"})
+_MODULES = frozenset({"torch", "triton", "tl"})
+"""What generated modules import."""
+UNUSABLE = frozenset({*keyword.kwlist, *_MODULES})
+"""Names that no value of a graph is given."""
+RESERVED = frozenset({*UNUSABLE, *keyword.softkwlist, *dir(builtins), "self"})
+"""Names that generated text leaves to Python."""
 
 
 def identifier(text: str) -> str:

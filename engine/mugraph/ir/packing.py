@@ -110,7 +110,7 @@ def _products(block: BlockGraph, wide: Collection[str]) -> Iterator[tuple[frozen
     """Rows, columns and depth of every dot that a tensor core computes."""
     axes = {op.name: frozenset(op.axes) for op in block.ops}
     for op in block.ops:
-        if op.kind is Kind.DOT and len(op.inputs) == 2 and all(name in axes for name in op.inputs):
+        if op.kind.contracts and len(op.inputs) == 2 and all(name in axes for name in op.inputs):
             *sides, _ = sides_of(op, axes, wide)
             if all(sides):
                 yield tuple(sides)

@@ -53,7 +53,7 @@ def leaving(block: BlockGraph) -> Callable[[Op, Op], str]:
         for op in (value, user):
             if op.kind not in THREAD_LEVEL:
                 return f"{op.name} is {op.kind}, which is no operator of thread graphs"
-        if user.kind is Kind.DOT:
+        if user.kind.contracts:
             return f"{user.name} reads {value.name} from shared memory, as a product does its operands"
         if vary[value.name] != vary[user.name] or left[value.name] != left[user.name]:
             return f"{user.name} runs in another phase than {value.name}"
@@ -77,7 +77,7 @@ def _lies(block: BlockGraph) -> dict[str, _Lie]:
                 strides = tensors[op.tensor].axis_strides(block.sizes)
                 fastest = sorted((axis for axis in op.axes if strides.get(axis)), key=lambda axis: abs(strides[axis]))
                 lie = _Lie(frozenset(fastest[:1]))
-            case Kind.DOT if _is_of_matrices(op, axes):
+            case kind if kind.contracts and _is_of_matrices(op, axes):
                 lie = _Lie(product=True)
             case kind if kind.reduces:
                 product = any(operand.product for operand in operands)

@@ -14,12 +14,15 @@ from mugraph.kinds.kind import (
     find_kind,
     kind_named,
 )
+from mugraph.kinds.opaque import Floats, Opaque
 
 __all__ = [
     "Accumulator",
     "Arithmetic",
+    "Floats",
     "Kind",
     "Meaning",
+    "Opaque",
     "Role",
     "accumulator",
     "accumulators",

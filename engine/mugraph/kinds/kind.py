@@ -5,7 +5,8 @@
 
 A pass that computes something of every operator (residues, real numbers, abstract expressions, degrees of an
 exponential, whether a value is zero) is an `Arithmetic`: a class with one method for each primitive. A kind's meaning
-is written once, in terms of these primitives, so that a kind made of primitives that exist needs no pass to know it.
+is written once, in terms of these primitives, so that no pass has to know a kind. One that they do not express is
+`opaque`: every arithmetic has that primitive, and asks the kind's record for what it needs (opaque.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from mugraph.kinds.opaque import Opaque
 
 V = TypeVar("V")
 
@@ -39,6 +42,7 @@ class Arithmetic(Protocol[V]):
     def sqrt(self, a: V, /) -> V: ...
     def exp(self, a: V, /) -> V: ...
     def unary(self, fn: str, a: V, /) -> V: ...
+    def opaque(self, kind: Kind, /, *operands: V) -> V: ...
     def maximum(self, a: V, b: V, /) -> V: ...
     def amax(self, a: V, over: Any, /) -> V: ...
     def sum(self, a: V, over: Any, /) -> V: ...
@@ -77,37 +81,41 @@ def no_meaning(_on: object, _operands: Sequence[object], _fn: str, _over: object
 
 
 class _Noted:
-    """An arithmetic that computes nothing and notes the primitives it is asked for."""
+    """An arithmetic that computes nothing and notes the primitives it is asked for, and what of."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []
+        self.asked: list[tuple[str, tuple[object, ...]]] = []
 
     def __getattr__(self, name: str) -> Callable[..., object]:
-        self.names.append(name)
-        return lambda *operands: self
+        return lambda *operands: self.asked.append((name, operands))
 
 
 class _Kinds(type):
     """`Kind.ADD` and `for kind in Kind`, by name."""
 
-    def __getattr__(cls, name: str) -> Kind:  # for kinds, which are attributes, this serves type checkers alone
-        raise AttributeError(f"there is no kind {name}")
+    if TYPE_CHECKING:  # kinds are attributes; with a method here each look-up of one would take twice as long
+
+        def __getattr__(cls, name: str) -> Kind: ...
 
     def __iter__(cls) -> Iterator[Kind]:
-        return iter(sorted(_KINDS.values()))
+        return iter(sorted(_KINDS.values(), key=str))
 
 
 class Kind(metaclass=_Kinds):
-    """One object a kind, equal to itself alone; it is pickled, sorted and printed by its name.
+    """One object a kind, equal to itself alone; it is pickled and printed by its name.
+
+    It has no order: with one, `kind in (ADD, MUL)` would take twice as long, and a search asks that all the time.
 
     name:      in the text form and in documents
     role, arity: what it does to axes, and how many operands it takes
     meaning:   see above
+    opaque:    ELEMENTWISE, in place of a meaning: nothing is known of it, and it is outside of Mirage's Lax fragment
     fields:    fields of an Op that it must have besides inputs and axes: tensor, value, fn, over, rows
     commutes:  it does not matter which operand is first
     chooses:   the result is one of the operands' elements, by their order: outside of Mirage's Lax fragment (§5)
     repeats:   REDUCING: equal elements count each; False where the result is as that of one of them
     adds:      REDUCING: it is a sum, of products or not
+    contracts: REDUCING: a sum of products of its two operands, which tensor cores compute
     accumulator: REDUCING: finishes it where it is split over a loop
 
     Drawn, named and written:
@@ -143,10 +151,12 @@ class Kind(metaclass=_Kinds):
         arity: int,
         *,
         meaning: Meaning = no_meaning,
+        opaque: Opaque | None = None,
         fields: Sequence[str] = (),
         commutes: bool = False,
         chooses: bool = False,
         repeats: bool = True,
+        contracts: bool = False,
         accumulator: Accumulator | None = None,
         shown: str = "",
         symbol: str = "",
@@ -168,7 +178,8 @@ class Kind(metaclass=_Kinds):
         if name in _KINDS:
             raise ValueError(f"there are two kinds {name}")
         self.name, self.role, self.arity = name, role, arity
-        self.meaning, self.fields = meaning, frozenset(fields)
+        self.meaning: Meaning = meaning if opaque is None else self._of_opaque
+        self.opaque, self.fields = opaque, frozenset(fields)
         self.commutes, self.chooses, self.repeats, self.accumulator = commutes, chooses, repeats, accumulator
         self.shown, self.symbol, self.of_itself, self.look = shown, symbol, of_itself, look
         self.title, self.stem = title or name, stem or name
@@ -178,7 +189,7 @@ class Kind(metaclass=_Kinds):
         self.ulps, self.argument_ulps, self.test_cost = ulps, argument_ulps, test_cost
         self.triton, self.constant = triton, constant
         self.reduces = role is Role.REDUCING
-        self.adds = self.reduces and repeats
+        self.adds, self.contracts = self.reduces and repeats, contracts
         _KINDS[name] = self
         if accumulator is not None:
             _ACCUMULATORS[accumulator.fn] = accumulator
@@ -187,18 +198,32 @@ class Kind(metaclass=_Kinds):
     @cached_property
     def primitives(self) -> frozenset[str]:
         """What its meaning is made of: `"exp" in op.kind.primitives`."""
-        return frozenset(self._noted())
+        return frozenset(name for name, _ in self._noted())
 
     @cached_property
     def is_composed(self) -> bool:
         """Is it made of several primitives?"""
         return len(self._noted()) > 1
 
-    def _noted(self) -> list[str]:
+    def _of_opaque(self, on: Any, of: Sequence[Any], fn: str, over: Any) -> Any:
+        return on.opaque(self, *of)
+
+    @cached_property
+    def is_exponential(self) -> bool:
+        """Is it e to the power of its operand, and nothing else?"""
+        return self.primitive == "exp"
+
+    @cached_property
+    def primitive(self) -> str:
+        """The one that an element-wise kind is, of its operands as they are; "" where it is more than that."""
+        noted = self._noted()
+        return noted[0][0] if len(noted) == 1 and noted[0][1] == tuple(range(self.arity)) else ""
+
+    def _noted(self) -> list[tuple[str, tuple[object, ...]]]:
         noted = _Noted()
         if self.meaning is not no_meaning:
-            self.meaning(noted, (noted,) * self.arity, "", ())
-        return noted.names
+            self.meaning(noted, range(self.arity), "", ())
+        return noted.asked
 
     def __reduce__(self) -> tuple[Callable[[str], Kind], tuple[str]]:
         return kind_named, (self.name,)
@@ -208,9 +233,6 @@ class Kind(metaclass=_Kinds):
 
     def __repr__(self) -> str:
         return f"<Kind.{self.name.upper()}: '{self.name}'>"
-
-    def __lt__(self, other: Kind) -> bool:
-        return self.name < other.name
 
 
 def find_kind(name: str) -> Kind | None:

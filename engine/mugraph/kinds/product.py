@@ -28,6 +28,7 @@ DOT = Kind(
     meaning=lambda on, of, fn, over: on.dot(of[0], of[1], over),
     fields=("over",),
     commutes=True,
+    contracts=True,
     accumulator=ADDED_UP,
     shown="{0} @ {1} over {over}",
     symbol="matmul",

@@ -6,31 +6,63 @@ a module may read when it is imported (the environment, data files) is not watch
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from mugraph.ir.content import digest
 from mugraph.ir.region import Trace
+from mugraph.search.topologies.limits import never
 from mugraph.store import Store
 from mugraph.store.keys import code_digest, versions
 from mugraph.trace.codec import trace_from_json, trace_to_json
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source, text_digest
+from mugraph.trace.tracer import trace_file
 
+_Recorded = RecordedShapes | None
 _log = logging.getLogger("mugraph.memory")
 
 
-def trace_key(path: Path, text: str, qualname: str | None, recorded: RecordedShapes | None) -> str:
+def traced(
+    path: Path,
+    *,
+    source: str | None,
+    qualname: str | None = None,
+    recorded_shapes: _Recorded = None,
+    timeout_s: float,
+    store: Store | None,
+    cancelled: Callable[[], bool] = never,
+) -> Trace:
+    """The trace that the store has, else a new one, which it keeps. Arguments as of `trace_file`.
+
+    cancelled: the user's code may have been killed, and its trace is not kept
+    """
+    key = None
+    if store is not None:
+        with contextlib.suppress(OSError, UnicodeDecodeError, SyntaxError):  # tracing says what is wrong with the file
+            key = _key(path, read_source(path) if source is None else source, qualname, recorded_shapes)
+            known = _recall(store, key)
+            if known is not None:
+                return known
+    trace = trace_file(path, source=source, qualname=qualname, recorded_shapes=recorded_shapes, timeout_s=timeout_s)
+    if store is not None and key is not None and not cancelled():
+        _remember(store, key, trace)
+    return trace
+
+
+def _key(path: Path, text: str, qualname: str | None, recorded: _Recorded) -> str:
     """What a trace of this text depends on, its dependencies' texts apart."""
     shapes = {name: dict(arguments) for name, arguments in (recorded or {}).items()}
     where = [str(path.absolute()), str(Path.cwd())]
     return digest("trace", where, text, qualname, shapes, versions(), code_digest(), sys.version)
 
 
-def recall_trace(store: Store, key: str) -> Trace | None:
+def _recall(store: Store, key: str) -> Trace | None:
     """The trace kept under the key, unless one of the files that ran with it has changed since."""
     document = store.get(key)
     if document is None:
@@ -43,7 +75,7 @@ def recall_trace(store: Store, key: str) -> Trace | None:
     return trace if all(_holds(Path(file), was) for file, was in trace.dependencies.items()) else None
 
 
-def remember_trace(store: Store, key: str, trace: Trace) -> None:
+def _remember(store: Store, key: str, trace: Trace) -> None:
     """Keeps a trace without errors: what failed once may work the next time."""
     if not trace.errors:
         store.put(key, {"trace": trace_to_json(trace).decode()})

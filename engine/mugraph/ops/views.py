@@ -14,9 +14,11 @@ from mugraph.ops.algebra.sections import Section, spelled
 
 @dataclass(frozen=True)
 class View:
-    """Of value `value`, first seen as another shape if `shape` is one, what `index` keeps of each dimension.
+    """A part of the value with the number `value`.
 
-    seen: of the tensor in that shape. info: of the view
+    shape: in which the value is seen first; None: its own
+    index: what is kept of each dimension of that shape
+    seen:  of the value in that shape. info: of the view
     """
 
     value: int

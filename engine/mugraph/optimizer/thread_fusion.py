@@ -1,11 +1,10 @@
 """Thread graphs: operators of a block graph that run as one, the values between them in registers (Mirage §4.2).
 
-Greedy and maximal: every operator joins the thread graph of those that use it, as long as all its uses lie in that one
-thread graph and its value stays in registers on the way to each (ir/registers.py): products and reductions too, where
-the paper's implementation has what is element-wise (its Table 1 names Matmul and Sum as well).
+An operator joins the thread graph of the operators that use it if all of them are in one thread graph, and if its value
+stays in registers on the way to each (ir/registers.py). So thread graphs are as large as they can be. Products and
+reductions join too, as the paper's Table 1 has it; its implementation fuses only what is element-wise.
 
-A thread graph is computed at once: every path from one of its operators ends in its result, and none leaves it before,
-so no operator outside lies between two inside.
+No operator outside of a thread graph lies between two inside, because values leave it only by its result.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.calls import operands
 from mugraph.ir.dtypes import DType
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
-from mugraph.ir.names import Scope
+from mugraph.ir.names import Scope, numbered, unused
 from mugraph.ir.region import Call, PlainCalls, Region
 from mugraph.ir.tensors import Tensor
 from mugraph.optimizer.nodes import LIBRARY, node_of, scheduled
@@ -38,10 +38,9 @@ class _Tensors:
             return
         names: dict[str, str] = {}
         for axis in tensor.axes:
-            fresh, number = axis, 2
-            while self.sizes.setdefault(fresh, sizes[axis]) != sizes[axis] or fresh in names.values():
-                fresh, number = f"{axis}_{number}", number + 1
-            names[axis] = fresh
+            others = {name for name, size in self.sizes.items() if size != sizes[axis]}
+            names[axis] = unused(numbered(axis), {*others, *names.values()})
+            self.sizes[names[axis]] = sizes[axis]
         dims = tuple(tuple(names[axis] for axis in dim) for dim in tensor.dims)
         self.tensors[tensor.name] = replace(tensor, dims=dims)
         if value is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mugraph.ir.calls import operands
-from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.plans.plan import KernelStep, RegionPlan
 
@@ -12,7 +11,7 @@ def input_scale(program: TensorProgram, name: str) -> float:
     """Standard deviation for the input tensor `name` that keeps each contraction's result near 1: sums of thousands of
     products of standard normal values overflow half precision in a chain of products."""
     tensor = program.tensor(name)
-    contracted = {axis for op in program.ops if op.kind is Kind.DOT for axis in op.over}
+    contracted = {axis for op in program.ops if op.kind.contracts for axis in op.over}
     scale = 1.0
     for axis in contracted & set(tensor.axes):
         scale *= program.sizes[axis] ** -0.25

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
+from mugraph.trace.syntax.definitions import definitions
+from mugraph.trace.syntax.nodes import Function
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,11 @@ class Names:
 def signatures(text: str) -> dict[str, Names]:
     """By qualified name; empty for a text that does not parse."""
     try:
-        return dict(_functions(ast.parse(text).body, "", False))
+        return {
+            one.name: _names(one.node, one.owner is not None)
+            for one in definitions(ast.parse(text))
+            if not isinstance(one.node, ast.ClassDef)
+        }
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
 
@@ -39,20 +44,7 @@ def fits(
     return init is None or constructor is None or constructor.take(init)
 
 
-def _functions(body: list[ast.stmt], prefix: str, in_class: bool) -> Iterator[tuple[str, Names]]:
-    for node in body:
-        if isinstance(node, _Function):
-            yield prefix + node.name, _names(node, in_class)
-        elif isinstance(node, ast.ClassDef):
-            yield from _functions(node.body, f"{prefix}{node.name}.", True)
-        else:
-            for field in ("body", "orelse", "finalbody"):
-                yield from _functions(getattr(node, field, []), prefix, in_class)
-            for handler in getattr(node, "handlers", []):
-                yield from _functions(handler.body, prefix, in_class)
-
-
-def _names(function: _Function, is_method: bool) -> Names:
+def _names(function: Function, is_method: bool) -> Names:
     arguments = function.args
     plain = [*arguments.posonlyargs, *arguments.args]
     needed = {one.arg for one in plain[: len(plain) - len(arguments.defaults)]}

@@ -117,9 +117,9 @@ def _bound(text: str) -> dict[str, frozenset[str]]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     return {
-        name: frozenset(
-            one.id for one in ast.walk(node) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)
+        one.name: frozenset(
+            name.id for name in ast.walk(one.node) if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load)
         )
-        for name, node, _ in definitions(tree.body, "", None)
-        if not isinstance(node, ast.ClassDef)
+        for one in definitions(tree)
+        if not isinstance(one.node, ast.ClassDef)
     }

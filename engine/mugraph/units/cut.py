@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mugraph.ir.calls import operands
-from mugraph.ir.ops import Kind
 from mugraph.units.fusion import BANDWIDTH, LAUNCH_US
 from mugraph.units.growing import GrowingUnit
 from mugraph.units.growth import UnitGrowth
@@ -106,8 +105,8 @@ class Cutter:
         return merged
 
     def _can_repeat(self, unit: GrowingUnit) -> bool:
-        kinds = {op.kind for op in unit.lowered.program.ops}
-        return not kinds & {Kind.DOT, Kind.EXP} and unit.output not in self._graph.returned
+        is_long = any(op.kind.contracts or op.kind.is_exponential for op in unit.lowered.program.ops)
+        return not is_long and unit.output not in self._graph.returned
 
     def _still_needed(self, units: Sequence[GrowingUnit], plain: set[int]) -> set[int]:
         """Plain calls whose results something reads. After merging, some may have no reader left."""

@@ -50,7 +50,7 @@ def kernel_us(values: Sequence[TensorInfo], program: TensorProgram | None = None
     """Estimated microseconds of one kernel that moves these values and computes the program's products: the time of its
     traffic or of its arithmetic, whichever is longer."""
     moved = sum(bytes_of(info) for info in values)
-    products = [op for op in program.ops if op.kind is Kind.DOT] if program is not None else []
+    products = [op for op in program.ops if op.kind.contracts] if program is not None else []
     flops = sum(2 * prod(program.sizes[axis] for axis in (*op.axes, *op.over)) for op in products) if program else 0
     return LAUNCH_US + max(moved / BANDWIDTH, flops / _FLOPS)
 
@@ -68,7 +68,7 @@ def joins_well(program: TensorProgram, *, crowded: bool) -> bool:
     if _goes_beyond_windows(program):
         return False
     tile = _CROWDED_TILE if crowded else _TILE
-    return all(_pays(program, op, tile, crowded) for op in program.ops if op.kind is Kind.DOT)
+    return all(_pays(program, op, tile, crowded) for op in program.ops if op.kind.contracts)
 
 
 def _goes_beyond_windows(program: TensorProgram) -> bool:
@@ -114,7 +114,7 @@ def _foreign_axes(program: TensorProgram, product: Op) -> frozenset[str]:
     for op in program.ops:
         if any(i in below for i in op.inputs):
             below.add(op.name)
-            if op.kind is Kind.DOT:
+            if op.kind.contracts:
                 foreign.update(axis for axis in op.axes if axis not in product.axes)
     return frozenset(foreign - set(product.over))
 

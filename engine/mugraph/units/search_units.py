@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from mugraph.ir.ops import Kind
 from mugraph.ir.region import Part, Region, SearchUnit
 from mugraph.units.cut import Cutter
 from mugraph.units.growing import UnitPrograms
@@ -36,4 +35,4 @@ def single_units(
 
 def is_divisible(unit: SearchUnit) -> bool:
     """Whether the unit has two products, which could have kernels of their own in smaller units."""
-    return sum(op.kind is Kind.DOT for op in unit.program.ops) > 1
+    return sum(op.kind.contracts for op in unit.program.ops) > 1

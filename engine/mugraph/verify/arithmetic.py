@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.ir.ops import Kind
 from mugraph.ops.functions.floats import float_unary
 
 Index = tuple[slice, ...]
@@ -37,6 +38,7 @@ class Arithmetic(Protocol[V]):
     def sqrt(self, a: V) -> V: ...
     def exp(self, a: V) -> V: ...
     def unary(self, fn: str, a: V) -> V: ...
+    def opaque(self, kind: Kind, *operands: V) -> V: ...
     def maximum(self, a: V, b: V) -> V: ...
     def amax(self, a: V, over: tuple[int, ...]) -> V: ...
     def sum(self, a: V, over: tuple[int, ...]) -> V: ...
@@ -97,6 +99,10 @@ class FloatArithmetic:
 
     def unary(self, fn: str, a: NDArray[np.float64]) -> NDArray[np.float64]:
         return float_unary(fn)(a)
+
+    def opaque(self, kind: Kind, *operands: NDArray[np.float64]) -> NDArray[np.float64]:
+        assert kind.opaque is not None
+        return kind.opaque.numbers(*operands)
 
     def maximum(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.maximum(a, b)

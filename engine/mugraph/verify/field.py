@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.ir.ops import Kind
 from mugraph.ops.functions.by_erf import ERF, GELU, gelu_by_erf
 from mugraph.ops.functions.by_sign import BY_SIGN, MAX
 from mugraph.ops.functions.through_exp import SIGMOID, form
 from mugraph.verify import modular, order
 from mugraph.verify.arithmetic import Index, Rearrange, assemble_arrays
 from mugraph.verify.constants import Base, read
-from mugraph.verify.mixing import mix
+from mugraph.verify.mixing import joined, mix
 from mugraph.verify.modular import Residues
 from mugraph.verify.primes import P, Q, elements
 
@@ -137,16 +138,22 @@ class FieldArithmetic:
             return form(fn, a, self, lambda value: self.constant(value, a.p.ndim - 1))
         return self._function(fn, a)
 
-    def _function(self, fn: str, a: FieldValue) -> FieldValue:
+    def opaque(self, kind: Kind, *operands: FieldValue) -> FieldValue:
+        """A random function of the values."""
+        return self._function(kind.name, *operands, commutes=kind.commutes)
+
+    def _function(self, fn: str, *operands: FieldValue, commutes: bool = False) -> FieldValue:
         """A random one."""
-        argument = a.p.astype(np.uint64)
-        if a.q is not None:
-            argument = argument | (a.q.astype(np.uint64) << np.uint64(31))
-        p, q = self._oracle(fn if a.q is not None else f"{fn} of p", argument)
+        seconds = [a.q for a in operands if a.q is not None]
+        has_q = len(seconds) == len(operands)
+        arguments = [a.p.astype(np.uint64) for a in operands]
+        if has_q:
+            arguments = [p | (q.astype(np.uint64) << np.uint64(31)) for p, q in zip(arguments, seconds, strict=True)]
+        p, q = self._oracle(fn if has_q else f"{fn} of p", joined(arguments, commutes))
         if fn in BY_SIGN:
             p, q = p * p % P, q * q % Q  # never negative
         # Absence goes on: a later exp of this value is a second one on the path.
-        return FieldValue(p, None if a.q is None else q)
+        return FieldValue(p, q if has_q else None)
 
     def maximum(self, a: FieldValue, b: FieldValue) -> FieldValue:
         """The one that comes later in this seed's order; see order.py for what that shows."""

@@ -113,7 +113,7 @@ def _draw(
             terms = prod(data.shape[dim] for dim in _reduced(program, tensor))
             single = 3.0 if _is_centred(program, tensor) else 3.0 * terms**0.5
             return with_kinds(data, _rows_along(program, tensor), far(single))
-        case "normal" if any(op.fn for op in program.ops):
+        case "normal" if any(op.fn or op.kind.opaque for op in program.ops):
             # Functions are curved around zero: products near 1, not near the root of how many they add up.
             terms = prod(data.shape[dim] for dim in _reduced(program, tensor))
             return data * terms**-0.25
@@ -153,9 +153,9 @@ def _is_centred(program: TensorProgram, tensor: Layout) -> bool:
     plain = {op.name for op in program.ops if op.kind is Kind.LOAD and op.tensor == tensor.name}
     for op in program.ops:
         if plain.intersection(op.inputs):
-            if op.kind is Kind.DOT:
+            if op.kind.contracts:
                 continue
-            if op.kind.reduces or op.kind.primitives & {"exp", "unary"}:
+            if op.kind.reduces or op.kind.primitives & {"exp", "unary", "opaque"}:
                 return True
             plain.add(op.name)
     return False

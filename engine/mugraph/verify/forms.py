@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.ir.ops import Kind
 from mugraph.ops.functions.through_exp import form
 from mugraph.verify.arithmetic import Index, Rearrange, assemble_arrays
 from mugraph.verify.constants import Base, read
@@ -56,7 +57,7 @@ Elements = NDArray[Any]  # of Form
 
 class FormArithmetic:
     """argument_degree: the largest degree of a numerator or denominator of an exponent.
-    atoms: arguments of opaque functions, (function, value); atom_degree: the largest degree of one, as one fraction.
+    atoms: arguments of opaque functions, (function, values); atom_degree: the largest degree of one, as one fraction.
     by_form: functions counted by their forms (ops/functions/through_exp.py)."""
 
     def __init__(self, rng: np.random.Generator, by_form: Collection[str] = frozenset()) -> None:
@@ -68,7 +69,7 @@ class FormArithmetic:
         self._kept: list[Form] = []  # divided-by forms stay alive, so that their ids stay theirs
         self._one = Form(frozenset({0}), 0, (), 1)
         self.argument_degree = 0
-        self.atoms: set[tuple[str, int]] = set()
+        self.atoms: set[tuple[str, tuple[int, ...]]] = set()
         self.atom_degree = 0
 
     def variables(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Elements:
@@ -121,6 +122,12 @@ class FormArithmetic:
 
         return _each(opaque, 1)(a)
 
+    def opaque(self, kind: Kind, *operands: Elements) -> Elements:
+        def opaque(*elements: Form) -> Form:
+            return self._opaque(kind.name, *elements, commutes=kind.commutes)
+
+        return _each(opaque, len(operands))(*operands)
+
     def maximum(self, a: Elements, b: Elements) -> Elements:
         raise Unbounded("a maximum is outside Theorem 2")
 
@@ -155,16 +162,20 @@ class FormArithmetic:
     def _add(self, a: Form, b: Form) -> Form:
         if not a.terms or not b.terms:
             return b if not a.terms else a
+        value = None if a.value is None or b.value is None else (a.value + b.value) % Q
+        if a.divisors == b.divisors:
+            return Form(_capped(a.terms | b.terms), max(a.degree, b.degree), a.divisors, value)
         common = Counter(dict(a.divisors)) | Counter(dict(b.divisors))
         left = _times(a, common - Counter(dict(a.divisors)))
         right = _times(b, common - Counter(dict(b.divisors)))
-        value = None if a.value is None or b.value is None else (a.value + b.value) % Q
         return Form(_capped(left[0] | right[0]), max(left[1], right[1]), _divisors(common), value)
 
     def _mul(self, a: Form, b: Form) -> Form:
         value = None if a.value is None or b.value is None else a.value * b.value % Q
-        divisors = Counter(dict(a.divisors)) + Counter(dict(b.divisors))
-        return Form(_product(a.terms, b.terms), a.degree + b.degree, _divisors(divisors), value)
+        divisors = a.divisors or b.divisors
+        if a.divisors and b.divisors:
+            divisors = _divisors(Counter(dict(a.divisors)) + Counter(dict(b.divisors)))
+        return Form(_product(a.terms, b.terms), a.degree + b.degree, divisors, value)
 
     def _reciprocal(self, a: Form) -> Form:
         # One Form object is one value: dividing twice by it gives the same factor.
@@ -182,12 +193,14 @@ class FormArithmetic:
         self.argument_degree = max(self.argument_degree, a.degree, _denominator(a)[1])
         return Form(frozenset({a.value}), 0, (), None)
 
-    def _opaque(self, fn: str, a: Form) -> Form:
-        if a.value is None:
+    def _opaque(self, fn: str, *forms: Form, commutes: bool = False) -> Form:
+        known = [a.value for a in forms if a.value is not None]
+        if len(known) < len(forms):
             raise Unbounded(f"{fn} of an exponential is outside Theorem 2")
-        self.atoms.add((fn, a.value))
-        self.atom_degree = max(self.atom_degree, a.degree + _denominator(a)[1])
-        return Form(frozenset({0}), 1, (), self._hash(fn, a.value.to_bytes(8, "little")))
+        values = tuple(sorted(known) if commutes else known)
+        self.atoms.add((fn, values))
+        self.atom_degree = max(self.atom_degree, *(a.degree + _denominator(a)[1] for a in forms))
+        return Form(frozenset({0}), 1, (), self._hash(fn, b"".join(value.to_bytes(8, "little") for value in values)))
 
     def _base(self, base: Base) -> Factor:
         """The random element that a constant is divided by."""

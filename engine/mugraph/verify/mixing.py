@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,3 +15,10 @@ def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
+
+
+def joined(words: Sequence[NDArray[np.uint64]], commutes: bool) -> NDArray[np.uint64]:
+    """One word for all of them, in this order or, where they commute, in any."""
+    if commutes:
+        words = (reduce(np.minimum, words), reduce(np.maximum, words))
+    return reduce(lambda whole, word: mix(whole) + word, words)

@@ -87,6 +87,10 @@ class OrderedArithmetic:
             return self.maximum(a, zero if fn == "relu" else self.mul(self.constant(-1.0, a.real.ndim - 1), a))
         return Ordered(self._signs.unary(fn, a.value), self._floats.unary(fn, a.real))
 
+    def opaque(self, kind: Kind, *operands: Ordered) -> Ordered:
+        value = self._signs.opaque(kind, *(a.value for a in operands))
+        return Ordered(value, self._floats.opaque(kind, *(a.real for a in operands)))
+
     def maximum(self, a: Ordered, b: Ordered) -> Ordered:
         first = a.real >= b.real
         differ = a.value.value.p != b.value.value.p

@@ -67,7 +67,7 @@ class Perturbed:
         if not op.kind.adds:
             return data
         size = SINGLE * sqrt(self._steps(op) / 2) if position == 0 else 0.0
-        rounded = op.kind is Kind.DOT and op.inputs[position] in self._computed
+        rounded = op.kind.contracts and op.inputs[position] in self._computed
         if rounded:
             size = hypot(size, EPSILON[self._coarsest])
         return self._wrong(data, size, _least(self._coarsest) if rounded else 0.0) if size else data
@@ -88,7 +88,7 @@ class Perturbed:
 
     def _steps(self, op: Op) -> float:
         terms = prod(self._sizes[axis] for axis in op.over)
-        return terms if op.kind is Kind.DOT else 1 + terms / _TILE
+        return terms if op.kind.contracts else 1 + terms / _TILE
 
     def _wrong(self, data: Tensor, size: float, least: float = 0.0) -> Tensor:
         noise = torch.rand(data.shape, generator=self._random, device=data.device, dtype=torch.float32)
@@ -133,7 +133,7 @@ def _statistics(program: TensorProgram) -> set[str]:
     found: set[str] = set()
     for op in program.ops:
         made = [name for name in op.inputs if ops[name].kind is not Kind.CONST]
-        if op.kind is not Kind.DOT and (op.kind.reduces or (made and found.issuperset(made))):
+        if not op.kind.contracts and (op.kind.reduces or (made and found.issuperset(made))):
             found.add(op.name)
     summed: set[str] = set()
     for op in reversed(program.ops):

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.ir.ops import Kind
 from mugraph.verify import modular
 from mugraph.verify.arithmetic import Index, Rearrange
 from mugraph.verify.field import FieldArithmetic, FieldValue
@@ -77,6 +78,9 @@ class SignArithmetic:
 
     def unary(self, fn: str, a: Signed) -> Signed:
         return Signed(self._field.unary(fn, a.value), fn in _NEVER_NEGATIVE)
+
+    def opaque(self, kind: Kind, *operands: Signed) -> Signed:
+        return Signed(self._field.opaque(kind, *(a.value for a in operands)), False)
 
     def maximum(self, a: Signed, b: Signed) -> Signed:
         return Signed(self._field.maximum(a.value, b.value), a.not_negative or b.not_negative)

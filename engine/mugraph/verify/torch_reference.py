@@ -155,6 +155,10 @@ class TorchArithmetic:
     def unary(self, fn: str, a: Value) -> Value:
         return _each(unary(fn), a)
 
+    def opaque(self, kind: Kind, *operands: Value) -> Value:
+        assert kind.opaque is not None
+        return _each(getattr(torch, kind.opaque.names[0]), *operands)
+
     def maximum(self, a: Value, b: Value) -> Value:
         return _each(torch.maximum, a, b)
 

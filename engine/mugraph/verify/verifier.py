@@ -209,7 +209,7 @@ def _until_bound(case: _Case, rng: np.random.Generator, done: int, sizes: tuple[
     if rejected is not None:
         return Verdict(False, rejected.reason, True, done, sizes)
     note = f"k = {bound.terms}, d = {bound.degree}, {max(needed, REPETITIONS)} seeds"
-    functions = {op.fn for op in case.program.ops if op.fn}
+    functions = {op.fn or op.kind.name for op in case.program.ops if op.fn or op.kind.opaque}
     opaque, known = sorted(functions - case.by_form), sorted(functions & case.by_form)
     if opaque:
         note += f"; {', '.join(opaque)} taken as a random function"

@@ -33,7 +33,7 @@ def _of_graph(ops: Sequence[Op], sizes: Sizes) -> float:
     total = 0.0
     for op in ops:
         total += op.kind.test_cost * prod(sizes[axis] for axis in op.axes)
-        if op.kind is Kind.DOT:
+        if op.kind.contracts:
             every = frozenset[str]().union(*(axes[name] for name in op.inputs))
             total += _PRODUCT * prod(sizes[axis] for axis in every)
             total += sum(prod(sizes[axis] for axis in axes[name]) for name in op.inputs)

@@ -14,7 +14,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -24,16 +24,15 @@ from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.events import Event
 from mugraph.ir.region import Range, Trace
 from mugraph.log import note
-from mugraph.memory.traces import recall_trace, remember_trace, trace_key
+from mugraph.memory.traces import traced
 from mugraph.pipeline import run_trace
 from mugraph.recording.memory import recorded_shapes
 from mugraph.store import Store
 from mugraph.store.place import cache_folder
 from mugraph.store.results import FILE
 from mugraph.trace.run.entries import RecordedShapes
-from mugraph.trace.syntax.definitions import name_range
+from mugraph.trace.syntax.definitions import definitions, name_range
 from mugraph.trace.syntax.source import Source
-from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import UnknownTarget, detect, resolve
 from mugraph.worker.frames import (
     Ended,
@@ -117,12 +116,14 @@ class Runner:
             return
         self._say(Tracing(order.job))
         with Store.open() as store:
-            key = trace_key(path, text, None, shapes or None)
-            trace = recall_trace(store, key)
-            if trace is None:
-                trace = trace_file(path, source=text, recorded_shapes=shapes or None, timeout_s=order.timeout_s)
-                if not self._is_stopped(order.job):
-                    remember_trace(store, key, trace)
+            trace = traced(
+                path,
+                source=text,
+                recorded_shapes=shapes or None,
+                timeout_s=order.timeout_s,
+                store=store,
+                cancelled=lambda: self._is_stopped(order.job),
+            )
         if not self._is_stopped(order.job):
             heads, applied = _heads(text, trace), _applied(text, trace)
             self._say(TracedFile(order.job, text, state, trace, heads, applied, time.monotonic() - began))
@@ -179,7 +180,8 @@ def _heads(text: str, trace: Trace) -> dict[str, Range]:
     wanted = {region.function for region in trace.regions}
     try:
         source = Source(trace.path, text)
-        return {name: name_range(source, node)[0] for name, node in _functions(source.tree.body, "") if name in wanted}
+        found = definitions(source.tree, local=True)
+        return {one.name: name_range(source, one.node)[0] for one in found if one.name in wanted}
     except (SyntaxError, ValueError, RecursionError, IndexError) as error:  # the trace has it among its errors
         _log.debug("where functions of %s are defined is not known: %s", trace.path, error)
         return {}
@@ -201,17 +203,3 @@ def _applied(text: str, trace: Trace) -> frozenset[int]:
         for number, (start, end) in enumerate(places)
         if any(start < last and first < end for first, last in spans)
     )
-
-
-def _functions(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield prefix + node.name, node
-            yield from _functions(node.body, f"{prefix}{node.name}.<locals>.")
-        elif isinstance(node, ast.ClassDef):
-            yield from _functions(node.body, f"{prefix}{node.name}.")
-        else:
-            for name in ("body", "orelse", "finalbody"):
-                yield from _functions(getattr(node, name, []), prefix)
-            for handler in getattr(node, "handlers", []):
-                yield from _functions(handler.body, prefix)

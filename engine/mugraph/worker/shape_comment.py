@@ -32,7 +32,7 @@ def with_shapes(
     """
     source = Source("", text)
     try:
-        nodes = {name: node for name, node, _ in definitions(source.tree.body, "", None)}
+        nodes = {one.name: one.node for one in definitions(source.tree)}
     except (SyntaxError, ValueError, RecursionError):
         raise NoPlace("the file is no valid Python at the moment") from None
     node = nodes.get(function)

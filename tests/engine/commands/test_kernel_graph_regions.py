@@ -12,6 +12,8 @@ from mugraph.ir.json import mugraph_from_json
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel
 from mugraph.ir.spec import check_mugraph
 
+from tests.engine.commands.documents import optimized
+
 TEXT = """\
 import torch
 
@@ -22,27 +24,12 @@ def norm_linear(x: torch.Tensor, w: torch.Tensor, g: torch.Tensor) -> torch.Tens
     return normed @ w
 """
 
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("graph") / "model.py"
-    path.write_text(TEXT)
-    return path
-
-
-@pytest.fixture(autouse=True)
-def cache(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(model.parent / "cache"))
-
-
-def optimized(capfd: pytest.CaptureFixture[str], path: str, *more: str) -> dict:
-    status = run(["optimize", path, "--json", "--no-measure", "--target", "h200", "--budget", "120", *more])
-    assert status == 0
-    return json.loads(capfd.readouterr().out)
+pytestmark = pytest.mark.usefixtures("own_cache")
+BUDGET = ("--budget", "120")
 
 
 def test_the_document_holds_both_kinds_of_kernel(model: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (region,) = optimized(capfd, f"{model}:norm_linear")["regions"]
+    (region,) = optimized(capfd, f"{model}:norm_linear", *BUDGET)["regions"]
     assert region["status"] == "improved"
     assert region["kernels"] == 2
     graph = mugraph_from_json(region["mugraph"])
@@ -56,7 +43,7 @@ def test_the_document_holds_both_kinds_of_kernel(model: Path, capfd: pytest.Capt
     assert region["kernel_source"].count("torch.mm(") == 1
     assert region["verification"]["passed"] is True
     assert 0 < region["verification"]["max_rel_error"] < 1e-2
-    (again,) = optimized(capfd, f"{model}:norm_linear")["regions"]
+    (again,) = optimized(capfd, f"{model}:norm_linear", *BUDGET)["regions"]
     for key in ("kernels", "kernel_source", "mugraph", "verification"):
         assert again[key] == region[key]
 
@@ -64,7 +51,7 @@ def test_the_document_holds_both_kinds_of_kernel(model: Path, capfd: pytest.Capt
 def test_it_can_be_verified_and_spoiled_ones_fail(
     model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    document = optimized(capfd, f"{model}:norm_linear")
+    document = optimized(capfd, f"{model}:norm_linear", *BUDGET)
     found = tmp_path / "found.json"
 
     def verdict() -> dict:
@@ -88,11 +75,11 @@ def test_it_can_be_verified_and_spoiled_ones_fail(
 
 
 def test_the_report_and_the_edit_show_the_call(model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["optimize", f"{model}:norm_linear", "--no-measure", "--target", "h200", "--budget", "120"]) == 0
+    assert run(["optimize", f"{model}:norm_linear", "--no-measure", "--target", "h200", *BUDGET]) == 0
     assert "library norm_linear_fused_" in capfd.readouterr().out
     copy = tmp_path / "model.py"
     copy.write_text(TEXT)
-    optimized(capfd, f"{copy}:norm_linear", "--apply")
+    optimized(capfd, f"{copy}:norm_linear", *BUDGET, "--apply")
     text = (tmp_path / "model_mugraph.py").read_text()
     functions = [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
     assert functions.count("launch_norm_linear_fused") == 1
@@ -103,5 +90,5 @@ def test_the_report_and_the_edit_show_the_call(model: Path, tmp_path: Path, capf
 
 
 def test_one_kernel_can_be_asked_for(model: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (region,) = optimized(capfd, f"{model}:norm_linear", "--kernels", "1")["regions"]
+    (region,) = optimized(capfd, f"{model}:norm_linear", *BUDGET, "--kernels", "1")["regions"]
     assert all(kernel["kind"] == "graph" for kernel in region["mugraph"]["kernels"])

@@ -17,6 +17,8 @@ from mugraph.options import Options
 from mugraph.plans.kernel_graph import kernel_graph
 from mugraph.store import Store
 
+from tests.engine.commands.documents import optimized
+
 TEXT = """\
 import torch
 
@@ -34,22 +36,7 @@ def twice(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     return torch.softmax(again @ k.transpose(-1, -2) * 0.125, dim=-1) @ v
 """
 
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("split") / "model.py"
-    path.write_text(TEXT)
-    return path
-
-
-@pytest.fixture(autouse=True)
-def cache(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(model.parent / "cache"))
-
-
-def optimized(capfd: pytest.CaptureFixture[str], path: str, *more: str) -> dict:
-    assert run(["optimize", path, "--json", "--no-measure", "--target", "h200", *more]) == 0
-    return json.loads(capfd.readouterr().out)
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_both_kernels_are_in_the_document(model: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from mugraph import pipeline
 from mugraph.events import Done, FileResult
+from mugraph.memory import traces
 from mugraph.pipeline import Options, run
 from mugraph.store import Store
 
@@ -34,13 +34,13 @@ def model(tmp_path: Path) -> Path:
 def traced(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Files that were really run."""
     log: list[Path] = []
-    real = pipeline.trace_file
+    real = traces.trace_file
 
     def noted(path: Path, **options: object) -> object:
         log.append(path)
         return real(path, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(pipeline, "trace_file", noted)
+    monkeypatch.setattr(traces, "trace_file", noted)
     return log
 
 

@@ -12,6 +12,7 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Argument, Call, Named, Position, Range, Ref, Region, Symbol, TensorInfo
 from mugraph.ir.tensors import Tensor
+from mugraph.kinds import Opaque
 from mugraph.ops.functions.unary import UNARY
 from mugraph.trace.pytorch.targets import target_of
 from mugraph.trace.run.triangles import triangle_of
@@ -193,6 +194,8 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
                 for part in function.reference.split(".")[1:]:
                     call = getattr(call, part)
                 result = call(args[0], **dict(function.keywords))
+            case Kind(opaque=Opaque(names=names)):
+                result = getattr(torch, names[0])(*args)
             case _:
                 raise AssertionError(op.kind)
         shape = [program.sizes[a] for a in op.axes]

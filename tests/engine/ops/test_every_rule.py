@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from mugraph.ir.ops import Kind
 from mugraph.ir.region import Argument, Call, Named, Ref, Symbol, TensorInfo
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import known_targets
@@ -19,7 +20,7 @@ from mugraph.units.lower import lower
 
 from tests.engine.ops.harness import DTYPES, NOWHERE, evaluate, parts, well_formed
 from tests.engine.ops.rule_draws import Drawn, Lower, Rng, T
-from tests.engine.ops.rule_pointwise_families import POINTWISE, POINTWISE_BY_TARGET
+from tests.engine.ops.rule_pointwise_families import POINTWISE, POINTWISE_BY_TARGET, binary, unary
 from tests.engine.ops.rule_product_families import PRODUCTS
 from tests.engine.ops.rule_reduction_families import REDUCTIONS, REDUCTIONS_BY_TARGET
 from tests.engine.ops.rule_view_families import VIEWS, VIEWS_BY_TARGET
@@ -40,8 +41,13 @@ def name_of(target: str) -> str:
     return [part for part in target.split(".") if part != "__get__"][-1].strip("_")
 
 
+OPAQUE = {
+    target: (binary if kind.arity == 2 else unary) for kind in Kind if kind.opaque for target in kind.opaque.targets
+}
+
+
 def family(target: str) -> Callable[[Rng], Drawn]:
-    return BY_TARGET.get(target) or FAMILIES[name_of(target)]
+    return BY_TARGET.get(target) or OPAQUE.get(target) or FAMILIES[name_of(target)]
 
 
 def exists(target: str) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +16,26 @@ from tests.engine.ops.harness import evaluate, record
 
 def meta(*shape: int, dtype: torch.dtype = torch.float16) -> torch.Tensor:
     return torch.empty(*shape, dtype=dtype, device="meta")
+
+
+Choice = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def random_dag(
+    rng: random.Random, choices: Sequence[Choice], most: int
+) -> Callable[[torch.Tensor, torch.Tensor], list[torch.Tensor]]:
+    """A function of two square values: all the values on the way, each made by a choice of earlier ones, of which the
+    first is one of the last four. There are fewer than `most`."""
+    plan = [(rng.choice(choices), rng.random(), rng.random()) for _ in range(rng.randrange(4, most))]
+
+    def values(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+        pool = [x, y]
+        for choice, i, j in plan:
+            near = max(0, len(pool) - 4)
+            pool.append(choice(pool[near + int(i * (len(pool) - near))], pool[int(j * len(pool))]))
+        return pool
+
+    return values
 
 
 def cut(fn: Callable[..., Any], **inputs: torch.Tensor) -> tuple[Part, ...]:

@@ -17,7 +17,7 @@ from mugraph.units.own_names import with_own_names
 from mugraph.units.search_units import single_units
 
 from tests.engine.ops.harness import randn, record
-from tests.engine.units.regions import meta, rms, run
+from tests.engine.units.regions import meta, random_dag, rms, run
 
 
 def joint(fn: Callable[..., Any], **inputs: torch.Tensor) -> SearchUnit:
@@ -114,15 +114,11 @@ def test_random_regions(seed: int) -> None:
         lambda a, b: torch.softmax(a, -1), lambda a, b: a.T, lambda a, b: torch.cumsum(a, 0) * 0.3,
         lambda a, b: a - b.sum(0),
     ]  # fmt: skip
-    plan = [(rng.choice(choices), rng.random(), rng.random()) for _ in range(rng.randrange(4, 12))]
+    values = random_dag(rng, choices, 12)
     outs = rng.choice([2, 3])
 
     def program(x: torch.Tensor, y: torch.Tensor) -> Any:
-        pool = [x, y]
-        for choice, i, j in plan:
-            near = max(0, len(pool) - 4)
-            pool.append(choice(pool[near + int(i * (len(pool) - near))], pool[int(j * len(pool))]))
-        return tuple(one * 1.5 for one in pool[-outs:])
+        return tuple(one * 1.5 for one in values(x, y)[-outs:])
 
     inputs = {"x": randn(4, 4, seed=seed), "y": randn(4, 4, seed=seed + 1)}
     region = record(program, inputs)

@@ -15,7 +15,7 @@ from mugraph.units.growing import prepared
 from mugraph.units.search_units import single_units
 
 from tests.engine.ops.harness import randn, record
-from tests.engine.units.regions import agrees, cut, meta, rms, units
+from tests.engine.units.regions import agrees, cut, meta, random_dag, rms, units
 
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -204,14 +204,11 @@ def test_random_regions(seed: int) -> None:
         lambda a, b: torch.cumsum(a, 0) * 0.3, lambda a, b: torch.cat((a[:, 2:], b[:, :2]), -1),
         lambda a, b: a - b.sum(0),
     ]  # fmt: skip
-    plan = [(rng.choice(choices), rng.random(), rng.random()) for _ in range(rng.randrange(4, 14))]
+    values = random_dag(rng, choices, 14)
     outs = rng.choice([1, 2])
 
     def program(x: torch.Tensor, y: torch.Tensor) -> Any:
-        pool = [x, y]
-        for choice, i, j in plan:
-            near = max(0, len(pool) - 4)
-            pool.append(choice(pool[near + int(i * (len(pool) - near))], pool[int(j * len(pool))]))
+        pool = values(x, y)
         return pool[-1] * 1.5 if outs == 1 else (pool[-1] * 1.5, pool[-2] + 1.0)
 
     agrees(program, {"x": randn(4, 4, seed=seed), "y": randn(4, 4, seed=seed + 1)}, max_ops=rng.choice([2, 5, 12]))

@@ -14,6 +14,7 @@ from mugraph.codegen.tile.forms import with_forms
 from mugraph.codegen.tile.nodes import Node
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import Rejected
+from mugraph.ir.names import take, underscored
 from mugraph.ir.ops import Kind, Op
 from mugraph.kinds import accumulators, kind_named
 
@@ -67,12 +68,6 @@ class _Builder:
             below = frozenset[str]().union(*(self.vary[i] for i in node.inputs))
             self.vary[node.name] = below - {node.loop} if node.kind is Kind.ACCUM else below
 
-    def _fresh(self, name: str) -> str:
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        return name
-
     def _accum(self, op: Op, node: Node) -> None:
         if op.fn not in accumulators():
             raise Rejected(f"{op.name} accumulates by {op.fn}, which no accumulator does.")
@@ -91,7 +86,7 @@ class _Builder:
         if count == 1 or not repeats:
             self.alias[op.name] = value
             return
-        factor = Node(self._fresh(f"{op.name}_count"), Kind.CONST, value=float(count))
+        factor = Node(take(underscored(f"{op.name}_count"), self.taken), Kind.CONST, value=float(count))
         self._define(factor.name, factor)
         self._define(op.name, Node(op.name, Kind.MUL, (value, factor.name), self.nodes[value].axes))
 
@@ -107,14 +102,14 @@ class _Builder:
         wide = frozenset(axis for axis in over if self.plan[axis].wide)
         # A loop axis of tile 1 is summed by its accumulator; it no longer belongs to the value's tile.
         axes = united - over
-        if op.kind is Kind.DOT and self._is_matrix_product(operands, wide):
+        if op.kind.contracts and self._is_matrix_product(operands, wide):
             self._define(op.name, replace(node, axes=axes, over=wide))
             return
-        if op.kind is Kind.DOT:
+        if op.kind.contracts:
             if not wide:
                 self._define(op.name, replace(node, kind=Kind.MUL, axes=axes))
                 return
-            product = Node(self._fresh(f"{op.name}_terms"), Kind.MUL, node.inputs, axes | wide)
+            product = Node(take(underscored(f"{op.name}_terms"), self.taken), Kind.MUL, node.inputs, axes | wide)
             self._define(product.name, product)
             self._define(op.name, replace(node, kind=Kind.SUM, inputs=(product.name,), axes=axes, over=wide))
         elif wide:

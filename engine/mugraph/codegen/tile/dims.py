@@ -31,7 +31,7 @@ def tile_dims(block: BlockGraph, nodes: Nodes, plan: Plan) -> tuple[Dim, ...]:
                 groups.setdefault(axis, {axis})
     sides: list[frozenset[str]] = []
     for node in nodes.values():
-        if node.kind is Kind.DOT:
+        if node.kind.contracts:
             left, inner, right = _sides(node, nodes, plan)
             sides += [left, inner, right]
     for side in sides:

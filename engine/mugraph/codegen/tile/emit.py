@@ -192,7 +192,7 @@ class Emitter(Values):
         """
         if self.facts.users[source.name] > 1 or loop not in self.facts.vary[source.name]:
             return ()
-        if source.kind is Kind.DOT:
+        if source.kind.contracts:
             return (source,)
         if source.kind is not Kind.ADD or loop in source.axes:
             return ()
@@ -239,6 +239,6 @@ class Emitter(Values):
 
 def _accumulator(node: Node, source: Node) -> str:
     """What an accumulator is called: it is a value of the program, else a sum of something; a product's is `acc`."""
-    if source.kind is Kind.DOT or not re.fullmatch(r"acc(_\d+)?", node.name):
+    if source.kind.contracts or not re.fullmatch(r"acc(_\d+)?", node.name):
         return node.name
     return f"{source.name}_sum"

@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from mugraph.codegen.tile.kinds import MIN, RSQRT, SUB
 from mugraph.codegen.tile.nodes import Node
 from mugraph.ir.kernel import Rejected
@@ -102,6 +104,13 @@ class _Numbers:
 
     def exp(self, a: float) -> float:
         return math.exp(a)
+
+    def opaque(self, kind: Kind, *operands: float) -> float:
+        assert kind.opaque is not None
+        result = float(kind.opaque.numbers(*map(np.float64, operands)))
+        if not math.isfinite(result):
+            raise ArithmeticError(f"{kind} of {', '.join(f'{a:g}' for a in operands)} is {result}")
+        return result
 
     def maximum(self, a: float, b: float) -> float:
         return max(a, b)

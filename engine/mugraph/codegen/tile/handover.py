@@ -1,9 +1,10 @@
 """Sums that one kernel leaves to another: stored with the row maxima they are relative to, loaded and made comparable.
 
-Parts of a softmax's row that different thread blocks sum have maxima of their own. Stored are m, the part's maximum,
-and sums s of exponentials relative to it; what the second kernel's graph calls the sum is s * exp2(m) ** degree. That
-kernel is a softmax itself, over the parts and with m as its logits, so the pass that makes softmax safe (softmax.py)
-makes it safe, or rejects it where its outputs depend on the shift (Mirage v1, Figure 4b; FlashDecoding).
+Thread blocks that each sum a part of a softmax's row have a maximum each. The first kernel stores that maximum, m, and
+the sum s of exponentials relative to it. The sum that the second kernel's graph speaks of is s * exp2(m) ** degree.
+
+So the second kernel is a softmax itself, over the parts, with m as its logits. The pass that makes softmax safe
+(softmax.py) makes it safe too, or rejects it if its outputs depend on the shift (Mirage v1, Figure 4b; FlashDecoding).
 """
 
 from __future__ import annotations

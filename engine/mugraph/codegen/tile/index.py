@@ -175,10 +175,10 @@ def subscript(have: Sequence[Dim], want: Sequence[Dim]) -> str:
 def stride_symbols(
     tensor: Tensor, sizes: Mapping[str, int], names: Mapping[str, str], varying: Collection[str] = ()
 ) -> dict[str, str]:
-    """Each axis's stride as a product of sizes where the tensor is densely packed up to it, else as a number.
+    """Each axis's stride: a product of sizes where the tensor has no gaps up to that axis, else a number.
 
-    varying: axes whose sizes do; what lies around them, behind a gap inside of them, is a product as well: every row of
-    a part of a tensor's columns
+    varying: axes whose sizes vary. The stride of an axis around one of them is a product also where there is a gap
+             inside, as between the rows of a part of a tensor's columns
     """
     strides = tensor.axis_strides(sizes)
     symbols: dict[str, str] = {}

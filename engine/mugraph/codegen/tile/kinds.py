@@ -1,7 +1,7 @@
 """Operators that are in kernels only: forms for which Triton has a word, and what makes softmax and masks safe.
 
-They answer what the kinds of graphs (mugraph.kinds) do when a kernel is written. The arithmetics of this room (pads.py,
-masks.py, softmax.py) have a primitive for each of them besides.
+What writes a kernel asks them the same questions as the kinds of graphs (mugraph.kinds). The arithmetics of this room
+(pads.py, masks.py, softmax.py) have a primitive for each of them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class TileKind:
     is_leaf: bool = False
     reduces: bool = False
     adds: bool = False
+    contracts: bool = False
     chooses: bool = False
     commutes: bool = False
     accumulator: Accumulator | None = None

@@ -92,6 +92,9 @@ class _Nothing:
     def unary(self, fn: str, a: bool) -> bool:
         return False
 
+    def opaque(self, kind: Kind, *operands: bool) -> bool:
+        return False
+
     def sum(self, a: bool, over: object) -> bool:
         return a
 

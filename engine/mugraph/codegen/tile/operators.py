@@ -28,7 +28,7 @@ def operator(out: Values, node: Node, region: Region) -> Value:
         return out.define(out.value_name(node), dims, pads, region, expr)
     if node.kind is KEEP:
         return keep(out, node, region)
-    if node.kind is Kind.DOT:
+    if node.kind.contracts:
         pads = dot_pads(out, node, region)
         return out.define(out.value_name(node), out.dims(node), pads, region, dot(out, node, region))
     if node.kind.reduces:

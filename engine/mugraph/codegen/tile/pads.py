@@ -14,6 +14,7 @@ import numpy as np
 
 from mugraph.codegen.tile.axes import Dim
 from mugraph.codegen.tile.kinds import AnyKind
+from mugraph.ir.ops import Kind
 from mugraph.ops.functions.floats import float_unary
 
 
@@ -73,6 +74,13 @@ class Lanes:
 
     def unary(self, fn: str, a: Pad) -> Pad:
         return float(float_unary(fn)(np.zeros(()))) if a == 0.0 else ANY
+
+    def opaque(self, kind: Kind, *operands: Pad) -> Pad:
+        known = [a for a in operands if not isinstance(a, Unknown)]
+        if kind.opaque is None or len(known) < len(operands) or not all(map(math.isfinite, known)):
+            return ANY
+        result = float(kind.opaque.numbers(*map(np.float64, known)))
+        return result if math.isfinite(result) else ANY
 
 
 LANES = Lanes()

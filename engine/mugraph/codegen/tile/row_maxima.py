@@ -71,7 +71,7 @@ class RowMaxima:
         if not all(self._out.masks.sees_first(mask) for mask in masks):
             return True
         kinds = {self._out.nodes[name].kind for name in below}
-        return Kind.ADD in kinds or SUB in kinds or Kind.DOT not in kinds
+        return Kind.ADD in kinds or SUB in kinds or not any(kind.contracts for kind in kinds)
 
     def whole(self, node: Node, region: Region) -> Value:
         """A row's maximum that no loop closes: the row is in one tile."""
@@ -92,8 +92,11 @@ class RowMaxima:
         return self._out.define(name, logits.dims, pads, region, Expr(parts))
 
     def _finite_max(self, shift: Node, region: Region) -> Value:
-        """What exponentials are relative to. All of a part of a row may be masked where the whole row is not: that
-        part's maximum of -inf is stored, for its sums to count for nothing, but not subtracted."""
+        """What exponentials are relative to: the maximum, or 0 where that is -inf.
+
+        A mask may hide all of one part of a row. That part's maximum, -inf, is stored, so that its sums count for
+        nothing; but it cannot be subtracted.
+        """
         row_max = self._out.need(shift.name, region)
         stored = any(n.kind is Kind.STORE and n.inputs == (shift.name,) for n in self._out.nodes.values())
         if not stored or not self._may_be_empty(shift):

@@ -21,7 +21,7 @@ def shared_estimate(
     block: BlockGraph, nodes: Nodes, facts: Analyses, plan: Plan, dims: tuple[Dim, ...], schedule: Schedule
 ) -> int:
     """Bytes: each load that feeds a product, once per stage in flight when it is in a loop."""
-    fed = {name for node in nodes.values() if node.kind is Kind.DOT for name in node.inputs}
+    fed = {name for node in nodes.values() if node.kind.contracts for name in node.inputs}
     total = 0
     for name in sorted(fed):
         node = nodes[name]

@@ -20,6 +20,7 @@ from mugraph.codegen.tile.kinds import EXP2, KEEP, ROWMAX
 from mugraph.codegen.tile.masks import mask_of
 from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.ir.kernel import Rejected
+from mugraph.ir.names import underscored, unused
 from mugraph.ir.ops import Kind
 from mugraph.ops.functions.degrees import Degrees as Arithmetic
 from mugraph.ops.functions.degrees import NoDegree
@@ -62,7 +63,7 @@ def safe_softmax(
         if mask is not None:
             # The maximum is of the logits that count, and exp2(-inf) is 0: the product is in the exponential already.
             logits = shift.inputs[0]
-            name = _fresh(f"{logits}_masked", nodes)
+            name = unused(underscored(f"{logits}_masked"), nodes)
             hidden[exp.name] = Node(name, KEEP, (logits, mask.name), exp.axes, value=-inf)
             shift = replace(shift, inputs=(name,))
             alias |= {node.name: exp.name for node in nodes.values() if exp.name in node.inputs}
@@ -168,12 +169,6 @@ def _shift(
         f"{exp.name}_max", ROWMAX, (logits,), exp.axes - reduced, wide, loops[0] if loops else "", value=factor
     )
     return shift, scale
-
-
-def _fresh(name: str, nodes: Nodes) -> str:
-    while name in nodes:
-        name += "_"
-    return name
 
 
 def _keeps_rows(exp: Node, nodes: Nodes, degree: Mapping[str, float], reduced: frozenset[str]) -> None:

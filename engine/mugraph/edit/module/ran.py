@@ -14,6 +14,7 @@ from mugraph.ir.kernel import Rejected
 from mugraph.ir.ran import Code, Ran, together
 from mugraph.plans.plan import RegionPlan
 from mugraph.trace.syntax.definition_text import imported_names, text_of
+from mugraph.trace.syntax.definitions import definitions
 from mugraph.trace.syntax.source import Source
 
 TABLES = (
@@ -121,19 +122,11 @@ def _definitions(edited: str | None) -> tuple[Mapping[str, str], frozenset[str]]
     if edited is None:
         return {}, frozenset()
     source = Source("", edited)
-    found: dict[str, str] = {}
-
-    def visit(node: ast.AST, name: str) -> None:
-        for child in ast.iter_child_nodes(node):
-            own = name
-            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                found[name + child.name] = text_of(source, child)
-                own = f"{name}{child.name}.<locals>."
-            elif isinstance(child, ast.ClassDef):
-                own = f"{name}{child.name}."
-            visit(child, own)
-
-    visit(source.tree, "")
+    found = {
+        one.name: text_of(source, one.node)
+        for one in definitions(source.tree, local=True)
+        if not isinstance(one.node, ast.ClassDef)
+    }
     return found, imported_names(source.tree)
 
 

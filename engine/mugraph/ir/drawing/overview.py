@@ -131,7 +131,7 @@ def _shown(operators: list[Op]) -> list[Op]:
 
 def _operators(kinds: Iterable[Kind]) -> str:
     found = list(kinds)
-    matmuls = found.count(Kind.DOT)
+    matmuls = sum(kind.contracts for kind in found)
     others = len(found) - matmuls
     words = [f"{matmuls} matmul{'' if matmuls == 1 else 's'}"] * bool(matmuls)
     words += [f"{others} {'other ' if matmuls else ''}operator{'' if others == 1 else 's'}"] * bool(others)

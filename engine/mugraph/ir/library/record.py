@@ -41,7 +41,7 @@ class LoneProduct:
 def lone_product(block: BlockGraph) -> LoneProduct | None:
     """The product that a block graph is, if it is one and nothing else."""
     ops = {op.name: op for op in block.ops}
-    dots = [op for op in block.ops if op.kind is Kind.DOT]
+    dots = [op for op in block.ops if op.kind.contracts]
     stores = [op for op in block.ops if op.kind is Kind.STORE]
     if block.loops or len(dots) != 1 or len(stores) != 1 or len(block.ops) != 2 + len({*dots[0].inputs}):
         return None

@@ -48,7 +48,7 @@ def least_shared_memory(block: BlockGraph, schedule: Schedule) -> int:
     Whatever else a compiler keeps there comes on top; what exceeds the device already here cannot run.
     """
     vary = varying(block)
-    fed = {name for op in block.ops if op.kind is Kind.DOT for name in op.inputs}
+    fed = {name for op in block.ops if op.kind.contracts for name in op.inputs}
     itemsize = {tensor.name: ITEMSIZE[tensor.dtype] for tensor in block.tensors}
     buffers = max(1, schedule.num_stages - 1)
     return sum(
@@ -99,7 +99,7 @@ def _dot_violations(block: BlockGraph, schedule: Schedule) -> Iterator[str]:
     axes = {op.name: frozenset(op.axes) for op in block.ops}
     wide = wide_axes(block, schedule)
     for op in block.ops:
-        if op.kind is not Kind.DOT or len(op.inputs) != 2 or not all(name in axes for name in op.inputs):
+        if not op.kind.contracts or len(op.inputs) != 2 or not all(name in axes for name in op.inputs):
             continue
         *sides, batch = sides_of(op, axes, wide)
         for axis in sorted(batch) if all(sides) else ():

@@ -80,8 +80,11 @@ class Atoms:
         return tuple(found)
 
     def section(self, size: int, start: int, step: int, inner: Sequence[int]) -> AtomDim:
-        """Of a dimension of `size` elements those at start + step * i, with i counted over `inner`. Equal ones are one
-        atom; a part that is one of equal pieces, or every nth element, is one index of their axis, beside `inner`."""
+        """The elements at start + step * i of a dimension of `size`, where i counts over `inner`.
+
+        Equal sections are one atom. A section that is one of several equal pieces of the dimension, or every nth
+        element of it, is one index along an axis of the pieces, beside `inner`.
+        """
         inner = self.resolve(inner)
         while inner:
             first, last = self.sections.get(inner[0]), self.sections.get(inner[-1])

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import exp, sqrt
 
+import numpy as np
+
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim, AtomDims, Atoms
 from mugraph.ops.algebra.concat import Pieces
@@ -200,6 +202,11 @@ class Primitives:
 
     def unary(self, fn: str, a: Node) -> Node:
         return self._add(Node(Kind.UNARY, (a,), fn=fn))
+
+    def opaque(self, kind: Kind, *operands: Node) -> Node:
+        if kind.opaque is not None and all(operand.kind is Kind.CONST for operand in operands):
+            return self.const(float(kind.opaque.numbers(*(np.float64(operand.value) for operand in operands))))
+        return self._add(Node(kind, operands))
 
     def sum(self, a: Node, over: Sequence[int]) -> Node:
         """Sum of `a` over the atoms; an axis `a` does not have counts as so many equal terms."""

@@ -28,16 +28,16 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A section as sections on the two factors of its dimension, `outer` and `inner` ones: what each keeps, as (start,
-    step, how many of the section's elements it counts). Which of them counts first is the outer one."""
+    """A section of a dimension that is made of equal pieces, as a section of the pieces (outer) and one of the elements
+    of a piece (inner). Each is (start, step, number of elements)."""
 
     outer: tuple[int, int, int]
     inner: tuple[int, int, int]
 
 
 def cut(section: Section, length: int, n: int) -> Cut | None:
-    """The section of `length` elements when its dimension is size/n pieces of n; None where it is no product of a
-    section on the pieces and one within a piece."""
+    """The section of `length` elements, when its dimension is made of pieces of n. None where it does not keep the same
+    elements of each piece."""
     start, step = section.start, section.step
     first, within = divmod(start, n)
     if first == section.last(length) // n:

@@ -42,7 +42,7 @@ def idle_shifts(graph: Sequence[Operator], outputs: Collection[int]) -> dict[int
     users = [sum(i in graph[user].inputs for user in live) + (i in outputs) for i in range(len(graph))]
     found: dict[int, int] = {}
     for e in sorted(live):
-        if graph[e].kind is Kind.EXP:
+        if graph[e].kind.is_exponential:
             for total in _sums(graph, graph[e].inputs[0], users):
                 for kept, shift in (graph[total].inputs, graph[total].inputs[::-1]):
                     rows = graph[shift].axes

@@ -12,8 +12,11 @@ from mugraph.ops.algebra.nodes import Node
 
 
 def share(b: Operators, a: Node, whole: Node) -> Node | None:
-    """a / whole, where the whole is exp(x) + exp(y), either of which may be the constant 1, and a is exp(x) or
-    exp(x) - exp(y), or anything if x or y is such a 1."""
+    """The quotient a / whole as a sigmoid, a tanh, or a product with a sigmoid; None where it is none.
+
+    The whole is exp(x) + exp(y); a 1 in it counts as such an exponential. Then `a` must be exp(x) or exp(x) - exp(y).
+    Where there is such a 1, `a` may be anything.
+    """
     if whole.kind is not Kind.ADD or whole.keep is not None or whole.cases:
         return None
     for one, other in (whole.inputs, whole.inputs[::-1]):

@@ -1,12 +1,13 @@
-"""Element-wise arithmetic, with PyTorch's broadcasting, and the opaque unary functions of `unary.py`."""
+"""Element-wise arithmetic, with PyTorch's broadcasting, opaque kinds, and the unary functions of `unary.py`."""
 
 from __future__ import annotations
 
 from math import log
 
+from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
-from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.builder import Builder, Rule
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import canonical, lowers
@@ -157,6 +158,20 @@ def dropout(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if args.flag("training", True) and args.number("p", 0.5) != 0.0:
         raise NotLowerable("dropout in training draws random numbers")
     return b.at(args.ref("input"), dims)
+
+
+_OPERANDS = ("input", "other")
+
+
+def opaque(kind: Kind) -> Rule:
+    """The rule of the calls that are an opaque kind."""
+    names = _OPERANDS[: kind.arity]
+    return lambda b, args, dims: b.opaque(kind, *(b.broadcast(args.operand(name), dims) for name in names))
+
+
+for _kind in Kind:
+    if _kind.opaque is not None:
+        lowers(*_kind.opaque.targets, parameters=" ".join(_OPERANDS[: _kind.arity]))(opaque(_kind))
 
 
 def _function(args: Arguments) -> str:

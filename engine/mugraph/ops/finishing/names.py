@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from keyword import iskeyword
 
-_RESERVED = frozenset({"tl", "triton", "torch"})
+from mugraph.ir import names
+from mugraph.ir.names import numbered, take
+
 _POOL = "nmkrhdpqcuvwijstbegf"
 
 
@@ -22,12 +22,7 @@ class Names:
 
     def take(self, wish: str) -> str:
         """`wish` itself, or with a number behind it."""
-        name, count = wish, 1
-        while name in self._used:
-            count += 1
-            name = f"{wish}_{count}"
-        self._used.add(name)
-        return name
+        return take(numbered(wish), self._used)
 
     def first(self, wishes: Iterable[str]) -> str | None:
         """The first wish that is free, if one is."""
@@ -41,6 +36,6 @@ class Names:
 
 def identifier(expression: str) -> str:
     """A Python identifier for what the user calls something: `self.norm.weight` -> `norm_weight`."""
-    text = re.sub(r"\W+", "_", expression.removeprefix("self.")).strip("_")
-    text = re.sub(r"^(?=\d)", "v", text) or "value"
-    return f"{text}_" if iskeyword(text) or text in _RESERVED else text
+    text = names.identifier(expression.removeprefix("self."))
+    text = f"v{text[1:]}" if text.startswith("_") else text  # it begins with a digit
+    return f"{text}_" if text in names.UNUSABLE else text

@@ -49,7 +49,7 @@ class SharedGraph:
         if node.kind.reduces and not node.kind.repeats:
             present = tuple(x for x in over if x in self.operators[inputs[0]].axes)
             return self._op(node, node.kind, inputs, present) if present else inputs[0]
-        if node.kind is Kind.DOT:
+        if node.kind.contracts:
             a, b = (self.operators[i].axes for i in inputs)
             left = self._sum(inputs[0], tuple(x for x in over if x in a and x not in b), node)
             right = self._sum(inputs[1], tuple(x for x in over if x in b and x not in a), node)

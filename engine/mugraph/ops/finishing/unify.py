@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import Node
@@ -50,7 +49,7 @@ def _returns(builder: Builder, nodes: Sequence[Node], axis: int) -> bool:
     for node in nodes:
         if any(i in reduced for i in node.inputs) or axis in builder.atoms.resolve(node.over):
             reduced.add(node)
-        if node.kind is Kind.DOT:
+        if node.kind.contracts:
             for a, b in (node.inputs, node.inputs[::-1]):
                 if a in reduced and axis not in free[a] and axis in free[b]:
                     return True

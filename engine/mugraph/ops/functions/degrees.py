@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mugraph.ir.ops import Kind
+
 
 class NoDegree(Exception):
     """The result is of no degree: a sum of values of different degrees, a function of one."""
@@ -30,6 +32,9 @@ class Degrees:
 
     def unary(self, fn: str, a: float) -> float:
         return self.none(a)
+
+    def opaque(self, kind: Kind, *operands: float) -> float:
+        return self.none(*operands)
 
     def maximum(self, a: float, b: float) -> float:
         return self.none(a, b)

@@ -5,9 +5,9 @@
     silu(x)      = x sigmoid(x)
     gelu_tanh(x) = x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3))      GELU with approximate="tanh"
 
-Each stays one operator of a graph, and one stable expression in a kernel; its form is a meaning that verification and
-search may give it besides that of a function of which nothing is known. The Lax rule holds for it as for any other
-exponential (Mirage §5): past another one, a sigmoid is a function of which nothing is known. GELU with erf has no form.
+Each stays one operator of a graph, and one stable expression in a kernel. Verification and search may compute it by its
+form, or take it as a function of which nothing is known. Past another exponential, a sigmoid is always such a function,
+because a path may have one exponential only (Mirage §5). GELU with erf has no form.
 
 The forms are stated once, for anything that can be added, multiplied and divided: residues, counts, abstract
 expressions.
@@ -64,8 +64,11 @@ def form(fn: str, x: V, numbers: Numbers[V], constant: Callable[[float], V]) -> 
 
 
 def is_below_exp(*graphs: Iterable[Op]) -> bool:
-    """Does an EXP of one of the graphs depend on a function with a form? By its form the exponential would be a second
-    one on the path, of which little is known; of the function itself equal arguments suffice (a softmax of tanh)."""
+    """Does an exponential in one of the graphs depend on a function with a form, as in a softmax of tanh?
+
+    By the form it would be a second exponential on the path, of which little is known. Of the function itself it is
+    enough to know that equal arguments give equal results.
+    """
     for ops in graphs:
         past: set[str] = set()
         for op in ops:
@@ -83,9 +86,12 @@ def used(*graphs: Iterable[Op]) -> frozenset[str]:
 
 
 def searchable(ops: Sequence[Op]) -> frozenset[str]:
-    """Functions that a search of this program takes by their forms: those whose parts the program has, constants and
-    all, so that values may be equal that are computed by the one and by the others. Anywhere else a form would only
-    add to what is searched. SiLU is an operator of the papers', and stays one."""
+    """Functions that a search of this program computes by their forms.
+
+    These are the functions whose parts the program has, constants and all: there a value may be computed both by the
+    function and by its parts. In any other program a form would only add to what is searched. SiLU stays the operator
+    that it is in the papers.
+    """
     constants = {op.value for op in ops if op.kind is Kind.CONST}
     sigmoid = {SIGMOID} if any("exp" in op.kind.primitives for op in ops) and not is_below_exp(ops) else set[str]()
     found = {fn for fn in sigmoid if CONSTANTS[fn] <= constants}

@@ -1,8 +1,8 @@
 """Unary functions that the algebra treats as opaque: equal arguments give equal results, and nothing more is known.
 
-In the normal form each is an atom (function, argument); over finite fields it is a random oracle. An opaque function is
-one entry here and its numbers in floats.py; by_erf.py, by_sign.py and through_exp.py say more of some. silu is the only
-one inside the Lax fragment (Mirage §5).
+In the normal form each is an atom (function, argument); over finite fields it is a random oracle. Of some, by_erf.py,
+by_sign.py and through_exp.py say more. Their numbers are in floats.py. silu is the only one inside the Lax fragment
+(Mirage §5). A function that is known by its numbers alone is a kind (kinds/opaque.py).
 """
 
 from __future__ import annotations

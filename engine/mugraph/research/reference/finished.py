@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mugraph.ir.block import BlockGraph, Loop
+from mugraph.ir.names import underscored
 from mugraph.ir.ops import Kind, Op
 from mugraph.research.reference.nests import Statement, nest
 from mugraph.research.reference.operators import OperatorType, Shared
@@ -59,9 +60,7 @@ class Finished:
     def _built(self, nodes: Sequence[Node], tensors: Sequence[Shared], loops: tuple[Loop, ...]) -> BlockGraph:
         program, frame = self._frame.program, self._frame
         names = [op.name for op in self._leaves]
-        stem = "step_"
-        while any(name.startswith(stem) for name in names):
-            stem += "_"
+        stem = next(stem for stem in underscored("step_") if not any(name.startswith(stem) for name in names))
         used = {i for node in nodes for i in node.inputs}
         ops = [op for i, op in enumerate(self._leaves) if i in used]
         for node, tensor in zip(nodes, tensors[len(names) :], strict=True):

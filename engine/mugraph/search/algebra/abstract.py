@@ -61,7 +61,7 @@ class Algebra(NormalForms):
     # ------------------------------------------------------------------ dividing
 
     def _is_part(self, x: NF, e: NF) -> bool:
-        return any(self.is_part_of(x, members) for members in self.maxima_of(e))
+        return bool(self._maxima) and any(self.is_part_of(x, members) for members in self.maxima_of(e))
 
     def _tquot(self, e: int, x: int) -> int | None:
         """The term q with q * x == e, or None. It is unique, and may have no numerator."""

@@ -10,6 +10,7 @@ class Expressions:
 
     def __init__(self, algebra: Algebra) -> None:
         self._algebra = algebra
+        self.opaque = algebra.opaque
         self.constant, self.unary, self.exp, self.sqrt = algebra.atom, algebra.unary, algebra.exp, algebra.sqrt
         self.add, self.mul, self.div, self.maximum = algebra.add, algebra.mul, algebra.div, algebra.maximum
 

@@ -7,7 +7,8 @@ residues fit in int64.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import lru_cache, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ Residues = NDArray[np.int64]
 
 _ORDER = 0x5DEECE66D
 """Salt of the order of residues; no function has it."""
+_JOINED = 0x2545F4914F6CDD1E
+"""Salt of arguments that are joined; no function has it."""
 
 
 @lru_cache(maxsize=1)
@@ -78,6 +81,16 @@ def last(x: Residues, *, by: Residues, slots: tuple[int, ...]) -> Residues:
 def oracle(x: Residues, salt: int, modulus: int) -> Residues:
     """A keyed 64-bit mix: the random function that stands for an operator nothing is known of."""
     return (_mixed(x, salt) % np.uint64(modulus)).astype(np.int64)
+
+
+def joined(parts: Sequence[Residues], commutes: bool) -> Residues:
+    """One word for all of them, in this order or, where they commute, in any: what an oracle is asked with."""
+    if commutes:
+        parts = (reduce(np.minimum, parts), reduce(np.maximum, parts))
+    word = parts[0]
+    for part in parts[1:]:
+        word = _mixed(word, _JOINED).astype(np.int64) + part
+    return word
 
 
 def _mixed(x: Residues, salt: int) -> NDArray[np.uint64]:

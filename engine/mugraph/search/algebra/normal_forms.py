@@ -1,12 +1,12 @@
 """Abstract expressions (Mirage §4.3) in a normal form: equivalence under the axioms A_eq of its Table 2 is equality.
 
-    term = (k, atoms, F, S, D)   k >= 1; atoms: sorted multiset of inputs, constants, unary functions of NFs, maxima;
+    term = (k, atoms, F, S, D)   k >= 1; atoms: sorted multiset of inputs, constants, functions of NFs, maxima;
                                  F: normal form under exp; S: under sqrt; D: the one denominator; 0 where absent
     NF   = multiset {term: count}
 
-A maximum is an atom of its own, a set {(k, NF)}: the largest of the NFs, each along parts of axes whose primes make up
-k. Sets because a maximum is associative, commutative and idempotent; with k because it may be taken along an axis in
-parts, and along an axis of each operand of another maximum. It distributes over nothing else.
+A maximum is an atom, with a set {(k, NF)}: it is the largest of the NFs, each along the parts of axes whose primes make
+up k. It is a set because a maximum is associative, commutative and idempotent. It has k because a maximum along an axis
+may be taken in parts, and of each operand of another maximum. It distributes over nothing else.
 
 Everything is hash-consed to integers, so equality is `==` and every operation is memoised. 0 is never a term or an NF.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
 
+from mugraph.ir.ops import Kind
 from mugraph.ops.functions.through_exp import SIGMOID, form
 
 NF = int
@@ -76,6 +77,13 @@ class NormalForms:
             return found
         atom = self._atom((fn, argument))
         self._arguments[atom] = (argument,)
+        return self._one((1, (atom,), ABSENT, ABSENT, ABSENT))
+
+    def opaque(self, kind: Kind, *arguments: NF) -> NF:
+        """A function of several, of which nothing is known but whether it is the same of both orders."""
+        key = tuple(sorted(arguments)) if kind.commutes else arguments
+        atom = self._atom((kind.name, key))
+        self._arguments[atom] = key
         return self._one((1, (atom,), ABSENT, ABSENT, ABSENT))
 
     def maximum(self, a: NF, b: NF) -> NF:
@@ -178,8 +186,8 @@ class NormalForms:
             functions = tuple(atom for atom in atoms if atom in self._arguments)
             leaves = tuple(atom for atom in atoms if atom not in self._arguments)
             arguments = tuple(nf for atom in functions for nf in self._arguments[atom])
-            # The larger of two joins them: it is no operator on one expression.
-            alone = tuple(atom for atom in functions if len(self._maxima.get(atom, ())) < 2)
+            # The larger of two joins them, as any function of two: it is no operator on one expression.
+            alone = tuple(atom for atom in functions if len(self._maxima.get(atom, self._arguments[atom])) < 2)
             found.append(Parts(k, leaves, alone, arguments, f, s, d))
         return found
 
@@ -194,7 +202,7 @@ class NormalForms:
                 shown = (f"max{k}·({self.text(nf)})" if k > 1 else self.text(nf) for k, nf in sorted(members))
                 return f"max({', '.join(shown)})"
             arguments = self._arguments.get(number)
-            return str(name) if arguments is None else f"{fn}({self.text(arguments[0])})"
+            return str(name) if arguments is None else f"{fn}({', '.join(map(self.text, arguments))})"
 
         parts: list[str] = []
         for t, n in self._nfs[a]:

@@ -49,9 +49,9 @@ def with_loads(block: BlockGraph, values: Collection[str], stored: Mapping[str, 
 class Remainders:
     """What is left of the best kernels of a program where values are loaded in place of computed.
 
-    candidates: of the program, the best by estimate first. The best may be split in two, which what is left of others
-    is not: it counts with as much less as they take more.
-    named: values that are called the same in the candidates: the program's. Names they have besides mean other things
+    candidates: of the program, the best by estimate first. The best may be a split in two kernels. What is left is
+                found of single kernels, so its time is scaled by that of the best over that of the best single one
+    named:      the program's values, which have the same names in all candidates; other names mean other things in each
     """
 
     def __init__(self, candidates: Sequence[Candidate], named: Collection[str], target: Target) -> None:

@@ -34,9 +34,9 @@ def in_memory(program: TensorProgram) -> dict[str, Tensor]:
 def worth_storing(program: TensorProgram) -> frozenset[str]:
     """Values that kernels may hand to one another.
 
-    Not those that have one user, which is element-wise, of the same axes, and needs nothing besides but what every
-    kernel can load, or make of that element by element: its result is as large and further along. A product is kept
-    apart all the same: a pre-defined kernel may compute it.
+    Left out is a value with one user, if that is element-wise, has the same axes, and otherwise needs only what each
+    kernel can load or compute element by element: the user's result is as large, and one step further. A product stays
+    in all the same, because a pre-defined kernel may compute it.
     """
     at_hand: set[str] = set()
     for op in program.ops:
@@ -48,7 +48,7 @@ def worth_storing(program: TensorProgram) -> frozenset[str]:
         if not users or op.name in program.outputs or not op.axes:
             continue
         steps = [user for user in users if user.kind.is_elementwise and user.axes == op.axes]
-        further = op.kind is not Kind.DOT and len(users) == len(steps) == 1
+        further = not op.kind.contracts and len(users) == len(steps) == 1
         if not further or not at_hand.issuperset(name for name in steps[0].inputs if name != op.name):
             found.add(op.name)
     return frozenset(found)
@@ -137,7 +137,7 @@ def _orders(program: TensorProgram) -> dict[str, tuple[str, ...]]:
             found = [*op.rows, *op.columns]
         elif (order := memory_order(program, op)) is not None:
             found = list(order)
-        elif op.kind is Kind.DOT:
+        elif op.kind.contracts:
             left, right = (orders[name] for name in op.inputs)
             found = [*(axis for axis in left if axis in right), *left, *right]
         else:

@@ -89,11 +89,10 @@ def usage(shape: Shape, schedule: Schedule, target: Target) -> Usage:
 def footprint(shape: Shape, schedule: Schedule) -> tuple[int, int, int]:
     """What does not depend on warps and stages: shared bytes held once, those of each stage, and values in registers
     at most. Remembered: schedules that differ in nothing else are many."""
-    key = (schedule.grid, tuple(schedule.loops.values()))
-    known = shape.footprints.get(key)
-    if known is None:
-        known = shape.footprints[key] = _footprint(shape, shape.tiles(schedule))
-    return known
+    tiles = shape.tiles(schedule)
+    if tiles.footprint is None:
+        tiles.footprint = _footprint(shape, tiles)
+    return tiles.footprint
 
 
 def _footprint(shape: Shape, tiles: Tiles) -> tuple[int, int, int]:
@@ -201,7 +200,7 @@ def mcfuser_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) ->
     flops = 0.0
     for op in shape.block.block_ops:
         lanes = shape.elements(tiles, op) * prod(tiles[axis] for axis in op.over if op.kind is not Kind.ACCUM)
-        flops += lanes * (2 if op.kind is Kind.DOT else 1) * shape.trips(schedule, tiles, op) * blocks
+        flops += lanes * (2 if op.kind.contracts else 1) * shape.trips(schedule, tiles, op) * blocks
     alpha = (blocks + target.processors) / blocks
     return (moved / target.bandwidth + flops / target.flops) * alpha
 
@@ -219,7 +218,7 @@ def estimate_library_us(program: TensorProgram, target: Target) -> float:
             continue
         moved = sum(_held(program, i) for i in {o.name: o for o in operands}.values())
         moved += _elements(program, op.axes)
-        flops = 2.0 * _elements(program, (*op.axes, *op.over)) if op.kind is Kind.DOT else 0.0
+        flops = 2.0 * _elements(program, (*op.axes, *op.over)) if op.kind.contracts else 0.0
         total += max(moved * width / target.bandwidth, flops / target.flops) + target.launch_us
     return total
 

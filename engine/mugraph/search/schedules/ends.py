@@ -80,6 +80,9 @@ class _Zero:
     def unary(self, fn: str, a: bool) -> bool:
         return False
 
+    def opaque(self, kind: Kind, *operands: bool) -> bool:
+        return False
+
     def maximum(self, a: bool, b: bool) -> bool:
         return a and b
 

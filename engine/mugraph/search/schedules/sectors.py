@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from mugraph.ir.block import Schedule
 from mugraph.ir.tensors import Sizes, Tensor
 
 SECTOR = 32
@@ -29,13 +28,14 @@ def innermost(tensor: Tensor, sizes: Sizes) -> tuple[str, ...]:
     return tuple(found)
 
 
-def in_sectors(axes: Sequence[str], width: int, schedule: Schedule, sizes: Sizes) -> float:
-    """How many times its own bytes a tile moves. axes: as `innermost` gives them. width: bytes of an element"""
+def in_sectors(axes: Sequence[str], width: int, tiles: Mapping[str, int], sizes: Sizes) -> float:
+    """How many times its own bytes a tile moves. axes: as `innermost` gives them. width: bytes of an element.
+    tiles: of all axes"""
     if not axes:
         return 1.0
     run = width
     for axis in axes:
-        tile = min(schedule.tile(axis, sizes[axis]), sizes[axis])
+        tile = min(tiles[axis], sizes[axis])
         run *= tile
         if tile < sizes[axis]:
             break

@@ -6,7 +6,7 @@ MCFuser §4.2: tiles are powers of two with little padding (rule 3), and fit in 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
@@ -47,12 +47,12 @@ def schedules(block: BlockGraph, target: Target, limits: ScheduleLimits | None =
     limits = limits or ScheduleLimits()
     shape = Shape(block)
     found: list[Candidate] = []
-    done: tuple[Schedule, Work] | None = None  # schedules that differ in stages alone follow one another
+    done: tuple[Schedule, Work] | None = None
     for schedule in enumerate_schedules(shape, limits):
         used = fits(shape, schedule, target, limits)
         if not used:
             continue
-        if done is None or replace(schedule, num_stages=done[0].num_stages) != done[0]:
+        if done is None or not _differ_in_stages(schedule, done[0]):
             done = schedule, work(shape, schedule, schedule.blocks(shape.sizes))
         found.append(Candidate(block, schedule, estimate_us(shape, schedule, target, used, done[1])))
     found.sort(key=lambda candidate: candidate.estimate_us)
@@ -126,12 +126,17 @@ def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedu
         whole = choices.packed_whole(tile)
         # The axis with most blocks varies fastest.
         cut = ((axis, tile[axis]) for axis in axes if axis not in whole)
-        grid = sorted(cut, key=lambda pair: -(shape.sizes[pair[0]] / pair[1]))
+        grid = tuple(sorted(cut, key=lambda pair: -(shape.sizes[pair[0]] / pair[1])))
         loop = {axis: tile[axis] for axis in shape.loop_axes}
         for swap in _swaps(shape, tile):
             for warps in limits.num_warps:
                 for stages in limits.num_stages if shape.loop_axes else (2,):
-                    yield Schedule(tuple(grid), loop, swap, warps, stages)
+                    yield Schedule(grid, loop, swap, warps, stages)
+
+
+def _differ_in_stages(a: Schedule, b: Schedule) -> bool:
+    """In stages alone, of two that follow one another in the enumeration."""
+    return a.grid is b.grid and a.loops is b.loops and a.swap == b.swap and a.num_warps == b.num_warps
 
 
 def fits(shape: Shape, schedule: Schedule, target: Target, limits: ScheduleLimits) -> Usage | None:
@@ -144,15 +149,18 @@ def fits(shape: Shape, schedule: Schedule, target: Target, limits: ScheduleLimit
     tiles = shape.tiles(schedule)
     if tiles.fit is None:
         small = all(shape.terms(tiles, op) <= MAX_TILE_ELEMENTS for op in shape.block.ops)
-        tiles.fit = small and shape.packs_well(tiles)
+        tiles.fit = small and shape.packs(tiles) is not None
     return used if tiles.fit else None
 
 
 def _is_miscompiled(shape: Shape, schedule: Schedule, target: Target) -> bool:
-    """Triton 3.6 for compute capability 9.0 gives kernels that are wrong, differ from run to run, or access illegal
-    addresses, where a product of a product, both outside of every loop, runs on the wide path with a right side of
-    fewer than 64 columns: seen on an H200 with attention and with chains of two products, most such kernels of each,
-    though the same source is right in the interpreter and a memory checker finds nothing."""
+    """Does Triton 3.6 miscompile it for compute capability 9.0?
+
+    It does where a product of a product, both outside of every loop, runs on the wide path and has fewer than 64
+    columns on its right. Such kernels give wrong results, differ from run to run, or access illegal addresses. On an
+    H200 that was so for most of them, of attention and of chains of two products. The same source is right in the
+    interpreter, and a memory checker finds nothing.
+    """
     if target.capability == 80 or schedule.num_warps < 4 or not shape.chained:
         return False
     tiles = shape.tiles(schedule)

@@ -42,7 +42,7 @@ class TileChoices:
     def packed_whole(self, tile: Choice) -> frozenset[str]:
         """Packed axes that a block holds all of: the grid does not have them."""
         shape = self._shape
-        return frozenset(axis for pack in shape.packs(tile) for axis in pack if tile[axis] >= shape.sizes[axis])
+        return frozenset(axis for pack in shape.packs(tile) or () for axis in pack if tile[axis] >= shape.sizes[axis])
 
     def _of_grid(self, axis: str) -> list[int]:
         shape = self._shape
@@ -65,9 +65,9 @@ class TileChoices:
         shape = self._shape
         if not shape.several:
             return True
-        if not shape.packs_well(tile):
-            return False
         packs = shape.packs(tile)
+        if packs is None:
+            return False
         for pack in packs:
             cut = [axis for axis in pack if tile[axis] < shape.sizes[axis]]
             lanes = prod(next_power(tile[axis]) for axis in pack)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
@@ -18,6 +19,7 @@ MIN_DOT = 16
 """The least side of a tensor-core product; smaller tiles are padded and masked."""
 
 
+@cache
 def next_power(n: int) -> int:
     """The least power of two that is at least n."""
     return 1 << max(0, n - 1).bit_length()
@@ -46,19 +48,47 @@ class Product:
         return self.rows, self.columns, self.depth
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A LOAD or STORE. whole: bytes of its tensor, each once. width: of an element"""
+
+    op: Op
+    is_store: bool
+    width: int
+    whole: int
+    innermost: tuple[str, ...]
+    is_scattered: bool
+    is_looped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An operator whose elements threads compute. source: of whose elements there is work. instructions: on each"""
+
+    op: Op
+    source: Op
+    instructions: int
+    reduces: bool
+    has_exp: bool
+
+
 class Tiles(dict[str, int]):
     """Axis -> lanes; and what follows from the tiles alone, counted once for all warps, stages and operand orders.
 
+    plain: axis -> its tile, without what pads it
     packs: axes that are one dimension
     known: axes -> elements of a value's tile. moved: axes -> elements of it that are in memory
     trips: loops that a statement varies in -> how often it runs
     """
 
-    def __init__(self, lanes: Mapping[str, int]) -> None:
-        super().__init__(lanes)
+    def __init__(self, plain: Mapping[str, int]) -> None:
+        super().__init__({axis: next_power(tile) for axis, tile in plain.items()})
+        self.plain = plain
         self.packs: Packs = ()
         self.fit: bool | None = None
         """Can they be written at all? None: not looked at yet."""
+        self.footprint: tuple[int, int, int] | None = None
+        """As cost.footprint finds it. None: not looked at yet."""
         self.known: dict[tuple[str, ...], int] = {}
         self.moved: dict[tuple[str, ...], int] = {}
         self.trips: dict[frozenset[str], float] = {}
@@ -76,7 +106,7 @@ class Shape:
         self.ancestors = dict(_ancestors(block.loops, ()))
         self.varies = self._varies()
         self.ends = ends(block)
-        self.products = [self._product(op) for op in block.ops if op.kind is Kind.DOT]
+        self.products = [self._product(op) for op in block.ops if op.kind.contracts]
         self.dot_axes = {axis for p in self.products for side in p.sides for axis in side}
         # Without rows or columns of its own a product is multiply and sum: its batch may be as wide as it likes.
         matrices = [p for p in self.products if p.is_matrix]
@@ -86,15 +116,12 @@ class Shape:
         self._packs: dict[frozenset[str], Packs | None] = {}
         self._held: dict[tuple[tuple[str, ...], Packs], tuple[str, ...]] = {}
         self._tiles: dict[tuple[object, ...], Tiles] = {}
-        self._whole: dict[str, int] = {}
-        self.innermost = {tensor.name: innermost(tensor, self.sizes) for tensor in block.tensors}
+        self._last: tuple[object, object, Tiles] | None = None
         reduced = {axis for op in block.ops for axis in op.over}
         # An axis that is reduced and returned (a norm over the output's own rows) stays whole in a block.
         stored = dict.fromkeys(axis for store in self.stores for axis in store.axes)
         self.grid_axes = tuple(axis for axis in stored if axis not in reduced)
         self.loop_axes = block.loop_axes
-        self.footprints: dict[tuple[object, ...], tuple[int, int, int]] = {}
-        """What cost.footprint found, by tiles."""
         self.feeds_dot = self._feeding()
         self.vectors = frozenset(p.op.name for p in self.products if not p.is_matrix)
         self.operands = frozenset(i for p in self.products for i in p.op.inputs)
@@ -108,21 +135,41 @@ class Shape:
         self.raw = frozenset(
             op.name
             for op in block.ops
-            if op.kind is Kind.LOAD and all(user.kind is Kind.DOT for user in block.ops if op.name in user.inputs)
+            if op.kind is Kind.LOAD and all(user.kind.contracts for user in block.ops if op.name in user.inputs)
         )
+
+        self.accesses = [self._access(op) for op in block.ops if op.kind in (Kind.LOAD, Kind.STORE)]
+        self.computed = [self._computed(op) for op in block.block_ops if not op.kind.contracts]
+
+    def _access(self, op: Op) -> Access:
+        tensor = self.block.tensor(op.tensor)
+        run, is_looped = innermost(tensor, self.sizes), bool(self.varies[op.name])
+        is_scattered, is_store = op.name in self.scattered, op.kind is Kind.STORE
+        return Access(op, is_store, self.itemsize[op.tensor], self.whole(op), run, is_scattered, is_looped)
+
+    def _computed(self, op: Op) -> Computed:
+        source = self.ops[op.inputs[0]] if op.kind.reduces else op
+        # The tensor cores add a product to its accumulator.
+        is_added = op.kind is Kind.ACCUM and self.ops[op.inputs[0]].kind.contracts
+        instructions = 0 if is_added else op.kind.instructions
+        return Computed(op, source, instructions, op.kind.reduces, "exp" in op.kind.primitives)
 
     def tiles(self, schedule: Schedule) -> Tiles:
         """Lanes of each axis in a tile: padded to a power of two, and to 16 at the side of a product, where axes that
         are packed count together. Remembered: schedules that differ in nothing else are many."""
-        key = (schedule.grid, tuple(schedule.loops.values()))
+        grid, loops = schedule.grid, schedule.loops
+        if self._last is not None and self._last[0] is grid and self._last[1] is loops:
+            return self._last[2]
+        key = (grid, tuple(loops.values()))
         known = self._tiles.get(key)
         if known is None:
             known = self._tiles[key] = self._padded(schedule)
+        self._last = grid, loops, known
         return known
 
     def _padded(self, schedule: Schedule) -> Tiles:
-        lanes = Tiles({axis: next_power(schedule.tile(axis, size)) for axis, size in self.sizes.items()})
-        lanes.packs = self.packs(lanes)
+        lanes = Tiles({**self.sizes, **schedule.loops, **dict(schedule.grid)})
+        lanes.packs = self.packs(lanes) or ()
         alone = self.dot_axes - self.batch_axes
         for pack in lanes.packs:
             alone = alone.difference(pack)
@@ -132,15 +179,8 @@ class Shape:
                 lanes[axis] = MIN_DOT
         return lanes
 
-    def packs(self, tiles: Mapping[str, int]) -> Packs:
-        """Axes that are one dimension where these are wide."""
-        return self._packed(tiles) or ()
-
-    def packs_well(self, tiles: Mapping[str, int]) -> bool:
-        """Can the wide axes of each side of a product be one dimension?"""
-        return self._packed(tiles) is not None
-
-    def _packed(self, tiles: Mapping[str, int]) -> Packs | None:
+    def packs(self, tiles: Mapping[str, int]) -> Packs | None:
+        """Axes that are one dimension where these are wide. None where those of some side of a product cannot be."""
         wide = frozenset(axis for axis in self.several if tiles[axis] > 1)
         if len(wide) < 2:
             return ()
@@ -167,17 +207,14 @@ class Shape:
 
     def whole(self, op: Op) -> int:
         """Bytes of the tensor that is loaded or stored."""
-        if op.tensor not in self._whole:
-            elements = prod(self.block.tensor(op.tensor).shape(self.sizes))
-            self._whole[op.tensor] = self.itemsize[op.tensor] * elements
-        return self._whole[op.tensor]
+        return self.itemsize[op.tensor] * prod(self.block.tensor(op.tensor).shape(self.sizes))
 
-    def moved(self, schedule: Schedule, tiles: Tiles, op: Op) -> int:
+    def moved(self, tiles: Tiles, op: Op) -> int:
         """Elements of a tile that is loaded or stored, without what pads it."""
         known = tiles.moved.get(op.axes)
         if known is None:
-            lanes = (min(schedule.tile(axis, self.sizes[axis]), self.sizes[axis]) for axis in op.axes)
-            known = tiles.moved[op.axes] = prod(lanes)
+            plain, sizes = tiles.plain, self.sizes
+            known = tiles.moved[op.axes] = prod([min(plain[axis], sizes[axis]) for axis in op.axes])
         return known
 
     def terms(self, tiles: Tiles, op: Op) -> int:
@@ -248,7 +285,7 @@ class Shape:
         stack, seen = list(product.op.inputs), set[str]()
         while stack:
             op = self.ops[stack.pop()]
-            if op.kind is Kind.DOT and not self.varies[op.name]:
+            if op.kind.contracts and not self.varies[op.name]:
                 return True
             if op.name not in seen:
                 seen.add(op.name)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from mugraph.ir.block import Loop, Schedule
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import Kind
 from mugraph.search.schedules.sectors import in_sectors
-from mugraph.search.schedules.tiles import Product, Shape, Tiles
+from mugraph.search.schedules.tiles import Access, Computed, Product, Shape, Tiles
 
 WIDE_LEFT = 64
 """Rows of the left operand that the wide tensor-core path (wgmma) needs; fewer take the narrow one (mma)."""
@@ -61,11 +61,10 @@ def work(shape: Shape, schedule: Schedule, blocks: int) -> Work:
     tiles = shape.tiles(schedule)
     found.steps, found.fills = _iterations(shape, schedule)
     threads = 32 * schedule.num_warps
-    for op in shape.block.ops:
-        if op.kind in (Kind.LOAD, Kind.STORE):
-            _memory(found, shape, schedule, op, tiles, blocks, threads)
-        elif op.kind not in (Kind.CONST, Kind.MASK, Kind.DOT):
-            _elementwise(found, shape, schedule, op, tiles, threads)
+    for access in shape.accesses:
+        _memory(found, shape, schedule, access, tiles, blocks, threads)
+    for computed in shape.computed:
+        _elementwise(found, shape, schedule, computed, tiles, threads)
     for product in shape.products:
         _product(found, shape, schedule, product, tiles)
     return found
@@ -83,31 +82,27 @@ def _iterations(shape: Shape, schedule: Schedule) -> tuple[float, float]:
     return walk(shape.block.loops, 1) if shape.block.loops else (1, 1)
 
 
-def _memory(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: Tiles, blocks: int, threads: int) -> None:
-    width = shape.itemsize[op.tensor]
-    trips = shape.trips(schedule, tiles, op)
-    whole = shape.whole(op)
-    tile = width * shape.moved(schedule, tiles, op)
+def _memory(
+    found: Work, shape: Shape, schedule: Schedule, access: Access, tiles: Tiles, blocks: int, threads: int
+) -> None:
+    width, whole = access.width, access.whole
+    trips = shape.trips(schedule, tiles, access.op)
     found.unique += whole
     # Each element is stored once, also where several blocks have it.
-    moved = whole if op.kind is Kind.STORE else max(whole, tile * trips * blocks)
+    moved = whole if access.is_store else max(whole, width * shape.moved(tiles, access.op) * trips * blocks)
     found.moved += moved
-    found.drawn += moved * in_sectors(shape.innermost[op.tensor], width, schedule, shape.sizes)
-    at_once = width * (1 if op.name in shape.scattered else shape.elements(tiles, op) / threads)
-    if op.kind is Kind.LOAD and shape.varies[op.name] and at_once < _ASYNC_BYTES:
-        found.waits += trips
+    found.drawn += moved * in_sectors(access.innermost, width, tiles.plain, shape.sizes)
+    if access.is_looped and not access.is_store:
+        at_once = width * (1 if access.is_scattered else shape.elements(tiles, access.op) / threads)
+        if at_once < _ASYNC_BYTES:
+            found.waits += trips
 
 
-def _elementwise(found: Work, shape: Shape, schedule: Schedule, op: Op, tiles: Tiles, threads: int) -> None:
-    source = shape.ops[op.inputs[0]] if op.kind.reduces else op
-    trips = shape.trips(schedule, tiles, op)
-    # The tensor cores add a product to its accumulator.
-    weight = op.kind.instructions
-    if op.kind is Kind.ACCUM and shape.ops[op.inputs[0]].kind is Kind.DOT:
-        weight = 0
-    found.lanes += weight * max(1.0, shape.elements(tiles, source) / threads) * trips
-    found.reductions += trips if op.kind.reduces else 0
-    found.exps += trips if "exp" in op.kind.primitives else 0
+def _elementwise(found: Work, shape: Shape, schedule: Schedule, computed: Computed, tiles: Tiles, threads: int) -> None:
+    trips = shape.trips(schedule, tiles, computed.op)
+    found.lanes += computed.instructions * max(1.0, shape.elements(tiles, computed.source) / threads) * trips
+    found.reductions += trips if computed.reduces else 0
+    found.exps += trips if computed.has_exp else 0
 
 
 def _product(found: Work, shape: Shape, schedule: Schedule, product: Product, tiles: Tiles) -> None:

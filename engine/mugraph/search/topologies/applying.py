@@ -7,12 +7,13 @@ or too large, the saturation decides.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from mugraph.ir.ops import Kind
-from mugraph.kinds import Meaning
 from mugraph.search.algebra.abstract import NF
+from mugraph.search.algebra.expressions import Expressions
 from mugraph.search.topologies.frame import Frame, Value
 from mugraph.search.topologies.sites import ANYWHERE, MARKS, Sites
 
@@ -21,8 +22,12 @@ Pair = tuple[NF, ...]
 
 
 class Applied(NamedTuple):
-    """An operator on values. mask, after, nf: of what it makes; slots, over, fn: as in Value and Edge. swapped: its
-    operands are taken the other way round"""
+    """An operator on one value or two.
+
+    mask, after, nf: of the result
+    slots, over, fn: as in Value and Edge
+    swapped:         its operands change places
+    """
 
     kind: Kind
     mask: int
@@ -38,13 +43,14 @@ class _Way(NamedTuple):
     """One way to apply an element-wise kind to a pair.
 
     first, second: positions in Marks of what the two must have in common
-    swapped:       its operands are taken the other way round
-    distinct:      of a value and itself it is nothing new
+    make:          the abstract expression of the result
+    swapped:       its operands change places
+    distinct:      it gives nothing new for a value and itself
     """
 
     first: int
     second: int
-    meaning: Meaning
+    make: Callable[[NF, NF], NF]
     swapped: bool
     distinct: bool
     kind: Kind
@@ -53,7 +59,7 @@ class _Way(NamedTuple):
 class Applying:
     """For one frame and goal. pruned: is told of pairs whose types do not fit.
 
-    any_pair: of some kind it cannot be said by marks which pairs it leads on from
+    any_pair: there is a kind for which marks do not say which pairs lead on
     """
 
     def __init__(self, frame: Frame, sites: Sites, goal: NF, pruned: Counter[str]) -> None:
@@ -67,14 +73,14 @@ class Applying:
         one, two = ([k for k in kinds if k.is_elementwise and k.arity == operands] for operands in (1, 2))
         self._functions = [(k, k.meaning, fn) for k in one for fn in (self._fns if "fn" in k.fields else [""])]
         self._reductions = [kind for kind in kinds if kind.reduces and kind.arity == 1]
-        self._ways = [way for kind in two for way in _ways(kind)]
+        self._ways = [way for kind in two for way in _ways(kind, self._expressions)]
         self.any_pair = any(MARKS[way.first] == ANYWHERE for way in self._ways)
         self._product = next(i for i, way in enumerate(self._ways) if way.kind is Kind.MUL)
         # An outer product makes a tile larger than both operands: only where the program has a value of those axes.
         self._axis_sets = {value.mask & frame.tile_bits for value in frame.values.values()}
         # Matrix-vector products are MUL and SUM, unless the program writes them as products.
         self._thin_dots = any(_is_thin(*(frame.mask(program.op(i).axes) for i in op.inputs))
-                              for op in program.ops if op.kind is Kind.DOT)  # fmt: skip
+                              for op in program.ops if op.kind.contracts)  # fmt: skip
 
     def leads_on(self, nf: NF) -> bool:
         """Is it part of the output's abstract expression?"""
@@ -112,13 +118,13 @@ class Applying:
 
     def pair(self, x: NF, y: NF) -> Pair:
         """Of two expressions."""
-        a, b, expressions, leads_on = self._sites.marks(x), self._sites.marks(y), self._expressions, self.leads_on
+        a, b, sub, goal = self._sites.marks(x), self._sites.marks(y), self._algebra.sub, self._goal
         nfs: list[NF] = []
-        for first, second, meaning, swapped, distinct, _ in self._ways:
+        for first, second, make, swapped, distinct, _ in self._ways:
             nf = 0
             if a[first] & b[second] and not (distinct and x == y):
-                made = meaning(expressions, (y, x) if swapped else (x, y), "", 1)
-                nf = made if leads_on(made) else 0
+                made = make(y, x) if swapped else make(x, y)
+                nf = made if sub(made, goal) else 0
             nfs.append(nf)
         return tuple(nfs)
 
@@ -156,10 +162,13 @@ class Applying:
             yield from self._dots(a.mask & b.mask, mask, after, product)
 
     def _masked(self, a: Value, b: Value, nf: NF) -> Iterator[Applied]:
-        """A mask as a factor: of a value with all of its axes and, where that has an exponential in it, of the
-        exponential itself. Only there is it minus infinity before the exponential, which the maximum must know."""
+        """A mask as a factor of a value that has all of its axes.
+
+        If there is an exponential in the value, it must be the value itself: then the kernel can put minus infinity
+        under it, so that what is masked does not count in the row's maximum.
+        """
         value, mask = (b, a) if a.kind is Kind.MASK else (a, b)
-        if not nf or mask.mask & ~value.mask or (value.has_exp and value.kind is not Kind.EXP):
+        if not nf or mask.mask & ~value.mask or (value.has_exp and not value.kind.is_exponential):
             self._pruned["type"] += 1
             return
         yield Applied(Kind.MUL, value.mask, value.after, nf)
@@ -171,12 +180,17 @@ class Applying:
                 yield Applied(Kind.DOT, mask & ~reduction.mask, after, nf, reduction.slots, reduction.axes)
 
 
-def _ways(kind: Kind) -> Iterator[_Way]:
+def _ways(kind: Kind, expressions: Expressions) -> Iterator[_Way]:
     """Both orders of the operands, where the order matters."""
     first, second = (MARKS.index(mark) for mark in kind.sites)
-    yield _Way(first, second, kind.meaning, False, kind.idempotent, kind)
+    make = getattr(expressions, kind.primitive) if kind.primitive else partial(_meant, kind, expressions)
+    yield _Way(first, second, make, False, kind.idempotent, kind)
     if not kind.commutes:
-        yield _Way(second, first, kind.meaning, True, kind.idempotent, kind)
+        yield _Way(second, first, make, True, kind.idempotent, kind)
+
+
+def _meant(kind: Kind, expressions: Expressions, x: NF, y: NF) -> NF:
+    return kind.meaning(expressions, (x, y), "", 1)
 
 
 def _is_thin(a: int, b: int) -> bool:

@@ -1,8 +1,8 @@
 """Operators that were cut by size although a smaller way to their operands may be there.
 
-Of the smallest DAG of two values together a saturation knows only what the smallest of each share; others may share
-more. So what the bound cuts off is asked again once nothing else is left to reach, and once more whenever a new way to
-some value has turned up since.
+A saturation takes the smallest DAG of two values to be that of their smallest DAGs together. Larger DAGs of the two
+may share more, and be smaller together. So what the bound cut off is asked again once nothing else is left to reach,
+and again whenever a new way to some value has turned up since.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ class Doubts:
         return operands, dag
 
     def lost(self, count: int) -> Iterator[tuple[Operands, int, int]]:
-        """What is cut as yet: operands, operators after one on them, and operators of a topology with it at least, as
-        far as asked. count: of the edges known now"""
+        """What is still cut: the operands, the operators that follow one on them, and the least operators of a topology
+        with it, 0 where that was not asked. count: of the edges known now"""
         for operands, after in self._after.items():
             asked, least = self._answers.get(operands, (-1, 0))
             yield operands, after, least if asked == count else 0
 
     def _answer(self, operands: Operands, fitting: Fitting) -> int:
-        """Where the question is too hard, the same with fewer operators: it is easier the fewer there are, and "none"
-        tells how large what is lost must be."""
+        """A DAG that fits, or 0. A question that is too hard is asked again with fewer operators, which is easier; a
+        "none" then says how large what is lost must be at least."""
         after = self._after[operands]
         room = self._max_ops - 1 - after
         while room >= 0:

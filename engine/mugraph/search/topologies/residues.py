@@ -11,8 +11,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mugraph.ir.ops import Kind
 from mugraph.ops.functions.through_exp import SIGMOID, form
-from mugraph.search.algebra.field import P, Q, Residues, inverse, last, later, oracle, power_of_omega, square_root
+from mugraph.search.algebra.field import (
+    P,
+    Q,
+    Residues,
+    inverse,
+    joined,
+    last,
+    later,
+    oracle,
+    power_of_omega,
+    square_root,
+)
 from mugraph.search.topologies.signs import REALS, Reals, has_negative
 
 
@@ -78,6 +90,11 @@ class Evaluation:
             return Number(whole.p, whole.past_exp, ("unary", fn, a))
         return Number(oracle(a.p, _salt(fn), P), a.past_exp, ("unary", fn, a))
 
+    def opaque(self, kind: Kind, *operands: Number) -> Number:
+        whole = joined([a.p for a in operands], kind.commutes)
+        past_exp = any(a.past_exp for a in operands)
+        return Number(oracle(whole, _salt(kind.name), P), past_exp, ("opaque", kind, *operands))
+
     def maximum(self, a: Number, b: Number) -> Number:
         return Number(np.where(later(a.p, b.p), a.p, b.p), a.past_exp or b.past_exp, ("maximum", a, b))
 
@@ -126,6 +143,9 @@ class _Second:
     def unary(self, fn: str, a: Number) -> Residues:
         whole = self._evaluation.by_form(fn, a)
         return oracle(a.p, _salt(fn) + 1, Q) if whole is None else self._of(whole)
+
+    def opaque(self, kind: Kind, *operands: Number) -> Residues:
+        return oracle(joined([a.p for a in operands], kind.commutes), _salt(kind.name) + 1, Q)
 
     def maximum(self, a: Number, b: Number) -> Residues:
         return np.where(later(a.p, b.p), self._of(a), self._of(b))

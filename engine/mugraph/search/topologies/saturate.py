@@ -71,6 +71,7 @@ class Saturation:
         self._known: dict[tuple[int, int, NF, bytes], int] = {}
         self._heap: list[tuple[bool, int, int, int]] = []
         self._reached: list[bool] = []
+        self._waiting: Counter[int] = Counter()  # values not reached yet, by the operators of any topology they are in
         self._groups: dict[NF, _Group] = {}
         self._doubts = Doubts(max_ops)
         self._landmarks = frame.landmarks()
@@ -105,14 +106,11 @@ class Saturation:
     @property
     def complete_to(self) -> int:
         """Every topology of at most this many operators has all its values and edges here."""
-        remaining = self._remaining
         least = self.max_ops + 1
         for operands, after, asked in self._doubts.lost(self._edges):
             least = min(least, max(asked, self._least(operands, after)))
-        for index, value in enumerate(self.values):
-            if not self._reached[index] and index not in self.targets:
-                least = min(least, max(self.least_possible, remaining.within(value.nf) + remaining.after(value.nf)))
-        return least - 1
+        waiting = (size for size, values in self._waiting.items() if values)
+        return min(least, max(self.least_possible, min(waiting, default=least))) - 1
 
     @property
     def bytes(self) -> int:
@@ -130,6 +128,8 @@ class Saturation:
                 if self._reached[index]:
                     continue
                 self._reached[index] = True
+                if index not in self.targets:
+                    self._waiting[self._least_with(index)] -= 1
                 self._enter(index)
                 # Nothing of use is computed from the output; a mask is a factor of other values, and nothing else.
                 if self.values[index].kind is Kind.MASK:
@@ -265,6 +265,11 @@ class Saturation:
         """Operators of any topology in which `distance` follow an operator on these values, at least."""
         return 1 + distance + max(self._remaining.within(self.values[i].nf) for i in inputs)
 
+    def _least_with(self, index: int) -> int:
+        """Operators of any topology with this value, at least."""
+        nf = self.values[index].nf
+        return self._remaining.within(nf) + self._remaining.after(nf)
+
     def _insert(self, value: Value, edge: Edge | None, dag: int) -> int:
         index = len(self.values)
         raw = value.p.tobytes()
@@ -277,6 +282,8 @@ class Saturation:
         self._wait(index)
         if edge is not None and (value.mask, value.nf, raw) == self._goal_key:
             self.targets.append(index)
+        else:
+            self._waiting[self._least_with(index)] += 1
         return index
 
     def _wait(self, index: int) -> None:

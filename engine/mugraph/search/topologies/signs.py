@@ -73,6 +73,10 @@ class RealArithmetic:
     def unary(self, fn: str, a: Reals) -> Reals:
         return float_unary(fn)(a)
 
+    def opaque(self, kind: Kind, *operands: Reals) -> Reals:
+        assert kind.opaque is not None
+        return kind.opaque.numbers(*operands)
+
     def maximum(self, a: Reals, b: Reals) -> Reals:
         return np.maximum(a, b)
 

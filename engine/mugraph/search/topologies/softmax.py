@@ -19,7 +19,7 @@ def is_shift_invariant(ops: Iterable[Op]) -> bool:
     ops = tuple(ops)
     used = {name for op in ops for name in op.inputs}
     for source in ops:
-        if source.kind is not Kind.EXP:
+        if not source.kind.is_exponential:
             continue
         degrees: dict[str, float] = {}
         for op in ops:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mugraph.ir.block import BlockGraph, Loop
+from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Tensor
 from mugraph.search.topologies.edges import Dag, Edge
@@ -25,7 +26,7 @@ class Topologies:
         (output,) = program.outputs
         self._named[saturation.goal.mask, saturation.goal.p.tobytes()] = program.op(output)
         self._taken = {op.name for op in program.ops}
-        self._float32_products = any(op.f32 for op in program.ops if op.kind is Kind.DOT)
+        self._float32_products = any(op.f32 for op in program.ops if op.kind.contracts)
 
     def build(self, dag: Dag) -> BlockGraph | None:
         """The topology, or None where no order of its loops runs it, or one of the frame's loops is of no use to it."""
@@ -38,7 +39,6 @@ class Topologies:
         names: dict[int, str] = {index: name for index, name in leaves.items() if name in used}
         f32 = {name: program.op(name).f32 for name in used}
         ops: list[Op] = [op for op in program.ops if op.name in used]
-        counts: dict[str, int] = {}
         taken = set(self._taken)
         values = self.saturation.values
         owners = self._owners(order)
@@ -47,21 +47,21 @@ class Topologies:
             operands = self._operands(edge)
             inputs = tuple(names[i] for i in operands)
             known = owners.get(index)
-            name = known.name if known else _fresh(self._stem(index, edge, inputs, dag, owners), counts, taken)
+            name = known.name if known else take(numbered(self._stem(index, edge, inputs, dag, owners)), taken)
             names[index] = name
             f32[name] = known.f32 if known else self._in_float32(edge.kind, [f32[i] for i in inputs])
             axes = self.frame.axes_of(value.mask)
             ops.append(Op(name, edge.kind, inputs, axes, edge.over, fn=edge.fn, f32=f32[name]))
         (target,) = (index for index in order if index in self.saturation.targets)
         (tensor,) = program.outputs.values()
-        store = _fresh(f"store_{tensor.name}", counts, taken)
+        store = take(numbered(f"store_{tensor.name}"), taken)
         ops.append(Op(store, Kind.STORE, (names[target],), self.frame.axes_of(values[target].mask), tensor=tensor.name))
         return BlockGraph(program.name, dict(program.sizes), self._tensors(ops, tensor), tuple(ops), loops)
 
     def _in_float32(self, kind: Kind, operands: list[bool]) -> bool:
         """The precision mark of a value the program does not have. A product takes 16-bit operands unless the program
         itself multiplies matrices in float32: there too computed operands were rounded on their way into one."""
-        return any(operands) and (kind is not Kind.DOT or self._float32_products)
+        return any(operands) and (not kind.contracts or self._float32_products)
 
     def _owners(self, order: list[int]) -> dict[int, Op]:
         """Which values are values of the program; of several equal ones (before and after a loop) the last."""
@@ -75,7 +75,7 @@ class Topologies:
 
     def _operands(self, edge: Edge) -> tuple[int, ...]:
         """A product's operands with the one of the output's outer axes, its rows, on the left."""
-        if edge.kind is not Kind.DOT:
+        if not edge.kind.contracts:
             return edge.inputs
         (output,) = self.frame.program.outputs.values()
         order = {axis: i for i, axis in enumerate(output.axes)}
@@ -138,13 +138,3 @@ def _ordered(dag: Dag) -> list[int]:
 
     place(next(iter(dag)))
     return order
-
-
-def _fresh(stem: str, counts: dict[str, int], taken: set[str]) -> str:
-    """A name not in use: the stem, or the stem with a number."""
-    name = stem
-    while name in taken:
-        counts[stem] = counts.get(stem, 1) + 1
-        name = f"{stem}_{counts[stem]}"
-    taken.add(name)
-    return name

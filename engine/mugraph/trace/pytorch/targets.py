@@ -8,6 +8,7 @@ from typing import cast
 
 import torch
 
+from mugraph.kinds import Kind
 from mugraph.trace.pytorch.words import words
 
 # Where a name is looked for, best first: what is printed in generated code.
@@ -21,7 +22,7 @@ _NAMESPACES = (
 
 # Element-wise functions, reductions, products, views and layouts, normalisation, convolution and pooling, indexing,
 # and constants. The same names are pure as functions of torch, torch.nn.functional and torch.special and as methods.
-_PURE = words(
+_PURE = {name for kind in Kind if kind.opaque for name in kind.opaque.names} | words(
     """
     abs absolute acos acosh add addcdiv addcmul asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or
     bitwise_xor bitwise_left_shift bitwise_right_shift ceil clamp clamp_max clamp_min clip copysign cos cosh deg2rad

@@ -103,7 +103,7 @@ class _Finder:
         self.comments = ShapeComments(source)
         self.entries: dict[str, Entry] = {}
         self.missing: dict[str, Missing] = {}
-        self.nodes = {name: (node, owner) for name, node, owner in definitions(source.tree.body, "", None)}
+        self.nodes = {one.name: (one.node, one.owner) for one in definitions(source.tree)}
         self.is_kernelbench = "Model" in self.nodes and "get_inputs" in self.nodes
 
     def find(self) -> Definitions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from mugraph.ir.region import Range
 from mugraph.trace.syntax.nodes import Function, own_nodes
@@ -13,22 +14,44 @@ from mugraph.trace.syntax.source import Source
 _HEAD = re.compile(r"(?:async\s+)?(?:def|class)\s+\w+")
 
 
-def definitions(
-    body: list[ast.stmt], prefix: str, owner: ast.ClassDef | None
-) -> Iterator[tuple[str, Function | ast.ClassDef, ast.ClassDef | None]]:
-    """Functions and classes at module and class level, under `if` and `try` too: the qualified name, the node, and the
-    class it stands in."""
+@dataclass(frozen=True)
+class Defined:
+    """name: qualified, "Block.forward" or "outer.<locals>.inner". owner: the class whose body it stands in."""
+
+    name: str
+    node: Function | ast.ClassDef
+    owner: ast.ClassDef | None
+
+
+def definitions(tree: ast.Module, *, local: bool = False) -> Iterator[Defined]:
+    """Functions and classes of a module and of its classes, under `if`, `try` and `match` too, in the text's order.
+
+    local: also those inside functions
+    """
+    return _definitions(tree.body, "", None, local)
+
+
+def _definitions(body: list[ast.stmt], prefix: str, owner: ast.ClassDef | None, local: bool) -> Iterator[Defined]:
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield prefix + node.name, node, owner
+            yield Defined(prefix + node.name, node, owner)
+            if local:
+                yield from _definitions(node.body, f"{prefix}{node.name}.<locals>.", None, local)
         elif isinstance(node, ast.ClassDef):
-            yield prefix + node.name, node, owner
-            yield from definitions(node.body, f"{prefix}{node.name}.", node)
+            yield Defined(prefix + node.name, node, owner)
+            yield from _definitions(node.body, f"{prefix}{node.name}.", node, local)
         else:
-            for name in ("body", "orelse", "finalbody"):
-                yield from definitions(getattr(node, name, []), prefix, owner)
-            for handler in getattr(node, "handlers", []):
-                yield from definitions(handler.body, prefix, owner)
+            for statements in _inner(node):
+                yield from _definitions(statements, prefix, owner, local)
+
+
+def _inner(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The statements that stand in a statement, in the text's order."""
+    yield getattr(node, "body", [])
+    for part in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
+        yield part.body
+    yield getattr(node, "orelse", [])
+    yield getattr(node, "finalbody", [])
 
 
 def method_of(node: ast.ClassDef, name: str) -> Function | None:

@@ -16,7 +16,7 @@ from mugraph.ir.windows import Window
 def order(program: TensorProgram, op: Op) -> tuple[str, ...] | None:
     """Of the product of a windowed tensor and a weight as they are loaded."""
     operands = [program.op(name) for name in op.inputs]
-    if op.kind is not Kind.DOT or any(operand.kind is not Kind.LOAD for operand in operands):
+    if not op.kind.contracts or any(operand.kind is not Kind.LOAD for operand in operands):
         return None
     first, second = (program.tensor(operand.tensor) for operand in operands)
     return _axes(first, second) if first.windows else _axes(second, first) if second.windows else None
