@@ -20,6 +20,7 @@ from pathlib import Path
 from mugraph.edit.check import check_edit, edited_spans
 from mugraph.edit.module.evidence import Speed
 from mugraph.edit.module.file import module_text
+from mugraph.edit.module.runtime import RUNTIME, RUNTIME_NAME
 from mugraph.edit.names import ALIAS, module_name
 from mugraph.edit.region.replaced import Replacement, replacement
 from mugraph.edit.source.files import write_both
@@ -45,16 +46,29 @@ class Edited:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Both files of an edit, not yet written.
+    """The files of an edit, not yet written.
 
-    source:      the user's file
-    module:      path of the kernel module
-    module_text: its text (UTF-8)
+    source:       the user's file
+    module:       path of the kernel module
+    module_text:  its text (UTF-8)
+    runtime:      path of what kernel modules share; it is there already where another module has it
+    runtime_text: its text
     """
 
     source: bytes
     module: Path
     module_text: str
+    runtime: Path
+    runtime_text: str = RUNTIME
+
+    @property
+    def created(self) -> dict[Path, str]:
+        """The files to create, with their texts."""
+        try:
+            there = self.runtime.read_bytes() == self.runtime_text.encode()
+        except OSError:
+            there = False
+        return ({} if there else {self.runtime: self.runtime_text}) | {self.module: self.module_text}
 
 
 def apply(source: bytes, path: Path, plans: Sequence[RegionPlan], module_name: str) -> bytes:
@@ -137,7 +151,7 @@ def prepare(
     target: Target | None = None,
     speeds: Mapping[str, Speed] | None = None,
 ) -> Prepared:
-    """Both files of the edit, for a preview or an editor's workspace edit. Writes nothing.
+    """The files of the edit, for a preview or an editor's workspace edit. Writes nothing.
 
     A file that has kernel modules already gets one more ("model_mugraph_2.py"); each can be undone by itself.
     Raises EditError, or ir.kernel.Rejected when the plans cannot be written.
@@ -155,7 +169,7 @@ def prepare(
         record=change.record,
         edited=_text(change.source),
     )
-    return Prepared(change.source, module, text)
+    return Prepared(change.source, module, text, path.with_name(f"{RUNTIME_NAME}.py"))
 
 
 def _text(source: bytes) -> str:
@@ -170,9 +184,9 @@ def apply_files(
     target: Target | None = None,
     speeds: Mapping[str, Speed] | None = None,
 ) -> Prepared:
-    """Writes the kernel module and the edited file, both or neither.
+    """Writes the kernel module and the edited file, both or neither, and what kernel modules share.
 
-    Raises EditError (one sentence) with both files as they were: the folder cannot be written, the file has changed.
+    Raises EditError (one sentence) with the files as they were: the folder cannot be written, the file has changed.
     """
     path = path.resolve()
     try:
@@ -180,5 +194,6 @@ def apply_files(
     except OSError as error:
         raise EditError(f"{path} cannot be read ({error.strerror}).") from None
     ready = prepare(source, path, plans, kernels, target=target, speeds=speeds)
-    write_both(path, source, ready.source, ready.module, ready.module_text.encode())
+    shared = {file: text.encode() for file, text in ready.created.items() if file != ready.module}
+    write_both(path, source, ready.source, ready.module, ready.module_text.encode(), shared)
     return ready

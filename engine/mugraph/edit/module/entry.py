@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mugraph.edit.module.guard_paths import by_members, hoisted
 from mugraph.edit.module.operator import call, returns
+from mugraph.edit.module.straight import straight
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import Scope
 from mugraph.plans.plan import RegionPlan
@@ -75,13 +76,13 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str]) -> str:
     ]
     quick = [by_members(guard, region.ran, region.guards) for guard in region.guards]
     guards, tests = _apart(plan, [_renamed(guard, renamed) for guard in quick])
-    bindings, (*checks, last) = hoisted([*guards, f"f({', '.join(values)})"], scope)
-    given = [ast.unparse(argument) for argument in _arguments_of(last)]
-    lines = [f"{'and ' if at else ''}{_bracketed(check)}" for at, check in enumerate(checks)]
-    lines += call("and " if checks else "", tensors_fit(plan), given, width=100)
+    things = [_renamed(by_members(thing, region.ran, region.guards), renamed) for thing in things_of(plan)[0]]
+    guards = [check for guard in guards for check in straight(guard, region.ran)]
+    bindings, (first, *checks, last) = hoisted([f"f({', '.join(things)})", *guards, f"f({', '.join(values)})"], scope)
+    lines = call("", "_same_code", [repr(plan.name), *_arguments_of(first)], width=100)
+    lines += [f"and {_bracketed(check)}" for check in checks]
+    lines += call("and ", tensors_fit(plan), _arguments_of(last), width=100)
     test = [
-        "if not _undisturbed():",
-        "    return False",
         "try:",
         *(f"    {line}" for line in bindings),
         "    return (",
@@ -123,13 +124,27 @@ def _test(plan: RegionPlan, parameters: Sequence[str], answer: Sequence[str]) ->
 
 
 def _both(plan: RegionPlan, names: Iterable[str]) -> list[str]:
-    return call("return _undisturbed() and ", tensors_fit(plan), list(names), width=100)
+    return call(f"return _same_code({plan.name!r}) and ", tensors_fit(plan), list(names), width=100)
 
 
-def _arguments_of(text: str) -> list[ast.expr]:
+def things_of(plan: RegionPlan) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Expressions for the classes and functions whose code must be what was analysed, and what they are called."""
+    found: dict[str, str] = {}
+    for guard in plan.region.guards:
+        match ast.parse(guard, mode="eval").body:
+            case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]):
+                found[f"type({ast.unparse(module)})"] = what
+            case ast.Call(ast.Name("_runs"), [function, ast.Constant(str(what))]):
+                found[ast.unparse(function)] = what
+            case _:
+                pass
+    return tuple(found), tuple(found.values())
+
+
+def _arguments_of(text: str) -> list[str]:
     node = ast.parse(text, mode="eval").body
     assert isinstance(node, ast.Call)
-    return node.args
+    return [ast.unparse(argument) for argument in node.args]
 
 
 def _names_in(expression: str, function: str) -> list[str]:
@@ -149,17 +164,13 @@ def _parsed(expression: str, function: str) -> ast.expr:
         raise Rejected(f"The condition {expression!r} of {function} is no Python expression.") from None
 
 
-def _bracketed(guard: str) -> str:
-    """A condition as text that can stand beside `and`. Numbers are equal only if their types are."""
-    match ast.parse(guard, mode="eval").body:
-        case ast.BoolOp() | ast.IfExp() | ast.Lambda() | ast.NamedExpr():
-            return f"({guard})"
-        case ast.Compare(left, [ast.Eq()], [right]) if not isinstance(left, ast.Call):
-            return f"_equals({ast.unparse(left)}, {ast.unparse(right)})"
-        case ast.Compare(left, [ast.In()], [ast.Tuple(elts)]) if not isinstance(left, ast.Call):
-            return f"({' or '.join(f'_equals({ast.unparse(left)}, {ast.unparse(one)})' for one in elts)})"
+def _bracketed(check: str) -> str:
+    """A condition as text that can stand beside `and`."""
+    match ast.parse(check, mode="eval").body:
+        case ast.BoolOp(ast.Or()) | ast.IfExp() | ast.Lambda() | ast.NamedExpr():
+            return f"({check})"
         case _:
-            return guard
+            return check
 
 
 class _Closures(ast.NodeTransformer):
@@ -187,7 +198,7 @@ def _apart(plan: RegionPlan, guards: Sequence[str]) -> tuple[list[str], list[str
             kept.append(guard)
             continue
         name = f"_{plan.name}_inside_{len(kept)}"
-        lines += [f"def {name}(f):", f"    return {_bracketed(ast.unparse(tree))}", "", ""]
+        lines += [f"def {name}(f):", f"    return {' and '.join(straight(ast.unparse(tree), {}))}", "", ""]
         kept.append(f"_inside({ast.unparse(closures.function)}, {name})")
     return kept, lines
 

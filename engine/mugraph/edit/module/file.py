@@ -1,4 +1,4 @@
-"""The kernel module: a Python file beside the user's, standing alone, with everything the edited file calls."""
+"""The kernel module: a Python file beside the user's, with everything the edited file calls."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from pathlib import Path
 
 from mugraph.edit.module.entry import entry_names, on_tensors
 from mugraph.edit.module.evidence import Speed, evidence
-from mugraph.edit.module.first_use import CHECK, FIRST_USE
-from mugraph.edit.module.guards import GUARDS
-from mugraph.edit.module.judge import JUDGE
-from mugraph.edit.module.masks import MASKS, masks_of, triangle_text, with_masks
+from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import operator_text, torch_type, tuple_text
-from mugraph.edit.module.parts import MACHINERY, PRELUDE
-from mugraph.edit.module.ran import TABLES, with_ran
-from mugraph.edit.module.sizes import KNOWN_TO_FIT, cases_of, with_known_sizes, with_sizes
+from mugraph.edit.module.parts import PRELUDE
+from mugraph.edit.module.ran import TABLES, tables
+from mugraph.edit.module.runtime import LOADER, RUNTIME
+from mugraph.edit.module.sizes import cases_of
 from mugraph.edit.module.wrapper import wrapper
 from mugraph.edit.names import operator_name
 from mugraph.edit.source.record import VARIABLE, Record, record_text
@@ -48,17 +46,7 @@ def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
                 pass
 
 
-_COMMON = (
-    PRELUDE
-    + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0")
-    + GUARDS
-    + FIRST_USE
-    + JUDGE
-    + CHECK
-    + MASKS
-    + KNOWN_TO_FIT
-)
-MODULE_NAMES = frozenset(_bound(ast.parse(_COMMON).body)) | {*TABLES, VARIABLE, "_CASES", "_filled", "_own", "weakref"}
+MODULE_NAMES = frozenset(_bound(ast.parse(PRELUDE + RUNTIME).body)) | {*TABLES, VARIABLE, "_CASES", "_path"}
 
 
 def module_text(
@@ -70,6 +58,7 @@ def module_text(
     speeds: Mapping[str, Speed] | None = None,
     record: Record | None = None,
     edited: str | None = None,
+    alone: bool = False,
 ) -> str:
     """Text of the kernel module for `original_path`.
 
@@ -79,6 +68,7 @@ def module_text(
     speeds:  plan name -> what was measured or estimated
     record:  what undoing the edit needs; None while the file is only being looked at
     edited:  the user's file with the calls of the kernels; None likewise
+    alone:   with the shared runtime in it
 
     Raises Rejected when the plans do not fit together.
     """
@@ -87,9 +77,7 @@ def module_text(
     names = MODULE_NAMES | _global_names(plans, used)
     wrappers = [wrapper(plan, kernels, names) for plan in plans]
     capability = figures_of(target or TARGETS["cpu"]).capability
-    machinery = MACHINERY.replace("@MAJOR@", str(capability // 10)).replace("@MINOR@", str(capability % 10))
-    prelude, first_use = with_masks(PRELUDE, f"{FIRST_USE}\n\n{JUDGE}", plans)
-    sections = [_header(plans, original_path), prelude.rstrip()]
+    sections = [_header(plans, original_path), PRELUDE.rstrip()]
     written, operators = set[str](), list[str]()
     for plan, wrapped in zip(plans, wrappers, strict=True):
         sections.append(evidence(plan, kernels, (speeds or {}).get(plan.name)))
@@ -100,16 +88,10 @@ def module_text(
                 sections += [kernel.jit.strip(), kernel.launcher.strip()]
                 operators.append(operator_text(kernel, operator_name(kernel, original_path)))
         sections.append(wrapped.text)
-    sections += [
-        with_known_sizes(machinery, plans).rstrip(),
-        with_ran(plans, original_path.name, edited),
-        first_use.rstrip(),
-        *operators,
-        _cases(plans),
-    ]
+    sections += [*operators, _cases(plans), tables(plans, original_path.name, capability, edited)]
     if record is not None:
         sections.append(record_text(record).rstrip())
-    sections.append(with_sizes(CHECK, plans).rstrip())
+    sections.append((RUNTIME if alone else LOADER).rstrip())
     text = _joined(sections)
     ast.parse(text)  # a kernel's text that is no Python must not reach a user's disk
     return text

@@ -61,6 +61,8 @@ def hoisted(expressions: Sequence[str], scope: Scope) -> tuple[list[str], list[s
 def _name_for(path: str) -> str:
     """`attention_q_proj` of self.attention.q_proj; `rotate` of type(self).forward.__globals__["rotate"]."""
     path = _MEMBER.sub(r".\1", path)
+    if path.endswith(".__dict__"):
+        return f"{parameter_name(path.removesuffix('.__dict__'))}_own"
     node = ast.parse(path, mode="eval").body
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         return node.slice.value
