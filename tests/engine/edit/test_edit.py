@@ -27,7 +27,7 @@ def both_ways(path: Path, plans, kernels) -> str:
     done = apply_files(path, plans, kernels)
     after = path.read_bytes()
     assert after == done.source != before
-    assert set(path.parent.iterdir()) == beside | {done.module}
+    assert set(path.parent.iterdir()) == beside | {done.module, done.runtime}
     compile(after, path.name, "exec")
     compile(done.module_text, done.module.name, "exec")
     result = revert_file(path)
@@ -191,7 +191,7 @@ def test_two_edits_one_after_the_other(tmp_path, maker):
     second = apply_files(path, [maker.plan(between, "b = g(a)", name="second", live_outs=("b",))], maker.kernels)
     assert first.module != second.module
     assert "import model_mugraph_2 as mugraph_kernels_2\n" in path.read_text()
-    assert revert_file(path).deleted == (second.module, first.module)
+    assert revert_file(path).deleted == (second.module, first.module, first.runtime)
     assert path.read_text() == text
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from mugraph.edit.module.guard_paths import by_members, hoisted
 from mugraph.edit.module.operator import call, returns
-from mugraph.edit.module.straight import straight
+from mugraph.edit.module.straight import none_of, straight
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import Scope
 from mugraph.plans.plan import RegionPlan
@@ -63,8 +64,8 @@ def entry_names(plan: RegionPlan) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*own, on_tensors(plan), tensors_fit(plan))))
 
 
-def entry_text(plan: RegionPlan, module_names: frozenset[str]) -> str:
-    """The functions. module_names: globals that no parameter may hide."""
+def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozenset[str]) -> str:
+    """The functions. module_names: globals that no parameter may hide. classes: of the file, that are modules'"""
     region, scope = plan.region, Scope(module_names)
     renamed = {name: name if name == "self" else scope.unique(name) for name in arguments(plan)}
     if is_direct(plan):
@@ -74,11 +75,22 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str]) -> str:
     values = [
         _renamed(by_members(live_in.expression, region.ran, region.guards), renamed) for live_in in region.live_ins
     ]
-    quick = [by_members(guard, region.ran, region.guards) for guard in region.guards]
+    own = own_modules(plan, classes)
+    members = {"self": dict.fromkeys(own, "_modules")} if own else {}
+    quick = [by_members(guard, region.ran, region.guards, members) for guard in region.guards]
+    tested = [
+        _renamed(by_members(live_in.expression, region.ran, region.guards, members), renamed)
+        for live_in in region.live_ins
+    ]
     guards, tests = _apart(plan, [_renamed(guard, renamed) for guard in quick])
-    things = [_renamed(by_members(thing, region.ran, region.guards), renamed) for thing in things_of(plan)[0]]
+    things = [
+        _renamed(by_members(thing, region.ran, region.guards, members), renamed)
+        for thing in things_of(plan, classes)[0]
+    ]
     guards = [check for guard in guards for check in straight(guard, region.ran)]
-    bindings, (first, *checks, last) = hoisted([f"f({', '.join(things)})", *guards, f"f({', '.join(values)})"], scope)
+    if own:
+        guards = [*none_of([f"{name!r} in self.__dict__" for name in own], 3), *guards]
+    bindings, (first, *checks, last) = hoisted([f"f({', '.join(things)})", *guards, f"f({', '.join(tested)})"], scope)
     lines = call("", "_same_code", [repr(plan.name), *_arguments_of(first)], width=100)
     lines += [f"and {_bracketed(check)}" for check in checks]
     lines += call("and ", tensors_fit(plan), _arguments_of(last), width=100)
@@ -127,9 +139,20 @@ def _both(plan: RegionPlan, names: Iterable[str]) -> list[str]:
     return call(f"return _same_code({plan.name!r}) and ", tensors_fit(plan), list(names), width=100)
 
 
-def things_of(plan: RegionPlan) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def own_modules(plan: RegionPlan, classes: frozenset[str]) -> tuple[str, ...]:
+    """The modules that the method of a module reads of itself (`self.norm`): they can be read from where it keeps
+    them, as to ask for an attribute takes a call in Python."""
+    owner, _, _ = plan.region.function.rpartition(".")
+    if owner not in classes or is_direct(plan):
+        return ()
+    found = [re.fullmatch(r"_is\(self\.(\w+), '[^']*'\)", guard) for guard in plan.region.guards]
+    return tuple(dict.fromkeys(match[1] for match in found if match))
+
+
+def things_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[tuple[str, ...], tuple[str | tuple[str, ...], ...]]:
     """Expressions for the classes and functions whose code must be what was analysed, and what they are called."""
-    found: dict[str, str] = {}
+    own = own_modules(plan, classes)
+    found: dict[str, str | tuple[str, ...]] = {"type(self)": own} if own else {}
     for guard in plan.region.guards:
         match ast.parse(guard, mode="eval").body:
             case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]):

@@ -10,15 +10,17 @@ from pathlib import Path
 
 from mugraph.edit.module.entry import entry_names, on_tensors
 from mugraph.edit.module.evidence import Speed, evidence
+from mugraph.edit.module.guard_paths import module_classes
 from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import operator_text, torch_type, tuple_text
 from mugraph.edit.module.parts import PRELUDE
 from mugraph.edit.module.ran import TABLES, tables
-from mugraph.edit.module.runtime import LOADER, RUNTIME
+from mugraph.edit.module.runtime import END, LOADER, RUNTIME
 from mugraph.edit.module.sizes import cases_of
 from mugraph.edit.module.wrapper import wrapper
 from mugraph.edit.names import operator_name
 from mugraph.edit.source.record import VARIABLE, Record, record_text
+from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.plans.scales import input_scales
@@ -74,8 +76,9 @@ def module_text(
     """
     kernels = _apart(kernels, plans)
     used = _used_kernels(plans, kernels)
+    classes = module_classes(edited if edited is not None else _read(original_path))
     names = MODULE_NAMES | _global_names(plans, used)
-    wrappers = [wrapper(plan, kernels, names) for plan in plans]
+    wrappers = [wrapper(plan, kernels, names, classes) for plan in plans]
     capability = figures_of(target or TARGETS["cpu"]).capability
     sections = [_header(plans, original_path), PRELUDE.rstrip()]
     written, operators = set[str](), list[str]()
@@ -88,13 +91,20 @@ def module_text(
                 sections += [kernel.jit.strip(), kernel.launcher.strip()]
                 operators.append(operator_text(kernel, operator_name(kernel, original_path)))
         sections.append(wrapped.text)
-    sections += [*operators, _cases(plans), tables(plans, original_path.name, capability, edited)]
+    sections += [*operators, _cases(plans), tables(plans, original_path.name, capability, edited, classes)]
     if record is not None:
         sections.append(record_text(record).rstrip())
-    sections.append((RUNTIME if alone else LOADER).rstrip())
+    sections += [(RUNTIME if alone else LOADER).rstrip(), END.rstrip()]
     text = _joined(sections)
     ast.parse(text)  # a kernel's text that is no Python must not reach a user's disk
     return text
+
+
+def _read(path: Path) -> str:
+    try:
+        return SourceFile.decode(path.read_bytes()).text
+    except (OSError, EditError):
+        return ""
 
 
 def _joined(sections: Sequence[str]) -> str:

@@ -47,18 +47,19 @@ class _Check(NamedTuple):
 
 
 _NEVER = [_Check(id, None, None)]
-_met: dict[tuple[int, str], tuple[object, list[_Check]]] = {}
+_met: dict[tuple[int, str | tuple[str, ...]], tuple[object, list[_Check]]] = {}
 
 
 class _World(NamedTuple):
-    """What a region relies on, as it was met. ids: of things; dicts: where most of it stands; versions: theirs when
-    all of it held; always: what is compared at each call"""
+    """What a region relies on, as it was met. dicts: where most of it stands; versions: theirs when
+    all of it held; reads, read, expected: of what is compared at each call"""
 
     things: tuple[object, ...]
-    ids: tuple[int, ...]
     dicts: list[dict[Any, Any]]
     versions: list[int]
-    always: list[_Check]
+    reads: list[Callable[[Any], object]]
+    read: list[object]
+    expected: list[object]
     checks: list[_Check]
 
 
@@ -102,16 +103,15 @@ def _same_code(region: str, *things: object) -> bool:
     """Whether classes and functions have the code that was analysed, PyTorch is as it came (no hooks on all modules,
     none of the functions replaced that regions call), and the file's names mean what they meant."""
     world = _worlds.get(region)
-    if world is None or tuple(map(id, things)) != world.ids:
+    if world is None or not all(map(is_, things, world.things)):
         world = _met_world(region, things)
     if any(_HOOKS):
         return False
     if [*map(_version, world.dicts)] != world.versions:
         return _all_hold(region, world)
     try:
-        for read, thing, expected, _ in world.always:
-            if read(thing) != expected:
-                return _all_hold(region, world)
+        if [*map(call, world.reads, world.read)] != world.expected:
+            return _all_hold(region, world)
     except (AttributeError, KeyError):  # what was a function of Python's is something else, or nothing
         return False
     return bool(_copies)
@@ -143,19 +143,24 @@ def _met_world(region: str, things: tuple[object, ...]) -> _World:
     checks = list({id(check): check for check in checks}.values())
     always = [check for check in checks if _version is None or not check.inside]
     dicts = {id(one): one for check in checks for one in check.inside if _version is not None}
-    world = _World(things, tuple(map(id, things)), list(dicts.values()), [], always, checks)
+    columns = [[check[at] for check in always] for at in range(3)]
+    world = _World(things, list(dicts.values()), [], *columns, checks)
     _worlds[region] = world
     return world
 
 
-def _known(thing: Any, what: str) -> list[_Check]:
-    """What is compared of a class or a function. Code is compared when it is met, objects from then on."""
+def _known(thing: Any, what: str | tuple[str, ...]) -> list[_Check]:
+    """What is compared of a class or a function. Code is compared when it is met, objects from then on. what: which
+    one it must be; or names of modules that are found in a module of any class"""
     if torch.compiler.is_exporting() and isinstance(thing, type):
         thing = _behind(thing)
     met = _met.get((id(thing), what))
     if met is None:
-        methods = _CODE[what].methods
-        checks = _meet(thing, _Code(**methods[""][0])) if "" in methods else _meet_class(thing, what)
+        if isinstance(what, tuple):
+            checks = _meet_owner(thing, frozenset(what))
+        else:
+            methods = _CODE[what].methods
+            checks = _meet(thing, _Code(**methods[""][0])) if "" in methods else _meet_class(thing, what)
         if len(_met) > 1000:  # classes that were made anew again and again
             _met.clear()
         met = _met[id(thing), what] = thing, checks
@@ -259,6 +264,21 @@ def _meet_class(kind: type, what: str) -> list[_Check]:
         if codes:
             return _NEVER
     return checks
+
+
+def _meet_owner(kind: type, names: frozenset[str]) -> list[_Check]:
+    """What to compare of a module's class, so that what is in `_modules` is what its attributes are."""
+    bases = kind.__mro__
+    access = attrgetter("__getattribute__", "__getattr__")
+    found = {name for base in bases for name in vars(base)}
+    if torch.nn.Module not in bases or names & found or access(kind) != access(torch.nn.Module):
+        return _NEVER
+    checks = [_Check(_KIND, kind, _KIND(kind)), _Check(access, kind, access(kind), _inside_of(*bases[:-1]))]
+    return checks + [_Check(_namer(names), vars(base), True, _inside_of(base)) for base in bases[:-1]]
+
+
+def _namer(names: frozenset[str]) -> Callable[[Any], bool]:
+    return lambda space: names.isdisjoint(space)
 
 
 def _inside_of(*kinds: type) -> tuple[dict[str, Any], ...]:

@@ -31,7 +31,7 @@ import sys
 import warnings
 import weakref
 from collections.abc import Callable
-from operator import attrgetter, itemgetter
+from operator import attrgetter, call, is_, itemgetter
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
@@ -58,6 +58,8 @@ _tracing = getattr(torch._C, "_is_tracing", lambda: True)
 _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 _function_modes = getattr(torch._C, "_len_torch_function_stack", lambda: 1)
+_any_autocast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
+_grad_enabled, _dynamo = torch.is_grad_enabled, torch.compiler.is_dynamo_compiling
 _gpus: dict[int | None, bool] = {}
 
 
@@ -82,13 +84,13 @@ def _in_a_mode() -> bool:
 def _runs_here(*tensors: torch.Tensor, any_size: bool = False) -> bool:
     """Plain tensors on one tested GPU; no gradient, autocast, tracing by torch.jit, and no mode or function transform,
     which are to see what the original code calls."""
-    if torch.compiler.is_compiling():
+    if _dynamo():
         return _traced(tensors, any_size)
-    if _tracing() or forward_ad._current_level >= 0 or _transforms() or _dispatch_modes() > 0:
+    if _tracing() or _transforms() or _dispatch_modes() or forward_ad._current_level >= 0:
+        return torch.compiler.is_compiling() and _traced(tensors, any_size)
+    if (_function_modes() and _in_a_mode()) or type(tensors[0]) not in _PLAIN:
         return False
-    if _function_modes() > 0 and _in_a_mode() or type(tensors[0]) not in _PLAIN:
-        return False
-    grad, device = torch.is_grad_enabled(), tensors[0].device
+    grad, device = _grad_enabled(), tensors[0].device
     for tensor in tensors:
         kind = type(tensor)
         if (kind is not _PARAMETER and kind is not _TENSOR) or tensor.device != device:
@@ -98,7 +100,8 @@ def _runs_here(*tensors: torch.Tensor, any_size: bool = False) -> bool:
         at = tensor.data_ptr()  # other layouts have none
         if at & 15 or (not at and tensor._is_zerotensor()):  # in whole words of 16 bytes; zeros without memory
             return False
-    return _tested_gpu(device.type, device.index) and not torch.is_autocast_enabled(device.type)
+    kind = device.type
+    return _tested_gpu(kind, device.index) and not (_any_autocast() and torch.is_autocast_enabled(kind))
 
 
 def _traced(tensors: tuple[torch.Tensor, ...], any_size: bool) -> bool:

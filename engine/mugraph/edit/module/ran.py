@@ -20,10 +20,11 @@ TABLES = ("_SOURCE", "_CAPABILITY", "_RAN", "_REGIONS", "_CALLED_FUNCTIONS", "_O
 """The names of a kernel module's tables, `_CASES` aside."""
 
 
-def tables(plans: Sequence[RegionPlan], file: str, capability: int, edited: str | None) -> str:
+def tables(plans: Sequence[RegionPlan], file: str, capability: int, edited: str | None, classes: frozenset[str]) -> str:
     """What the shared runtime is told of the regions.
 
-    file: the name of the user's file. edited: its text with the kernels' calls; None while nothing is written
+    file: the name of the user's file. edited: its text with the kernels' calls; None while nothing is written.
+    classes: its classes that are modules'
     Raises Rejected where two regions ran different code under one name.
     """
     ran: dict[str, Ran] = {}
@@ -41,7 +42,7 @@ def tables(plans: Sequence[RegionPlan], file: str, capability: int, edited: str 
             "# What the kernels rely on. _RAN: the code that ran, by the names that _REGIONS calls it",
             f"_SOURCE, _CAPABILITY = {file!r}, ({capability // 10}, {capability % 10})",
             *_lines("_RAN", [f"{name!r}: {_ran(one, definitions, imported)}" for name, one in ran.items()]),
-            *_lines("_REGIONS", [f"{plan.name!r}: {things_of(plan)[1]!r}" for plan in plans]),
+            *_lines("_REGIONS", [f"{plan.name!r}: {things_of(plan, classes)[1]!r}" for plan in plans]),
             *_lines("_CALLED_FUNCTIONS", [f"{owner!r}: {names!r}" for owner, names in _functions(plans).items()]),
             f"_OUTSIDE_NAMES = { ({name: dotted for name, dotted in outside.items() if dotted})!r}",
             f"_BUILTINS, _OWN = frozenset({built_in!r}), {sorted(_own_names(plans))!r}",

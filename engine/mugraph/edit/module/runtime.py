@@ -41,10 +41,19 @@ LOADER = f'''\
 try:
     _path = str(Path(__file__).with_name("{RUNTIME_NAME}.py"))
     exec(SourceFileLoader(__name__, _path).get_code(__name__), globals())
+    if "_main" not in globals():  # its last name
+        raise ImportError(f"{{_path}} is not whole")
 except Exception as error:  # this file was copied alone: the original code runs
     warnings.warn(f"{{__name__}}: the kernels are not used: {{error}}")
 
     def _same_code(*_: object) -> bool:
         return False
+
+    def _main() -> None:
+        raise SystemExit(f"{{_path}} is missing or damaged: the original code runs.")
 '''
-"""What ends a kernel module."""
+"""How a kernel module reads it."""
+END = """\
+if __name__ == "__main__":
+    _main()
+"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mugraph.ir.ran import Ran
 
@@ -23,9 +23,10 @@ def straight(guard: str, ran: Mapping[str, Ran]) -> list[str]:
         case ast.Call(ast.Name("_runs"), [_, ast.Constant(str())]):
             return []
         case ast.Compare(left, [ast.Eq()], [right]) if not isinstance(left, ast.Call):
-            return [_equal(ast.unparse(left), right)]
+            return _equal(ast.unparse(left), right)
         case ast.Compare(left, [ast.In()], [ast.Tuple(elts)]) if not isinstance(left, ast.Call):
-            return [f"({' or '.join(f'({_equal(ast.unparse(left), one)})' for one in elts)})"]
+            either = [" and ".join(_equal(ast.unparse(left), one)) for one in elts]
+            return [" or ".join(f"({one})" for one in either)]
         case _:
             return [guard]
 
@@ -35,27 +36,31 @@ def _of_module(module: str, ran: Ran) -> list[str]:
     own = f"{module}.__dict__"
     hidden = [*_BEFORE_FORWARD, *sorted({*ran.methods, *ran.members})]
     return [
-        f"not ({' or '.join(f'{own}[{name!r}]' for name in _HOOKS)})",
-        f"not ({' or '.join(f'{name!r} in {own}' for name in hidden)})",
+        *none_of([f"{own}[{name!r}]" for name in _HOOKS], 2),
+        *none_of([f"{name!r} in {own}" for name in hidden], 3),
     ]
 
 
-def _equal(left: str, right: ast.expr) -> str:
-    """1, 1.0 and True are not the same, nor is a tensor that holds it."""
+def none_of(things: Sequence[str], at_once: int) -> list[str]:
+    """Conditions that none of the things is true, some at once."""
+    groups = [things[first : first + at_once] for first in range(0, len(things), at_once)]
+    return [f"not ({' or '.join(group)})" for group in groups]
+
+
+def _equal(left: str, right: ast.expr) -> list[str]:
+    """Conditions for equality: 1, 1.0 and True are not the same, nor is a tensor that holds it."""
     match right:
         case ast.Constant(bool() | None):
-            return f"{left} is {right.value!r}"
+            return [f"{left} is {right.value!r}"]
         case ast.Constant(int() | float() | str() as value):
-            return f"type({left}) is {type(value).__name__} and {left} == {value!r}"
+            return [f"type({left}) is {type(value).__name__} and {left} == {value!r}"]
         case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)):
-            return f"type({left}) is {type(value).__name__} and {left} == -{value!r}"
+            return [f"type({left}) is {type(value).__name__} and {left} == -{value!r}"]
         case ast.Tuple(elts) if len(elts) <= _FEW and all(isinstance(one, ast.Constant) for one in elts):
             values = ast.literal_eval(right)
             kinds = [f"type({left}[{at}]) is {type(value).__name__}" for at, value in enumerate(values)]
-            if all(type(value) in (int, float, str) for value in values):
-                return " and ".join(
-                    [f"type({left}) is tuple", f"len({left}) == {len(values)}", *kinds, f"{left} == {values!r}"]
-                )
+            if values and all(type(value) in (int, float, str) for value in values):
+                return [f"type({left}) is tuple and {left} == {values!r}", " and ".join(kinds)]
         case _:
             pass
-    return f"_equals({left}, {ast.unparse(right)})"
+    return [f"_equals({left}, {ast.unparse(right)})"]

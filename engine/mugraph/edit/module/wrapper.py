@@ -42,8 +42,11 @@ class Wrapper:
         return "\n\n\n".join(filter(None, (self.entry, self.fits, self.replacement, self.reference)))
 
 
-def wrapper(plan: RegionPlan, kernels: Mapping[str, KernelSource], module_names: frozenset[str]) -> Wrapper:
-    """The functions of `plan`. module_names: the module's own globals, which no local name may hide.
+def wrapper(
+    plan: RegionPlan, kernels: Mapping[str, KernelSource], module_names: frozenset[str], classes: frozenset[str]
+) -> Wrapper:
+    """The functions of `plan`. module_names: the module's own globals, which no local name may hide. classes: of the
+    user's file, that are modules'
 
     Raises Rejected when the plan's steps do not produce what the region must.
     """
@@ -59,7 +62,7 @@ def wrapper(plan: RegionPlan, kernels: Mapping[str, KernelSource], module_names:
         _reference(plan, parameters, names, sizes),
         _fits(plan, parameters, sizes),
         _replacement(plan, kernels, parameters, names, sizes),
-        entry_text(plan, module_names),
+        entry_text(plan, module_names, classes),
     )
 
 

@@ -63,14 +63,14 @@ def write_both(
     try:
         for file, text in shared.items():
             temporaries.append(_temporary(file, text))
-            os.replace(temporaries.pop(), file)
+            os.replace(temporaries[-1], file)
         temporaries.append(_temporary(module, content))
         temporaries.append(_temporary(path, after))
-        _place(temporaries[0], module)
+        _place(temporaries[-2], module)
         placed = True
         if path.read_bytes() != before:
             raise EditError(f"{path.name} was changed by something else meanwhile; nothing was changed, try again.")
-        os.replace(temporaries[1], path)
+        os.replace(temporaries[-1], path)
     except BaseException as error:
         if placed:
             with contextlib.suppress(OSError):
