@@ -94,7 +94,7 @@ def edited(source: bytes, path: Path, plans: Sequence[RegionPlan], module_name: 
         if any(one.start < end and start < one.end for start, end in taken):
             raise EditError(f"{one.plan.region.function} in {path.name} is replaced already; revert the file first.")
     import_text = import_statement(tree, path, module_name, alias)
-    at = import_offset(tree, file)
+    at = import_offset(tree, file, import_text, path.parent)
     if at > 0 and file.text[at - 1] not in "\r\n":
         import_text = "\n" + import_text.removesuffix("\n")
     text = _spliced(file.text, [(at, at, import_text), *((one.start, one.end, one.text) for one in made)])

@@ -29,7 +29,8 @@ class _Unknown(dict[str, object]):
     """Stands for the names of the file for as long as it is not imported."""
 
     def __missing__(self, name: str) -> object:
-        if not _find_copies():
+        _find_copies()
+        if _here is self:
             raise KeyError(name)
         return _here[name]
 
@@ -104,6 +105,8 @@ def _same_code(region: str, *things: object) -> bool:
     none of the functions replaced that regions call), and the file's names mean what they meant."""
     world = _worlds.get(region)
     if world is None or not all(map(is_, things, world.things)):
+        if _find_copies():
+            return False  # what was read of the file was read of another module
         world = _met_world(region, things)
     if any(_HOOKS):
         return False
@@ -136,7 +139,6 @@ def _all_hold(region: str, world: _World) -> bool:
 
 def _met_world(region: str, things: tuple[object, ...]) -> _World:
     """What is compared of things that are met for the first time, and of what all regions rely on."""
-    _find_copies()
     checks = [_Check(_moved, sys.modules, False, (sys.modules,)), *_FUNCTIONS]
     checks += [check for thing, what in zip(things, _REGIONS[region]) for check in _known(thing, what)]
     checks += [check for _, module in _copies for check in _names_of(vars(module))]
@@ -396,16 +398,16 @@ def _named(name: str) -> object:
 
 
 def _find_copies() -> bool:
-    """Finds the modules that were made of the file. Whether they are others than before."""
+    """Finds the modules that were made of the file. Whether there were others before."""
     global _copies, _here, _imported
     modules, before = sys.modules, _copies
     if _moved(modules):
         _copies = [(name, module) for name, module in list(modules.items()) if _is_file(module)]
         _imported = len(modules)
-        _here = vars(_copies[0][1]) if _copies else _Unknown()
-    if _copies != before:
-        _worlds.clear()
-    return _copies != before
+        if _copies != before:
+            _here = vars(_copies[0][1]) if _copies else _Unknown()
+            _worlds.clear()
+    return _copies != before and bool(before)
 
 
 def _moved(modules: dict[str, ModuleType]) -> bool:
