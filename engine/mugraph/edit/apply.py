@@ -20,6 +20,7 @@ from pathlib import Path
 from mugraph.edit.check import check_edit, edited_spans
 from mugraph.edit.module.evidence import Speed
 from mugraph.edit.module.file import module_text
+from mugraph.edit.module.globals_read import with_looked_up
 from mugraph.edit.module.runtime import RUNTIME, RUNTIME_NAME
 from mugraph.edit.names import ALIAS, module_name
 from mugraph.edit.region.replaced import Replacement, replacement
@@ -82,6 +83,7 @@ def edited(source: bytes, path: Path, plans: Sequence[RegionPlan], module_name: 
         raise EditError(f"There is nothing to replace in {path.name}.")
     file = SourceFile.decode(source)
     tree = _parsed(file, path)
+    plans = [with_looked_up(plan, file.text) for plan in plans]
     alias = _free_alias(tree)
     in_string, taken = string_lines(file), edited_spans(tree, file)
     made = sorted(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mugraph.edit.module.entry import entry_names, on_tensors
 from mugraph.edit.module.evidence import Speed, evidence
+from mugraph.edit.module.globals_read import with_looked_up
 from mugraph.edit.module.guard_paths import module_classes
 from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import operator_text, torch_type, tuple_text
@@ -76,7 +77,9 @@ def module_text(
     """
     kernels = _apart(kernels, plans)
     used = _used_kernels(plans, kernels)
-    classes = module_classes(edited if edited is not None else _read(original_path))
+    source = edited if edited is not None else _read(original_path)
+    classes = module_classes(source)
+    plans = [with_looked_up(plan, source) for plan in plans]
     names = MODULE_NAMES | _global_names(plans, used)
     wrappers = [wrapper(plan, kernels, names, classes) for plan in plans]
     capability = figures_of(target or TARGETS["cpu"]).capability
