@@ -60,6 +60,7 @@ _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 _function_modes = getattr(torch._C, "_len_torch_function_stack", lambda: 1)
 _any_autocast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 _grad_enabled, _dynamo = torch.is_grad_enabled, torch.compiler.is_dynamo_compiling
+_places: dict[torch.device, tuple[str, int | None]] = {}
 _gpus: dict[int | None, bool] = {}
 
 
@@ -100,8 +101,9 @@ def _runs_here(*tensors: torch.Tensor, any_size: bool = False) -> bool:
         at = tensor.data_ptr()  # other layouts have none
         if at & 15 or (not at and tensor._is_zerotensor()):  # in whole words of 16 bytes; zeros without memory
             return False
-    kind = device.type
-    return _tested_gpu(kind, device.index) and not (_any_autocast() and torch.is_autocast_enabled(kind))
+    if (place := _places.get(device)) is None:  # PyTorch makes a string of it each time
+        place = _places[device] = device.type, device.index
+    return _tested_gpu(*place) and not (_any_autocast() and torch.is_autocast_enabled(place[0]))
 
 
 def _traced(tensors: tuple[torch.Tensor, ...], any_size: bool) -> bool:
