@@ -81,7 +81,7 @@ def _graphs(document: object, path: Path) -> list[MuGraph]:
 
 def _half(program: TensorProgram) -> DType:
     """The program's element type of 16 bits."""
-    return next((tensor.dtype for tensor in program.tensors if tensor.dtype in ("f16", "bf16")), "f16")
+    return "bf16" if any(tensor.dtype == "bf16" for tensor in program.tensors) else "f16"
 
 
 def _listed(document: object) -> list[object]:

@@ -20,6 +20,8 @@ from pathlib import Path
 from mugraph.edit.check import check_edit, edited_spans
 from mugraph.edit.module.evidence import Speed
 from mugraph.edit.module.file import module_text
+from mugraph.edit.module.globals_read import with_looked_up
+from mugraph.edit.module.runtime import RUNTIME, RUNTIME_NAME
 from mugraph.edit.names import ALIAS, module_name
 from mugraph.edit.region.replaced import Replacement, replacement
 from mugraph.edit.source.files import write_both
@@ -45,16 +47,29 @@ class Edited:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Both files of an edit, not yet written.
+    """The files of an edit, not yet written.
 
-    source:      the user's file
-    module:      path of the kernel module
-    module_text: its text (UTF-8)
+    source:       the user's file
+    module:       path of the kernel module
+    module_text:  its text (UTF-8)
+    runtime:      path of what kernel modules share; it is there already where another module has it
+    runtime_text: its text
     """
 
     source: bytes
     module: Path
     module_text: str
+    runtime: Path
+    runtime_text: str = RUNTIME
+
+    @property
+    def created(self) -> dict[Path, str]:
+        """The files to create, with their texts."""
+        try:
+            there = self.runtime.read_bytes() == self.runtime_text.encode()
+        except OSError:
+            there = False
+        return ({} if there else {self.runtime: self.runtime_text}) | {self.module: self.module_text}
 
 
 def apply(source: bytes, path: Path, plans: Sequence[RegionPlan], module_name: str) -> bytes:
@@ -68,6 +83,7 @@ def edited(source: bytes, path: Path, plans: Sequence[RegionPlan], module_name: 
         raise EditError(f"There is nothing to replace in {path.name}.")
     file = SourceFile.decode(source)
     tree = _parsed(file, path)
+    plans = [with_looked_up(plan, file.text) for plan in plans]
     alias = _free_alias(tree)
     in_string, taken = string_lines(file), edited_spans(tree, file)
     made = sorted(
@@ -80,7 +96,7 @@ def edited(source: bytes, path: Path, plans: Sequence[RegionPlan], module_name: 
         if any(one.start < end and start < one.end for start, end in taken):
             raise EditError(f"{one.plan.region.function} in {path.name} is replaced already; revert the file first.")
     import_text = import_statement(tree, path, module_name, alias)
-    at = import_offset(tree, file)
+    at = import_offset(tree, file, import_text, path.parent)
     if at > 0 and file.text[at - 1] not in "\r\n":
         import_text = "\n" + import_text.removesuffix("\n")
     text = _spliced(file.text, [(at, at, import_text), *((one.start, one.end, one.text) for one in made)])
@@ -137,7 +153,7 @@ def prepare(
     target: Target | None = None,
     speeds: Mapping[str, Speed] | None = None,
 ) -> Prepared:
-    """Both files of the edit, for a preview or an editor's workspace edit. Writes nothing.
+    """The files of the edit, for a preview or an editor's workspace edit. Writes nothing.
 
     A file that has kernel modules already gets one more ("model_mugraph_2.py"); each can be undone by itself.
     Raises EditError, or ir.kernel.Rejected when the plans cannot be written.
@@ -155,7 +171,7 @@ def prepare(
         record=change.record,
         edited=_text(change.source),
     )
-    return Prepared(change.source, module, text)
+    return Prepared(change.source, module, text, path.with_name(f"{RUNTIME_NAME}.py"))
 
 
 def _text(source: bytes) -> str:
@@ -170,9 +186,9 @@ def apply_files(
     target: Target | None = None,
     speeds: Mapping[str, Speed] | None = None,
 ) -> Prepared:
-    """Writes the kernel module and the edited file, both or neither.
+    """Writes the kernel module and the edited file, both or neither, and what kernel modules share.
 
-    Raises EditError (one sentence) with both files as they were: the folder cannot be written, the file has changed.
+    Raises EditError (one sentence) with the files as they were: the folder cannot be written, the file has changed.
     """
     path = path.resolve()
     try:
@@ -180,5 +196,6 @@ def apply_files(
     except OSError as error:
         raise EditError(f"{path} cannot be read ({error.strerror}).") from None
     ready = prepare(source, path, plans, kernels, target=target, speeds=speeds)
-    write_both(path, source, ready.source, ready.module, ready.module_text.encode())
+    shared = {file: text.encode() for file, text in ready.created.items() if file != ready.module}
+    write_both(path, source, ready.source, ready.module, ready.module_text.encode(), shared)
     return ready

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
-from mugraph.edit.apply import prepare
+from mugraph.edit.apply import Prepared, prepare
+from mugraph.edit.source.files import write_whole
 from mugraph.ir.content import digest
 from mugraph.ir.dtypes import COMPUTED, ELEMENTS
 from mugraph.ir.kernel import KernelSource
@@ -96,7 +97,7 @@ def replacement(
 ) -> Callable[P, R]:
     """`fn` with the plans' regions replaced; a module comes back as a copy that shares all parameters."""
     ready = prepare(origin.traceable().encode(), origin.path, plans, sources, target=target)
-    kernels = _kernel_module(ready.module.stem, ready.module_text)
+    kernels = _kernel_module(ready)
     tree = ast.parse(ready.source.decode())
     alias = _alias(tree, ready.module.stem)
     node = _definition(tree, origin.qualname)
@@ -153,15 +154,17 @@ def _definition(tree: ast.Module, qualname: str) -> ast.FunctionDef:
     return functions[-1]
 
 
-def _kernel_module(name: str, text: str) -> types.ModuleType:
+def _kernel_module(ready: Prepared) -> types.ModuleType:
     """The kernel module, imported from a file in the cache: Triton reads kernels back from their file."""
     folder = cache_folder() / "modules"
     folder.mkdir(parents=True, exist_ok=True)
+    name, text = ready.module.stem, ready.module_text
     unique = f"{name}_{digest(text, length=16)}"
     if unique in sys.modules:
         return sys.modules[unique]
     path = folder / f"{unique}.py"
-    path.write_text(text, encoding="utf-8")
+    for place, content in ((folder / ready.runtime.name, ready.runtime_text), (path, text)):
+        write_whole(place, content.encode())
     spec = importlib.util.spec_from_file_location(unique, path)
     assert spec is not None
     assert spec.loader is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from mugraph.ir.content import digest
@@ -29,7 +30,8 @@ def module_name(path: Path, number: int = 1) -> str:
 def mugraph_id(plan: RegionPlan) -> str:
     """Ten hexadecimal digits that identify a region's code, its guards and its μGraph."""
     region = plan.region
-    return digest(plan.name, region.text, region.guards, plan.mugraph, length=10)
+    guards = tuple(re.sub(r"_here\['(\w+)'\]", r"\1", guard) for guard in region.guards)  # however a name is read
+    return digest(plan.name, region.text, guards, plan.mugraph, length=10)
 
 
 def operator_name(kernel: KernelSource, original_path: Path) -> str:

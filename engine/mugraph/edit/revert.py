@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mugraph.edit.module.runtime import RUNTIME_FILE
 from mugraph.edit.names import module_name
-from mugraph.edit.source.files import write_one
+from mugraph.edit.source.files import users_of, write_one
 from mugraph.edit.source.record import Record, read_record, text_hash
 from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.edit.undo import undo
@@ -24,7 +25,7 @@ _SEARCHED_FILES = 5_000
 class Reverted:
     """
     regions: how many replaced parts were put back
-    deleted: kernel modules that were removed
+    deleted: kernel modules that were removed, and what they shared
     kept:    kernel modules that another file imports
     """
 
@@ -67,7 +68,7 @@ def reverted(source: bytes, path: Path) -> tuple[bytes, Reverted]:
     used = {module: _used_elsewhere(module, path) for module, _ in modules}
     deleted = tuple(module for module, elsewhere in used.items() if not elsewhere)
     kept = tuple(module for module, elsewhere in used.items() if elsewhere)
-    return file.encode(), Reverted(path, regions, deleted, kept)
+    return file.encode(), Reverted(path, regions, (*deleted, *_shared_by(deleted)), kept)
 
 
 def revert_file(path: Path) -> Reverted:
@@ -86,6 +87,19 @@ def revert_file(path: Path) -> Reverted:
         with contextlib.suppress(OSError):  # the user's file is right already; a module left over does no harm
             module.unlink()
     return done
+
+
+def _shared_by(modules: Sequence[Path]) -> list[Path]:
+    """What only these modules share: the files of the runtime that no other module reads."""
+    named = {module.with_name(f"{name}.py"): None for module in modules for name in _runtimes(module)}
+    return [runtime for runtime in named if runtime.exists() and not users_of(runtime, modules)]
+
+
+def _runtimes(module: Path) -> list[str]:
+    try:
+        return RUNTIME_FILE.findall(module.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return []
 
 
 def _used_elsewhere(module: Path, path: Path) -> bool:

@@ -50,7 +50,7 @@ class RegionTimer:
         self, plan: RegionPlan, sources: Mapping[str, KernelSource], results: Sequence[UnitResult]
     ) -> Generator[Event, None, tuple[Timing, str | None]]:
         """The plan's time, and why it cannot be offered, if so."""
-        text = module_text([plan], sources, original_path=self.path, target=self.tools.target)
+        text = module_text([plan], sources, original_path=self.path, target=self.tools.target, alone=True)
         if plan.region.dynamic is None:
             return (yield from self._timed(plan, plan.region, text, results, ""))
         size = plan.region.dynamic.range

@@ -113,7 +113,7 @@ def _edit(question: m.PrepareEdit, known: Known | None) -> m.Edit:
     document = question.document
     before, ready = prepared(document, known, question.keys)
     edits = text_edits(before, as_text(ready.source))
-    create = {str(ready.module): ready.module_text}
+    create = {str(path): text for path, text in ready.created.items()}
     return m.Edit(question.id, document.uri, document.version, edits, "Replace with generated Triton kernel", create)
 
 

@@ -27,7 +27,7 @@ def both_ways(path: Path, plans, kernels) -> str:
     done = apply_files(path, plans, kernels)
     after = path.read_bytes()
     assert after == done.source != before
-    assert set(path.parent.iterdir()) == beside | {done.module}
+    assert set(path.parent.iterdir()) == beside | {done.module, done.runtime}
     compile(after, path.name, "exec")
     compile(done.module_text, done.module.name, "exec")
     result = revert_file(path)
@@ -191,7 +191,7 @@ def test_two_edits_one_after_the_other(tmp_path, maker):
     second = apply_files(path, [maker.plan(between, "b = g(a)", name="second", live_outs=("b",))], maker.kernels)
     assert first.module != second.module
     assert "import model_mugraph_2 as mugraph_kernels_2\n" in path.read_text()
-    assert revert_file(path).deleted == (second.module, first.module)
+    assert revert_file(path).deleted == (second.module, first.module, first.runtime)
     assert path.read_text() == text
 
 
@@ -258,3 +258,49 @@ def test_live_ins_called_directly_keep_their_order(maker):
     assert "def gated(w: torch.Tensor, x: torch.Tensor" in module_text(
         [plan], maker.kernels, original_path=Path("model.py")
     )
+
+
+def test_the_lines_of_an_expression_are_indented_with_it(tmp_path, maker):
+    body = (
+        "        y = 1 + f(\n            x,  # first\n\n            g(\n                x\n            ),\n"
+        '            """text\n  stays""",\n        )\n        return y\n'
+    )
+    text = HEAD + body
+    part = text[text.index("f(\n            x,  # first") : text.index("\n        return y")]
+    path = written(tmp_path, text.encode())
+    edited = both_ways(path, [maker.plan(text, part, unit="expression", live_outs=("",))], maker.kernels)
+    assert (
+        "            else f(\n                x,  # first\n\n"
+        "                g(\n                    x\n                ),\n"
+        '                """text\n  stays""",\n            )\n        )\n        return y\n'
+    ) in edited
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (
+            "import torch\nfrom .layers import a\nfrom .zoo import b\n\nX = 1\n",
+            "import torch\n@\nfrom .layers import a\nfrom .zoo",
+        ),
+        (
+            "import torch\n\nLOG = 1\n\nfrom ..top import c\nfrom . import layers\n",
+            "import c\nfrom . import layers\n@\n",
+        ),
+        ("from .. import a\nimport torch\n", "from .. import a\n@\nimport torch\n"),
+        ("import torch\nfrom . import a; import b\n", "from . import a; import b\n@\n"),
+    ],
+)
+def test_a_relative_import_stands_beside_its_like(head, expected, tmp_path, maker):
+    text = f"{head}\n{HEAD}        y = f(x)\n        return y\n"
+    path = written(tmp_path, text.encode())
+    edited = both_ways(path, [maker.plan(text, "y = f(x)")], maker.kernels)
+    assert expected.replace("@", "from . import model_mugraph as mugraph_kernels") in edited
+
+
+def test_an_absolute_import_stands_beside_its_neighbours(tmp_path, maker):
+    (tmp_path / "layers.py").touch()
+    (tmp_path / "zoo.py").touch()
+    text = f"import torch\nimport layers\nimport zoo\nX = 1\n{HEAD}        y = f(x)\n        return y\n"
+    edited = both_ways(written(tmp_path, text.encode()), [maker.plan(text, "y = f(x)")], maker.kernels)
+    assert "import layers\nimport model_mugraph as mugraph_kernels\nimport zoo\n" in edited

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 from mugraph.edit.module.judge import JUDGE
-from mugraph.edit.module.parts import PRELUDE
+from mugraph.edit.module.masks import MASKS
+from mugraph.edit.module.parts import IMPORTS
 
 from tests.engine.verify.launchers import FAMILIES, Family
 
@@ -30,7 +31,7 @@ def trouble(family: Family, body: str, tmp_path: Path) -> str | None:
     made: dict[str, Any] = {}
     exec(compile(family.module(body), "launcher.py", "exec"), made)
     text = tmp_path / "kernels.py"
-    text.write_text(f"{PRELUDE}\n\n{JUDGE}")
+    text.write_text(f"{IMPORTS}\n\n{JUDGE}\n\n{MASKS}")
     module: dict[str, Any] = {"__name__": "kernels", "__file__": str(text)}
     exec(compile(text.read_text(), str(text), "exec"), module)
     specs = []

@@ -31,7 +31,7 @@ def test_the_evidence_is_told_as_it_is(maker, plan):
     assert "a wrong graph passes with probability at most 3.0e-10" in told
     assert "largest relative error 4.0e-07 (PyTorch: 3.0e-07) against float64, on Triton's interpreter" in told
     assert "speed 1.24x, measured (NVIDIA H200)" in told
-    assert "get_device_capability(index) == (8, 0)" in told
+    assert "_SOURCE, _CAPABILITY = 'model.py', (8, 0)" in told
 
 
 def test_what_was_not_earned_is_not_claimed(maker, plan):
@@ -91,15 +91,20 @@ def test_conditions_are_joined_as_they_are_meant(maker, source, part):
         node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == "_gated_fits"
     )
     assert [argument.arg for argument in fits.args.args] == ["self", "x", "torch_2"]
-    first, tried = fits.body
-    assert ast.unparse(first.test) == "not _undisturbed()"
-    assert [ast.unparse(line) for line in tried.body[:-1]] == ["a = self.a"]  # what two conditions read is read once
+    (tried,) = fits.body
+    bound = ["a = self.a", "a_own = a.__dict__"]  # what two conditions read is read once
+    assert [ast.unparse(line) for line in tried.body[:-1]] == bound
     assert [ast.unparse(value) for value in tried.body[-1].value.values] == [
-        "_is(a, 'A')",
+        "_same_code('gated', type(a))",
+        "not (a_own['_forward_hooks'] or a_own['_forward_pre_hooks'])",
+        "not (a_own['_backward_hooks'] or a_own['_backward_pre_hooks'])",
+        "not ('_call_impl' in a_own or '_compiled_call_impl' in a_own)",
         "self.b or len(torch_2) == 2",
-        "_equals(a.n, 3)",
+        "type(a.n) is int",
+        "a.n == 3",
         "_gated_tensors_fit(x, self.w, self.u)",
     ]
+    assert "_REGIONS = {\n    'gated': ('A',),\n}" in text
 
 
 def test_a_result_gets_the_strides_the_program_had(maker, plan):

@@ -110,7 +110,7 @@ def test_edits_are_those_of_apply(engine: Engine, sample: Document, tmp_path: Pa
     assert engine.search(sample).outcome == "done"
     edit = engine.ask(m.PrepareEdit(engine.id(), sample), m.Edit)
     assert path.read_text() == text, "nothing is written"
-    [(module, module_text)] = edit.create.items()
+    [(runtime, runtime_text), (module, module_text)] = edit.create.items()
     ours = applied(text, edit.edits)
 
     other = tmp_path / "other" / path.name
@@ -122,6 +122,7 @@ def test_edits_are_those_of_apply(engine: Engine, sample: Document, tmp_path: Pa
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert ours == other.read_text()
+    assert (other.parent / Path(runtime).name).read_text() == runtime_text
     assert Path(module).name in {file.name for file in other.parent.iterdir()}
     assert module_text == (other.parent / Path(module).name).read_text()
 

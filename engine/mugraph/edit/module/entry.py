@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from mugraph.edit.module.guard_paths import by_members, hoisted
 from mugraph.edit.module.operator import call, returns
+from mugraph.edit.module.straight import none_of, straight
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import Scope
 from mugraph.plans.plan import RegionPlan
@@ -62,8 +64,8 @@ def entry_names(plan: RegionPlan) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*own, on_tensors(plan), tensors_fit(plan))))
 
 
-def entry_text(plan: RegionPlan, module_names: frozenset[str]) -> str:
-    """The functions. module_names: globals that no parameter may hide."""
+def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozenset[str]) -> str:
+    """The functions. module_names: globals that no parameter may hide. classes: of the file, that are modules'"""
     region, scope = plan.region, Scope(module_names)
     renamed = {name: name if name == "self" else scope.unique(name) for name in arguments(plan)}
     if is_direct(plan):
@@ -73,15 +75,26 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str]) -> str:
     values = [
         _renamed(by_members(live_in.expression, region.ran, region.guards), renamed) for live_in in region.live_ins
     ]
-    quick = [by_members(guard, region.ran, region.guards) for guard in region.guards]
+    own = own_modules(plan, classes)
+    members = {"self": dict.fromkeys(own, "_modules")} if own else {}
+    quick = [by_members(guard, region.ran, region.guards, members) for guard in region.guards]
+    tested = [
+        _renamed(by_members(live_in.expression, region.ran, region.guards, members), renamed)
+        for live_in in region.live_ins
+    ]
     guards, tests = _apart(plan, [_renamed(guard, renamed) for guard in quick])
-    bindings, (*checks, last) = hoisted([*guards, f"f({', '.join(values)})"], scope)
-    given = [ast.unparse(argument) for argument in _arguments_of(last)]
-    lines = [f"{'and ' if at else ''}{_bracketed(check)}" for at, check in enumerate(checks)]
-    lines += call("and " if checks else "", tensors_fit(plan), given, width=100)
+    things = [
+        _renamed(by_members(thing, region.ran, region.guards, members), renamed)
+        for thing in things_of(plan, classes)[0]
+    ]
+    guards = [check for guard in guards for check in straight(guard, region.ran)]
+    if own:
+        guards = [*none_of([f"{name!r} in self.__dict__" for name in own], 3), *guards]
+    bindings, (first, *checks, last) = hoisted([f"f({', '.join(things)})", *guards, f"f({', '.join(tested)})"], scope)
+    lines = call("", "_same_code", [repr(plan.name), *_arguments_of(first)], width=100)
+    lines += [f"and {_bracketed(check)}" for check in checks]
+    lines += call("and ", tensors_fit(plan), _arguments_of(last), width=100)
     test = [
-        "if not _undisturbed():",
-        "    return False",
         "try:",
         *(f"    {line}" for line in bindings),
         "    return (",
@@ -123,13 +136,38 @@ def _test(plan: RegionPlan, parameters: Sequence[str], answer: Sequence[str]) ->
 
 
 def _both(plan: RegionPlan, names: Iterable[str]) -> list[str]:
-    return call("return _undisturbed() and ", tensors_fit(plan), list(names), width=100)
+    return call(f"return _same_code({plan.name!r}) and ", tensors_fit(plan), list(names), width=100)
 
 
-def _arguments_of(text: str) -> list[ast.expr]:
+def own_modules(plan: RegionPlan, classes: frozenset[str]) -> tuple[str, ...]:
+    """The modules that the method of a module reads of itself (`self.norm`): they can be read from where it keeps
+    them, as to ask for an attribute takes a call in Python."""
+    owner, _, _ = plan.region.function.rpartition(".")
+    if owner not in classes or is_direct(plan):
+        return ()
+    found = [re.fullmatch(r"_is\(self\.(\w+), '[^']*'\)", guard) for guard in plan.region.guards]
+    return tuple(dict.fromkeys(match[1] for match in found if match))
+
+
+def things_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[tuple[str, ...], tuple[str | tuple[str, ...], ...]]:
+    """Expressions for the classes and functions whose code must be what was analysed, and what they are called."""
+    own = own_modules(plan, classes)
+    found: dict[str, str | tuple[str, ...]] = {"type(self)": own} if own else {}
+    for guard in plan.region.guards:
+        match ast.parse(guard, mode="eval").body:
+            case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]):
+                found[f"type({ast.unparse(module)})"] = what
+            case ast.Call(ast.Name("_runs"), [function, ast.Constant(str(what))]):
+                found[ast.unparse(function)] = what
+            case _:
+                pass
+    return tuple(found), tuple(found.values())
+
+
+def _arguments_of(text: str) -> list[str]:
     node = ast.parse(text, mode="eval").body
     assert isinstance(node, ast.Call)
-    return node.args
+    return [ast.unparse(argument) for argument in node.args]
 
 
 def _names_in(expression: str, function: str) -> list[str]:
@@ -149,17 +187,13 @@ def _parsed(expression: str, function: str) -> ast.expr:
         raise Rejected(f"The condition {expression!r} of {function} is no Python expression.") from None
 
 
-def _bracketed(guard: str) -> str:
-    """A condition as text that can stand beside `and`. Numbers are equal only if their types are."""
-    match ast.parse(guard, mode="eval").body:
-        case ast.BoolOp() | ast.IfExp() | ast.Lambda() | ast.NamedExpr():
-            return f"({guard})"
-        case ast.Compare(left, [ast.Eq()], [right]) if not isinstance(left, ast.Call):
-            return f"_equals({ast.unparse(left)}, {ast.unparse(right)})"
-        case ast.Compare(left, [ast.In()], [ast.Tuple(elts)]) if not isinstance(left, ast.Call):
-            return f"({' or '.join(f'_equals({ast.unparse(left)}, {ast.unparse(one)})' for one in elts)})"
+def _bracketed(check: str) -> str:
+    """A condition as text that can stand beside `and`."""
+    match ast.parse(check, mode="eval").body:
+        case ast.BoolOp(ast.Or()) | ast.IfExp() | ast.Lambda() | ast.NamedExpr():
+            return f"({check})"
         case _:
-            return guard
+            return check
 
 
 class _Closures(ast.NodeTransformer):
@@ -187,7 +221,7 @@ def _apart(plan: RegionPlan, guards: Sequence[str]) -> tuple[list[str], list[str
             kept.append(guard)
             continue
         name = f"_{plan.name}_inside_{len(kept)}"
-        lines += [f"def {name}(f):", f"    return {_bracketed(ast.unparse(tree))}", "", ""]
+        lines += [f"def {name}(f):", f"    return {' and '.join(straight(ast.unparse(tree), {}))}", "", ""]
         kept.append(f"_inside({ast.unparse(closures.function)}, {name})")
     return kept, lines
 

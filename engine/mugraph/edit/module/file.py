@@ -1,4 +1,4 @@
-"""The kernel module: a Python file beside the user's, standing alone, with everything the edited file calls."""
+"""The kernel module: a Python file beside the user's, with everything the edited file calls."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from pathlib import Path
 from mugraph.edit.module.carried import EVIDENCE, carried_text, sealed
 from mugraph.edit.module.entry import entry_names, on_tensors
 from mugraph.edit.module.evidence import Speed, evidence
-from mugraph.edit.module.first_use import CHECK, FIRST_USE
-from mugraph.edit.module.guards import GUARDS
-from mugraph.edit.module.judge import JUDGE
-from mugraph.edit.module.masks import MASKS, masks_of, triangle_text, with_masks
+from mugraph.edit.module.globals_read import with_looked_up
+from mugraph.edit.module.guard_paths import module_classes
+from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import operator_text, torch_type, tuple_text
-from mugraph.edit.module.parts import MACHINERY, PRELUDE
-from mugraph.edit.module.ran import TABLES, with_ran
-from mugraph.edit.module.sizes import KNOWN_TO_FIT, cases_of, with_known_sizes, with_sizes
+from mugraph.edit.module.parts import PRELUDE
+from mugraph.edit.module.ran import TABLES, tables
+from mugraph.edit.module.runtime import END, LOADER, RUNTIME
+from mugraph.edit.module.sizes import cases_of
 from mugraph.edit.module.wrapper import wrapper
 from mugraph.edit.names import operator_name
 from mugraph.edit.source.record import VARIABLE, Record, record_text
+from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.plans.scales import input_scales
@@ -49,18 +50,13 @@ def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
                 pass
 
 
-_COMMON = (
-    PRELUDE
-    + MACHINERY.replace("@MAJOR@", "9").replace("@MINOR@", "0")
-    + GUARDS
-    + FIRST_USE
-    + JUDGE
-    + CHECK
-    + MASKS
-    + KNOWN_TO_FIT
-)
-_ITS_OWN = {*TABLES, VARIABLE, EVIDENCE, "_CASES", "_filled", "_own", "weakref"}
-MODULE_NAMES = frozenset(_bound(ast.parse(_COMMON).body)) | _ITS_OWN
+MODULE_NAMES = frozenset(_bound(ast.parse(PRELUDE + RUNTIME).body)) | {
+    *TABLES,
+    VARIABLE,
+    EVIDENCE,
+    "_CASES",
+    "_path",
+}
 
 
 def module_text(
@@ -72,6 +68,7 @@ def module_text(
     speeds: Mapping[str, Speed] | None = None,
     record: Record | None = None,
     edited: str | None = None,
+    alone: bool = False,
 ) -> str:
     """Text of the kernel module for `original_path`.
 
@@ -81,17 +78,19 @@ def module_text(
     speeds:  plan name -> what was measured or estimated
     record:  what undoing the edit needs; None while the file is only being looked at
     edited:  the user's file with the calls of the kernels; None likewise
+    alone:   with the shared runtime in it
 
     Raises Rejected when the plans do not fit together.
     """
     kernels = _apart(kernels, plans)
     used = _used_kernels(plans, kernels)
+    source = edited if edited is not None else _read(original_path)
+    classes = module_classes(source)
+    plans = [with_looked_up(plan, source) for plan in plans]
     names = MODULE_NAMES | _global_names(plans, used)
-    wrappers = [wrapper(plan, kernels, names) for plan in plans]
+    wrappers = [wrapper(plan, kernels, names, classes) for plan in plans]
     capability = figures_of(target or TARGETS["cpu"]).capability
-    machinery = MACHINERY.replace("@MAJOR@", str(capability // 10)).replace("@MINOR@", str(capability % 10))
-    prelude, first_use = with_masks(PRELUDE, f"{FIRST_USE}\n\n{JUDGE}", plans)
-    sections = [_header(plans, original_path), prelude.rstrip()]
+    sections = [_header(plans, original_path), PRELUDE.rstrip()]
     written, operators = set[str](), list[str]()
     for plan, wrapped in zip(plans, wrappers, strict=True):
         sections.append(evidence(plan, kernels, (speeds or {}).get(plan.name)))
@@ -102,19 +101,20 @@ def module_text(
                 sections += [kernel.jit.strip(), kernel.launcher.strip()]
                 operators.append(operator_text(kernel, operator_name(kernel, original_path)))
         sections.append(wrapped.text)
-    sections += [
-        with_known_sizes(machinery, plans).rstrip(),
-        with_ran(plans, original_path.name, edited),
-        first_use.rstrip(),
-        *operators,
-        _cases(plans),
-    ]
+    sections += [*operators, _cases(plans), tables(plans, original_path.name, capability, edited, classes)]
     if record is not None:
         sections += [carried_text(plans), record_text(record).rstrip()]
-    sections.append(with_sizes(CHECK, plans).rstrip())
+    sections += [(RUNTIME if alone else LOADER).rstrip(), END.rstrip()]
     text = _joined(sections)
     ast.parse(text)  # a kernel's text that is no Python must not reach a user's disk
     return text if record is None else sealed(text)
+
+
+def _read(path: Path) -> str:
+    try:
+        return SourceFile.decode(path.read_bytes()).text
+    except (OSError, EditError):
+        return ""
 
 
 def _joined(sections: Sequence[str]) -> str:

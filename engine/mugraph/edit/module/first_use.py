@@ -1,4 +1,4 @@
-"""The part of a kernel module that tries its kernels when they are first used on a device they were not tested on."""
+"""The part of the shared runtime that tries kernels at their first use on a device they were not tested on."""
 
 from __future__ import annotations
 
@@ -57,14 +57,16 @@ def _check(name: str, device: torch.device) -> bool:
     return all(trouble is None for _, trouble in errors)
 
 
-if __name__ == "__main__":
+def _main() -> None:
+    """What running a kernel module's file does."""
     if len(sys.argv) == 3:
-        sys.exit(0 if _check(sys.argv[1], torch.device(sys.argv[2])) else 1)
+        cases = [case for case in _CASES if case.partition(",")[0] == sys.argv[1]]  # at each of its sizes
+        sys.exit(0 if all([_check(case, torch.device(sys.argv[2])) for case in cases]) else 1)
     if not torch.cuda.is_available():
         print("There is no GPU here: the original code runs.")
     elif not _tested_gpu("cuda", torch.cuda.current_device()):
         print("The kernels were not made for this GPU or this Triton: the original code runs.")
     else:
-        _all = [_check(name, torch.device("cuda", torch.cuda.current_device())) for name in _CASES]
-        sys.exit(0 if all(_all) else 1)
+        device = torch.device("cuda", torch.cuda.current_device())
+        sys.exit(0 if all([_check(name, device) for name in _CASES]) else 1)
 '''

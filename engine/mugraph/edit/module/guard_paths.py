@@ -13,9 +13,17 @@ from mugraph.ir.ran import Ran
 _MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\['(\w+)'\]")
 
 
-def by_members(expression: str, ran: Mapping[str, Ran], guards: Sequence[str]) -> str:
+def by_members(
+    expression: str,
+    ran: Mapping[str, Ran],
+    guards: Sequence[str],
+    members: Mapping[str, Mapping[str, str]] | None = None,
+) -> str:
     """The expression with attributes of modules read from where modules keep them (`_parameters`, `_modules`). For a
-    module that `_is` what was analysed, that gives the same as reading the attribute."""
+    module that `_is` what was analysed, that gives the same as reading the attribute.
+
+    members: expression of a further object -> its attributes -> where it keeps them
+    """
     kinds: dict[str, str] = {}
     for guard in guards:
         match ast.parse(guard, mode="eval").body:
@@ -24,10 +32,29 @@ def by_members(expression: str, ran: Mapping[str, Ran], guards: Sequence[str]) -
             case _:
                 pass
     return ast.unparse(
-        _Members({path: ran[what].members for path, what in kinds.items() if what in ran}).visit(
+        _Members({**(members or {}), **{path: ran[what].members for path, what in kinds.items() if what in ran}}).visit(
             ast.parse(expression, mode="eval")
         )
     )
+
+
+def module_classes(text: str) -> frozenset[str]:
+    """Qualified names of a file's classes that say they are torch.nn.Module's, or are made of such."""
+    found: set[str] = set()
+
+    def visit(body: Sequence[ast.stmt], around: str) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                bases = {ast.unparse(base) for base in node.bases}
+                if bases & {"nn.Module", "torch.nn.Module", *found}:
+                    found.add(around + node.name)
+                visit(node.body, f"{around}{node.name}.")
+
+    try:
+        visit(ast.parse(text).body, "")
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    return frozenset(found)
 
 
 class _Members(ast.NodeTransformer):
@@ -61,6 +88,8 @@ def hoisted(expressions: Sequence[str], scope: Scope) -> tuple[list[str], list[s
 def _name_for(path: str) -> str:
     """`attention_q_proj` of self.attention.q_proj; `rotate` of type(self).forward.__globals__["rotate"]."""
     path = _MEMBER.sub(r".\1", path)
+    if path.endswith(".__dict__"):
+        return f"{parameter_name(path.removesuffix('.__dict__'))}_own"
     node = ast.parse(path, mode="eval").body
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         return node.slice.value

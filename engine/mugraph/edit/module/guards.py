@@ -1,5 +1,5 @@
-"""The part of a kernel module that checks that the user's program still is what was analysed. ran.py writes its
-tables."""
+"""The part of the shared runtime that checks that the user's program still is what was analysed. ran.py writes the
+tables that it reads."""
 
 from __future__ import annotations
 
@@ -7,27 +7,64 @@ GUARDS = '''\
 # Whether the program is what it was when the regions were analysed
 _ACCESS = attrgetter("__call__", "_call_impl", "__getattribute__", "__getattr__")
 _OF_MODULES = _ACCESS(torch.nn.Module)
+_KIND = attrgetter("__mro__", "__class__")
+_CALLED = attrgetter("__class__.__call__", "__getattribute__")
+_FIXED = attrgetter("__code__", "__defaults__", "__kwdefaults__")
 _OWN_ACCESS = {"__call__", "__getattribute__", "__getattr__"}
 _HOOKS = [
     value
     for name, value in vars(torch.nn.modules.module).items()
     if name.startswith(("_global_forward", "_global_backward")) and isinstance(value, dict)
 ]
-_BEFORE_FORWARD = {"_call_impl", "_wrapped_call_impl", "_compiled_call_impl", "_slow_forward"}
 _COMPARED = (
     "co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_exceptiontable",
     "co_argcount", "co_posonlyargcount", "co_kwonlyargcount",
 )
-_PLAIN_ACCESS = {
-    "__getattribute__": (object.__getattribute__,),
-    "__getattr__": (None, torch.nn.Module.__getattr__),
-}
-_Check = tuple[Callable[[Any], object], Any, object]
-_NEVER: list[_Check] = [(id, None, None)]
-_met: dict[tuple[int, str], tuple[object, list[_Check]]] = {}
-_FILE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "@FILE@")
-_here: dict[str, object] = {}
-_copies: tuple[int, list[tuple[str, ModuleType]]] = (0, [])
+_FILE = os.path.join(os.path.dirname(os.path.realpath(__file__)), _SOURCE)
+_copies: list[tuple[str, ModuleType]] = []
+_imported = 0
+
+
+class _Unknown(dict[str, object]):
+    """Stands for the names of the file for as long as it is not imported."""
+
+    def __missing__(self, name: str) -> object:
+        _find_copies()
+        if _here is self:
+            raise KeyError(name)
+        return _here[name]
+
+
+_here: dict[str, object] = _Unknown()
+
+
+class _Check(NamedTuple):
+    """What something reads as, and must. inside: dictionaries that hold all of it; none: it stands in no dictionary"""
+
+    read: Callable[[Any], object]
+    thing: Any
+    expected: object
+    inside: tuple[dict[Any, Any], ...] = ()
+
+
+_NEVER = [_Check(id, None, None)]
+_met: dict[tuple[int, str | tuple[str, ...]], tuple[object, list[_Check]]] = {}
+
+
+class _World(NamedTuple):
+    """What a region relies on, as it was met. dicts: where most of it stands; versions: theirs when
+    all of it held; reads, read, expected: of what is compared at each call"""
+
+    things: tuple[object, ...]
+    dicts: list[dict[Any, Any]]
+    versions: list[int]
+    reads: list[Callable[[Any], object]]
+    read: list[object]
+    expected: list[object]
+    checks: list[_Check]
+
+
+_worlds: dict[str, _World] = {}
 
 
 class _Code(NamedTuple):
@@ -46,27 +83,95 @@ class _Code(NamedTuple):
     imported: tuple[str, ...] = ()
 
 
-def _is(module: torch.nn.Module, what: str) -> bool:
-    """Whether a module runs the code that was analysed, and nothing is hooked into it or put before it."""
-    own = module.__dict__
-    if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]:
+class _Ran(NamedTuple):
+    """A class or a function that ran. methods: its functions ("": itself), with those of bases that they hide; library:
+    whether it is PyTorch's; module: whether it is a torch.nn.Module; members: names of its parts; properties: computed
+    attributes"""
+
+    methods: dict[str, tuple[Any, ...]]
+    library: bool = False
+    module: bool = False
+    members: frozenset[str] = frozenset()
+    properties: frozenset[str] = frozenset()
+
+
+_CODE = {what: _Ran(**ran) for what, ran in _RAN.items()}
+_HIDING = {what: frozenset(ran.methods) | ran.members for what, ran in _CODE.items()}
+
+
+@torch.compiler.assume_constant_result
+def _same_code(region: str, *things: object) -> bool:
+    """Whether classes and functions have the code that was analysed, PyTorch is as it came (no hooks on all modules,
+    none of the functions replaced that regions call), and the file's names mean what they meant."""
+    world = _worlds.get(region)
+    if world is None or not all(map(is_, things, world.things)):
+        if _find_copies():
+            return False  # what was read of the file was read of another module
+        world = _met_world(region, things)
+    if any(_HOOKS):
         return False
-    if torch.compiler.is_compiling():
-        same = _unchanged(type(module), what)
-        same = same or (torch.compiler.is_exporting() and _unchanged(_class_of(module), what))
-        return same and not _hides(own, _HIDING[what])
-    for read, thing, expected in (_met.get((id(type(module)), what)) or _met_class(type(module), what))[1]:
-        if read(thing) != expected:
-            return False
-    return _HIDING[what].isdisjoint(own)
+    if [*map(_version, world.dicts)] != world.versions:
+        return _all_hold(region, world)
+    try:
+        if [*map(call, world.reads, world.read)] != world.expected:
+            return _all_hold(region, world)
+    except (AttributeError, KeyError):  # what was a function of Python's is something else, or nothing
+        return False
+    return bool(_copies)
 
 
-def _class_of(module: torch.nn.Module) -> type:
-    """While torch.export records: its class, or that of the module behind what is put in its place."""
-    kind = type(module)
-    if not torch.compiler.is_dynamo_compiling():
-        return kind.__bases__[-1] if any(base.__name__ == "_AttrProxy" for base in kind.__mro__) else kind
-    return kind
+def _all_hold(region: str, world: _World) -> bool:
+    """As `_same_code`, with everything compared anew."""
+    if _find_copies():
+        return False  # what was read of the file was read of another module
+    versions = [*map(_version, world.dicts)]
+    try:
+        for read, thing, expected, _ in world.checks:
+            if read(thing) != expected:
+                if not (read is _ACCESS and torch.compiler.is_exporting()):  # which patches calls until it is done
+                    return False
+                versions = []
+    except (AttributeError, KeyError):
+        return False
+    world.versions[:] = versions
+    return bool(_copies)
+
+
+def _met_world(region: str, things: tuple[object, ...]) -> _World:
+    """What is compared of things that are met for the first time, and of what all regions rely on."""
+    checks = [_Check(_moved, sys.modules, False, (sys.modules,)), *_FUNCTIONS]
+    checks += [check for thing, what in zip(things, _REGIONS[region]) for check in _known(thing, what)]
+    checks += [check for _, module in _copies for check in _names_of(vars(module))]
+    checks = list({id(check): check for check in checks}.values())
+    always = [check for check in checks if _version is None or not check.inside]
+    dicts = {id(one): one for check in checks for one in check.inside if _version is not None}
+    columns = [[check[at] for check in always] for at in range(3)]
+    world = _World(things, list(dicts.values()), [], *columns, checks)
+    _worlds[region] = world
+    return world
+
+
+def _known(thing: Any, what: str | tuple[str, ...]) -> list[_Check]:
+    """What is compared of a class or a function. Code is compared when it is met, objects from then on. what: which
+    one it must be; or names of modules that are found in a module of any class"""
+    if torch.compiler.is_exporting() and isinstance(thing, type):
+        thing = _behind(thing)
+    met = _met.get((id(thing), what))
+    if met is None:
+        if isinstance(what, tuple):
+            checks = _meet_owner(thing, frozenset(what))
+        else:
+            methods = _CODE[what].methods
+            checks = _meet(thing, _Code(**methods[""][0])) if "" in methods else _meet_class(thing, what)
+        if len(_met) > 1000:  # classes that were made anew again and again
+            _met.clear()
+        met = _met[id(thing), what] = thing, checks
+    return met[1]
+
+
+def _behind(kind: type) -> type:
+    """While torch.export records: the class of the module behind what is put in its place."""
+    return kind.__bases__[-1] if any(base.__name__ == "_AttrProxy" for base in kind.__mro__) else kind
 
 
 def _hides(own: dict[str, object], names: frozenset[str]) -> bool:
@@ -86,27 +191,9 @@ def _is_object(thing: object, what: str) -> bool:
 
 @torch.compiler.assume_constant_result
 def _unchanged(kind: type, what: str) -> bool:
-    """Whether a class runs the code that was analysed. Code is compared when a class is met, objects from then on."""
-    for read, thing, expected in (_met.get((id(kind), what)) or _met_class(kind, what))[1]:
+    """Whether a class runs the code that was analysed."""
+    for read, thing, expected, _ in _known(kind, what):
         if read(thing) != expected and not (read is _ACCESS and torch.compiler.is_exporting()):  # which patches calls
-            return False
-    return True
-
-
-def _met_class(kind: type, what: str) -> tuple[object, list[_Check]]:
-    """What is compared of a class that is met for the first time."""
-    met = _met[id(kind), what] = kind, _meet_class(kind, what)
-    return met
-
-
-@torch.compiler.assume_constant_result
-def _runs(function: object, what: str) -> bool:
-    """Whether a function is the code that was analysed."""
-    met = _met.get((id(function), what))
-    if met is None:
-        met = _met[id(function), what] = function, _meet(function, _RAN[what][""][0])
-    for read, thing, expected in met[1]:
-        if read(thing) != expected:
             return False
     return True
 
@@ -151,35 +238,56 @@ def _is_the(thing: object, name: str) -> bool:
 
 def _meet_class(kind: type, what: str) -> list[_Check]:
     """What to compare with from now on."""
-    methods, name = _RAN[what], f"{kind.__module__}.{kind.__qualname__}"
-    if _named(what) is not kind if what in _LIBRARY else what not in (name, kind.__qualname__):
+    ran, name = _CODE[what], f"{kind.__module__}.{kind.__qualname__}"
+    if _named(what) is not kind if ran.library else what not in (name, kind.__qualname__):
         return _NEVER
     owners = kind.__mro__[: next(n for n, owner in enumerate(kind.__mro__) if owner in (torch.nn.Module, object))]
     attributes = [(name, raw) for owner in owners for name, raw in vars(owner).items()]
     computed = {name for name, raw in attributes if hasattr(type(raw), "__set__")}
-    if not computed <= _PROPERTIES[what] or _MEMBERS[what] & {name for name, _ in attributes}:
+    if not computed <= ran.properties or ran.members & {name for name, _ in attributes}:
         return _NEVER
-    checks: list[_Check] = [(attrgetter("__mro__", "__class__"), kind, (kind.__mro__, kind.__class__))]
-    checks += [(len, vars(owner), len(vars(owner))) for owner in owners]  # nothing was put beside its methods
-    if what not in _ACCESSED:  # it takes neither calls nor attributes into its own hands
-        access = _ACCESS if what in _MODULES else attrgetter("__class__.__call__", "__getattribute__")
-        expected = _OF_MODULES if what in _MODULES else (kind.__class__.__call__, object.__getattribute__)
-        checks.append((access, kind, expected))
-    for name, chain in methods.items():
+    checks = [_Check(_KIND, kind, _KIND(kind))]
+    checks += [_Check(len, vars(owner), len(vars(owner)), _inside_of(owner)) for owner in owners]  # nothing was added
+    if not ran.methods.keys() & _OWN_ACCESS:  # it takes neither calls nor attributes into its own hands
+        if ran.module:
+            checks.append(_Check(_ACCESS, kind, _OF_MODULES, _inside_of(*owners, torch.nn.Module)))
+        else:
+            checks.append(_Check(_CALLED, kind, (kind.__class__.__call__, object.__getattribute__)))
+    for name, chain in ran.methods.items():
         codes = list(chain)
         for owner in owners:
             raw = vars(owner).get(name)
             if raw is None:
                 continue
-            met = _meet(raw, codes.pop(0)) if codes else _NEVER
+            met = _meet(raw, _Code(**codes.pop(0))) if codes else _NEVER
             if met is _NEVER:
                 return _NEVER
-            checks += [(attrgetter(name), owner, getattr(owner, name)), *met]
+            checks += [_Check(attrgetter(name), owner, getattr(owner, name), _inside_of(owner)), *met]
         if codes:
             return _NEVER
-    if len(_met) > 1000:  # classes that were made anew again and again
-        _met.clear()
     return checks
+
+
+def _meet_owner(kind: type, names: frozenset[str]) -> list[_Check]:
+    """What to compare of a module's class, so that what is in `_modules` is what its attributes are."""
+    bases = kind.__mro__
+    access = attrgetter("__getattribute__", "__getattr__")
+    found = {name for base in bases for name in vars(base)}
+    if torch.nn.Module not in bases or names & found or access(kind) != access(torch.nn.Module):
+        return _NEVER
+    checks = [_Check(_KIND, kind, _KIND(kind)), _Check(access, kind, access(kind), _inside_of(*bases[:-1]))]
+    return checks + [_Check(_namer(names), vars(base), True, _inside_of(base)) for base in bases[:-1]]
+
+
+def _namer(names: frozenset[str]) -> Callable[[Any], bool]:
+    return lambda space: names.isdisjoint(space)
+
+
+def _inside_of(*kinds: type) -> tuple[dict[str, Any], ...]:
+    """The dictionaries behind classes' attributes; none where they may be elsewhere."""
+    found = [gc.get_referents(vars(kind)) for kind in kinds]
+    plain = all(type(kind) in (type, type(torch.Tensor)) for kind in kinds)
+    return tuple(one[0] for one in found) if plain and all([*map(type, one)] == [dict] for one in found) else ()
 
 
 def _meet(raw: object, code: _Code) -> list[_Check]:
@@ -209,15 +317,14 @@ def _meet(raw: object, code: _Code) -> list[_Check]:
         values = tuple(space[name] for name in names)
         if not ours or own.co_qualname != code.qualname or not all(map(_is_torchs, values)):
             return _NEVER
-    fixed = attrgetter("__code__", "__defaults__", "__kwdefaults__")
     keywords = dict(keywords) if function.__kwdefaults__ is not None else None
-    checks: list[_Check] = [(fixed, function, (own, function.__defaults__, keywords))]
+    checks = [_Check(_FIXED, function, (own, function.__defaults__, keywords))]
     if names:
-        checks.append((itemgetter(*names, names[0]), space, (*values, values[0])))
+        checks.append(_Check(itemgetter(*names, names[0]), space, (*values, values[0]), (space,)))
     if absent:
-        checks.append((absent.isdisjoint, space, True))
+        checks.append(_Check(absent.isdisjoint, space, True, (space,)))
     try:
-        return checks if all(read(thing) == expected for read, thing, expected in checks) else _NEVER
+        return checks if all(read(thing) == expected for read, thing, expected, _ in checks) else _NEVER
     except KeyError:
         return _NEVER
 
@@ -290,57 +397,95 @@ def _named(name: str) -> object:
     return sys.modules.get(name)
 
 
-@torch.compiler.assume_constant_result
-def _undisturbed() -> bool:
-    """Whether PyTorch is as it came (no hooks on all modules, none of the functions replaced that regions call), and
-    names in @FILE@ mean what they meant there, in each module that was made of it."""
-    global _copies, _here
-    modules, (count, copies) = sys.modules, _copies
-    moved = len(modules) != count
-    for name, module in copies:
-        moved = moved or modules.get(name) is not module
-    if moved:
-        copies = [(name, module) for name, module in list(modules.items()) if _is_file(module)]
-        _copies = len(modules), copies
-        _here = vars(copies[0][1]) if copies else {}
-    if any(_HOOKS):
-        return False
-    try:
-        for space, read, values in _FUNCTIONS:
-            if read(space) != values:
-                return False
-    except AttributeError:  # what was a function of Python's is something else, or nothing
-        return False
-    for _, module in copies:
-        names = vars(module)
-        for name, value in _OUTSIDE:
-            if names.get(name) is not value:
-                return False
-        if not names.keys().isdisjoint(_BUILTINS):
-            return False
-        if names is not _here:
-            for name in _OWN:
-                if names.get(name) is not _here.get(name):
-                    return False
-    return bool(copies)
+def _find_copies() -> bool:
+    """Finds the modules that were made of the file. Whether there were others before."""
+    global _copies, _here, _imported
+    modules, before = sys.modules, _copies
+    if _moved(modules):
+        _copies = [(name, module) for name, module in list(modules.items()) if _is_file(module)]
+        _imported = len(modules)
+        if _copies != before:
+            _here = vars(_copies[0][1]) if _copies else _Unknown()
+            _worlds.clear()
+    return _copies != before and bool(before)
+
+
+def _moved(modules: dict[str, ModuleType]) -> bool:
+    """Whether modules were imported, or forgotten, since then."""
+    return len(modules) != _imported or any(modules.get(name) is not module for name, module in _copies)
+
+
+def _names_of(names: dict[str, object]) -> list[_Check]:
+    """What must hold of the names of one of those modules."""
+    checks = [_Check(names.keys().isdisjoint, _BUILTINS, True, (names,))] if _BUILTINS else []
+    for name, value in _OUTSIDE:
+        checks.append(_Check(_reading(name), names, value, (names,)))
+    if names is not _here:
+        checks += [_Check(_like_here(name), names, True, (names, _here)) for name in _OWN]
+    return checks
+
+
+def _reading(name: str) -> Callable[[dict[str, object]], object]:
+    return lambda names: names.get(name)
+
+
+def _like_here(name: str) -> Callable[[dict[str, object]], bool]:
+    return lambda names: names.get(name) is _here.get(name)
 
 
 def _is_file(module: object) -> bool:
     name = vars(module).get("__file__") if isinstance(module, ModuleType) else None
-    return isinstance(name, str) and os.path.basename(name) == "@FILE@" and os.path.realpath(name) == _FILE
+    return isinstance(name, str) and os.path.basename(name) == _SOURCE and os.path.realpath(name) == _FILE
 
 
-def _as_they_came(owner: str, *names: str) -> tuple[object, attrgetter, tuple[object, ...]]:
-    """Where a library has functions, how they are read there, and what they are; None for one that is not its own."""
+def _as_they_came(owner: str, names: tuple[str, ...]) -> list[_Check]:
+    """Functions of a library, which must be what they are now, and its own."""
     space = torch.Tensor if owner == "Tensor" else importlib.import_module(owner)
     library = "torch" if owner == "Tensor" else owner.partition(".")[0]
-    expected = []
-    for name in names:
-        value = getattr(space, name, None)
-        own = not isinstance(value, FunctionType) or str(value.__globals__.get("__name__")).partition(".")[0] == library
-        expected.append((name, value if own else None))
+    inside = (vars(space),) if type(space) is ModuleType else ()
+    if isinstance(space, type):
+        inside = _inside_of(*(kind for kind in space.__mro__ if kind.__flags__ & 1 << 9))  # others cannot be changed
+    checks = []
+    values = [getattr(space, name, None) for name in names]
+    own = [not isinstance(value, FunctionType) or _root_of(value) == library for value in values]
+    expected = tuple(value if its else None for value, its in zip(values, own))
+    checks.append(_Check(attrgetter(*names, names[0]), space, (*expected, expected[0]), inside))
+    for value in values:
         if isinstance(value, FunctionType):
-            expected += [(f"{name}.__code__", value.__code__), (f"{name}.__defaults__", value.__defaults__)]
-    read = attrgetter(*(path for path, _ in expected), names[0])
-    return space, read, (*(value for _, value in expected), expected[0][1])
+            checks.append(_Check(_FIXED, value, _FIXED(value)))
+    return checks
+
+
+def _root_of(function: FunctionType) -> str:
+    return str(function.__globals__.get("__name__")).partition(".")[0]
+
+
+def _counter() -> Callable[[dict[Any, Any]], int] | None:
+    """PyTorch's own count of a dictionary's changes, if it has one and each kind of change counts."""
+    count = getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), "dict_version", None)
+    kind, module, plain = type("_Sample", (), {"a": 1}), ModuleType("sample"), {"a": 1}
+    places = [*_inside_of(kind), vars(module), plain]
+    changes = (
+        lambda: (setattr(kind, "a", 2), setattr(module, "a", 2), plain.update(a=2)),
+        lambda: (setattr(kind, "a", 3), setattr(module, "a", 3), plain.__setitem__("a", 3)),
+        lambda: (delattr(kind, "a"), delattr(module, "a"), plain.pop("a")),
+        lambda: (setattr(kind, "b", 4), setattr(module, "b", 4), plain.setdefault("b", 4)),
+        lambda: (setattr(kind, "c", 5), vars(module).clear(), plain.clear()),
+    )
+    try:
+        seen = [[*map(count, places)]]
+        for change in changes:
+            change()
+            seen += [[*map(count, places)]]
+            if seen[-1] != [*map(count, places)]:
+                return None
+    except (TypeError, AttributeError):
+        return None
+    return count if len(places) == 3 and all(len(set(one)) == len(seen) for one in zip(*seen)) else None
+
+
+_version = _counter()
+_FUNCTIONS = [check for owner, names in _CALLED_FUNCTIONS.items() for check in _as_they_came(owner, names)]
+_OUTSIDE = [(name, _named(dotted)) for name, dotted in _OUTSIDE_NAMES.items()]
+_find_copies()
 '''

@@ -1,4 +1,4 @@
-"""The part of a kernel module that compares its kernels with PyTorch: the rule of the float test (verify/judge.py)."""
+"""The part of the shared runtime that compares kernels with PyTorch: the rule of the float test (verify/judge.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def _drawn(name: str, kind: str, device: torch.device, random: torch.Generator) 
     inputs = []
     for shape, strides, dtype, deviation in _CASES[name][3]:
         tensor = torch.empty_strided(shape, strides, dtype=dtype, device=device)
-        tensor.normal_(std=deviation, generator=random) if dtype.is_floating_point else tensor.zero_()
+        _filled(tensor, deviation, random)
         inputs.append(tensor)
         if kind == "ordinary" or not (dtype.is_floating_point and isinstance(deviation, float) and tensor.dim() > 1):
             continue

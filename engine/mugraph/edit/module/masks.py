@@ -1,9 +1,8 @@
-"""What a kernel module has in addition when a region relies on what a mask holds, and the mask is passed in from
-outside."""
+"""Masks that are passed in from outside, where a region relies on what they hold."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from mugraph.ir.calls import TensorInfo, Triangle
 from mugraph.plans.plan import RegionPlan
@@ -36,12 +35,7 @@ def _holds(tensor: torch.Tensor, diagonal: int, below: float, above: float) -> b
     answer = bool((tensor == _triangle(tensor, diagonal, below, above)).all())
     _looked[key] = weakref.ref(tensor), state, answer
     return answer
-'''
 
-DRAWN = "tensor.normal_(std=deviation, generator=random) if dtype.is_floating_point else tensor.zero_()"
-"""How a kernel module's `_drawn` fills an input that is no mask."""
-_MASKED = "_filled(tensor, deviation, random)"
-_FILLED = '''
 
 def _filled(tensor: torch.Tensor, what: float | tuple[int, float, float], random: torch.Generator) -> torch.Tensor:
     """With random numbers of a standard deviation, or as the mask that it is."""
@@ -56,15 +50,6 @@ def masks_of(plan: RegionPlan) -> Mapping[int, Triangle]:
     values = plan.region.values
     found = {live_in.value: values[live_in.value].triangle for live_in in plan.region.live_ins}
     return {value: triangle for value, triangle in found.items() if triangle is not None}
-
-
-def with_masks(prelude: str, first_use: str, plans: Sequence[RegionPlan]) -> tuple[str, str]:
-    """The module's imports and its check at first use, extended for masks if a plan relies on any."""
-    if not any(masks_of(plan) for plan in plans):
-        return prelude, first_use
-    assert DRAWN in first_use
-    first_use = first_use.replace(DRAWN, _MASKED)
-    return prelude.replace("import warnings\n", "import warnings\nimport weakref\n"), f"{first_use}\n\n{MASKS}{_FILLED}"
 
 
 def triangle_text(triangle: Triangle, info: TensorInfo) -> str:

@@ -54,7 +54,7 @@ def operator_text(kernel: KernelSource, operator: str) -> str:
     (called `operator` in PyTorch's registry) with its fake. `_<name>` is what regions call.
 
     In plain eager code `_<name>` launches directly, because the dispatcher costs about 10 µs of host time. While
-    something traces it calls the operator.
+    something traces, or on another device than the current one, it calls the operator.
     """
     name, parameters = kernel.name, parameters_of(kernel)
     arguments = ", ".join(parameters)
@@ -88,6 +88,6 @@ def operator_text(kernel: KernelSource, operator: str) -> str:
             "",
             "",
             f"def _{name}(*tensors: torch.Tensor) -> {result}:",
-            f"    return _run_{name}(*tensors) if _plain_eager() else _op_{name}(*tensors)",
+            f"    return launch_{name}(*tensors) if _direct(tensors[0]) else _op_{name}(*tensors)",
         ]
     )

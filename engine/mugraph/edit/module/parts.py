@@ -1,34 +1,50 @@
-"""The parts of a kernel module that are the same in every one."""
+"""What is the same in all kernel modules: what each begins with, and where kernels may run."""
 
 from __future__ import annotations
 
 PRELUDE = """\
-import functools
-import hashlib
-import importlib
-import os
-import subprocess
-import sys
 import warnings
-from collections.abc import Callable
-from operator import attrgetter, itemgetter
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType, SimpleNamespace
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch.autograd import forward_ad
 from torch.jit import is_scripting
-from torch.utils._device import DeviceContext
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 try:
     import triton
     import triton.language as tl
 except ImportError:  # every test below says no, and the original code runs
     triton, tl = SimpleNamespace(jit=lambda function: function), SimpleNamespace(constexpr=lambda value: value)
+"""
+
+IMPORTS = """\
+import functools
+import gc
+import hashlib
+import importlib
+import os
+import subprocess
+import sys
+import warnings
+import weakref
+from collections.abc import Callable
+from operator import attrgetter, call, is_, itemgetter
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
+from typing import Any, NamedTuple
+
+import torch
+from torch.autograd import forward_ad
+from torch.utils._device import DeviceContext
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+try:
+    import triton
+except ImportError:
     _TRITON = False
 else:
     _TRITON = True
@@ -37,29 +53,25 @@ else:
 MACHINERY = '''\
 # Where the kernels may run
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
-_STRIDED = torch.strided
+_TENSOR, _PARAMETER = _PLAIN
 _tracing = getattr(torch._C, "_is_tracing", lambda: True)
 _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 _function_modes = getattr(torch._C, "_len_torch_function_stack", lambda: 1)
+_any_autocast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
+_grad_enabled, _dynamo = torch.is_grad_enabled, torch.compiler.is_dynamo_compiling
+_places: dict[torch.device, tuple[str, int | None]] = {}
 _gpus: dict[int | None, bool] = {}
 
 
 @torch.compiler.assume_constant_result
 def _tested_gpu(kind: str, index: int | None) -> bool:
-    """Whether the device is an NVIDIA GPU of compute capability @MAJOR@.@MINOR@, for which the kernels were made."""
+    """Whether the device is an NVIDIA GPU of the compute capability that the kernels were made for."""
     if kind != "cuda" or not _TRITON or torch.version.hip is not None:
         return False
     if index not in _gpus:
-        _gpus[index] = torch.cuda.get_device_capability(index) == (@MAJOR@, @MINOR@)
+        _gpus[index] = torch.cuda.get_device_capability(index) == _CAPABILITY
     return _gpus[index]
-
-
-def _watched() -> bool:
-    """Whether a transform, a tracer or a mode is to see what the original code calls."""
-    if _tracing() or forward_ad._current_level >= 0 or _transforms():
-        return True
-    return _dispatch_modes() > 0 or (_function_modes() > 0 and _in_a_mode())
 
 
 def _in_a_mode() -> bool:
@@ -71,30 +83,40 @@ def _in_a_mode() -> bool:
 
 
 def _runs_here(*tensors: torch.Tensor, any_size: bool = False) -> bool:
-    """Plain tensors on one tested GPU; no gradient, autocast, mode, function transform or tracing by torch.jit.
+    """Plain tensors on one tested GPU; no gradient, autocast, tracing by torch.jit, and no mode or function transform,
+    which are to see what the original code calls."""
+    if _dynamo():
+        return _traced(tensors, any_size)
+    if _tracing() or _transforms() or _dispatch_modes() or forward_ad._current_level >= 0:
+        return torch.compiler.is_compiling() and _traced(tensors, any_size)
+    if (_function_modes() and _in_a_mode()) or type(tensors[0]) not in _PLAIN:
+        return False
+    grad, device = _grad_enabled(), tensors[0].device
+    for tensor in tensors:
+        kind = type(tensor)
+        if (kind is not _PARAMETER and kind is not _TENSOR) or tensor.device != device:
+            return False
+        if tensor.is_neg() or (grad and tensor.requires_grad):  # a negation that is still to do
+            return False
+        at = tensor.data_ptr()  # other layouts have none
+        if at & 15 or (not at and tensor._is_zerotensor()):  # in whole words of 16 bytes; zeros without memory
+            return False
+    if (place := _places.get(device)) is None:  # PyTorch makes a string of it each time
+        place = _places[device] = device.type, device.index
+    return _tested_gpu(*place) and not (_any_autocast() and torch.is_autocast_enabled(place[0]))
 
-    While a program is compiled or exported for many sizes, to compare a size with a number would fix it: then a kernel
-    for one size does not run.
-    """
-    compiling = torch.compiler.is_compiling()
-    exporting = compiling and torch.compiler.is_exporting()
-    if (not exporting and _in_a_mode()) if compiling else _watched():
+
+def _traced(tensors: tuple[torch.Tensor, ...], any_size: bool) -> bool:
+    """As `_runs_here`, while a program is compiled or exported. For many sizes, to compare a size with a number would
+    fix it: then a kernel for one size does not run."""
+    exporting, fixed = torch.compiler.is_exporting(), torch.fx.experimental.symbolic_shapes.has_static_value
+    if not exporting and _in_a_mode():
         return False
     grad, device = torch.is_grad_enabled(), None
     for tensor in tensors:
         if type(tensor) not in _PLAIN and not (exporting and isinstance(tensor, torch.Tensor)):
             return False
-        if compiling:
-            fixed = torch.fx.experimental.symbolic_shapes.has_static_value
-            if not any_size and not all([fixed(size) for size in tensor.shape]):
-                return False
-        elif (  # plain memory, in whole words of 16 bytes, and no negation that is still to do
-            tensor.layout is not _STRIDED
-            or tensor.is_nested
-            or tensor.is_neg()
-            or tensor._is_zerotensor()
-            or tensor.data_ptr() & 15
-        ):
+        if not any_size and not all([fixed(size) for size in tensor.shape]):
             return False
         if grad and tensor.requires_grad:
             return False
@@ -105,9 +127,12 @@ def _runs_here(*tensors: torch.Tensor, any_size: bool = False) -> bool:
     return _tested_gpu(device.type, device.index) and not torch.is_autocast_enabled(device.type)
 
 
-def _plain_eager() -> bool:
-    """Whether nothing traces or watches, so that a kernel may be launched without going through the dispatcher."""
-    return not torch.compiler.is_compiling() and not _dispatch_modes()
+def _direct(tensor: torch.Tensor) -> bool:
+    """Whether a kernel may be launched without PyTorch's dispatcher: nothing traces or watches, and the tensor is on
+    the current device."""
+    if torch.compiler.is_compiling() or _dispatch_modes():
+        return False
+    return not tensor.is_cuda or tensor.get_device() == torch.cuda.current_device()
 
 
 def _laid_out(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:

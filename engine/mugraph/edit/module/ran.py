@@ -1,15 +1,15 @@
-"""Tables that the guards of a kernel module read: the code that ran, and where the objects are that it reads."""
+"""Tables of a kernel module that the guards read: the code that ran, and where the objects are that it reads."""
 
 from __future__ import annotations
 
 import ast
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 
-from mugraph.edit.module.guards import GUARDS
+from mugraph.edit.module.entry import things_of
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ran import Code, Ran, together
 from mugraph.plans.plan import RegionPlan
@@ -17,26 +17,15 @@ from mugraph.trace.syntax.definition_text import imported_names, text_of
 from mugraph.trace.syntax.definitions import definitions
 from mugraph.trace.syntax.source import Source
 
-TABLES = (
-    "_PROPERTIES",
-    "_MEMBERS",
-    "_MODULES",
-    "_RAN",
-    "_LIBRARY",
-    "_HIDING",
-    "_ACCESSED",
-    "_FUNCTIONS",
-    "_OUTSIDE",
-    "_BUILTINS",
-    "_OWN",
-)
-"""The tables' names."""
+TABLES = ("_SOURCE", "_CAPABILITY", "_RAN", "_REGIONS", "_CALLED_FUNCTIONS", "_OUTSIDE_NAMES", "_BUILTINS", "_OWN")
+"""The names of a kernel module's tables, `_CASES` aside."""
 
 
-def with_ran(plans: Sequence[RegionPlan], file: str, edited: str | None) -> str:
-    """The machinery with the tables that it reads.
+def tables(plans: Sequence[RegionPlan], file: str, capability: int, edited: str | None, classes: frozenset[str]) -> str:
+    """What the shared runtime is told of the regions.
 
-    file: the name of the user's file. edited: its text with the kernels' calls; None while nothing is written
+    file: the name of the user's file. edited: its text with the kernels' calls; None while nothing is written.
+    classes: its classes that are modules'
     Raises Rejected where two regions ran different code under one name.
     """
     ran: dict[str, Ran] = {}
@@ -48,39 +37,33 @@ def with_ran(plans: Sequence[RegionPlan], file: str, edited: str | None) -> str:
             ran[name] = both
     outside = {name: dotted for plan in plans for name, dotted in plan.region.outside.items()}
     definitions, imported = _definitions(edited)
-    tables = [
-        "# The code that ran, by the names that conditions call it; a function's is its only method",
-        *_lines("_RAN", [f"{name!r}: {_methods(one, definitions, imported)}" for name, one in ran.items()]),
-        f"_LIBRARY = frozenset({sorted(name for name, one in ran.items() if one.library)!r})",
-        *_lines("_PROPERTIES", [f"{name!r}: {_set(one.properties)}" for name, one in ran.items()]),
-        *_lines("_MEMBERS", [f"{name!r}: {_set(one.members)}" for name, one in ran.items()]),
-        *_lines("_HIDING", [f"{name!r}: {_hiding(one)}" for name, one in ran.items()]),
-        "_ACCESSED = {what for what, methods in _RAN.items() if methods.keys() & _OWN_ACCESS}",
-        f"_FUNCTIONS = [{', '.join(_functions(plans))}]",
-        f"_OUTSIDE = [{', '.join(f'({n!r}, _named({d!r}))' for n, d in outside.items() if d)}]",
-        f"_BUILTINS = frozenset({sorted(n for n, d in outside.items() if not d)!r})",
-        f"_OWN = {sorted(_own_names(plans))!r}",
-    ]
-    modules = f"_MODULES = frozenset({sorted(name for name, one in ran.items() if one.is_module)!r})"
-    return "\n".join([GUARDS.replace("@FILE@", file).rstrip(), "", "", modules, *tables])
-
-
-def _set(names: Iterable[str]) -> str:
-    return f"{{{', '.join(map(repr, sorted(names)))}}}" if names else "set()"
-
-
-def _hiding(ran: Ran) -> str:
-    """Attributes that an object must not have itself: they would hide its class's methods, or a module's parameters."""
-    names = f"{', '.join(map(repr, sorted({*ran.methods, *ran.members})))}"
-    if ran.is_module:
-        return f"frozenset({{{names}, *_BEFORE_FORWARD}})" if names else "frozenset(_BEFORE_FORWARD)"
-    return f"frozenset({{{names}}})" if names else "frozenset()"
+    built_in = sorted(name for name, dotted in outside.items() if not dotted)
+    return "\n".join(
+        [
+            "# What the kernels rely on. _RAN: the code that ran, by the names that _REGIONS calls it",
+            f"_SOURCE, _CAPABILITY = {file!r}, ({capability // 10}, {capability % 10})",
+            *_lines("_RAN", [f"{name!r}: {_ran(one, definitions, imported)}" for name, one in ran.items()]),
+            *_lines("_REGIONS", [f"{plan.name!r}: {things_of(plan, classes)[1]!r}" for plan in plans]),
+            *_lines("_CALLED_FUNCTIONS", [f"{owner!r}: {names!r}" for owner, names in _functions(plans).items()]),
+            f"_OUTSIDE_NAMES = { ({name: dotted for name, dotted in outside.items() if dotted})!r}",
+            f"_BUILTINS, _OWN = frozenset({built_in!r}), {sorted(_own_names(plans))!r}",
+        ]
+    )
 
 
 def _lines(name: str, items: Sequence[str]) -> list[str]:
     if not items:
         return [f"{name} = {{}}"]
     return [f"{name} = {{", *(f"    {item}," for item in items), "}"]
+
+
+def _ran(ran: Ran, definitions: Mapping[str, str], imported: frozenset[str]) -> str:
+    parts = [f"methods={_methods(ran, definitions, imported)}"]
+    parts += ["library=True"] if ran.library else []
+    parts += ["module=True"] if ran.is_module else []
+    for name, names in (("members", ran.members), ("properties", ran.properties)):
+        parts += [f"{name}={{{', '.join(map(repr, sorted(names)))}}}"] if names else []
+    return f"dict({', '.join(parts)})"
 
 
 def _methods(ran: Ran, definitions: Mapping[str, str], imported: frozenset[str]) -> str:
@@ -93,9 +76,9 @@ def _methods(ran: Ran, definitions: Mapping[str, str], imported: frozenset[str])
 
 def _code(code: Code, definitions: Mapping[str, str], imported: frozenset[str]) -> str:
     """imported: names that the edited file imports"""
-    parts, names = [repr(code.qualname)], code.imported
+    parts, names = [f"qualname={code.qualname!r}"], code.imported
     if code.text:
-        parts.append(_text(code.text))
+        parts.append(f"text={_text(code.text)}")
         edited = definitions.get(code.qualname, code.text)
         if edited != code.text:
             parts.append(f"edited={_text(edited)}")
@@ -106,7 +89,7 @@ def _code(code: Code, definitions: Mapping[str, str], imported: frozenset[str]) 
             parts.append(f"{name}={value!r}")
     if code.outside:
         parts.append(f"outside={dict(code.outside)!r}")
-    return f"_Code({', '.join(parts)})"
+    return f"dict({', '.join(parts)})"
 
 
 def _text(text: str) -> str:
@@ -152,7 +135,7 @@ def _own_names(plans: Sequence[RegionPlan]) -> set[str]:
     return found
 
 
-def _functions(plans: Sequence[RegionPlan]) -> list[str]:
+def _functions(plans: Sequence[RegionPlan]) -> Mapping[str, tuple[str, ...]]:
     """Where the functions are that the regions' code calls: PyTorch's, and Python's. Functions of PyTorch with the same
     name are included, since one may stand behind the other: `F.layer_norm` calls `torch.layer_norm`, `a * b` is
     `Tensor.mul`."""
@@ -174,7 +157,4 @@ def _functions(plans: Sequence[RegionPlan]) -> list[str]:
         for target in plan.region.called:
             owner, _, name = target.rpartition(".")
             owners.setdefault(owner, {})[name] = None
-    owners = {owner: names for owner, names in owners.items() if names}
-    return [
-        f"_as_they_came({', '.join(map(repr, (owner, *sorted(names))))})" for owner, names in sorted(owners.items())
-    ]
+    return {owner: tuple(sorted(names)) for owner, names in sorted(owners.items()) if names}

@@ -42,8 +42,11 @@ class Wrapper:
         return "\n\n\n".join(filter(None, (self.entry, self.fits, self.replacement, self.reference)))
 
 
-def wrapper(plan: RegionPlan, kernels: Mapping[str, KernelSource], module_names: frozenset[str]) -> Wrapper:
-    """The functions of `plan`. module_names: the module's own globals, which no local name may hide.
+def wrapper(
+    plan: RegionPlan, kernels: Mapping[str, KernelSource], module_names: frozenset[str], classes: frozenset[str]
+) -> Wrapper:
+    """The functions of `plan`. module_names: the module's own globals, which no local name may hide. classes: of the
+    user's file, that are modules'
 
     Raises Rejected when the plan's steps do not produce what the region must.
     """
@@ -59,7 +62,7 @@ def wrapper(plan: RegionPlan, kernels: Mapping[str, KernelSource], module_names:
         _reference(plan, parameters, names, sizes),
         _fits(plan, parameters, sizes),
         _replacement(plan, kernels, parameters, names, sizes),
-        entry_text(plan, module_names),
+        entry_text(plan, module_names, classes),
     )
 
 
@@ -151,13 +154,14 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
         range_of = f"({sizes.name}, {dynamic.range.least}, {dynamic.range.largest})"
         first_lines += call("if torch.compiler.is_exporting() and not ", "_known_to_fit", [range_of, *shapes], ":", 100)
         first_lines.append("    return False")
-    body = [
-        '"""Whether it may run on these: what it was made and tested for, and no gradient is wanted."""',
-        *first_lines,
-        "return (",
-        *(f"    {check}" for check in checks),
-        ")",
-    ]
+    answer = [*first_lines, "return (", *(f"    {check}" for check in checks), ")"]
+    if is_direct(plan):
+        refusal = [
+            "except Exception:  # a tensor of another kind, which has no strides or no memory",
+            "    return False",
+        ]
+        answer = ["try:", *(f"    {line}" for line in answer), *refusal]
+    body = ['"""Whether it may run on these: what it was made and tested for, and no gradient is wanted."""', *answer]
     return function(tensors_fit(plan), parameters, "bool", body)
 
 

@@ -47,14 +47,14 @@ def replacement(
     start += len(text) - len(text.lstrip())
     end -= len(text) - len(text.rstrip())
     if region.unit == "expression":
-        return _expression(file, plan, alias, start, end)
+        return _expression(file, plan, alias, start, end, in_string)
     run = _statements_at(file, tree, start, end)
     if not run:
         raise EditError(f"The range found in {region.function} is no run of whole statements; analyse the file again.")
     first, last = file.line_of(start), file.line_of(end - 1)
     before, after = file.text[file.starts[first] : start], file.text[end : file.line_end(last)].strip()
     if before.strip() or (after and not after.startswith("#")):
-        return _value_of_statement(file, plan, alias, run)
+        return _value_of_statement(file, plan, alias, run, in_string)
     return _statements(file, plan, alias, run, first, last, in_string)
 
 
@@ -145,7 +145,9 @@ def _call_statement(plan: RegionPlan, alias: str, run: list[ast.stmt], width: in
     return call("return ", callee, _arguments(plan), width=width)
 
 
-def _value_of_statement(file: SourceFile, plan: RegionPlan, alias: str, run: list[ast.stmt]) -> Replacement:
+def _value_of_statement(
+    file: SourceFile, plan: RegionPlan, alias: str, run: list[ast.stmt], in_string: frozenset[int]
+) -> Replacement:
     """The value of a single `return value` or `name = value` that shares its line with other code; only the value is
     replaced."""
     node, names = run[0], [live_out.expression for live_out in plan.region.live_outs]
@@ -157,10 +159,12 @@ def _value_of_statement(file: SourceFile, plan: RegionPlan, alias: str, run: lis
     value = node.value if isinstance(node, (ast.Return, ast.Assign)) and len(run) == 1 and bound == names else None
     if value is None or isinstance(value, (ast.Tuple, ast.List)):
         raise EditError(f"The code of {plan.region.function} shares a line with other code; put it on its own.")
-    return _expression(file, plan, alias, *_span(file, value))
+    return _expression(file, plan, alias, *_span(file, value), in_string)
 
 
-def _expression(file: SourceFile, plan: RegionPlan, alias: str, start: int, end: int) -> Replacement:
+def _expression(
+    file: SourceFile, plan: RegionPlan, alias: str, start: int, end: int, in_string: frozenset[int]
+) -> Replacement:
     original = file.text[start:end]
     line = file.line_of(start)
     indent, unit = indentation(file.line(line)), indent_unit(file, line)
@@ -175,5 +179,19 @@ def _expression(file: SourceFile, plan: RegionPlan, alias: str, start: int, end:
     lines = call("", f"{alias}.{plan.name}", _arguments(plan), mark, width=room)
     lines += call("if ", f"{alias}.{plan.name}_fits", _arguments(plan), width=room)
     text = "(\n" + "".join(f"{indent}{unit}{_reindented(line, unit)}\n" for line in lines)
-    text += f"{indent}{unit}else {original}\n{indent})"
+    text += f"{indent}{unit}else {_deeper(file, start, end, indent, unit, in_string)}\n{indent})"
     return Replacement(plan, mugraph_id(plan), start, end, original, text)
+
+
+def _deeper(file: SourceFile, start: int, end: int, indent: str, unit: str, in_string: frozenset[int]) -> str:
+    """The expression's text with the lines after its first moved: as far as its first line is, which begins one level
+    deeper than the statement's own."""
+    first, last = file.line_of(start), file.line_of(end - 1)
+    if first == last:
+        return file.text[start:end]
+    lines = [file.text[start : file.next_line(first)]]
+    for number in range(first + 1, last + 1):
+        line = file.text[file.starts[number] : end if number == last else file.next_line(number)]
+        moved = line.startswith(indent) and number not in in_string and line.strip()
+        lines.append(f"{indent}{unit}{line.removeprefix(indent)}" if moved else line)
+    return "".join(lines)

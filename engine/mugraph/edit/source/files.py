@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import tempfile
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from mugraph.edit.source.text import EditError
@@ -48,25 +49,34 @@ def _refusal(path: Path, error: OSError) -> EditError:
     return EditError(f"{path} cannot be written ({error.strerror or error}); nothing was changed.")
 
 
-def write_both(path: Path, before: bytes, after: bytes, module: Path, content: bytes) -> None:
+def write_both(
+    path: Path, before: bytes, after: bytes, module: Path, content: bytes, shared: Mapping[Path, bytes]
+) -> None:
     """Writes `module`, which must not exist, and then `path`, which must still hold `before`.
 
-    The module goes first: a crash between the two leaves a module nobody imports, never an import of nothing.
+    The module goes first: a crash between the two leaves a module nobody imports, never an import of nothing. Before
+    it go the files that modules share: what one of them holds follows from its name, so it may be there.
     """
     temporaries: list[Path] = []
     placed = False
+    added = [file for file in shared if not file.exists()]
     try:
+        for file, text in shared.items():
+            temporaries.append(_temporary(file, text))
+            os.replace(temporaries[-1], file)
         temporaries.append(_temporary(module, content))
         temporaries.append(_temporary(path, after))
-        _place(temporaries[0], module)
+        _place(temporaries[-2], module)
         placed = True
         if path.read_bytes() != before:
             raise EditError(f"{path.name} was changed by something else meanwhile; nothing was changed, try again.")
-        os.replace(temporaries[1], path)
+        os.replace(temporaries[-1], path)
     except BaseException as error:
         if placed:
             with contextlib.suppress(OSError):
                 module.unlink()
+        for file in added:
+            remove_unused(file)
         if isinstance(error, FileExistsError):
             raise EditError(f"{module.name} was written by something else meanwhile; nothing was changed.") from None
         if isinstance(error, OSError):
@@ -76,6 +86,28 @@ def write_both(path: Path, before: bytes, after: bytes, module: Path, content: b
         for temporary in temporaries:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def users_of(file: Path, without: Collection[Path] = ()) -> list[Path]:
+    """The Python files beside a file that name it."""
+    name, found = file.stem.encode(), list[Path]()
+    for other in file.parent.glob("*.py"):
+        with contextlib.suppress(OSError):
+            if other != file and other not in without and name in other.read_bytes():
+                found.append(other)
+    return found
+
+
+def remove_unused(file: Path) -> None:
+    """Removes a file that modules shared, if none is left."""
+    with contextlib.suppress(OSError):
+        if not users_of(file):
+            file.unlink()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a file that no one else changes, so that a reader sees all of it."""
+    os.replace(_temporary(path, content), path)
 
 
 def write_one(path: Path, before: bytes, after: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -54,11 +55,17 @@ def _is_script(tree: ast.Module) -> bool:
     )
 
 
-def import_offset(tree: ast.Module, file: SourceFile) -> int:
-    """Offset of the line after the leading imports (docstring, `from __future__` and all), a line of its own.
+def import_offset(tree: ast.Module, file: SourceFile, text: str = "", folder: Path | None = None) -> int:
+    """Offset of the line where an import goes, a line of its own: beside its like, in their order, if the file's top
+    has such; else after the leading imports (docstring, `from __future__` and all).
 
     Without any import: after the docstring, else before the first statement's line, below the comments at the top.
+
+    text:   the import
+    folder: the file's own
     """
+    if (beside := _beside_its_like(tree, file, text, folder)) is not None:
+        return beside
     body = tree.body
     count = 1 if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else 0
     while count < len(body) and isinstance(body[count], (ast.Import, ast.ImportFrom)):
@@ -76,3 +83,49 @@ def import_offset(tree: ast.Module, file: SourceFile) -> int:
             break
         last = max(last, node.end_lineno or node.lineno)
     return file.next_line(last - 1)
+
+
+def _beside_its_like(tree: ast.Module, file: SourceFile, text: str, folder: Path | None) -> int | None:
+    """Where the file imports its neighbours before its first function or class: before the first that comes after ours
+    in the order that import sorters keep, or after the last."""
+    try:
+        (own,) = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return None
+    if not isinstance(own, (ast.Import, ast.ImportFrom)) or folder is None:
+        return None
+    alike: list[ast.Import | ast.ImportFrom] = []
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+            break
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and _of_neighbours(node, own, folder):
+            alike.append(node)
+    if not alike:
+        return None
+    alone = Counter(node.lineno for node in tree.body)
+    for node in alike:
+        if _order(node) > _order(own) and alone[node.lineno] == 1:
+            return file.starts[node.lineno - 1]
+    lines = [node.end_lineno or node.lineno for node in tree.body if node.lineno <= (alike[-1].end_lineno or 0)]
+    return file.next_line(max(lines) - 1)
+
+
+def _of_neighbours(node: ast.Import | ast.ImportFrom, own: ast.Import | ast.ImportFrom, folder: Path) -> bool:
+    """Whether an import is of the file's own folder, and spelled as ours is."""
+    if isinstance(node, ast.ImportFrom) and isinstance(own, ast.ImportFrom):
+        package = (own.module or "").split(".")
+        return node.level > 0 if own.level else (node.module or "").split(".")[: len(package)] == package
+    if isinstance(own, ast.Import):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        if isinstance(node, ast.ImportFrom) and node.level:
+            return False
+        tops = [name.partition(".")[0] for name in names]
+        return all((folder / f"{top}.py").exists() or (folder / top / "__init__.py").exists() for top in tops)
+    return False
+
+
+def _order(node: ast.Import | ast.ImportFrom) -> tuple[bool, int, str, str]:
+    """`import a` before `from a`; of relative ones the farthest first."""
+    if isinstance(node, ast.Import):
+        return False, 0, node.names[0].name.lower(), ""
+    return True, -node.level, (node.module or "").lower(), node.names[0].name.lower()

@@ -1,0 +1,59 @@
+"""The runtime that kernel modules share: one file beside them, the same to the byte for one version of mugraph.
+
+A kernel module reads it into its own names, so that each has its own state, and several versions lie side by side.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mugraph.edit.module.first_use import CHECK, FIRST_USE
+from mugraph.edit.module.guards import GUARDS
+from mugraph.edit.module.judge import JUDGE
+from mugraph.edit.module.masks import MASKS
+from mugraph.edit.module.parts import IMPORTS, MACHINERY
+from mugraph.edit.module.sizes import KNOWN_TO_FIT
+from mugraph.ir.content import digest
+
+_HEADER = '''\
+"""What kernel modules need beside their kernels: `*_mugraph.py` in this folder read this file into themselves.
+
+It says whether a kernel may run here, and compares kernels with PyTorch. Where it is missing, the original code runs.
+`mugraph revert` takes it out with the last of them.
+"""
+'''
+
+
+def _parts() -> str:
+    parts = (IMPORTS, MACHINERY, KNOWN_TO_FIT, GUARDS, FIRST_USE, JUDGE, MASKS, CHECK)
+    return f"{_HEADER}\n" + "\n\n".join(part.rstrip() + "\n" for part in parts)
+
+
+RUNTIME = _parts()
+"""The file's text."""
+RUNTIME_NAME = f"mugraph_runtime_{digest(RUNTIME, length=10)}"
+"""Its name, without \".py\"."""
+RUNTIME_FILE = re.compile(r"mugraph_runtime_[0-9a-f]{10}")
+"""The names of all versions."""
+
+LOADER = f'''\
+# What all kernel modules of one version of mugraph need stands once, in a file beside this one
+try:
+    _path = str(Path(__file__).with_name("{RUNTIME_NAME}.py"))
+    exec(SourceFileLoader(__name__, _path).get_code(__name__), globals())
+    if "_main" not in globals():  # its last name
+        raise ImportError(f"{{_path}} is not whole")
+except Exception as error:  # this file was copied alone: the original code runs
+    warnings.warn(f"{{__name__}}: the kernels are not used: {{error}}")
+
+    def _same_code(*_: object) -> bool:
+        return False
+
+    def _main() -> None:
+        raise SystemExit(f"{{_path}} is missing or damaged: the original code runs.")
+'''
+"""How a kernel module reads it."""
+END = """\
+if __name__ == "__main__":
+    _main()
+"""

@@ -1,0 +1,66 @@
+"""The conditions of a region as straight-line code: no call for a module, nor for a number."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from mugraph.ir.ran import Ran
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_BEFORE_FORWARD = ("_call_impl", "_compiled_call_impl")
+"""What `torch.nn.Module.__call__` reads of a module before its `forward`."""
+_FEW = 4
+"""Items of a tuple whose types are compared one by one."""
+
+
+def straight(guard: str, ran: Mapping[str, Ran]) -> list[str]:
+    """A condition as conditions that stand side by side. Whether classes and functions have the code that was analysed
+    is asked of all of them at once (`_same_code`); numbers are equal only if their types are."""
+    match ast.parse(guard, mode="eval").body:
+        case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]):
+            return _of_module(ast.unparse(module), ran.get(what, Ran()))
+        case ast.Call(ast.Name("_runs"), [_, ast.Constant(str())]):
+            return []
+        case ast.Compare(left, [ast.Eq()], [right]) if not isinstance(left, ast.Call):
+            return _equal(ast.unparse(left), right)
+        case ast.Compare(left, [ast.In()], [ast.Tuple(elts)]) if not isinstance(left, ast.Call):
+            either = [" and ".join(_equal(ast.unparse(left), one)) for one in elts]
+            return [" or ".join(f"({one})" for one in either)]
+        case _:
+            return [guard]
+
+
+def _of_module(module: str, ran: Ran) -> list[str]:
+    """Nothing is hooked into a module, and it has nothing of its own before its class's methods or its parts."""
+    own = f"{module}.__dict__"
+    hidden = [*_BEFORE_FORWARD, *sorted({*ran.methods, *ran.members})]
+    return [
+        *none_of([f"{own}[{name!r}]" for name in _HOOKS], 2),
+        *none_of([f"{name!r} in {own}" for name in hidden], 3),
+    ]
+
+
+def none_of(things: Sequence[str], at_once: int) -> list[str]:
+    """Conditions that none of the things is true, some at once."""
+    groups = [things[first : first + at_once] for first in range(0, len(things), at_once)]
+    return [f"not ({' or '.join(group)})" for group in groups]
+
+
+def _equal(left: str, right: ast.expr) -> list[str]:
+    """Conditions for equality: 1, 1.0 and True are not the same, nor is a tensor that holds it."""
+    match right:
+        case ast.Constant(bool() | None):
+            return [f"{left} is {right.value!r}"]
+        case ast.Constant(int() | float() | str() as value):
+            return [f"type({left}) is {type(value).__name__} and {left} == {value!r}"]
+        case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)):
+            return [f"type({left}) is {type(value).__name__} and {left} == -{value!r}"]
+        case ast.Tuple(elts) if len(elts) <= _FEW and all(isinstance(one, ast.Constant) for one in elts):
+            values = ast.literal_eval(right)
+            kinds = [f"type({left}[{at}]) is {type(value).__name__}" for at, value in enumerate(values)]
+            if values and all(type(value) in (int, float, str) for value in values):
+                return [f"type({left}) is tuple and {left} == {values!r}", " and ".join(kinds)]
+        case _:
+            pass
+    return [f"_equals({left}, {ast.unparse(right)})"]

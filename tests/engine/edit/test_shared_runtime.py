@@ -1,0 +1,119 @@
+"""What kernel modules share stands in one file: written once, taken out with the last of them, never missed."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from mugraph.edit import apply as applying
+from mugraph.edit.apply import EditError, apply_files
+from mugraph.edit.module.runtime import RUNTIME, RUNTIME_FILE, RUNTIME_NAME
+from mugraph.edit.revert import revert_file
+from mugraph.edit.source import files
+
+
+@pytest.fixture
+def x():
+    return torch.randn(4, 8, generator=torch.Generator().manual_seed(1))
+
+
+def runtimes(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("mugraph_runtime_*.py"))
+
+
+def test_its_name_says_what_it_holds() -> None:
+    assert RUNTIME_FILE.fullmatch(RUNTIME_NAME)
+    tree = ast.parse(RUNTIME)
+    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    names = {alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in imports if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in names} - sys.stdlib_module_names == {"torch", "triton"}
+
+
+def test_two_files_share_one_and_the_last_takes_it_out(tmp_path, maker, source, part) -> None:
+    paths = [tmp_path / "first.py", tmp_path / "second.py"]
+    for path in paths:
+        path.write_text(source)
+        done = apply_files(path, [maker.plan(source, part)], maker.kernels)
+        assert done.runtime.read_text() == RUNTIME
+    assert runtimes(tmp_path) == [f"{RUNTIME_NAME}.py"]
+    assert revert_file(paths[0]).deleted == (tmp_path / "first_mugraph.py",)
+    assert runtimes(tmp_path) == [f"{RUNTIME_NAME}.py"]
+    assert revert_file(paths[1]).deleted == (tmp_path / "second_mugraph.py", tmp_path / f"{RUNTIME_NAME}.py")
+    assert sorted(tmp_path.iterdir()) == paths
+    assert [path.read_text() for path in paths] == [source, source]
+
+
+def test_versions_lie_side_by_side(gated_file, maker, source, part, load, on_this_machine, x, monkeypatch) -> None:
+    """Another version's runtime stays with the modules that name it."""
+    other = gated_file.with_name("other.py")
+    other.write_text(source)
+    first = apply_files(other, [maker.plan(source, part)], maker.kernels)
+    newer = "mugraph_runtime_0123456789"
+    monkeypatch.setattr(applying, "RUNTIME_NAME", newer)
+    second = apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
+    text = second.module.read_text().replace(RUNTIME_NAME, newer)
+    second.module.write_text(text)
+    assert runtimes(gated_file.parent) == sorted([f"{newer}.py", f"{RUNTIME_NAME}.py"])
+    loaded = [load(path) for path in (other, gated_file)]
+    for one in loaded:
+        log = on_this_machine(one.kernels)
+        with torch.no_grad():
+            one.model.Gated().eval()(x)
+        assert log == ["gate"]
+    assert loaded[0].kernels._worlds is not loaded[1].kernels._worlds
+    assert revert_file(other).deleted == (first.module, first.runtime)
+    assert runtimes(gated_file.parent) == [f"{newer}.py"]
+
+
+@pytest.mark.parametrize("damage", ["missing", "no Python", "cut"])
+def test_without_it_the_original_runs(damage, gated_file, maker, source, part, load, on_this_machine, x) -> None:
+    done = apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
+    if damage == "missing":
+        done.runtime.unlink()
+    else:
+        done.runtime.write_text("def (" if damage == "no Python" else RUNTIME[: RUNTIME.index("def _all_hold")])
+    with pytest.warns(UserWarning, match="gated_model_mugraph: the kernels are not used"):
+        loaded = load(gated_file)
+    log = on_this_machine(loaded.kernels) if damage == "cut" else []
+    model = loaded.model.Gated().eval()
+    with torch.no_grad():
+        assert not loaded.kernels.gated_fits(model, x)
+        assert model(x).shape == (4, 16)
+    assert log == []
+    with pytest.raises(SystemExit, match="missing or damaged"):
+        loaded.kernels._main()
+    assert revert_file(gated_file).regions == 1
+    assert list(gated_file.parent.glob("*mugraph*")) == []
+
+
+def test_a_damaged_one_is_written_anew(gated_file, maker, source, part) -> None:
+    gated_file.with_name(f"{RUNTIME_NAME}.py").write_text("x = 1\n")
+    assert apply_files(gated_file, [maker.plan(source, part)], maker.kernels).runtime.read_text() == RUNTIME
+
+
+def test_it_goes_again_where_the_edit_fails(gated_file, maker, source, part, monkeypatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "_place", full)
+    with pytest.raises(EditError, match="No space left on device"):
+        apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
+    assert list(gated_file.parent.iterdir()) == [gated_file]
+
+
+def test_a_module_with_everything_in_it(maker, source, part, tmp_path, monkeypatch, x) -> None:
+    """What is measured is one file."""
+    from mugraph.edit.module.file import module_text
+
+    text = module_text([maker.plan(source, part)], maker.kernels, original_path=Path("gated.py"), alone=True)
+    assert "mugraph_runtime" not in text
+    (tmp_path / "all_of_it.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import all_of_it  # type: ignore[import-not-found]
+
+    assert not all_of_it._runs_here(x)
+    del sys.modules["all_of_it"]
