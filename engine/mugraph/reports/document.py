@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from mugraph.events import FileResult, RegionResult, SearchReport, Timing
+from mugraph.events import Figures, FileResult, RegionResult, SearchReport, Timing
 from mugraph.ir.json import mugraph_to_json
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.region import Position, Region
@@ -114,7 +114,27 @@ def _timing(timing: Timing) -> Json:
         "speedup": finite(timing.speedup),
         "peers_us": dict(timing.peers_us),
         "source": timing.source,
+        "best_peer": timing.best_peer,
+        "best_speedup": finite(timing.best_speedup),
+        "as_called": called_document(timing),
+        "method": timing.method,
         **_sizes(timing),
+    }
+
+
+def called_document(figures: Figures) -> Json | None:
+    """The same figures as a program calls it: wall time, with guards and launch. None where that was not measured."""
+    called = figures.as_called
+    if called is None:
+        return None
+    return {
+        "baseline_us": finite(called.baseline_us),
+        "optimized_us": finite(called.optimized_us),
+        "speedup": finite(called.speedup),
+        "peers_us": dict(called.peers_us),
+        "best_peer": called.best_peer,
+        "best_speedup": finite(called.best_speedup),
+        "method": called.method,
     }
 
 
@@ -129,6 +149,9 @@ def _sizes(timing: Timing) -> Json:
             "optimized_us": finite(row.optimized_us),
             "speedup": finite(row.speedup),
             "peers_us": dict(row.peers_us),
+            "best_peer": row.best_peer,
+            "best_speedup": finite(row.best_speedup),
+            "as_called": called_document(row),
         }
         for row in timing.sizes
     ]
