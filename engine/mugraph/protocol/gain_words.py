@@ -45,7 +45,8 @@ def gain_words(rows: Sequence[OnBoth], *, measured: bool, compare_with: CompareW
         return f"about {_span(code, sign, digits=False)} by estimate" if code else ""
     best = [row.best_speedup for row in rows if row.best_speedup is not None]
     called_code = [one.speedup for one in _called(rows) if one.speedup is not None]
-    called_best = [one.best_speedup for one in _called(rows) if one.best_speedup is not None]
+    called = [one for one in _called(rows) if one.best_peer != CODE]  # over the code it is said already
+    called_best = [one.best_speedup for one in called if one.best_speedup is not None]
     peers = list(dict.fromkeys(peer_name(row.best_peer) for row in rows if row.best_peer not in (None, CODE)))
     parts: list[str] = []
     if code and (compare_with != "best" or not peers):

@@ -10,8 +10,8 @@ from mugraph_server.regions import FileState
 
 
 def gain_of(region: Region) -> str:
-    """ "1.20× as it runs, 1.02× torch.compile max-autotune", with a range "1.40× to 2.30× as it runs for b up to 16", of an
-    estimate "about 1.4× by estimate"; "" where there is none to speak of."""
+    """ "1.20× as it runs, 1.02× torch.compile", with a range "1.40× to 2.30× as it runs for b up to 16", of an estimate
+    "about 1.4× by estimate"; "" where there is none to speak of."""
     timing = region.timing
     if timing is None:
         return ""
