@@ -150,8 +150,9 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
 
 
 def _tensors(call: Call, values: Values) -> list[TensorInfo]:
-    """Those of its arguments that have dimensions, in order."""
-    return [values[value] for value in operands(call) if values[value].shape]
+    """Those of its arguments that have dimensions, in order; one that is given twice is there twice."""
+    given = [part.value for part in _parts((*call.args, *call.kwargs.values())) if isinstance(part, Ref)]
+    return [values[value] for value in given if values[value].shape]
 
 
 def _product(call: Call, values: Values) -> Product:

@@ -92,7 +92,8 @@ def workload(file: str, result: RegionResult, target: Target, spent_s: float) ->
         "name": f"{file}:{result.region.function}" + (f" at {_size(result)}" if timing.at is not None else ""),
         "status": status,
         "floor_us": floor_us(result, target),
-        "peers_us": dict(timing.peers_us),
+        "peers_us": dict(timing.peers_us) if measured else {},
+        "estimates_us": {} if measured else dict(timing.peers_us),
         "best_peer": best if measured or best is None else f"{best} (estimated)",
         "best_peer_us": finite(timing.peers_us.get(best, timing.baseline_us) if best is not None else None),
         "optimized_us": finite(timing.optimized_us),
@@ -134,7 +135,7 @@ def _print(workloads: Sequence[Json], device: Device) -> None:
     table.add_column("status", no_wrap=True)
     for one in workloads:
         mark = "" if measured else "~"
-        peers = cast("dict[str, float]", one["peers_us"])
+        peers = cast("dict[str, float]", one["peers_us" if measured else "estimates_us"])
         before = [peers.get(name) for name in known]
         called = cast("dict[str, float | None]", one["as_called"] or {})
         host = [called.get("optimized_us"), called.get("baseline_us")] if measured else []

@@ -107,12 +107,18 @@ def _position(position: Position) -> Json:
     return {"line": position.line, "character": position.character}
 
 
+def _peers(peers_us: Mapping[str, float], *, measured: bool) -> Json:
+    """Measured times and estimates have different keys: nobody takes one for the other."""
+    return {"peers_us": dict(peers_us) if measured else {}, "estimates_us": {} if measured else dict(peers_us)}
+
+
 def _timing(timing: Timing) -> Json:
+    measured = timing.source == "measured"
     return {
         "baseline_us": finite(timing.baseline_us),
         "optimized_us": finite(timing.optimized_us),
         "speedup": finite(timing.speedup),
-        "peers_us": dict(timing.peers_us),
+        **_peers(timing.peers_us, measured=measured),
         "source": timing.source,
         "best_peer": timing.best_peer,
         "best_speedup": finite(timing.best_speedup),
@@ -148,7 +154,7 @@ def _sizes(timing: Timing) -> Json:
             "baseline_us": finite(row.baseline_us),
             "optimized_us": finite(row.optimized_us),
             "speedup": finite(row.speedup),
-            "peers_us": dict(row.peers_us),
+            **_peers(row.peers_us, measured=timing.source == "measured"),
             "best_peer": row.best_peer,
             "best_speedup": finite(row.best_speedup),
             "as_called": called_document(row),

@@ -29,8 +29,8 @@ _ROW_PROGRAMS = {
     "RMS norm by hand": ("x, g", "x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6).to(x.dtype) * g"),
     "softmax": ("x", "torch.softmax(x, dim=-1)"),
     "softmax by hand": ("x", "(x - x.amax(-1, True)).exp() / (x - x.amax(-1, True)).exp().sum(-1, True)"),
-    "chain": ("x, g, b", "F.silu(x * g + b) * torch.tanh(x)"),
-    "gelu and residual": ("x, b", "F.gelu(x + b) + x"),
+    "chain, sum": ("x, g, b", "(F.silu(x * g + b) * torch.tanh(x)).sum(-1)"),
+    "gelu and residual, norm": ("x, b", "F.rms_norm(F.gelu(x + b) + x, x.shape[-1:], None, 1e-6)"),
     "mean": ("x", "x.mean(-1)"),
 }
 _PRODUCTS = (

@@ -26,6 +26,7 @@ from mugraph.log import note
 from mugraph.memory.traces import recall_trace, remember_trace, trace_key
 from mugraph.pipeline import run_trace
 from mugraph.recording.memory import recorded_shapes
+from mugraph.solve.timing import ProgramText
 from mugraph.store import Store
 from mugraph.store.place import cache_folder
 from mugraph.store.results import FILE
@@ -52,6 +53,13 @@ from mugraph.worker.frames import (
 from mugraph.worker.processes import kill_children, reap
 from mugraph.worker.texts import Unreadable, state_of
 from mugraph.worker.texts import read as read_document
+
+
+def _program(order: SearchTrace) -> ProgramText | None:
+    if order.text is None:
+        return None
+    shapes: RecordedShapes = recorded_shapes(Path(order.trace.path), order.text) if order.options.recorded else {}
+    return ProgramText(order.text, shapes or None)
 
 
 class Blind(Store):
@@ -137,6 +145,7 @@ class Runner:
                     store,
                     lambda: self._is_stopped(order.job),
                     taken=order.taken,
+                    program=_program(order),
                 ),
             )
             with contextlib.closing(events):
