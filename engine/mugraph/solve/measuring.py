@@ -40,7 +40,7 @@ def fastest_that_is_right(
     def around(variant: Variant) -> list[Variant]:
         found: list[Variant] = []
         for candidate in neighbours(variant.candidate, tools.target):
-            with contextlib.suppress(Rejected):
+            with contextlib.suppress(Rejected), tools.spent.on("code generation"):
                 found.append(Variant(candidate, table.lowered(kernels_of(candidate))))
         return found
 

@@ -74,7 +74,8 @@ def solve(
             found = yield from best_that_is_right(kernels, program, telling, tools)
     else:
         yield from waited(tools, place.region, cancelled)
-        found = yield from fastest_that_is_right(kernels, unit, smaller, table, telling, tools, measurer)
+        with tools.spent.on("verification"):
+            found = yield from fastest_that_is_right(kernels, unit, smaller, table, telling, tools, measurer)
     rejected = kernels.rejected + Counter(found.rejected)
     if found.right is None:
         return result(None, f"no kernel passed the float test: {_most_common(rejected)}", rejected)

@@ -73,7 +73,8 @@ class RegionTimer:
         self, plan: RegionPlan, sources: Mapping[str, KernelSource], results: Sequence[UnitResult]
     ) -> Generator[Event, None, tuple[Timing, str | None]]:
         """The plan's time, and why it cannot be offered, if so."""
-        text = module_text([plan], sources, original_path=self.path, target=self.tools.target)
+        with self.tools.spent.on("code generation"):
+            text = module_text([plan], sources, original_path=self.path, target=self.tools.target)
         if plan.region.dynamic is None:
             return (yield from self._timed(plan, plan.region, text, sources, results, ""))
         size = plan.region.dynamic.range
@@ -161,7 +162,8 @@ class RegionTimer:
             return judged(self._estimate(plan.region, results, size), self.tools.compare_with), None
         ours = Subject("mugraph", text, on_tensors(plan))
         names = PEERS_OF[self.tools.compare_with]
-        applied = self._applied(plan, sources)
+        with self.tools.spent.on("code generation"):
+            applied = self._applied(plan, sources)
         key = timing_key(text, ours.function, specs, self.device, names, applied.text if applied is not None else "")
         document = self.store.get(key) if self.store is not None else None
         known = recall_timing(document) if document is not None else None
