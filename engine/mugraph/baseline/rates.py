@@ -35,7 +35,7 @@ class Rates:
     cached: float = 2.0
     reduce_us: float = 1.0
     library: float = 0.85
-    wide: float = 0.7
+    wide: float = 0.75
     float32: float = 0.062
     convolved32: float = 0.25
     depth_us: float = 0.05

@@ -10,6 +10,7 @@ from statistics import median
 import numpy as np
 
 from mugraph.baseline.cost import Baseline, baseline
+from mugraph.baseline.launches import launches
 from mugraph.baseline.rates import Rates
 from mugraph.ir.region import Region
 from mugraph.research.points import Point
@@ -20,6 +21,8 @@ _FAR = 0.5
 """An error of the logarithm from which on it counts linearly, so that a few odd points do not decide."""
 _TOWARDS = 0.002
 """How much a rate is held to where it began, for those that few points tell of."""
+_LARGE = 3e10
+"""Operations of a product."""
 SHARES = frozenset(("stream", "library", "wide", "float32", "convolved32", "fused_stream"))
 
 
@@ -79,16 +82,25 @@ def fit(samples: Sequence[Sample], begin: Rates | None = None, rounds: int = 40)
         held = sum(log(values[name] / start[name]) ** 2 for name in values)
         return total / max(1, len(samples)) + _TOWARDS * held
 
+    fitted = [name for name in now if name != "wide" or any(_is_large(sample) for sample in samples)]
     step, best = 0.4, loss(now)
     for _ in range(rounds):
         before = best
-        for name in now:
+        for name in fitted:
             now, best = _stepped(now, name, step, best, loss)
         if best > before - 1e-6:
             step /= 2
         if step < 0.005:
             break
     return Rates(**{name: float(f"{value:.3g}") for name, value in now.items()})
+
+
+def _is_large(sample: Sample) -> bool:
+    """Whether it has a product that shows what the tensor cores reach: small ones wait for memory and for themselves,
+    and a rate that was fitted to them alone would make large ones slow."""
+    each = launches(sample.region.calls, sample.region.values)
+    products = [one for launch in each if launch.dtype in ("f16", "bf16") for one in launch.products]
+    return any(2.0 * one.matrices * one.rows * one.columns * one.depth >= _LARGE for one in products)
 
 
 def _stepped(
