@@ -11,6 +11,7 @@ from mugraph.ir.kernel import KernelSource
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel
 from mugraph.ir.region import Region, SearchUnit, Status, Trace
 from mugraph.plans.plan import RegionPlan
+from mugraph.protocol.settings import CompareWith
 from mugraph.tune.device import Device
 from mugraph.verify.verdict import Verdict
 
@@ -59,7 +60,7 @@ class Solution:
     then:         those that run after it: they finish what it leaves, or compute further values
     source:       their Triton text, named after the first
     verdict:      with the float test of this very kernel where one ran
-    estimate_us, library_us: by the cost model, of the kernel and of the unit run operator by operator
+    estimate_us, library_us: by the cost model, of the kernel and of what PyTorch would run for the unit
     measured_us:  of the kernel alone, on the device; None without one
     plain_us:     of the unit as plain PyTorch calls, in the same way; None where the region has nothing else, and its
                   own time will tell
@@ -133,45 +134,78 @@ class UnitResult:
 
 
 @dataclass(frozen=True)
-class SizeTiming:
-    """A region's times at one size of a range; the figures are what Timing's are, and come from where they do."""
+class Clock:
+    """Microseconds of a region before and after, on one clock.
 
-    size: int
-    baseline_us: float | None = None
-    optimized_us: float | None = None
-    speedup: float | None = None
-    peers_us: Mapping[str, float] = field(default_factory=dict[str, float])
-
-    @property
-    def gains(self) -> bool:
-        """Faster than what was there, by more than the noise where it was measured."""
-        return (self.speedup or 0) > 1
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Microseconds of the region before and after. source says where they come from.
-
-    baseline_us: measured: the best peer; estimated: operator by operator, by the cost model
-    method:      how it was measured; with an estimate, for which device the model is
-    sizes:       of a region with a size in a range: at some of them, the smallest first
-    at:          then: which of them the figures above are of: the largest at which something is gained, if any is
+    baseline_us:  of the code as it runs
+    speedup:      over it: below 1 where it is slower, exactly 1.0 within the noise of what was measured
+    peers_us:     what PyTorch offers for it, by name, the code as it runs among them
+    best_peer:    the fastest of them
+    best_speedup: over that one
     """
 
     baseline_us: float | None = None
     optimized_us: float | None = None
     speedup: float | None = None
     peers_us: Mapping[str, float] = field(default_factory=dict[str, float])
+    best_peer: str | None = None
+    best_speedup: float | None = None
+
+
+@dataclass(frozen=True)
+class Called(Clock):
+    """As a program calls it: wall time of a call in eager mode, with guards and launch. method: how it was taken."""
+
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class Figures(Clock):
+    """On the device alone, and as_called, where that was measured.
+
+    why_not: why it is not offered, whatever else it gains
+    """
+
+    as_called: Called | None = None
+    why_not: str | None = None
+
+    @property
+    def gains(self) -> bool:
+        """Faster than the code as it runs on one of the clocks, and nothing stands against it."""
+        called = self.as_called.speedup if self.as_called is not None else None
+        return self.why_not is None and max(self.speedup or 0, called or 0) > 1
+
+
+@dataclass(frozen=True)
+class SizeTiming(Figures):
+    """A region's times at one size of a range; the figures come from where those of the whole Timing do."""
+
+    size: int = 0
+
+
+@dataclass(frozen=True)
+class Timing(Figures):
+    """Microseconds of the region before and after. source says where they come from: estimates are of what PyTorch
+    would run, as it is written and fused by torch.compile.
+
+    method: how it was measured; with an estimate, for which device the model is
+    sizes:  of a region with a size in a range: at some of them, the smallest first
+    at:     then: which of them the figures above are of: the largest at which something is gained, if any is
+    compare_with: the setting by which it was judged
+    """
+
     source: Literal["measured", "estimated"] = "estimated"
     device: str = ""
     method: str = ""
     sizes: tuple[SizeTiming, ...] = ()
     at: int | None = None
+    compare_with: CompareWith = "both"
 
 
 @dataclass(frozen=True)
 class RegionResult:
-    """plan: what would be written; None where nothing was found. sources: kernel name -> its text."""
+    """plan: what would be written; None where nothing was found. sources: kernel name -> its text. spent_s: seconds by
+    what was done in them."""
 
     region: Region
     status: Status
@@ -181,6 +215,7 @@ class RegionResult:
     units: tuple[UnitResult, ...] = ()
     timing: Timing = field(default_factory=Timing)
     search: SearchReport = field(default_factory=SearchReport)
+    spent_s: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from mugraph.recording.withheld import withhold
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.timing import ratios
 from mugraph.solve.job import RegionJob
+from mugraph.solve.timing import ProgramText
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.targets import Target
@@ -34,6 +35,7 @@ from mugraph.trace.syntax.source import read_source
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.device import Device, detect, resolve
 from mugraph.tune.measure import Measurer
+from mugraph.tune.peers import Peers
 from mugraph.tune.spread import SpreadMeasurer
 from mugraph.verify.float_test import FloatTester
 
@@ -73,7 +75,10 @@ def run(
         text = read_source(path) if source is None else source
         trace = withhold(trace, text, recorded_calls, gpu=device.kind == "gpu")
     yield Traced(trace, time.monotonic() - began)
-    yield from run_trace(trace, device, target, options, store, cancelled)
+    program = None
+    with contextlib.suppress(OSError, UnicodeDecodeError, SyntaxError):  # the trace says what is wrong with the file
+        program = ProgramText(read_source(path) if source is None else source, recorded_shapes)
+    yield from run_trace(trace, device, target, options, store, cancelled, program=program)
 
 
 def run_trace(
@@ -84,8 +89,10 @@ def run_trace(
     store: Store | None = None,
     cancelled: Callable[[], bool] = never,
     taken: Sequence[str] = (),
+    program: ProgramText | None = None,
 ) -> Iterator[Event]:
-    """Optimise what was traced. taken: names of plans and kernels the file has already.
+    """Optimise what was traced. taken: names of plans and kernels the file has already. program: the file's text, to
+    time what it will call; None: without the guards of its own objects.
 
     Raises executors.executor.CannotExecute.
     """
@@ -94,14 +101,18 @@ def run_trace(
     here = device.kind == "gpu" and target.capability == device.capability  # the kernels can run
     with contextlib.ExitStack() as stack:
         tester = stack.enter_context(FloatTester("cuda" if here else "interpreter"))
-        tools = Tools(target, tester, compiled=here)
+        tools = Tools(target, tester, compiled=here, compare_with=options.compare_with)
         if options.executor != "inline":
             tools.executor = stack.enter_context(contextlib.closing(choose(options.executor)))
         if here and options.measure:
             tools.measurer = stack.enter_context(_measurer(tools, stack))
             tools.pool = stack.enter_context(CompilePool())
+            tools.peers = stack.enter_context(contextlib.closing(Peers(Measurer())))
+            tools.measurer.spent = tools.pool.spent = tools.peers.measurer.spent = tools.spent
         for number, region in enumerate(trace.regions):
-            job = RegionJob(number, region, names, device, tools, options, store, cancelled, Path(trace.path))
+            job = RegionJob(
+                number, region, names, device, tools, options, store, cancelled, Path(trace.path), program=program
+            )
             result = yield from job.result()
             results.append(result)
             yield RegionDone(number, result)

@@ -83,20 +83,20 @@ describe("environments", { timeout: 300_000 }, () => {
     await until("the server runs there", () => running().some(({ command }) => command.startsWith(bare)), 30_000);
     await code.startOver();
     await code.open(FILE);
-    await code.lens(/× estimated, verified/, 90_000);
+    await code.lens(/× by estimate, verified/, 90_000);
   });
 
   step("another interpreter is taken at once, and nothing else starts the server anew", async () => {
     const set = { ...server.settings, "mugraph.interpreter": python };
     await code.setSettings(server.settingsFile, set);
     await code.open(FILE);
-    await code.lens(/× estimated, verified/, 90_000);
+    await code.lens(/× by estimate, verified/, 90_000);
     const servers = () => running().filter(({ command }) => command.includes("-m mugraph_server"));
     await until("one server, of the other interpreter", () => servers().length === 1 && servers()[0]?.command.startsWith(python));
     const pid = servers()[0]?.pid;
     await code.setSettings(server.settingsFile, { ...set, "mugraph.search.budget": 10, "mugraph.views.inlayHints": false });
     await code.open(FILE);
-    await code.lens(/× estimated, verified/);
+    await code.lens(/× by estimate, verified/);
     await until("the hints are gone", async () => !(await code.text()).includes("with mugraph"));
     await pause(1000);
     assert.deepEqual(servers().map((one) => one.pid), [pid]);

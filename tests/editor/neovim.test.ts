@@ -48,12 +48,12 @@ async function drive(version: Version, workspace: Workspace): Promise<Seen> {
 
 function check(seen: Seen, name: string, workspace: Workspace): void {
   assert.equal(seen.problem, undefined);
-  assert.match(seen.diagnostic.message, /× faster.*verified/);
+  assert.match(seen.diagnostic.message, /× by estimate.*verified/);
   assert.equal(seen.diagnostic.line, 14);
   assert.equal(seen.diagnostic.severity, 4, "a hint, not trouble");
   assert.match(seen.hover, /for k: \d+ × \d+/, "the tree, not a picture");
   assert.ok(!seen.hover.includes("data:image"));
-  assert.ok(seen.lenses.some((title) => /× estimated, verified/.test(title)));
+  assert.ok(seen.lenses.some((title) => /× by estimate, verified/.test(title)));
   assert.ok(seen.actions.some((title) => title.startsWith("Replace with generated Triton kernel")));
   assert.ok(!seen.actions.some((title) => title.startsWith("Show the change")), "it has no such view");
   assert.match(seen.applied, /^import rmsnorm_linear_mugraph/m);

@@ -41,7 +41,7 @@ async function pictures(theme: string, ending: string): Promise<void> {
   const code = await Workbench.open(browser, server.address(workspace.path(FILE)), SIZE);
   try {
     await code.page.keyboard.press("Control+b");
-    await code.lens(/× (estimated|measured), verified/, 120_000);
+    await code.lens(/×.*(by estimate|measured), verified/, 120_000);
     await code.putCursor("import torch");
     await code.page.keyboard.press("ArrowDown");
     await code.page.keyboard.press("ArrowDown");

@@ -16,7 +16,7 @@ from mugraph_server.documents.text import Text
 from mugraph_server.engine.state import EngineStatus
 from mugraph_server.region_marks import Mark, Pace, to_range
 from mugraph_server.regions import FileState
-from mugraph_server.views import code_actions, code_lens, diagnostics, hover, inlay_hints
+from mugraph_server.views import code_actions, code_lens, diagnostics, hover, inlay_hints, search
 from mugraph_server.views.progress import progress
 from mugraph_server.views.status import EngineView, status
 
@@ -54,7 +54,7 @@ def _made(
 ) -> tuple[Source, Document, FileState]:
     document = Document("file:///a.py", 1, Text(IMPROVED))
     source = Source("file:///a.py", "/a.py", "file", [document])
-    before = _region("improved") if previous else None
+    before = _region("improved", timing) if previous else None
     mark = Mark(
         _region(state, timing), to_range(_PLACE), to_range(_HEAD), (to_range(_PLACE),), previous=before, pace=Pace()
     )
@@ -95,7 +95,7 @@ def test_only_improved_is_verified(state: v.RegionStatus, previous: bool) -> Non
     assert ", verified" not in words
     assert "Replace" not in words
     if previous and state in ("queued", "searching", "stale"):
-        assert "1.8×" in words
+        assert "1.80×" in words
 
 
 @pytest.mark.parametrize(("name", "value"), [("broken", "line 3: invalid syntax"), ("stale", True), ("unjudged", True)])
@@ -119,11 +119,40 @@ def test_an_estimate_is_called_one() -> None:
     made = _made("improved", _ESTIMATED)
     (lens,) = code_lens.lenses(*made)
     assert lens.command is not None
-    assert lens.command.title == "1.4× estimated, verified: replace with the Triton kernel"
+    assert lens.command.title == "about 1.4× by estimate, verified: replace with the Triton kernel"
     (hint,) = inlay_hints.inlay_hints(*made, _ALL)
-    assert hint.label == "≈1.4× with mugraph"
+    assert hint.label == "about 1.4× by estimate with mugraph"
     (found,) = diagnostics.diagnostics(*made, related=True)
-    assert found.message == "about 1.4× faster, verified; estimated for h100, not measured: 22.4 µs against 31.2"
+    assert found.message == "about 1.4× by estimate, verified; estimated for h100, not measured: 22.4 µs against 31.2"
+
+
+def test_every_place_that_shows_an_estimate_says_so() -> None:
+    made = _made("improved", _ESTIMATED)
+    source, document, file = made
+    (mark,) = file.marks
+    (lens,) = code_lens.lenses(*made)
+    replace_it = code_actions.actions(*made, types.CodeActionContext([]), _ALL, _CAN)[0].title
+    assert replace_it == "Replace with generated Triton kernel (about 1.4× by estimate)"
+    shown = {
+        "lens": lens.command.title if lens.command is not None else "",
+        "inlay": str(inlay_hints.inlay_hints(*made, _ALL)[0].label),
+        "its tooltip": str(inlay_hints.inlay_hints(*made, _ALL)[0].tooltip),
+        "diagnostic": diagnostics.diagnostics(*made, related=True)[0].message,
+        "hover": hover.content(source, file, mark, None, False, frozenset()).value,
+        "graph panel": search.search(source, document, file, mark)["message"],
+        "code action": replace_it,
+        "status": status([file], [], True, True)["message"],
+    }
+    assert {place for place, words in shown.items() if "estimate" not in words} == set()
+    for state in ("queued", "searching", "stale"):
+        words = _words(_made(state, _ESTIMATED, previous=True))
+        assert words.count("before:") == words.count("before: about 1.4× by estimate") > 0
+
+
+def test_a_measured_one_is_no_estimate() -> None:
+    _, _, file = _made("improved")
+    assert status([file], [], True, True)["message"] == "1 faster"
+    assert "estimate" not in _words(_made("improved"))
 
 
 def test_hints_only_where_they_are_asked_for() -> None:
@@ -137,7 +166,7 @@ def test_a_picture_that_a_hover_cannot_hold_is_left_out() -> None:
     assert base64.b64encode(b"<svg/>").decode() in small
     large = hover.content(source, file, file.marks[0], "<svg>" + "x" * 90_000, True, frozenset()).value
     assert "base64" not in large
-    assert "1.8× faster" in large
+    assert "1.80× on the device" in large
     assert len(large) < 100_000
 
 

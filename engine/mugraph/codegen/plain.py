@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mugraph.codegen.statements import statement
 from mugraph.ir.calls import operands
 from mugraph.ir.kernel import Rejected
-from mugraph.ir.region import SearchUnit
+from mugraph.ir.region import Call, Region, SearchUnit
 
 FUNCTION = "plain"
 
@@ -20,10 +22,21 @@ def plain_source(unit: SearchUnit) -> tuple[str, tuple[int, ...]]:
     arguments = tuple(dict.fromkeys([value for value in unit.inputs.values() if value not in unit.view_values] + read))
     if not unit.viewed.keys() | set(unit.inputs.values()) >= set(arguments):
         raise Rejected("the calls read what the kernel knows by heart")
-    values = dict.fromkeys([*arguments, *(value for made in unit.calls for value in made.outputs)])
+    return _source(unit.calls, arguments, list(dict.fromkeys(unit.outputs.values()))), arguments
+
+
+def region_source(region: Region) -> str:
+    """A module with a function `plain`: what a region computes, of its live-ins' tensors in their order.
+
+    Raises codegen's Rejected where a call cannot be spelled.
+    """
+    return _source(region.calls, [live.value for live in region.live_ins], [live.value for live in region.live_outs])
+
+
+def _source(calls: Sequence[Call], arguments: Sequence[int], outputs: Sequence[int]) -> str:
+    values = dict.fromkeys([*arguments, *(value for made in calls for value in made.outputs)])
     names = {value: f"v{value}" for value in values}
-    lines = [line for made in unit.calls for line in statement(made, names)]
-    outputs = ", ".join(names[value] for value in dict.fromkeys(unit.outputs.values()))
+    lines = [line for made in calls for line in statement(made, names)]
     head = f"def {FUNCTION}({', '.join(names[value] for value in arguments)}):"
-    body = "\n".join(f"    {line}" for line in [*lines, f"return {outputs}"])
-    return f"import torch\nimport torch.nn.functional as F\n\n\n{head}\n{body}\n", arguments
+    body = "\n".join(f"    {line}" for line in [*lines, f"return {', '.join(names[value] for value in outputs)}"])
+    return f"import torch\nimport torch.nn.functional as F\n\n\n{head}\n{body}\n"

@@ -18,12 +18,12 @@ from mugraph.executors.choose import choose
 from mugraph.executors.executor import CannotExecute
 from mugraph.ir.dtypes import itemsize
 from mugraph.pipeline import Options, run
-from mugraph.reports.document import device_document, finite
+from mugraph.reports.document import called_document, device_document, finite
 from mugraph.reports.text import model_name
 from mugraph.store.keys import versions
 from mugraph.targets import Target
+from mugraph.tune.against import PEERS
 from mugraph.tune.device import Device, detect, resolve
-from mugraph.tune.tuner import PEERS
 from mugraph.units.ranged import region_at
 
 Json = dict[str, object]
@@ -87,18 +87,23 @@ def workload(file: str, result: RegionResult, target: Target, spent_s: float) ->
     that are this region's share."""
     timing = result.timing
     measured = timing.source == "measured"
-    best = min(timing.peers_us, key=lambda name: timing.peers_us[name], default=None) if measured else None
+    best = timing.best_peer
+    gain = timing.best_speedup if timing.best_speedup is not None else timing.speedup
     status = result.status if measured else f"{result.status} ({_ESTIMATED})"
     search_s = result.search.total_s
     return {
         "name": f"{file}:{result.region.function}" + (f" at {_size(result)}" if timing.at is not None else ""),
         "status": status,
         "floor_us": floor_us(result, target),
-        "peers_us": dict(timing.peers_us),
-        "best_peer": best or ("operator by operator (estimated)" if timing.baseline_us is not None else None),
-        "best_peer_us": finite(timing.baseline_us),
+        "peers_us": dict(timing.peers_us) if measured else {},
+        "estimates_us": {} if measured else dict(timing.peers_us),
+        "best_peer": best if measured or best is None else f"{best} (estimated)",
+        "best_peer_us": finite(timing.peers_us.get(best, timing.baseline_us) if best is not None else None),
         "optimized_us": finite(timing.optimized_us),
-        "speedup": (timing.speedup or 1.0) if result.status == "improved" else 1.0,
+        "speedup": (gain or 1.0) if result.status == "improved" else 1.0,
+        "code_us": finite(timing.baseline_us),
+        "code_speedup": finite(timing.speedup),
+        "as_called": called_document(timing),
         "search_s": search_s,
         "tune_s": max(0.0, spent_s - search_s) if measured else 0.0,
     }
@@ -125,16 +130,19 @@ def _print(workloads: Sequence[Json], device: Device) -> None:
         device.name if measured else f"no GPU: ~ marks estimates of the cost model for {model_name(device.target.name)}"
     )
     table = Table(title=f"microseconds ({note})", title_justify="left")
-    columns = ("floor", *(PEERS if measured else ("operators",)), "mugraph", "speedup")
+    known = tuple(PEERS) if measured else ("eager", "torch.compile")
+    columns = ("floor", *known, "mugraph", "speedup", *(("called", "code called") if measured else ()))
     table.add_column("workload", no_wrap=True)
     for heading in columns:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("status", no_wrap=True)
     for one in workloads:
         mark = "" if measured else "~"
-        peers = cast("dict[str, float]", one["peers_us"])
-        before = [peers.get(name) for name in PEERS] if measured else [one["best_peer_us"]]
-        times = [_us(value, mark) for value in (*before, one["optimized_us"], one["speedup"])]
+        peers = cast("dict[str, float]", one["peers_us" if measured else "estimates_us"])
+        before = [peers.get(name) for name in known]
+        called = cast("dict[str, float | None]", one["as_called"] or {})
+        host = [called.get("optimized_us"), called.get("baseline_us")] if measured else []
+        times = [_us(value, mark) for value in (*before, one["optimized_us"], one["speedup"], *host)]
         status = str(one["status"]).partition(" (")[0]
         table.add_row(str(one["name"]), _us(one["floor_us"], ""), *times, status)
     Console(width=max(Console().width, 100)).print(table)

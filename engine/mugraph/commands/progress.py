@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from mugraph.events import Better, Event, FirstHit, RegionDone, Searching, Traced, Working
+from mugraph.reports.text import spent_text
 
 
 class ProgressView:
@@ -27,7 +28,7 @@ class ProgressView:
             disable=not console.is_terminal,
         )
         self._task = self._progress.add_task("reading and tracing the file", total=None)
-        self._regions = 0
+        self._regions, self._trace_s = 0, 0.0
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -41,7 +42,7 @@ class ProgressView:
     def show(self, event: Event) -> None:
         match event:
             case Traced():
-                self._regions = len(event.trace.regions)
+                self._regions, self._trace_s = len(event.trace.regions), event.seconds
                 self._say(f"traced {event.trace.operators} operators, {self._regions} regions in {event.seconds:.1f} s")
                 for barrier, count in sorted(event.trace.barriers.items(), key=lambda item: -item[1]):
                     self._say(f"  barrier {barrier}: {count}")
@@ -60,6 +61,8 @@ class ProgressView:
                 self._say(event.what)
             case RegionDone():
                 self._say(f"region {event.region + 1}: {event.result.status}")
+                if event.result.spent_s:
+                    self._say(f"region {event.region + 1} took: {spent_text(event.result.spent_s, self._trace_s)}")
             case _:
                 pass
 
@@ -68,4 +71,4 @@ class ProgressView:
 
     def _say(self, line: str) -> None:
         if self._verbose:
-            self._console.print(line, style="dim", markup=False, highlight=False)
+            self._console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)

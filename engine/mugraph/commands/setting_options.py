@@ -9,6 +9,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from mugraph.commands.common import WrongUsage
 from mugraph.protocol.settings import Declared, EngineSettings, declared
 
 
@@ -22,6 +23,10 @@ def with_settings(command: Callable[..., int]) -> Callable[..., int]:
         settings: dict[str, Any] = {
             name: not value if _negates(options[name]) else value for name, value in values.items()
         }
+        for name, value in settings.items():
+            needed = options[name].setting.values.needed(value)
+            if needed is not None:
+                raise WrongUsage(f"{options[name].setting.option[0]} is {value!r}; it must be {needed}")
         return command(settings=EngineSettings(**settings), **given)
 
     parameters: list[inspect.Parameter] = []

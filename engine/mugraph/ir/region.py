@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mugraph.ir.calls import Argument, Call, Position, Range, Ref, Symbol, TensorInfo, Triangle
+from mugraph.ir.calls import Argument, Call, Position, Range, Ref, Symbol, TensorInfo, Triangle, operands
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.ran import Ran
 from mugraph.ir.ranges import DynamicSize
@@ -119,6 +119,7 @@ class SearchUnit:
              needed where its calls run instead; view_values: what is known of their results; viewed: of the values
              that they are parts of
     general_views: of a region with a range: what of the views varies with its size
+    values:  what is known of all that its calls read and make
     """
 
     program: TensorProgram
@@ -131,6 +132,11 @@ class SearchUnit:
     view_values: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
     viewed: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
     general_views: DynamicSize | None = None
+    values: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
+
+    def known(self, values: Mapping[int, TensorInfo]) -> dict[int, TensorInfo]:
+        """Of values, those that its calls read and make."""
+        return {value: values[value] for call in self.calls for value in (*operands(call), *call.outputs)}
 
 
 @dataclass(frozen=True)

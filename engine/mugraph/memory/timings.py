@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -16,9 +16,18 @@ from mugraph.tune.messages import InputSpec
 _log = logging.getLogger("mugraph.memory")
 
 
-def timing_key(text: str, function: str, specs: tuple[InputSpec, ...], device: Device) -> str:
-    """text: of the kernel module that was measured, kernels and reference."""
-    return digest("timing", text, function, [str(spec) for spec in specs], device.name, device.driver, versions())
+def timing_key(
+    text: str,
+    function: str,
+    specs: tuple[InputSpec, ...],
+    device: Device,
+    peers: Sequence[str] = (),
+    program: str = "",
+) -> str:
+    """text: of the kernel module that was measured, kernels and reference. program: of the edited file, where that was
+    called. peers: that it was compared with."""
+    said = [str(spec) for spec in specs]
+    return digest("timing", text, function, said, device.name, device.driver, versions(), list(peers), program)
 
 
 def remember_timing(timing: Timing, reason: str | None) -> Mapping[str, object]:

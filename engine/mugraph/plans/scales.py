@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mugraph.ir.calls import operands
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import Region, SearchUnit
 from mugraph.plans.plan import KernelStep, RegionPlan
 
 
@@ -21,16 +24,20 @@ def input_scale(program: TensorProgram, name: str) -> float:
 def input_scales(plan: RegionPlan) -> dict[int, float]:
     """Value number of a live-in -> the smallest scale that something in the plan needs. For a matrix that only
     PyTorch's own code reads, the longer axis is taken to be the one it contracts."""
+    return unit_scales(plan.region, [step.unit for step in plan.steps if isinstance(step, KernelStep)])
+
+
+def unit_scales(region: Region, units: Iterable[SearchUnit]) -> dict[int, float]:
+    """The same, of search units that kernels are looked for."""
     scales: dict[int, float] = {}
-    for step in plan.steps:
-        if isinstance(step, KernelStep):
-            for name, value in step.unit.inputs.items():
-                scales[value] = min(scales.get(value, 1.0), input_scale(step.unit.program, name))
-            for call in reversed(step.unit.views):  # a tensor needs the scale of its parts
-                for value in operands(call):
-                    scales[value] = min(scales.get(value, 1.0), scales[call.outputs[0]])
-    for live_in in plan.region.live_ins:
-        shape = plan.region.values[live_in.value].shape
+    for unit in units:
+        for name, value in unit.inputs.items():
+            scales[value] = min(scales.get(value, 1.0), input_scale(unit.program, name))
+        for call in reversed(unit.views):  # a tensor needs the scale of its parts
+            for value in operands(call):
+                scales[value] = min(scales.get(value, 1.0), scales[call.outputs[0]])
+    for live_in in region.live_ins:
+        shape = region.values[live_in.value].shape
         if live_in.value not in scales and len(shape) > 1:
             scales[live_in.value] = max(1, *shape[-2:]) ** -0.5
     return scales

@@ -17,6 +17,7 @@ from mugraph.protocol.targets import DEVICES, NAMES
 
 MARKED = ", ".join(f"`{name}`" for name in DEVICES)
 SearchOn = Literal["save", "open", "demand"]
+CompareWith = Literal["both", "code", "best"]
 LogLevel = Literal["error", "warning", "info", "debug"]
 Theme = Literal["light", "dark"]
 Tracing = Literal["off", "messages", "verbose"]
@@ -91,6 +92,24 @@ class EngineSettings:
             option=("--no-measure", "Estimate only, even with a GPU."),
         ),
     ] = True
+    compare_with: Annotated[
+        CompareWith,
+        Setting(
+            "compareWith",
+            OneOf(
+                get_args(CompareWith),
+                (
+                    "Faster than the code as it runs, and no slower than the best that PyTorch offers for it",
+                    "Faster than the code as it runs; torch.compile is not timed",
+                    "Faster than the best that PyTorch offers for it: torch.compile and max-autotune too",
+                ),
+            ),
+            "What a kernel has to be faster than to be offered.",
+            order=6,
+            again=True,
+            option=("--compare-with", "What a kernel has to be faster than: both, code or best."),
+        ),
+    ] = "both"
     recorded: Annotated[
         bool,
         Setting("search.recorded", Flag(), "Use shapes that `mugraph record` has seen.", order=6, again=True),

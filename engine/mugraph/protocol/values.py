@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from mugraph.protocol.settings import CompareWith
+
 
 class Position(msgspec.Struct, frozen=True, order=True):
     line: int
@@ -57,24 +59,50 @@ class Input(msgspec.Struct, frozen=True):
     dtype: str
 
 
+class Called(msgspec.Struct, frozen=True):
+    """Timing's figures as a program calls it: wall time of a call in eager mode, with guards and launch. method: how
+    they were taken."""
+
+    baseline_us: float | None = None
+    optimized_us: float | None = None
+    speedup: float | None = None
+    peers_us: dict[str, float] = {}
+    best_peer: str | None = None
+    best_speedup: float | None = None
+    method: str = ""
+
+
 class SizeTiming(msgspec.Struct, frozen=True):
-    """The times at one size of a range; Timing says what they are. speedup: above 1 if the kernel would run at this
-    size."""
+    """At one size of a range; what the figures are, Timing says. gains: the kernel would run there."""
 
     size: int
     baseline_us: float | None = None
     optimized_us: float | None = None
     speedup: float | None = None
     peers_us: dict[str, float] = {}
+    best_peer: str | None = None
+    best_speedup: float | None = None
+    as_called: Called | None = None
+    gains: bool | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether the kernel would run at this size."""
+        return self.gains if self.gains is not None else (self.speedup or 0) > 1
 
 
 class Timing(msgspec.Struct, frozen=True):
     """Microseconds. source: where they come from; "measured" is on `device`, "estimated" is by a cost model for it.
 
-    peers_us:   measured only: what else was timed ("eager", "torch.compile", ...); baseline_us is the best of them
-    at:         if a size has a range: the size at which the figures were taken, "b = 16"
-    faster_for: if so: the sizes for which the kernel is faster and would run, "b up to 16"; "" for none
-    sizes:      if so: the figures at each size that was timed, the smallest first
+    baseline_us, speedup: of the code as it runs, and over it; on the device
+    peers_us:   what PyTorch offers for the code ("eager", which is the code as it runs, "torch.compile", ...): times or
+                estimates, as `source` says
+    best_peer, best_speedup: the fastest of them, and over that one
+    as_called:  the same on the clock of the program; None where nothing was measured
+    compare_with: the setting by which it was judged
+    at:         of a size in a range: the one that the figures are of, "b = 16"
+    faster_for: then: for which sizes the kernel is faster and would run, "b up to 16"; "" for none
+    sizes:      then: the figures at each size that was timed, the smallest first
     """
 
     source: Literal["measured", "estimated"]
@@ -87,6 +115,10 @@ class Timing(msgspec.Struct, frozen=True):
     at: str = ""
     faster_for: str = ""
     sizes: list[SizeTiming] = []
+    best_peer: str | None = None
+    best_speedup: float | None = None
+    as_called: Called | None = None
+    compare_with: CompareWith = "both"
 
 
 class SearchSummary(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from mugraph.events import FileResult, RegionResult, SearchReport, Timing
+from mugraph.events import Figures, FileResult, RegionResult, SearchReport, Timing
 from mugraph.ir.json import mugraph_to_json
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.region import Position, Region
@@ -107,14 +107,40 @@ def _position(position: Position) -> Json:
     return {"line": position.line, "character": position.character}
 
 
+def _peers(peers_us: Mapping[str, float], *, measured: bool) -> Json:
+    """Measured times and estimates have different keys: nobody takes one for the other."""
+    return {"peers_us": dict(peers_us) if measured else {}, "estimates_us": {} if measured else dict(peers_us)}
+
+
 def _timing(timing: Timing) -> Json:
+    measured = timing.source == "measured"
     return {
         "baseline_us": finite(timing.baseline_us),
         "optimized_us": finite(timing.optimized_us),
         "speedup": finite(timing.speedup),
-        "peers_us": dict(timing.peers_us),
+        **_peers(timing.peers_us, measured=measured),
         "source": timing.source,
+        "best_peer": timing.best_peer,
+        "best_speedup": finite(timing.best_speedup),
+        "as_called": called_document(timing),
+        "method": timing.method,
         **_sizes(timing),
+    }
+
+
+def called_document(figures: Figures) -> Json | None:
+    """The same figures as a program calls it: wall time, with guards and launch. None where that was not measured."""
+    called = figures.as_called
+    if called is None:
+        return None
+    return {
+        "baseline_us": finite(called.baseline_us),
+        "optimized_us": finite(called.optimized_us),
+        "speedup": finite(called.speedup),
+        "peers_us": dict(called.peers_us),
+        "best_peer": called.best_peer,
+        "best_speedup": finite(called.best_speedup),
+        "method": called.method,
     }
 
 
@@ -128,7 +154,10 @@ def _sizes(timing: Timing) -> Json:
             "baseline_us": finite(row.baseline_us),
             "optimized_us": finite(row.optimized_us),
             "speedup": finite(row.speedup),
-            "peers_us": dict(row.peers_us),
+            **_peers(row.peers_us, measured=timing.source == "measured"),
+            "best_peer": row.best_peer,
+            "best_speedup": finite(row.best_speedup),
+            "as_called": called_document(row),
         }
         for row in timing.sizes
     ]

@@ -13,16 +13,19 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from mugraph.events import FileResult, RegionResult, Timing, UnitResult
+from mugraph.events import Figures, FileResult, RegionResult, Timing, UnitResult
 from mugraph.ir.drawing import draw_tree
 from mugraph.reports.document import verdicts_of
 from mugraph.sizes.timing import gain_words
 from mugraph.targets import TARGETS
+from mugraph.tune.against import WITHOUT_GUARDS
 from mugraph.verify.verdict import Verdict
 
 _MARGIN = "  "
 _NARROW, _WIDE = 100, 160
 """Columns a drawing has at least, and where it is not for a terminal."""
+PHASES = ("search", "verification", "code generation", "compilation", "peers", "measuring", "other")
+"""What the time of a region is spent on, as `-v` says it."""
 _STYLE = {
     "improved": "bold green",
     "no-gain": "yellow",
@@ -98,7 +101,8 @@ def _said(what: str, sentence: str) -> RenderableType:
 
 def _gain(result: RegionResult) -> str:
     gain = gain_words(result.region, result.timing) if result.status == "improved" else ""
-    return f"  {gain} ({result.timing.source})" if gain else ""
+    measured = " (measured)" if result.timing.source == "measured" else ""
+    return f"  {gain}{measured}" if gain else ""
 
 
 def evidence(verdict: Verdict) -> list[str]:
@@ -134,10 +138,10 @@ def times_text(result: RegionResult) -> list[str]:
         return [time_text(timing)]
     rows: list[str] = []
     for row in timing.sizes:
-        times = _both(row.baseline_us, row.optimized_us)
-        gain = f", {row.speedup:.2f}x" if row.speedup is not None else ""
         own = "" if row.gains else "; the original code runs"
-        rows.append(f"{region.dynamic.range.name} = {row.size}: {times}{gain}{own}{_peers(row.peers_us)}")
+        gain = f", {row.speedup:.2f}x" if row.speedup is not None else ""
+        times = f"{_both(row.baseline_us, row.optimized_us)}{gain}{_as_called(row)}"
+        rows.append(f"{region.dynamic.range.name} = {row.size}: {times}{own}{_peers(row.peers_us)}")
     how = f"ESTIMATED ({timing.method}); not measured"
     return [*rows, how if timing.source == "estimated" else f"measured on {timing.device} ({timing.method})"]
 
@@ -157,10 +161,25 @@ def time_text(timing: Timing) -> str:
     if timing.baseline_us is None or timing.optimized_us is None:
         return "not known"
     both = _both(timing.baseline_us, timing.optimized_us)
-    if timing.source == "estimated":
-        return f"{both}, ESTIMATED ({timing.method}); not measured"
     peers = ", ".join(f"{name} {us:.1f}" for name, us in timing.peers_us.items())
-    return f"{both}, measured on {timing.device} ({timing.method}; {peers})"
+    if timing.source == "estimated":
+        return f"{both}, ESTIMATED ({'; '.join(filter(None, (timing.method, peers)))}); not measured"
+    return f"{both}{_as_called(timing)}, measured on {timing.device} ({timing.method}; {peers})"
+
+
+def _as_called(figures: Figures) -> str:
+    """ ", as called 94.0 µs -> 113.0 µs"."""
+    called = figures.as_called
+    if called is None:
+        return ""
+    guards = " without the guards of its objects" if WITHOUT_GUARDS in called.method else ""
+    return f", as called {_both(called.baseline_us, called.optimized_us)}{guards}"
+
+
+def spent_text(spent_s: Mapping[str, float], trace_s: float) -> str:
+    """ "trace 1.2 s (of the whole file), search 3.4 s, ..."."""
+    parts = [f"{what} {spent_s[what]:.1f} s" for what in PHASES if spent_s.get(what, 0.0) >= 0.05]
+    return ", ".join([f"trace {trace_s:.1f} s (of the whole file)", *parts])
 
 
 def search_text(result: RegionResult) -> str:

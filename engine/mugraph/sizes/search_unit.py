@@ -29,7 +29,8 @@ def unit_at(unit: SearchUnit, region: Region, size: int) -> SearchUnit:
     program, _ = at_sizes(full, [], sizes)
     calls, values = calls_at(unit.calls, region.dynamic, size), values_at(region, region.dynamic, size)
     viewed = {value: values[value] for value in unit.viewed}
-    return replace(unit, program=program, calls=calls, viewed=viewed, apart=())
+    known = {value: values[value] for value in unit.values if value in values}
+    return replace(unit, program=program, calls=calls, viewed=viewed, values=known, apart=())
 
 
 def estimates_at(

@@ -7,13 +7,14 @@ to be as they are where both gain, and else left to the user's code: nothing is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from math import sqrt
 
-from mugraph.events import SizeTiming, Timing
+from mugraph.events import Figures, SizeTiming, Timing
 from mugraph.ir.ranges import SizeRange
 from mugraph.ir.region import Region
+from mugraph.protocol.gain_words import gain_words as words
 
 MOST = 6
 """Sizes that are timed: each takes PyTorch's compilers their time again."""
@@ -66,23 +67,19 @@ def of_sizes(size: SizeRange, timings: Mapping[int, Timing]) -> Timing:
     """One timing of several sizes: its own figures are those of the largest size that gains, if one does."""
     every = sorted(timings)
     rows = tuple(
-        SizeTiming(at, timing.baseline_us, timing.optimized_us, timing.speedup, timing.peers_us)
-        for at, timing in ((at, timings[at]) for at in every)
+        SizeTiming(**{one.name: getattr(timings[at], one.name) for one in fields(Figures)}, size=at) for at in every
     )
     chosen = next((row.size for row in reversed(rows) if row.gains), every[-1])
     return replace(timings[chosen], sizes=rows, at=chosen)
 
 
-def gain_words(region: Region, timing: Timing) -> str:
-    """ "2.30x faster", and of several sizes "1.40x to 2.30x faster for b up to 16"; "" where nothing is gained."""
-    if region.dynamic is None or not timing.sizes:
-        return f"{timing.speedup:.2f}x faster" if (timing.speedup or 0) > 1 else ""
-    gains = [row.speedup for row in timing.sizes if row.speedup is not None and row.gains]
-    if not gains:
-        return ""
-    low, high = f"{min(gains):.2f}x", f"{max(gains):.2f}x"
-    factor = low if low == high else f"{low} to {high}"
-    return f"{factor} faster for {faster_for(region, timing)}"
+def gain_words(region: Region, timing: Timing, sign: str = "x") -> str:
+    """ "2.30x as it runs, 1.20x torch.compile", and of several sizes "1.40x to 2.30x as it runs for b up to 16"; of an
+    estimate "about 2.3x by estimate"; "" where nothing is gained."""
+    ranged = region.dynamic is not None and timing.sizes
+    rows = [row for row in timing.sizes if row.gains] if ranged else [timing] if timing.gains else []
+    gain = words(rows, measured=timing.source == "measured", compare_with=timing.compare_with, sign=sign)
+    return f"{gain} for {faster_for(region, timing)}" if ranged and gain else gain
 
 
 def faster_for(region: Region, timing: Timing) -> str:

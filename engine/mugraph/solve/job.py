@@ -9,7 +9,7 @@ timing        the plan beside PyTorch                                 rooms: edi
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mugraph.events import Event, RegionResult, SearchReport, Timing, UnitResult
@@ -23,10 +23,11 @@ from mugraph.plans.plan import RegionPlan
 from mugraph.sizes.search_unit import unit_at
 from mugraph.sizes.timing import first_sizes, spans_of
 from mugraph.solve.planning import planned
+from mugraph.solve.pytorch import library_us
 from mugraph.solve.recalling import Memory
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
-from mugraph.solve.timing import RegionTimer, with_sizes
+from mugraph.solve.timing import ProgramText, RegionTimer, with_sizes
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.tune.device import Device
@@ -40,7 +41,7 @@ CUTS = 4
 @dataclass
 class RegionJob:
     """names: taken in the kernel module so far. path: of the user's file. lost: why units had no kernel, without which
-    the region was cut again"""
+    the region was cut again. program: the file's text, where it is known"""
 
     number: int
     region: Region
@@ -52,13 +53,29 @@ class RegionJob:
     cancelled: Callable[[], bool]
     path: Path
     lost: list[str] = field(default_factory=list[str])
+    program: ProgramText | None = None
+
+    def __post_init__(self) -> None:
+        self.timer = RegionTimer(
+            self.number,
+            self.device,
+            self.tools,
+            self.store,
+            self.path,
+            self.options.budget_s,
+            self.cancelled,
+            self.program,
+        )
 
     def result(self) -> Generator[Event, None, RegionResult]:
         region = self.region
         if region.status is not None:
             return RegionResult(region, region.status, region.reason)
+        self.tools.spent.lap()
         try:
-            return (yield from self._searched())
+            with self.tools.spent.on("other"):
+                found = yield from self._searched()
+            return replace(found, spent_s=self.tools.spent.lap())
         except Rejected as error:
             return RegionResult(region, "unsupported", str(error))
         except Exception as error:  # one region's trouble must not cost the others their answer
@@ -76,9 +93,7 @@ class RegionJob:
         solutions = {id(found.unit): found.solution for found in results if found.solution is not None}
         sources = {solution.kernel.name: solution.source for solution in solutions.values()}
         used = {unit: solution for unit, solution in solutions.items() if solution.pays}
-        timer = RegionTimer(
-            self.number, self.device, self.tools, self.store, self.path, self.options.budget_s, self.cancelled
-        )
+        timer = self.timer
         plan = planned(name, region, parts, used)
         if plan is not None:
             timing, reason = yield from timer.timed(plan, sources, results)
@@ -88,7 +103,7 @@ class RegionJob:
             reasons = list(dict.fromkeys(found.reason for found in results if found.reason))
             return RegionResult(region, "no-gain", "; ".join(reasons) or None, units=tuple(results), search=report)
         timing = timer.estimated(region, results, use_all=True)
-        reason = "the kernel found is not expected to be faster than PyTorch's own"
+        reason = timing.why_not or "the kernel found is not expected to be faster than PyTorch's own"
         return RegionResult(region, "no-gain", reason, plan, sources, tuple(results), timing, report)
 
     def _cut_and_solved(self) -> Generator[Event, None, tuple[list[Part], list[UnitResult], SearchReport]]:
@@ -99,6 +114,8 @@ class RegionJob:
         reports: list[SearchReport] = []
         while True:
             self.region, cut = cut_region(self.region, refused)
+            if not refused:
+                self.timer.begin(self.region, [part for part in cut if isinstance(part, SearchUnit)])
             parts, results = yield from self._all_solved(cut, named, reports)
             failed = [found.unit for found in results if found.solution is None and is_divisible(found.unit)]
             self.lost += [found.reason for found in results if found.solution is None and found.reason is not None]
@@ -137,14 +154,22 @@ class RegionJob:
         size = self.region.dynamic.range if self.region.dynamic is not None else None
         memory = Memory(self.tools, self.device, self.store, self.path)
         key, names = memory.key(unit, self.options.bounds, size)
-        known = memory.recalled(unit, place, key, names)
+        with self.tools.spent.on("verification"):
+            known = memory.recalled(unit, place, key, names)
         if known is not None:
-            return known
+            return self._priced(known)
         smaller = [unit_at(unit, self.region, at) for at in first_sizes(size)[1:]] if size is not None else []
         found = yield from solve(unit, place, self.tools, self.options.bounds, self.cancelled, smaller=smaller)
         if not self.cancelled():
             memory.keep(found, key, names)
         return found
+
+    def _priced(self, known: UnitResult) -> UnitResult:
+        """With what PyTorch would take for the calls here: one program may have been written in several ways."""
+        if known.solution is None:
+            return known
+        library = library_us(known.unit, self.tools.target, self.tools.compare_with)
+        return replace(known, solution=replace(known.solution, library_us=library))
 
 
 def _timed(
@@ -157,12 +182,13 @@ def _timed(
 ) -> RegionResult:
     """reason: why the plan cannot be offered, whatever its time is"""
     region = plan.region
-    if (timing.speedup or 0) > 1 and reason is None:
+    if timing.gains and reason is None:
         if timing.sizes:
             plan = with_sizes(plan, spans_of(timing.sizes))
         return RegionResult(region, "improved", None, plan, sources, tuple(results), timing, report)
     at = f" at {region.dynamic.range.name} = {_listed(timing)}" if region.dynamic is not None else ""
-    reason = reason or f"the kernel is not faster than PyTorch here{at}, beyond what measuring can tell"
+    slower = None if timing.sizes else timing.why_not
+    reason = reason or slower or f"the kernel is not faster than PyTorch here{at}, beyond what measuring can tell"
     return RegionResult(region, "no-gain", reason, plan, sources, tuple(results), timing, report)
 
 

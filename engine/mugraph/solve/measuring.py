@@ -40,7 +40,8 @@ def fastest_that_is_right(
         found: list[Variant] = []
         for candidate in neighbours(variant.candidate, tools.target):
             try:
-                found.append(Variant(candidate, table.lowered(kernels_of(candidate))))
+                with tools.spent.on("code generation"):
+                    found.append(Variant(candidate, table.lowered(kernels_of(candidate))))
             except Rejected as error:  # one neighbour of many
                 rejected[str(error)] += 1
         return found

@@ -10,7 +10,9 @@ from mugraph.events import Solution
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import SearchUnit
 from mugraph.optimizer.nodes import scheduled
+from mugraph.protocol.settings import CompareWith
 from mugraph.sizes.search_unit import estimates_at
+from mugraph.solve.pytorch import library_us
 from mugraph.targets import Target
 from mugraph.tune.measure import Measurer
 from mugraph.tune.messages import InputSpec, Subject
@@ -31,12 +33,14 @@ def plain_us(unit: SearchUnit, measurer: Measurer) -> float | None:
     return found.median_us if isinstance(found, Summary) else None
 
 
-def pays_at(small: SearchUnit, solution: Solution, target: Target, measurer: Measurer | None) -> bool:
+def pays_at(
+    small: SearchUnit, solution: Solution, target: Target, measurer: Measurer | None, compare_with: CompareWith
+) -> bool:
     """Whether a kernel for a range of sizes pays at one of them, measured or by estimate. small: the unit there"""
     if measurer is None:
         kernels = [scheduled(kernel) for kernel in solution.kernels]
-        ours_us, library_us = estimates_at(small.program, kernels, solution.source, target)
-        return ours_us < library_us
+        ours_us, _ = estimates_at(small.program, kernels, solution.source, target)
+        return ours_us < library_us(small, target, compare_with)
     specs = input_specs(small.program, [tensor.name for tensor in solution.source.inputs])
     ours = measurer.measure_kernel(subject_of(solution.source), specs, rounds=12)
     plain = plain_us(small, measurer)

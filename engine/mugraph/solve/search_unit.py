@@ -21,16 +21,17 @@ from dataclasses import replace
 from mugraph.events import Event, Solution, UnitResult
 from mugraph.ir.region import SearchUnit
 from mugraph.options import Bounds
-from mugraph.search.schedules.cost import estimate_library_us
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.table import SizeTable
 from mugraph.solve.measuring import fastest_that_is_right
 from mugraph.solve.paying import pays_at
+from mugraph.solve.pytorch import library_us
 from mugraph.solve.ranking import ranked_candidates
 from mugraph.solve.right import solution_of
 from mugraph.solve.telling import Place, Telling
 from mugraph.solve.testing import FLOAT_TRIED, best_that_is_right, output_names
 from mugraph.solve.tools import Tools
+from mugraph.solve.waiting import waited
 from mugraph.solve.writing import written
 from mugraph.tune.tuner import MEASURED
 
@@ -51,7 +52,8 @@ def solve(
     tools.begin()
     telling = Telling(place)
     program, measurer = unit.program, tools.measurer
-    ranked = yield from ranked_candidates(program, telling, tools, bounds, cancelled)
+    with tools.spent.on("search"):
+        ranked = yield from ranked_candidates(program, telling, tools, bounds, cancelled)
 
     def result(solution: Solution | None, reason: str | None, rejected: Mapping[str, int]) -> UnitResult:
         return UnitResult(
@@ -62,21 +64,25 @@ def solve(
         return result(None, ranked.reason, {})
     table = SizeTable(program, tools.target, output_names(program))
     most = MEASURED if measurer else FLOAT_TRIED
-    kernels = written(ranked.candidates, table, place.name, most, measured=measurer is not None)
+    with tools.spent.on("code generation"):
+        kernels = written(ranked.candidates, table, place.name, most, measured=measurer is not None)
     if not kernels.variants:
         reason = f"no candidate can be written as a kernel: {_most_common(kernels.rejected)}"
         return result(None, reason, kernels.rejected)
     if measurer is None:
-        found = yield from best_that_is_right(kernels, program, telling, tools)
+        with tools.spent.on("verification"):
+            found = yield from best_that_is_right(kernels, program, telling, tools)
     else:
-        found = yield from fastest_that_is_right(kernels, unit, smaller, table, telling, tools, measurer)
+        yield from waited(tools, place.region, cancelled)
+        with tools.spent.on("verification"):
+            found = yield from fastest_that_is_right(kernels, unit, smaller, table, telling, tools, measurer)
     rejected = kernels.rejected + Counter(found.rejected)
     if found.right is None:
         return result(None, f"no kernel passed the float test: {_most_common(rejected)}", rejected)
     telling.chosen(found.right.candidate)
-    solution = solution_of(found.right, estimate_library_us(program, tools.target))
+    solution = solution_of(found.right, library_us(unit, tools.target, tools.compare_with))
     if not solution.pays:
-        pays_smaller = any(pays_at(small, solution, tools.target, measurer) for small in smaller)
+        pays_smaller = any(pays_at(small, solution, tools.target, measurer, tools.compare_with) for small in smaller)
         solution = replace(solution, pays_smaller=pays_smaller)
     return result(solution, None, rejected)
 

@@ -1,42 +1,63 @@
-"""A region's time beside PyTorch's: measured where there is a GPU, else estimated. With a range, at several of its
-sizes."""
+"""A region's time beside PyTorch's: measured where there is a GPU, on the device and as it is called, else estimated.
+With a range, at several of its sizes."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 
+from mugraph.baseline.cost import NOTHING
+from mugraph.codegen.plain import FUNCTION, region_source
+from mugraph.edit.apply import EditError, prepare
 from mugraph.edit.module.entry import on_tensors
 from mugraph.edit.module.file import module_text
 from mugraph.edit.module.index_limits import index_limit
-from mugraph.events import Event, Timing, UnitResult, Working
-from mugraph.ir.dtypes import DRAWN, INTEGERS
-from mugraph.ir.kernel import KernelSource
+from mugraph.events import Called, Clock, Event, Timing, UnitResult, Working
+from mugraph.ir.dtypes import DRAWN, INTEGERS, itemsize
+from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.ranges import SizeRange
-from mugraph.ir.region import Region
+from mugraph.ir.region import Region, SearchUnit
 from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.optimizer.nodes import scheduled
 from mugraph.plans.plan import RegionPlan
-from mugraph.plans.scales import input_scales
+from mugraph.plans.scales import input_scales, unit_scales
+from mugraph.protocol.gain_words import CODE
 from mugraph.sizes.search_unit import estimates_at, unit_at
 from mugraph.sizes.timing import next_size, of_sizes
+from mugraph.solve.offering import PEERS_OF, judged
+from mugraph.solve.pytorch import pytorch_us
 from mugraph.solve.tools import Tools
+from mugraph.solve.waiting import waited
 from mugraph.store import Store
 from mugraph.targets import figures_of
+from mugraph.trace.run.entries import RecordedShapes
+from mugraph.tune.against import Measurement, Times, against_peers, peer_subjects
 from mugraph.tune.device import Device
-from mugraph.tune.messages import InputSpec, Subject
-from mugraph.tune.tuner import Measurement, against_peers
+from mugraph.tune.messages import Applied, InputSpec, Subject
 from mugraph.units.ranged import region_at
 
+_EARLY_BYTES = 1 << 30
+"""Of inputs: of larger ones two copies would lie on the device all the while that candidates are measured there."""
 PATIENCE = 9
 """Times the seconds that a search may take: for measuring at further sizes than the largest and the least."""
 
 
+@dataclass(frozen=True)
+class ProgramText:
+    """The user's file as it was traced. recorded: shapes that were seen, as tracing takes them"""
+
+    text: str
+    recorded: RecordedShapes | None = None
+
+
 @dataclass
 class RegionTimer:
-    """number: of the region, for events. path: of the user's file. budget_s: seconds of one search."""
+    """number: of the region, for events. path: of the user's file. budget_s: seconds of one search. program: None where
+    the file's text is not known: then what is called is timed without the guards of its objects."""
 
     number: int
     device: Device
@@ -45,14 +66,17 @@ class RegionTimer:
     path: Path
     budget_s: float
     cancelled: Callable[[], bool]
+    program: ProgramText | None = None
+    _scales: dict[int, float] = field(default_factory=dict[int, float])
 
     def timed(
         self, plan: RegionPlan, sources: Mapping[str, KernelSource], results: Sequence[UnitResult]
     ) -> Generator[Event, None, tuple[Timing, str | None]]:
         """The plan's time, and why it cannot be offered, if so."""
-        text = module_text([plan], sources, original_path=self.path, target=self.tools.target, alone=True)
+        with self.tools.spent.on("code generation"):
+            text = module_text([plan], sources, original_path=self.path, target=self.tools.target, alone=True)
         if plan.region.dynamic is None:
-            return (yield from self._timed(plan, plan.region, text, results, ""))
+            return (yield from self._timed(plan, plan.region, text, sources, results, ""))
         size = plan.region.dynamic.range
         timings: dict[int, Timing] = {}
         began = time.monotonic()
@@ -62,7 +86,7 @@ class RegionTimer:
                 break
             place = f"{size.name} = {at}"
             small = region_at(plan.region, at)
-            timings[at], reason = yield from self._timed(plan, small, text, results, place, at)
+            timings[at], reason = yield from self._timed(plan, small, text, sources, results, place, at)
             if reason is not None:
                 return of_sizes(size, timings), f"with {place}: {reason}"
         return of_sizes(size, timings), None
@@ -70,41 +94,56 @@ class RegionTimer:
     def estimated(self, region: Region, results: Sequence[UnitResult], *, use_all: bool = False) -> Timing:
         """The time by the cost model. use_all: also with kernels that do not pay"""
         if region.dynamic is None:
-            return self._estimate(region, results, None, use_all)
+            return judged(self._estimate(region, results, None, use_all), self.tools.compare_with)
         size = region.dynamic.range
         timings: dict[int, Timing] = {}
         while (at := next_size(size, _gains(timings))) is not None:
-            timings[at] = self._estimate(region, results, at, use_all)
+            timings[at] = judged(self._estimate(region, results, at, use_all), self.tools.compare_with)
         return of_sizes(size, timings)
 
     def _estimate(
         self, region: Region, results: Sequence[UnitResult], size: int | None, use_all: bool = False
     ) -> Timing:
-        """Both sides by the cost model, over the search units. Plain calls cost both the same and are left out.
+        """Both sides by the cost model, over the search units. Plain calls cost both the same and are left out, and so
+        does what is called from the host.
 
         size: of a range; None where there is none
         """
-        before = after = 0.0
+        before, after, target = NOTHING, 0.0, self.tools.target
         for result in results:
             solution = result.solution
             if solution is None:
                 continue
-            ours, library = solution.estimate_us, solution.library_us
+            unit, ours = result.unit, solution.estimate_us
             if size is not None:
-                program = unit_at(result.unit, region, size).program
+                unit = unit_at(unit, region, size)
                 kernels = [scheduled(kernel) for kernel in solution.kernels]
-                ours, library = estimates_at(program, kernels, solution.source, self.tools.target)
+                ours, _ = estimates_at(unit.program, kernels, solution.source, target)
+            library = pytorch_us(unit, target)
             before += library
-            after += ours if use_all or solution.pays else library
-        ratio = before / after if after else None
-        device = figures_of(self.tools.target).name
-        return Timing(before, after, ratio, {}, "estimated", device, f"cost model for {device}, operator by operator")
+            after += ours if use_all or solution.pays else library.eager_us
+        if not after:
+            return Timing()
+        best = min(before.peers_us, key=lambda name: before.peers_us[name])
+        device = figures_of(target).name
+        return Timing(
+            before.eager_us,
+            after,
+            before.eager_us / after,
+            before.peers_us,
+            best,
+            before.best_us / after,
+            source="estimated",
+            device=device,
+            method=f"cost model for {device}, against what PyTorch would run",
+        )
 
     def _timed(
         self,
         plan: RegionPlan,
         region: Region,
         text: str,
+        sources: Mapping[str, KernelSource],
         results: Sequence[UnitResult],
         place: str,
         size: int | None = None,
@@ -116,23 +155,65 @@ class RegionTimer:
         place:  "b = 16", or ""
         """
         measurer = self.tools.measurer
-        specs = _specs(plan, region)
+        scales = input_scales(plan)
+        early = self._scales
+        specs = _specs({value: min(one, early.get(value, one)) for value, one in scales.items()}, region)
         if measurer is None or specs is None:
-            return self._estimate(plan.region, results, size), None
+            return judged(self._estimate(plan.region, results, size), self.tools.compare_with), None
         ours = Subject("mugraph", text, on_tensors(plan))
-        key = timing_key(text, ours.function, specs, self.device)
+        names = PEERS_OF[self.tools.compare_with]
+        with self.tools.spent.on("code generation"):
+            applied = self._applied(plan, sources)
+        key = timing_key(text, ours.function, specs, self.device, names, applied.text if applied is not None else "")
         document = self.store.get(key) if self.store is not None else None
         known = recall_timing(document) if document is not None else None
         if known is not None:
-            return known
+            return judged(known[0], self.tools.compare_with), known[1]
         where = f" at {place}" if place else ""
-        yield Working(self.number, f"measuring {plan.name}{where} against eager, torch.compile and max-autotune")
-        eager = Subject("eager", text, f"_{plan.name}_reference")
-        measured = against_peers(ours, eager, specs, measurer)
+        yield from self.quiet()
+        yield Working(self.number, f"measuring {plan.name}{where} against {_listed(names)}")
+        eager = Subject("eager", region_source(region), FUNCTION)
+        peers = self.tools.peers.measurer if self.tools.peers is not None else measurer
+        measured = against_peers(ours, eager, specs, peers, applied=applied, names=names)
         timing = _timing(measured)
         if self.store is not None and timing.speedup is not None:
             self.store.put(key, remember_timing(timing, measured.reason))
-        return timing, measured.reason
+        return judged(timing, self.tools.compare_with), measured.reason
+
+    def begin(self, region: Region, units: Sequence[SearchUnit]) -> None:
+        """Compile what the region will be compared with, while it is searched: with a range, at the largest size."""
+        self._scales = unit_scales(region, units)
+        specs = _specs(self._scales, region)
+        if self.tools.peers is None or specs is None or sum(map(_bytes, specs)) > _EARLY_BYTES:
+            return
+        with contextlib.suppress(Rejected):  # a call that cannot be spelled: the plan says so
+            eager = Subject("eager", region_source(region), FUNCTION)
+            self.tools.peers.begin(peer_subjects(eager, PEERS_OF[self.tools.compare_with]), specs)
+
+    def quiet(self) -> Generator[Event, None, None]:
+        """Wait until nothing compiles on the device."""
+        yield from waited(self.tools, self.number, self.cancelled)
+
+    def _applied(self, plan: RegionPlan, sources: Mapping[str, KernelSource]) -> Applied | None:
+        """What the program calls once this region alone is replaced; None where its file's text is not at hand, or
+        takes no edit."""
+        if self.program is None:
+            return None
+        region, path = plan.region, self.path.resolve()
+        try:
+            ready = prepare(self.program.text.encode(), path, [plan], sources, target=self.tools.target)
+        except (EditError, Rejected, UnicodeError):
+            return None
+        return Applied(
+            str(path),
+            ready.source.decode(),
+            ready.module.stem,
+            ready.module_text,
+            region.function,
+            f"{plan.name}_fits",
+            plan.name,
+            self.program.recorded,
+        )
 
 
 def with_sizes(plan: RegionPlan, spans: Sequence[tuple[int, int]]) -> RegionPlan:
@@ -144,21 +225,40 @@ def with_sizes(plan: RegionPlan, spans: Sequence[tuple[int, int]]) -> RegionPlan
 
 
 def _gains(timings: Mapping[int, Timing]) -> dict[int, bool]:
-    return {size: (timing.speedup or 0) > 1 for size, timing in timings.items()}
+    return {size: timing.gains for size, timing in timings.items()}
 
 
 def _timing(measured: Measurement) -> Timing:
-    best = measured.peers[measured.best_peer] if measured.best_peer else None
-    speedup = measured.speedup if measured.us is not None and best is not None else None
-    return Timing(best, measured.us, speedup, measured.peers, "measured", measured.device, measured.method)
+    called = measured.as_called
+    as_called = Called(**vars(_clock(called)), method=measured.called_method) if called.us is not None else None
+    return Timing(
+        **vars(_clock(measured.on_device)),
+        as_called=as_called,
+        source="measured",
+        device=measured.device,
+        method=measured.method,
+    )
 
 
-def _specs(plan: RegionPlan, region: Region) -> tuple[InputSpec, ...] | None:
-    """The region's arguments for measuring, scaled as its search units need; None for a type that cannot be drawn.
+def _clock(times: Times) -> Clock:
+    return Clock(times.peers.get(CODE), times.us, times.gain, times.peers, times.best_peer, times.best_gain)
 
-    region: the plan's, at the size that is measured
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _bytes(spec: InputSpec) -> int:
+    return prod(spec.shape) * itemsize(spec.dtype)
+
+
+def _specs(scales: Mapping[int, float], region: Region) -> tuple[InputSpec, ...] | None:
+    """The region's arguments for measuring; None for a type that cannot be drawn.
+
+    region: at the size that is measured
+    scales: of its live-ins
     """
-    scales = input_scales(plan)
     specs: list[InputSpec] = []
     for live in region.live_ins:
         info = region.values[live.value]

@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mugraph.executors.executor import Executor
+from mugraph.protocol.settings import CompareWith
+from mugraph.stopwatch import Stopwatch
 from mugraph.targets import Target
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
+from mugraph.tune.peers import Peers
 from mugraph.tune.process import Unavailable
 from mugraph.verify.float_test import FloatTester
 
@@ -21,6 +24,9 @@ class Tools:
     compiled: the device is here, so kernels run compiled and at full size
     measurer, pool: None where nothing is measured
     solved:   the search units of this run, as the store keeps them, by their keys
+    peers:    what a region is compared with is compiled there; None where nothing is measured
+    compare_with: what a kernel has to be faster than
+    spent:    where the seconds go
     """
 
     target: Target
@@ -30,6 +36,9 @@ class Tools:
     pool: CompilePool | None = None
     executor: Executor | None = None
     solved: dict[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
+    peers: Peers | None = None
+    compare_with: CompareWith = "both"
+    spent: Stopwatch = field(default_factory=Stopwatch)
 
     def begin(self) -> None:
         """Start the processes that will be needed, so that they import while a search runs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.program import TensorProgram
+from mugraph.stopwatch import Stopwatch
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import verify_topologies
 
@@ -13,8 +14,9 @@ _NONE = Schedule(())
 class Verdicts:
     """len(): of those that decide something; what was verified early does not count until it is asked about again."""
 
-    def __init__(self, program: TensorProgram) -> None:
+    def __init__(self, program: TensorProgram, spent: Stopwatch | None = None) -> None:
         self._program = program
+        self._spent = spent or Stopwatch()
         self._known: dict[tuple[int, ...], Verdict] = {}
         self._early: dict[tuple[int, ...], Verdict] = {}
 
@@ -47,4 +49,5 @@ class Verdicts:
         return next((verdict.reason for verdict in self._known.values() if not verdict.passed), None)
 
     def _verified(self, *blocks: BlockGraph) -> Verdict:
-        return verify_topologies(self._program, [(block, None) for block in blocks])
+        with self._spent.on("verification"):
+            return verify_topologies(self._program, [(block, None) for block in blocks])

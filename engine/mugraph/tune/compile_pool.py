@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
 
+from mugraph.stopwatch import Stopwatch
 from mugraph.tune.messages import Failure, InputSpec, Subject, Warm
 from mugraph.tune.process import ChildProcess
 
@@ -26,6 +27,7 @@ class CompilePool:
         self._start = start
         self._count = count
         self._idle: list[ChildProcess] = []
+        self.spent = Stopwatch()
 
     def __enter__(self) -> Self:
         return self
@@ -65,7 +67,7 @@ class CompilePool:
                 done(finished)
             return reply.reason if isinstance(reply, Failure) else None
 
-        with ThreadPoolExecutor(max(1, len(self._idle))) as threads:
+        with self.spent.on("compilation"), ThreadPoolExecutor(max(1, len(self._idle))) as threads:
             return list(threads.map(one, subjects))
 
     def close(self) -> None:

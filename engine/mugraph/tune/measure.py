@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from mugraph.tune.messages import Agree, Agreed, Drop, Failure, Hello, InputSpec, Prepare, Replay, Reply, Subject, Timed
+from mugraph.stopwatch import Stopwatch
+from mugraph.tune.messages import (
+    Agree,
+    Agreed,
+    Applied,
+    CallEach,
+    Drop,
+    Enter,
+    Failure,
+    Hello,
+    InputSpec,
+    Prepare,
+    Replay,
+    Reply,
+    Request,
+    Subject,
+    Timed,
+)
 from mugraph.tune.process import ChildProcess
 from mugraph.tune.statistics import Summary, summarise
 
@@ -15,7 +32,9 @@ from mugraph.tune.statistics import Summary, summarise
 AGREE_S = 60.0
 PREPARE_S = {"none": 60.0, "default": 180.0, "max-autotune-no-cudagraphs": 420.0}
 REPLAY_S = 60.0
+ENTER_S = 120.0
 METHOD = "CUDA graph replay, cold L2 (inputs rotated over 4x the cache), median"
+CALLED = "wall time of a call in eager mode, one after the other, median"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +44,27 @@ class Refused:
     reason: str
 
 
+Results = dict[str, Summary | Refused]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """device: times on the device alone, of one interleaved run; called: as a program calls it, likewise.
+    not_entered: why what the program calls could not be built with its own objects: then the kernels' own function is
+    what was called, without the guards of the objects. None where it was built"""
+
+    device: Results
+    called: Results = field(default_factory=dict[str, Summary | Refused])
+    not_entered: str | None = None
+
+
 class Measurer:
     """One measuring process, restarted whenever a kernel breaks it. Use as a context manager."""
 
     def __init__(self, child: Callable[[], ChildProcess] = ChildProcess) -> None:
         self._child = child()
+        self._kept: dict[str, tuple[Subject, tuple[InputSpec, ...], Reply]] = {}
+        self.spent = Stopwatch()
 
     def __enter__(self) -> Self:
         return self
@@ -37,11 +72,38 @@ class Measurer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._child.close()
 
     def begin(self) -> None:
         """Start the process without waiting for it. Raises process.Unavailable."""
         self._child.begin()
+
+    def end(self) -> None:
+        """End the process, whatever it does. The next question starts another."""
+        self._kept.clear()
+        self._child.kill()
+
+    def keep(self, subject: Subject, inputs: Sequence[InputSpec]) -> bool:
+        """Compile and capture it now, for a comparison later. Whether it can be measured."""
+        reply = self._ask(Prepare(subject, tuple(inputs)), PREPARE_S[subject.compiler])
+        self._kept[subject.name] = (subject, tuple(inputs), reply)
+        return not isinstance(reply, Failure)
+
+    def forget(self) -> None:
+        """What was kept."""
+        if self._kept:
+            self._ask(Drop(tuple(self._kept)), REPLAY_S)
+            self._kept.clear()
+
+    def _ask(self, request: Request, timeout_s: float) -> Reply:
+        with self.spent.on("measuring"):
+            reply = self._child.ask(request, timeout_s)
+        if isinstance(reply, Failure) and reply.fatal:  # what was kept is gone with the process
+            self._kept.clear()
+        return reply
 
     def hello(self) -> Hello:
         """Device and versions. Raises process.Unavailable."""
@@ -61,7 +123,7 @@ class Measurer:
 
     def agree(self, subject: Subject, reference: Subject, inputs: Sequence[InputSpec]) -> Agreed | Refused:
         """Whether two subjects give the same on the same inputs, in the precision of their outputs."""
-        reply = self._child.ask(Agree(subject, reference, tuple(inputs)), AGREE_S)
+        reply = self._ask(Agree(subject, reference, tuple(inputs)), AGREE_S)
         return reply if isinstance(reply, Agreed) else _refused(reply)
 
     def compare(
@@ -72,7 +134,42 @@ class Measurer:
         progress: Callable[[str], None] | None = None,
     ) -> dict[str, Summary | Refused]:
         """Times of all subjects in one interleaved run; one that fails is Refused and the others go on."""
-        results: dict[str, Summary | Refused] = {}
+        results, names = self._prepared(subjects, inputs, progress)
+        self._timed(Replay(names, rounds), results)
+        self._dropped(names)
+        return results
+
+    def compare_called(
+        self,
+        subjects: Sequence[Subject],
+        inputs: Sequence[InputSpec],
+        ours: str,
+        applied: Applied | None,
+        rounds: int = 40,
+        progress: Callable[[str], None] | None = None,
+    ) -> Compared:
+        """On the device alone, and as a program calls them.
+
+        applied: what the program calls in place of the subject called `ours`; None where there is no such text
+        """
+        device, names = self._prepared(subjects, inputs, progress)
+        self._timed(Replay(names, rounds), device)
+        called: Results = {}
+        why = None
+        if ours in names:
+            reply = self._ask(Enter(ours, applied), ENTER_S) if applied is not None else Failure("it has no edit")
+            why = reply.reason if isinstance(reply, Failure) else None
+            if isinstance(reply, Failure) and reply.fatal:  # what was ready is gone with the process
+                _, names = self._prepared([one for one in subjects if one.name in names], inputs, None)
+        self._timed(CallEach(names, rounds), called)
+        self._dropped(names)
+        return Compared(device, called, why)
+
+    def _prepared(
+        self, subjects: Sequence[Subject], inputs: Sequence[InputSpec], progress: Callable[[str], None] | None
+    ) -> tuple[Results, tuple[str, ...]]:
+        """Those that cannot be measured, and the names of those that are ready."""
+        results: Results = {}
         ready: list[Subject] = []
         for subject in subjects:
             if progress is not None:
@@ -82,26 +179,35 @@ class Measurer:
                 results[subject.name] = _refused(reply)
             else:
                 ready.append(subject)
-        names = tuple(subject.name for subject in ready)
-        if names:
-            timed = self._child.ask(Replay(names, rounds), REPLAY_S + rounds)
-            for name in names:
+        return results, tuple(subject.name for subject in ready)
+
+    def _timed(self, request: Replay | CallEach, results: Results) -> None:
+        if request.names:
+            timed = self._ask(request, REPLAY_S + request.rounds)
+            for name in request.names:
                 results[name] = summarise(timed.samples[name]) if isinstance(timed, Timed) else _refused(timed)
-            self._child.ask(Drop(names), REPLAY_S)
-        return results
+
+    def _dropped(self, names: tuple[str, ...]) -> None:
+        if names:
+            self._ask(Drop(names), REPLAY_S)
+        self._kept.clear()
 
     def _prepare(
         self,
         subject: Subject,
         ready: list[Subject],
         inputs: Sequence[InputSpec],
-        results: dict[str, Summary | Refused],
+        results: Results,
     ) -> Reply:
-        """Prepare one more; when that costs the process, prepare the others again in the new one."""
-        reply = self._child.ask(Prepare(subject, tuple(inputs)), PREPARE_S[subject.compiler])
+        """Prepare one more, unless it was kept; when that costs the process, prepare the others again in the new
+        one."""
+        kept = self._kept.get(subject.name)
+        if kept is not None and kept[:2] == (subject, tuple(inputs)):
+            return kept[2]
+        reply = self._ask(Prepare(subject, tuple(inputs)), PREPARE_S[subject.compiler])
         if isinstance(reply, Failure) and reply.fatal:
             for earlier in list(ready):
-                again = self._child.ask(Prepare(earlier, tuple(inputs)), PREPARE_S[earlier.compiler])
+                again = self._ask(Prepare(earlier, tuple(inputs)), PREPARE_S[earlier.compiler])
                 if isinstance(again, Failure):
                     ready.remove(earlier)
                     results[earlier.name] = _refused(again)

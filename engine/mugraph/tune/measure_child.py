@@ -6,11 +6,13 @@ first, so that nothing a kernel or a library prints can get between them.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -20,7 +22,9 @@ from mugraph.pickled import read_frame, write_frame
 from mugraph.tune.messages import (
     Agree,
     Agreed,
+    CallEach,
     Drop,
+    Enter,
     Failure,
     Hello,
     Ok,
@@ -34,6 +38,8 @@ from mugraph.tune.messages import (
 
 _log = logging.getLogger("mugraph.tune")
 
+_CALLS = 20
+"""Calls of a sample: enough that waiting for the device at its end does not count."""
 # What CUDA says when the context is gone, or may be: nothing measured in this process afterwards can be believed.
 _FATAL = ("cuda error", "illegal memory access", "misaligned address", "launch failure", "device-side assert")
 
@@ -87,6 +93,7 @@ class _Worker:
         self._timing = timing
         self._folder = folder
         self._ready: dict[str, timing.Replayable] = {}
+        self._entered: dict[str, Callable[[], object]] = {}
         properties: Any = cast(Any, torch.cuda).get_device_properties(torch.cuda.current_device())
         self._device = str(properties.name)
         self._l2 = int(getattr(properties, "L2_cache_size", 50 << 20))
@@ -111,6 +118,10 @@ class _Worker:
                     return self._prepare(request)
                 case Replay():
                     return self._replay(request)
+                case Enter():
+                    return self._enter(request)
+                case CallEach():
+                    return self._call_each(request)
                 case Drop():
                     return self._drop(request)
         except Exception as error:
@@ -178,9 +189,38 @@ class _Worker:
                 samples[name].append(self._ready[name].replay_us())
         return Timed({name: tuple(values) for name, values in samples.items()})
 
+    def _enter(self, request: Enter) -> Reply:
+        from mugraph.tune.program import entered
+
+        begun = time.perf_counter()
+        self._entered[request.name] = entered(request.applied, self._folder, "cuda")
+        return Ok(time.perf_counter() - begun)
+
+    def _call_each(self, request: CallEach) -> Reply:
+        torch, timing = self._torch, self._timing
+        missing = [name for name in request.names if name not in self._ready and name not in self._entered]
+        if missing:
+            return Failure(f"not prepared: {', '.join(missing)}")
+        calls = {name: self._entered.get(name) or self._ready[name].call for name in request.names}
+        samples: dict[str, list[float]] = {name: [] for name in request.names}
+        with torch.no_grad():
+            for name in request.names:
+                timing.called_us(calls[name], torch.cuda.synchronize, _CALLS)  # compiles and allocates
+            gc.collect()
+            gc.disable()
+            try:
+                for turn in range(request.rounds):
+                    shift = turn % max(len(request.names), 1)
+                    for name in (*request.names[shift:], *request.names[:shift]):
+                        samples[name].append(timing.called_us(calls[name], torch.cuda.synchronize, _CALLS))
+            finally:
+                gc.enable()
+        return Timed({name: tuple(values) for name, values in samples.items()})
+
     def _drop(self, request: Drop) -> Reply:
         for name in request.names:
             self._ready.pop(name, None)
+            self._entered.pop(name, None)
         self._torch.cuda.empty_cache()
         return Ok()
 

@@ -39,6 +39,28 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class Applied:
+    """The user's file with one region replaced, to call there what the program calls.
+
+    path:        of the user's file, where its imports start from
+    text:        the edited file
+    module, module_text: name of the kernel module that it imports, and its text
+    function:    in which the region is
+    fits, name:  the test and the replacement in the kernel module
+    recorded:    shapes that `mugraph record` has seen, as tracing takes them
+    """
+
+    path: str
+    text: str
+    module: str
+    module_text: str
+    function: str
+    fits: str
+    name: str
+    recorded: Mapping[str, Mapping[str, str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Hello:
     """First answer of a new process. l2: bytes of second-level cache."""
 
@@ -81,13 +103,30 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
+class Enter:
+    """Build what the program calls, with the user's own objects; it can be called under this name from then on, in
+    place of what was prepared under it."""
+
+    name: str
+    applied: Applied
+
+
+@dataclass(frozen=True, slots=True)
+class CallEach:
+    """Time calls of prepared subjects as a program makes them: from the host, one call after the other."""
+
+    names: tuple[str, ...]
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
 class Drop:
     """Forget prepared subjects and free their memory."""
 
     names: tuple[str, ...]
 
 
-Request = Warm | Agree | Prepare | Replay | Drop
+Request = Warm | Agree | Prepare | Replay | Enter | CallEach | Drop
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +147,7 @@ class Agreed:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Microseconds of one launch, one sample per replay."""
+    """Microseconds of one launch or one call, one sample per round."""
 
     samples: Mapping[str, tuple[float, ...]]
 

@@ -17,6 +17,8 @@ _OF_MEDIAN = 1.2533
 # Two medians of one run on one device repeat to about this part of each other however many samples are taken: clocks
 # and the placement of buffers drift.
 DRIFT = 0.02
+CALLED_DRIFT = 0.05
+"""The same of calls timed from the host, whose threads and clocks are shared with whatever else runs there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,20 @@ def summarise(samples: Sequence[float]) -> Summary:
     return Summary(middle, _OF_MEDIAN * spread / sqrt(len(samples)), len(samples))
 
 
-def noise_us(first: Summary, second: Summary) -> float:
-    """The difference of two medians that says nothing: three standard errors, and no less than the device's drift."""
+def noise_us(first: Summary, second: Summary, least: float = DRIFT) -> float:
+    """The difference of two medians that says nothing: three standard errors, and no less than the drift."""
     error = sqrt(first.error_us**2 + second.error_us**2)
-    return max(3 * error, DRIFT * max(first.median_us, second.median_us))
+    return max(3 * error, least * max(first.median_us, second.median_us))
+
+
+def gain(baseline: Summary, optimized: Summary, least: float = DRIFT) -> float:
+    """baseline / optimized, below 1 where it is slower; exactly 1.0 where the difference is within the noise.
+
+    least: part of a time that its repetitions differ by
+    """
+    if abs(baseline.median_us - optimized.median_us) <= noise_us(baseline, optimized, least):
+        return 1.0
+    return baseline.median_us / optimized.median_us
 
 
 def speedup(baseline: Summary, optimized: Summary) -> float:

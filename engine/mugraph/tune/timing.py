@@ -1,13 +1,15 @@
 """Times of one launch on the current GPU: CUDA-graph replay, cold second-level cache. Child process only.
 
 The launches of one graph run back to back, so a sample is (time of the replay) / (launches): what the kernel costs in a
-program that is itself replayed, without the host's time to launch it.
+program that is itself replayed, without the host's time to launch it. `called_us` has that time: what a call costs in
+a program that makes it.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import time
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -76,6 +78,7 @@ class Replayable:
         self._plan = rotation(set_bytes(specs), l2_bytes)
         self._copies = _copies(tuple(specs), self._plan.copies, seed)
         self._flush = torch.empty(CACHE_TIMES * l2_bytes, dtype=torch.int8, device="cuda") if self._plan.flush else None
+        self._function = function
         self._warm_up(function)
         self._graph = torch.cuda.CUDAGraph()
         with torch.no_grad(), torch.cuda.graph(self._graph):
@@ -94,6 +97,10 @@ class Replayable:
         torch.cuda.current_stream().wait_stream(stream)
         torch.cuda.synchronize()
 
+    def call(self) -> object:
+        """As a program calls it: on the same tensors each time."""
+        return self._function(*self._copies[0])
+
     def replay_us(self) -> float:
         """Microseconds of one launch, over one replay."""
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -104,6 +111,19 @@ class Replayable:
         end.record()
         end.synchronize()
         return start.elapsed_time(end) * 1000 / self._plan.launches
+
+
+def called_us(function: Callable[[], object], wait: Callable[[], None], calls: int) -> float:
+    """Microseconds of wall time of one call of several, one after the other, until the device has done them.
+
+    wait: for the device
+    """
+    wait()
+    begun = time.perf_counter()
+    for _ in range(calls):
+        function()
+    wait()
+    return (time.perf_counter() - begun) * 1e6 / calls
 
 
 def tensors_of(result: object) -> tuple[torch.Tensor, ...]:

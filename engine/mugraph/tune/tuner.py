@@ -6,7 +6,7 @@ Compiled kernels are compared with float64 on the device before their time count
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mugraph.ir.block import Candidate
@@ -15,9 +15,9 @@ from mugraph.ir.program import TensorProgram
 from mugraph.plans.scales import input_scale
 from mugraph.search.topologies.limits import never
 from mugraph.tune.compile_pool import CompilePool
-from mugraph.tune.measure import METHOD, Measurer, Refused
-from mugraph.tune.messages import Agreed, Compiler, InputSpec, Subject
-from mugraph.tune.statistics import Summary, speedup
+from mugraph.tune.measure import Measurer, Refused
+from mugraph.tune.messages import InputSpec, Subject
+from mugraph.tune.statistics import Summary
 from mugraph.verify.float_test import FloatResult, FloatTester
 
 MEASURED = 24
@@ -27,11 +27,6 @@ WALKS = (10, 6)
 """How many more, the best by estimate of those one step from the fastest few, in each round of a walk from there."""
 WALKERS = 3
 FINALISTS = 3
-PEERS: Mapping[str, Compiler] = {
-    "eager": "none",
-    "torch.compile": "default",
-    "max-autotune": "max-autotune-no-cudagraphs",
-}
 
 
 def subject_of(kernel: KernelSource) -> Subject:
@@ -60,27 +55,6 @@ class Tuned:
     refused: tuple[tuple[Variant, str], ...]
     measured: int
     measured_us: tuple[tuple[Variant, float], ...] = ()
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """A region's time on a device against what PyTorch offers for the same code, all from one interleaved run.
-
-    us:       the generated code; None when it could not be run, or gave another result (reason says which)
-    peers:    microseconds by name; refused: why a peer has no time
-    speedup:  best peer / ours; exactly 1.0 when the improvement is within the noise
-    """
-
-    us: float | None
-    device: str
-    method: str = METHOD
-    peers: Mapping[str, float] = field(default_factory=dict[str, float])
-    refused: Mapping[str, str] = field(default_factory=dict[str, str])
-    best_peer: str | None = None
-    speedup: float = 1.0
-    error: float | None = None
-    reason: str | None = None
-    versions: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def input_specs(program: TensorProgram, names: Sequence[str]) -> tuple[InputSpec, ...]:
@@ -208,43 +182,3 @@ def _again(
         if isinstance(summary, Summary):
             again.append((variant, summary, found))
     return sorted(again, key=lambda one: one[1].median_us)
-
-
-def against_peers(
-    ours: Subject,
-    eager: Subject,
-    inputs: Sequence[InputSpec],
-    measurer: Measurer,
-    *,
-    progress: Callable[[str], None] | None = None,
-) -> Measurement:
-    """A region's generated code against eager PyTorch, torch.compile and max-autotune of the same calls."""
-    hello = measurer.hello()
-    agreed = measurer.agree(ours, eager, inputs)
-    reason = None
-    error = None
-    if isinstance(agreed, Agreed):
-        error = agreed.error
-        if not agreed.passed:
-            reason = f"differs from the original by {agreed.error:.2e}, more than {agreed.limit:.2e}"
-    else:
-        reason = agreed.reason
-    peers = [Subject(name, eager.source, eager.function, compiler) for name, compiler in PEERS.items()]
-    subjects = [*peers, ours] if reason is None else peers
-    results = measurer.compare(subjects, inputs, progress=progress)
-    times = {name: s for name, s in results.items() if isinstance(s, Summary) and name in PEERS}
-    refused = {name: s.reason for name, s in results.items() if isinstance(s, Refused)}
-    mine = results.get(ours.name)
-    best = min(times, key=lambda name: times[name].median_us, default=None)
-    gain = speedup(times[best], mine) if best is not None and isinstance(mine, Summary) else 1.0
-    return Measurement(
-        us=mine.median_us if isinstance(mine, Summary) else None,
-        device=hello.device,
-        peers={name: summary.median_us for name, summary in times.items()},
-        refused=refused,
-        best_peer=best,
-        speedup=gain,
-        error=error,
-        reason=reason if reason is not None or isinstance(mine, Summary) else refused.get(ours.name),
-        versions=hello.versions,
-    )

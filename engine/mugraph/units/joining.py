@@ -12,7 +12,7 @@ kept for the case that it finds nothing.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from mugraph.ir.calls import is_inplace, operands
@@ -182,6 +182,7 @@ class _Joiner:
         apart = tuple(item.unit for item in in_order(parts))
         made = tuple(self._region.calls[i] for i in sorted(calls))
         unit = SearchUnit(lowered.program, lowered.inputs, lowered.outputs, made, lowered.origins, apart)
+        unit = replace(unit, values=unit.known(self._region.values))
         reads = frozenset(lowered.inputs.values())
         return _Item(unit, calls, reads, tuple(outputs), self._us({*reads, *outputs}, lowered.program), parts)
 

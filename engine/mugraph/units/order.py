@@ -41,7 +41,7 @@ def _search_unit(graph: RegionGraph, unit: GrowingUnit, views: PartViews) -> Sea
     parts = {name: views.of(view, calls[0]) for name, view in lowered.views.items()}
     inputs = {name: parts[name][-1] if name in parts else value for name, value in lowered.inputs.items()}
     made = tuple(dict.fromkeys(number for numbers in parts.values() for number in numbers))
-    return SearchUnit(
+    found = SearchUnit(
         lowered.program,
         inputs,
         lowered.outputs,
@@ -51,6 +51,7 @@ def _search_unit(graph: RegionGraph, unit: GrowingUnit, views: PartViews) -> Sea
         view_values={number: views.values[number] for number in made},
         viewed={view.value: graph.region.values[view.value] for view in lowered.views.values()},
     )
+    return replace(found, values=found.known({**graph.region.values, **found.view_values}))
 
 
 def _free_of_strides(graph: RegionGraph, call: Call, restrided: set[int]) -> Call:

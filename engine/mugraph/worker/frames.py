@@ -40,13 +40,14 @@ class TraceFile:
 @dataclass(frozen=True)
 class SearchTrace:
     """Search the trace's regions. taken: names that kernels of the file have already. again: what the store has does
-    not count. Answer: Happened*, Ended."""
+    not count. text: of the document, to time what it will call. Answer: Happened*, Ended."""
 
     job: int
     trace: Trace
     options: Options
     taken: tuple[str, ...] = ()
     again: bool = False
+    text: str | None = None
 
 
 @dataclass(frozen=True)

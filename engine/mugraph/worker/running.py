@@ -27,6 +27,7 @@ from mugraph.log import note
 from mugraph.memory.traces import traced
 from mugraph.pipeline import run_trace
 from mugraph.recording.memory import recorded_shapes
+from mugraph.solve.timing import ProgramText
 from mugraph.store import Store
 from mugraph.store.place import cache_folder
 from mugraph.store.results import FILE
@@ -54,6 +55,13 @@ from mugraph.worker.texts import Unreadable, state_of
 from mugraph.worker.texts import read as read_document
 
 _log = logging.getLogger("mugraph.worker")
+
+
+def _program(order: SearchTrace) -> ProgramText | None:
+    if order.text is None:
+        return None
+    shapes: RecordedShapes = recorded_shapes(Path(order.trace.path), order.text) if order.options.recorded else {}
+    return ProgramText(order.text, shapes or None)
 
 
 class Blind(Store):
@@ -142,6 +150,7 @@ class Runner:
                     store,
                     lambda: self._is_stopped(order.job),
                     taken=order.taken,
+                    program=_program(order),
                 ),
             )
             with contextlib.closing(events):

@@ -251,7 +251,7 @@ class Schedule:
         trace = replace(known.trace, regions=tuple(known.trace.regions[number] for number in numbers), errors=())
         options = Options.of(job.settings)
         again = job.request.again
-        self._order(job, SearchTrace(job.run or 0, trace, options, known.taken(numbers), again))
+        self._order(job, SearchTrace(job.run or 0, trace, options, known.taken(numbers), again, known.text.text))
 
     def _happened(self, job: Job, word: Happened) -> None:
         if job.known is not None and job.numbers is not None:

@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from mugraph.edit.names import mugraph_id
-from mugraph.events import Considered, RegionResult, SearchReport
+from mugraph.events import Considered, Figures, RegionResult, SearchReport
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.region import Range, Region
 from mugraph.protocol import values
 from mugraph.reports.document import finite, verdicts_of
 from mugraph.reports.text import evidence
-from mugraph.sizes.timing import faster_for
+from mugraph.sizes.timing import faster_for, gain_words
 from mugraph.worker.documents import Known
 
 _WAITING: dict[values.RegionStatus, str] = {"queued": "to be searched", "searching": "searching for kernels"}
@@ -92,19 +92,17 @@ def _found(result: RegionResult) -> dict[str, object]:
 
 def _message(result: RegionResult, verified: bool) -> str:
     timing = result.timing
-    if result.status != "improved" or timing.speedup is None:
+    if result.status != "improved" or not timing.gains:
         return result.reason or f"{result.region.function}: nothing faster than PyTorch was found"
     checked = "verified" if verified else "NOT VERIFIED"
     device = timing.device.upper() if timing.source == "estimated" else timing.device
-    sizes = faster_for(result.region, timing)
-    gain, where = f"{timing.speedup:.1f}× faster", ""
-    if result.region.dynamic is not None and sizes:
+    gain, where = gain_words(result.region, timing, sign="×"), ""
+    if result.region.dynamic is not None and timing.sizes:
         where = f" at {result.region.dynamic.range.name} = {timing.at}"
-        gain = f"faster for {sizes}, {timing.speedup:.1f}×{where},"
     if timing.source == "measured" and timing.baseline_us is not None and timing.optimized_us is not None:
         times = f"measured{where} {timing.optimized_us:.1f} µs against {timing.baseline_us:.1f}"
-        return f"{gain} on {device}, {checked}; {times}"
-    return f"{gain} on {device} by estimate, {checked}; not measured"
+        return f"{gain}; on {device}, {checked}; {times}"
+    return f"{gain} on {device}, {checked}; not measured"
 
 
 def _timing(result: RegionResult) -> values.Timing | None:
@@ -128,9 +126,32 @@ def _timing(result: RegionResult) -> values.Timing | None:
                 finite(row.optimized_us),
                 finite(row.speedup),
                 _finite(row.peers_us),
+                row.best_peer,
+                finite(row.best_speedup),
+                _called(row),
+                row.gains,
             )
             for row in timing.sizes
         ],
+        timing.best_peer,
+        finite(timing.best_speedup),
+        _called(timing),
+        timing.compare_with,
+    )
+
+
+def _called(figures: Figures) -> values.Called | None:
+    called = figures.as_called
+    if called is None:
+        return None
+    return values.Called(
+        finite(called.baseline_us),
+        finite(called.optimized_us),
+        finite(called.speedup),
+        _finite(called.peers_us),
+        called.best_peer,
+        finite(called.best_speedup),
+        called.method,
     )
 
 

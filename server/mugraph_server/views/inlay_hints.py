@@ -7,20 +7,19 @@ from lsprotocol import types
 from mugraph_server.documents.marks import key
 from mugraph_server.documents.source import Document, Source
 from mugraph_server.regions import FileState
-from mugraph_server.views.words import factor, gain_of, headline
+from mugraph_server.views.words import gain_of, headline
 
 
 def inlay_hints(source: Source, document: Document, file: FileState, span: types.Range) -> list[types.InlayHint]:
     """Only of verified results that hold for the text as it is."""
     found: list[types.InlayHint] = []
     for mark in file.marks:
-        if file.state(mark) != "improved" or not factor(mark.region):
+        if file.state(mark) != "improved" or not gain_of(mark.region):
             continue
         spot = source.place(mark.range)
         if spot is None or spot[0] is not document or not key(span.start) <= key(spot[1].end) <= key(span.end):
             continue
-        estimated = mark.region.timing is not None and mark.region.timing.source == "estimated"
-        label = f"{'≈' if estimated else ''}{gain_of(mark.region)} with mugraph"
+        label = f"{gain_of(mark.region)} with mugraph"
         hint = types.InlayHint(spot[1].end, label, tooltip=headline(mark.region), padding_left=True)
         found.append(hint)
     return found

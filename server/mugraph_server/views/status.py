@@ -27,7 +27,7 @@ def status(files: Sequence[FileState], engines: Sequence[EngineView], enabled: b
     state, message = _state(engines, searching, enabled, trusted)
     return {
         "state": state,
-        "message": message or _counted(counts, searching),
+        "message": message or _counted(counts, searching, _estimated(files)),
         "searching": searching,
         "regions": dict(sorted(counts.items())),
         "engines": [
@@ -60,7 +60,13 @@ def _state(engines: Sequence[EngineView], searching: int, enabled: bool, trusted
     return ("searching" if searching else "idle"), ""
 
 
-def _counted(counts: Counter[str], searching: int) -> str:
+def _estimated(files: Sequence[FileState]) -> int:
+    """Regions that are faster by estimate."""
+    improved = [mark.region for file in files for mark in file.marks if file.state(mark) == "improved"]
+    return sum(region.timing is not None and region.timing.source == "estimated" for region in improved)
+
+
+def _counted(counts: Counter[str], searching: int, estimated: int) -> str:
     parts = [f"searching {searching} file{'s' if searching > 1 else ''}"] if searching else []
     words = {
         "improved": "faster",
@@ -68,5 +74,8 @@ def _counted(counts: Counter[str], searching: int) -> str:
         "applied": "running as kernels",
         "failed": "failed",
     }
+    if estimated:
+        every = estimated == counts["improved"]
+        words["improved"] = "faster by estimate" if every else f"faster, {estimated} of them by estimate"
     parts += [f"{counts[state]} {said}" for state, said in words.items() if counts[state]]
     return ", ".join(parts) or "nothing to improve found yet"

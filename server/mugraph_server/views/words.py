@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-from mugraph.protocol.values import Region, Timing
+from mugraph.protocol.gain_words import gain_words
+from mugraph.protocol.values import Called, Region, Timing
 
 from mugraph_server.region_marks import Mark
 from mugraph_server.regions import FileState
 
 
-def factor(region: Region) -> str:
-    """ "1.8×", at several sizes "1.4× to 2.3×"; "" where there is none to speak of."""
-    if region.timing is None:
-        return ""
-    gains = [row.speedup for row in region.timing.sizes if row.speedup is not None and row.speedup > 1]
-    if not gains:
-        return _times_as(region.timing.speedup)
-    low, high = _times_as(min(gains)), _times_as(max(gains))
-    return low if low == high else f"{low} to {high}"
-
-
 def gain_of(region: Region) -> str:
-    """The factor and for which sizes: "1.4× to 2.3× for b up to 16"."""
-    sizes = region.timing.faster_for if region.timing is not None else ""
-    return f"{factor(region)} for {sizes}" if sizes and factor(region) else factor(region)
-
-
-def _times_as(speedup: float | None) -> str:
-    return f"{speedup:.2g}×" if speedup is not None and speedup < 10 else f"{speedup:.0f}×" if speedup else ""
+    """ "1.20× as it runs, 1.02× torch.compile", with a range "1.40× to 2.30× as it runs for b up to 16", of an estimate
+    "about 1.4× by estimate"; "" where there is none to speak of."""
+    timing = region.timing
+    if timing is None:
+        return ""
+    rows = [row for row in timing.sizes if row.runs] or [timing]
+    gain = gain_words(rows, measured=timing.source == "measured", compare_with=timing.compare_with, sign="×")
+    return f"{gain} for {timing.faster_for}" if gain and timing.faster_for else gain
 
 
 def headline(region: Region) -> str:
-    """Of an improved region: "1.8× faster on NVIDIA H200, verified; measured 9.1 µs against 16.4"."""
-    timing = region.timing
-    if timing is None or not factor(region):
+    """Of an improved region: "1.20× as it runs, 1.02× torch.compile, on NVIDIA H200, verified; measured 9.1 µs against
+    11.0, as called 32.0 µs against 38.0"."""
+    timing, gain = region.timing, gain_of(region)
+    if timing is None or not gain:
         return f"a kernel was found{_verified(region)}"
-    gain = f"{factor(region)} faster" + (f" for {timing.faster_for}" if timing.faster_for else "")
     if timing.source == "measured":
-        return f"{gain} on {timing.device}{_verified(region)}; measured {_times(timing)}{_at(timing)}"
+        times = f"{_times(timing)}{_at(timing)}"
+        called = f", as called {_times(timing.as_called)}{_guards(timing.as_called)}" if timing.as_called else ""
+        return f"{gain}, on {timing.device}{_verified(region)}; measured {times}{called}"
     where = f"estimated for {timing.device}, not measured: {_times(timing)}"
-    return f"about {gain}{_verified(region)}; {where}{_at(timing)}"
+    return f"{gain}{_verified(region)}; {where}{_at(timing)}"
 
 
 def size_table(region: Region) -> str:
@@ -53,8 +46,9 @@ def size_table(region: Region) -> str:
         before = (
             [_us(row.peers_us.get(peer)) for peer in peers] if row.peers_us else [_us(row.baseline_us)] * len(peers)
         )
-        gains = row.speedup is not None and row.speedup > 1
-        runs = f"the kernel, {_times_as(row.speedup)}" if gains else "your own code"
+        measured = timing.source == "measured"
+        gain = gain_words([row], measured=measured, compare_with=timing.compare_with, sign="×")
+        runs = f"the kernel, {gain}" if row.runs else "your own code"
         lines.append(f"| {row.size} | {' | '.join(before)} | {_us(row.optimized_us)} | {runs} |")
     how = f"measured on {timing.device}" if timing.source == "measured" else f"estimated for {timing.device}"
     return "\n".join([*lines, "", f"µs, {how}"])
@@ -104,10 +98,10 @@ def pace(mark: Mark) -> str:
 def lens(file: FileState, mark: Mark) -> str:
     """Short, and never empty while a region is there, so that lines stay where they are."""
     state = file.state(mark)
-    before = f" (before: {gain_of(mark.result)})" if mark.result is not None and factor(mark.result) else ""
+    before = f" (before: {gain_of(mark.result)})" if mark.result is not None and gain_of(mark.result) else ""
     if state == "improved":
         timing = mark.region.timing
-        how = "" if timing is None else " measured" if timing.source == "measured" else " estimated"
+        how = ", measured" if timing is not None and timing.source == "measured" else ""
         verified = ", verified" if mark.region.verified else ""
         return f"{gain_of(mark.region) or 'kernel found'}{how}{verified}: replace with the Triton kernel"
     if state == "searching":
@@ -127,10 +121,7 @@ def lens(file: FileState, mark: Mark) -> str:
 def _before(region: Region | None) -> str:
     if region is None:
         return ""
-    if region.status != "improved" or region.timing is None or not factor(region):
-        return "no gain"
-    sizes = region.timing.faster_for
-    return f"{factor(region)} faster" + (f" for {sizes}" if sizes else "")
+    return gain_of(region) if region.status == "improved" and gain_of(region) else "no gain"
 
 
 def _verified(region: Region) -> str:
@@ -142,7 +133,12 @@ def _at(timing: Timing) -> str:
     return f" at {timing.at}" if timing.at else ""
 
 
-def _times(timing: Timing) -> str:
+def _guards(called: Called) -> str:
+    """What the figure lacks, where the user's own objects could not be built for it."""
+    return " without the guards of its objects" if "without the guards" in called.method else ""
+
+
+def _times(timing: Timing | Called) -> str:
     if timing.optimized_us is None or timing.baseline_us is None:
         return "no times"
     return f"{timing.optimized_us:.1f} µs against {timing.baseline_us:.1f}"

@@ -41,11 +41,13 @@ def test_document_without_a_gpu(samples: Path, capfd: pytest.CaptureFixture[str]
     (workload,) = document["workloads"]
     assert set(workload) == {
         "name", "status", "floor_us", "peers_us", "best_peer", "best_peer_us", "optimized_us", "speedup", "search_s",
-        "tune_s",
+        "tune_s", "estimates_us", "code_us", "code_speedup", "as_called",
     }  # fmt: skip
     assert workload["name"] == "adapter:adapted"
     assert "estimated only" in workload["status"]
     assert workload["peers_us"] == {}
+    assert workload["best_peer_us"] == min(workload["estimates_us"].values())
+    assert workload["as_called"] is None
     assert "estimated" in workload["best_peer"]
     # x, w, a, b and the output, once each, at an H100's 3.0 TB/s
     moved = 2 * (16 * 256 + 256 * 512 + 256 * 16 + 16 * 512 + 16 * 512)

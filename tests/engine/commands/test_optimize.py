@@ -72,14 +72,39 @@ def test_document(model: Path, capfd: pytest.CaptureFixture[str]):
     assert verification["passed"] is True
     assert verification["bound"] < 1e-9
     assert 0 < verification["max_rel_error"] < 1e-2
-    assert set(region["timing"]) == {"baseline_us", "optimized_us", "speedup", "peers_us", "source"}
-    assert region["timing"]["source"] == "estimated"
-    assert region["timing"]["peers_us"] == {}
+    timing = region["timing"]
+    assert set(timing) == {
+        "baseline_us", "optimized_us", "speedup", "peers_us", "source",
+        "estimates_us", "best_peer", "best_speedup", "as_called", "method",
+    }  # fmt: skip
+    assert timing["source"] == "estimated"
+    assert timing["peers_us"] == {}
+    assert timing["as_called"] is None
+    assert timing["baseline_us"] == timing["estimates_us"]["eager"]
+    assert timing["speedup"] == pytest.approx(timing["baseline_us"] / timing["optimized_us"])
+    assert 1 < timing["best_speedup"] <= timing["speedup"]
+    assert "what PyTorch would run" in timing["method"]
     search = region["search"]
     assert set(search) == {"first_verified_s", "total_s", "topologies", "candidates", "complete"}
     assert search["complete"] is True
     assert 0 < search["first_verified_s"] <= search["total_s"]
     compile(region["kernel_source"], "kernel.py", "exec")
+
+
+def test_what_a_kernel_must_be_faster_than_is_one_of_three(model: Path, capfd: pytest.CaptureFixture[str]):
+    assert run(["optimize", str(model), "--no-measure", "--compare-with", "nothing"]) == 2
+    assert "--compare-with is 'nothing'; it must be both, code or best" in capfd.readouterr().err
+
+
+def test_the_report_says_that_a_gain_is_an_estimate_and_where_the_time_went(
+    model: Path, capfd: pytest.CaptureFixture[str]
+):
+    assert run(["optimize", str(model), "--no-measure", "-v"]) == 0
+    said = capfd.readouterr()
+    first = next(line for line in said.out.splitlines() if line.startswith("gated"))
+    assert "by estimate" in first
+    (took,) = [line for line in said.err.splitlines() if " took: " in line]
+    assert {"trace", "search", "verification"} <= set(took.replace(",", "").split())
 
 
 def test_another_target_is_named(model: Path, capfd: pytest.CaptureFixture[str]):

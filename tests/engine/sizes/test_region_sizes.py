@@ -25,11 +25,13 @@ from mugraph.store import Store
 from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import Device
+from mugraph.tune.measure import Compared
 from mugraph.tune.messages import Agreed, Hello
 from mugraph.tune.statistics import Summary
 from mugraph.verify.float_test import FloatResult
 
 TARGET = TARGETS["h100"]
+GAIN = "2.40x on the device, 2.12x as called, 2.00x torch.compile (1.76x as called)"
 HERE = Device("a GPU", "gpu", TARGET, TARGET.capability, "1")
 TEXT = """\
 import torch
@@ -97,6 +99,14 @@ class Measuring:
         times = {"eager": 12.0, "torch.compile": 10.0, "max-autotune": 11.0, "mugraph": ours}
         return {name: Summary(times[name], 0.01, 9) for name in names}
 
+    def compare_called(
+        self, subjects: Sequence[Any], inputs: Sequence[Any], ours: str, applied: object, **_: object
+    ) -> Compared:
+        """A call takes three times as long as its kernels, and 2 µs more with a guard."""
+        device = self.compare(subjects, inputs)
+        called = {name: Summary(3 * one.median_us + 2 * (name == ours), 0.01, 9) for name, one in device.items()}
+        return Compared(dict(device), dict(called), None if applied is not None else "it has no edit")
+
 
 class Right:
     """Stands for the float test's process: all is right."""
@@ -143,17 +153,22 @@ def test_it_is_offered_for_the_sizes_at_which_it_is_faster(region: Region, tmp_p
     assert all(names == ["eager", "torch.compile", "max-autotune", "mugraph"] for names in device.compared.values())
     assert "measuring product at b = 16 against eager, torch.compile and max-autotune" in said
     assert [row.gains for row in result.timing.sizes] == [True, True, True, False, False]
-    assert (result.timing.at, result.timing.speedup) == (16, 2.0)
+    assert (result.timing.at, result.timing.speedup) == (16, 2.4)
     assert result.plan is not None
     assert result.plan.faster_for == ((1, 16),)
-    assert gain_words(region, result.timing) == "2.00x faster for b up to 16"
+    assert gain_words(region, result.timing) == f"{GAIN} for b up to 16"
     lines = times_text(result)
-    assert lines[0] == "b = 1: 10.0 µs -> 5.0 µs, 2.00x (eager 12.0, torch.compile 10.0, max-autotune 11.0)"
+    assert lines[0] == (
+        "b = 1: 12.0 µs -> 5.0 µs, 2.40x, as called 36.0 µs -> 17.0 µs without the guards of its objects"
+        " (eager 12.0, torch.compile 10.0, max-autotune 11.0)"
+    )
     assert "; the original code runs" in lines[-2]
     document = json.loads(json.dumps(region_document(result)))
     assert document["dynamic"]["faster_for"] == [[1, 16]]
     assert document["timing"]["size"] == 16
-    assert [row["speedup"] for row in document["timing"]["sizes"]] == [2.0, 2.0, 2.0, 1.0, 1.0]
+    assert [row["speedup"] for row in document["timing"]["sizes"]] == [2.4, 2.4, 2.4, 0.6, 0.6]
+    assert [row["best_speedup"] for row in document["timing"]["sizes"]] == [2.0, 2.0, 2.0, 0.5, 0.5]
+    assert document["timing"]["as_called"]["speedup"] == pytest.approx(36 / 17)
     text = module_text([result.plan], result.sources, original_path=Path("model.py"), target=TARGET)
     assert "or b <= 16)" in text
     assert "runs for b up to 16" in text
@@ -176,7 +191,7 @@ def test_where_all_sizes_gain_nothing_is_left_out(region: Region) -> None:
     assert result.status == "improved"
     assert result.plan is not None
     assert result.plan.faster_for is None
-    assert gain_words(region, result.timing) == "2.00x faster for b = 1..64"
+    assert gain_words(region, result.timing) == f"{GAIN} for b = 1..64"
 
 
 def test_a_kernel_that_is_never_faster_is_not_offered(region: Region) -> None:
@@ -224,4 +239,6 @@ def test_a_benchmark_names_the_size_of_its_figures(region: Region) -> None:
     one, other = (workload("model", result, TARGET, 1.0) for result in (few, every))
     assert (one["name"], other["name"]) == ("model:product at b = 16", "model:product at b = 64")
     assert one["speedup"] == 2.0
+    assert one["code_speedup"] == 2.4
+    assert one["as_called"] is not None
     assert floor_us(few, TARGET) < floor_us(every, TARGET)

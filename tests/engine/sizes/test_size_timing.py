@@ -22,7 +22,8 @@ def timed(size: SizeRange, faster: set[int]) -> dict[int, bool]:
 
 def timing(speedup: float | None) -> Timing:
     after = 10.0 / speedup if speedup else None
-    return Timing(10.0, after, speedup, {"eager": 12.0, "torch.compile": 10.0}, "measured", "a GPU", "graphs")
+    peers = {"eager": 10.0, "torch.compile": 12.0}
+    return Timing(10.0, after, speedup, peers, source="measured", device="a GPU", method="graphs")
 
 
 def test_the_ends_and_a_size_in_the_middle() -> None:

@@ -2,7 +2,8 @@
 
 "hang" never answers, "slow" takes a third of a second, "die" ends the process at once, "poison" is a fatal failure,
 "bad" fails and the process lives on. Anything else prepares; its time is the number after the last underscore
-("fast_3" takes 3 µs).
+("fast_3" takes 3 µs). What a program calls takes ten times that, and 5 µs more once it is entered; entering "die" ends
+the process, entering "refuse" fails.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from mugraph.pickled import read_frame, write_frame
 from mugraph.tune.messages import (
     Agree,
     Agreed,
+    CallEach,
     Drop,
+    Enter,
     Failure,
     Hello,
     Ok,
@@ -54,8 +57,22 @@ def answer(request: Request, ready: set[str]) -> Reply:
             return Agreed(error < 1e-2, error, 1e-2)
         case Warm(subject, _):
             return Failure("no such instruction") if subject.name.startswith("bad") else Ok(0.1)
+        case Enter(name, applied):
+            if applied.text == "die":
+                os._exit(11)
+            if applied.text == "refuse":
+                return Failure("the guard refuses the call")
+            ready.add(f"entered {name}")
+            return Ok()
+        case CallEach(names, rounds):
+            missing = set(names) - ready
+            if missing:
+                return Failure(f"not prepared: {missing}")
+            # A call costs ten times as much as its kernel; with guards five microseconds more.
+            us = {name: 10 * float(name.rsplit("_", 1)[1]) + 5 * (f"entered {name}" in ready) for name in names}
+            return Timed({name: (us[name],) * rounds for name in names})
         case Drop(names):
-            ready.difference_update(names)
+            ready.difference_update(names, {f"entered {name}" for name in names})
             return Ok()
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mugraph.tune.against import WITHOUT_GUARDS, against_peers, peer_subjects
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer, Refused
-from mugraph.tune.messages import Failure, Hello, InputSpec, Ok, Prepare, Replay, Subject, Timed
+from mugraph.tune.messages import Applied, Failure, Hello, InputSpec, Ok, Prepare, Replay, Subject, Timed
+from mugraph.tune.peers import Peers
 from mugraph.tune.process import ChildProcess, Unavailable
 from mugraph.tune.statistics import Summary
-from mugraph.tune.tuner import against_peers
 
 FAKE = (sys.executable, str(Path(__file__).with_name("fake_child.py")))
 INPUTS = (InputSpec((4,), (1,), "f16"),)
@@ -103,18 +107,87 @@ def peers(ours: str) -> tuple[Subject, Subject]:
     return subject(ours), subject("eager")
 
 
+APPLIED = Applied("model.py", "text", "model_mugraph", "", "f", "f_fits", "f")
+
+
+def named_peers(monkeypatch: pytest.MonkeyPatch, **peers: str) -> None:
+    monkeypatch.setattr("mugraph.tune.against.PEERS", peers)
+
+
 def test_against_peers_refuses_a_different_result(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("mugraph.tune.tuner.PEERS", {"eager_9": "none", "torch.compile_7": "default"})
+    named_peers(monkeypatch, eager_9="none", compiled_7="default")
     with Measurer(lambda: ChildProcess(FAKE)) as measurer:
         wrong = against_peers(*peers("wrong_1"), INPUTS, measurer)
         right = against_peers(*peers("ours_2"), INPUTS, measurer)
         slow = against_peers(*peers("ours_8"), INPUTS, measurer)
-    assert wrong.us is None
-    assert wrong.speedup == 1.0
+    assert wrong.on_device.us is None
+    assert wrong.on_device.gain is None
     assert wrong.reason is not None
     assert "differs from the original" in wrong.reason
-    assert right.us == 2.0
-    assert right.best_peer == "torch.compile_7"
-    assert right.speedup == 3.5
+    assert right.on_device.us == 2.0
+    assert right.on_device.best_peer == "compiled_7"
+    assert (right.on_device.gain, right.on_device.best_gain) == (4.5, 3.5)
     assert right.device == "Fake GPU"
-    assert slow.speedup == 1.0
+    assert slow.on_device.gain == pytest.approx(9 / 8)
+    assert slow.on_device.best_gain == pytest.approx(7 / 8)
+
+
+def test_what_a_program_calls_is_timed_with_its_guards(monkeypatch: pytest.MonkeyPatch):
+    named_peers(monkeypatch, eager_9="none", compiled_7="default")
+    with Measurer(lambda: ChildProcess(FAKE)) as measurer:
+        found = against_peers(*peers("ours_2"), INPUTS, measurer, applied=APPLIED)
+        refused = against_peers(*peers("ours_2"), INPUTS, measurer, applied=replace(APPLIED, text="refuse"))
+        died = against_peers(*peers("ours_2"), INPUTS, measurer, applied=replace(APPLIED, text="die"))
+    assert found.as_called.us == 25.0
+    assert found.as_called.peers == {"eager_9": 90.0, "compiled_7": 70.0}
+    assert found.as_called.gain == pytest.approx(90 / 25)
+    assert WITHOUT_GUARDS not in found.called_method
+    for one, why in ((refused, "the guard refuses the call"), (died, "ended with status")):
+        assert one.on_device == found.on_device
+        assert one.as_called.us == 20.0
+        assert WITHOUT_GUARDS in one.called_method
+        assert why in one.called_method
+
+
+def test_only_the_peers_that_are_asked_for(monkeypatch: pytest.MonkeyPatch):
+    named_peers(monkeypatch, eager_9="none", compiled_7="default")
+    with Measurer(lambda: ChildProcess(FAKE)) as measurer:
+        found = against_peers(*peers("ours_2"), INPUTS, measurer, names=["eager_9"])
+    assert found.on_device.peers == {"eager_9": 9.0}
+    assert found.on_device.best_gain == found.on_device.gain == 4.5
+
+
+def test_peers_are_ready_before_they_are_compared(monkeypatch: pytest.MonkeyPatch):
+    """What was compiled while the search ran is not compiled again."""
+    asked: list[object] = []
+
+    class Noting(ChildProcess):
+        def ask(self, request: Any, timeout_s: float) -> Any:
+            asked.append(request)
+            return super().ask(request, timeout_s)
+
+    named_peers(monkeypatch, eager_9="none", slow_7="default", bad="default")
+    with contextlib.closing(Peers(Measurer(lambda: Noting(FAKE)))) as early:
+        early.begin(peer_subjects(subject("eager"), ["eager_9", "slow_7", "bad"]), INPUTS)
+        assert early.done(30)
+        found = against_peers(*peers("ours_2"), INPUTS, early.measurer)
+    prepared = [one.subject.name for one in asked if isinstance(one, Prepare)]
+    assert sorted(prepared) == ["bad", "eager_9", "ours_2", "slow_7"]
+    assert found.on_device.peers == {"eager_9": 9.0, "slow_7": 7.0}
+    assert "shared memory" in found.refused["bad"]
+
+
+def test_peers_that_hang_are_given_up():
+    with contextlib.closing(Peers(Measurer(lambda: ChildProcess(FAKE)))) as early:
+        early.begin([subject("hang_1")], INPUTS)
+        assert not early.done(0)
+        early.begin([subject("next_2")], INPUTS)
+        assert early.done(30)
+        assert early.measurer.compare([subject("next_2")], INPUTS)["next_2"] == Summary(2.0, 0.0, 40)
+
+
+def test_no_more_is_ready_once_the_process_is_gone():
+    with Measurer(lambda: ChildProcess(FAKE)) as measurer:
+        assert measurer.keep(subject("a_5"), INPUTS)
+        assert not measurer.keep(subject("die"), INPUTS)
+        assert measurer.compare([subject("a_5")], INPUTS, rounds=3)["a_5"] == Summary(5.0, 0.0, 3)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
 from mugraph.events import Done
 from mugraph.pipeline import Options, run
+from mugraph.research import grid
+from mugraph.research.points import read
+from mugraph.targets import TARGETS
+from mugraph.tune.against import WITHOUT_GUARDS, against_peers, peer_subjects
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer, Refused
 from mugraph.tune.messages import Agreed, InputSpec, Subject
+from mugraph.tune.peers import Peers
 from mugraph.tune.statistics import Summary
 
 torch = pytest.importorskip("torch")
@@ -100,6 +106,31 @@ def test_torch_compile_is_timed_in_the_same_run():
     assert all(isinstance(result, Summary) for result in found.values()), found
 
 
+def test_a_call_costs_more_than_its_kernel():
+    """Wall time of a call in eager mode has the launch in it; a large copy's is that of the device all the same."""
+    with Measurer() as measurer:
+        small = measurer.compare_called([Subject("ours", GOOD, "launch_copy")], half(1), "ours", None)
+        large = measurer.compare_called([Subject("ours", GOOD, "launch_copy")], half(512), "ours", None)
+    for found in (small, large):
+        assert isinstance(found.device["ours"], Summary)
+        assert isinstance(found.called["ours"], Summary)
+        assert found.not_entered is not None
+    assert small.called["ours"].median_us > 1.5 * small.device["ours"].median_us  # type: ignore[union-attr]
+    assert large.called["ours"].median_us < 1.3 * large.device["ours"].median_us  # type: ignore[union-attr]
+
+
+def test_peers_that_compile_early_are_those_that_are_compared():
+    subjects = peer_subjects(Subject("eager", GOOD, "double"), ["eager", "torch.compile"])
+    with contextlib.closing(Peers(Measurer())) as early:
+        early.begin(subjects, half(8))
+        assert early.done(300)
+        found = against_peers(
+            Subject("ours", GOOD, "double"), subjects[0], half(8), early.measurer, names=["eager", "torch.compile"]
+        )
+    assert set(found.on_device.peers) == set(found.as_called.peers) == {"eager", "torch.compile"}
+    assert found.on_device.gain == 1.0, "a subject is as fast as itself"
+
+
 def test_compiled_ahead_is_found_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The warm-up's cache key must be the launch's: measuring after it compiles nothing."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
@@ -124,6 +155,50 @@ def gated_mlp(x: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor) -> torch.Tens
 """
 
 
+MODULE = """\
+import torch
+from torch import nn
+
+
+# mugraph: x=f16[16, 4096]
+class NormLinear(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.RMSNorm(4096, eps=1e-6, dtype=torch.float16)
+        self.linear = nn.Linear(4096, 6144, bias=False, dtype=torch.float16)
+
+    def forward(self, x):
+        return self.linear(self.norm(x))
+"""
+
+
+def test_a_module_is_called_with_its_own_guards(tmp_path: Path):
+    path = tmp_path / "norm.py"
+    path.write_text(MODULE)
+    result = next(event.result for event in run(path, None, Options()) if isinstance(event, Done))
+    (region,) = result.regions
+    assert region.timing.as_called is not None, region.reason
+    assert WITHOUT_GUARDS not in region.timing.as_called.method
+
+
+def test_only_the_code_as_it_runs_is_compared_with_where_that_is_asked(tmp_path: Path):
+    path = tmp_path / "model.py"
+    path.write_text(MODEL)
+    options = Options(compare_with="code")
+    result = next(event.result for event in run(path, None, options) if isinstance(event, Done))
+    assert set(result.regions[0].timing.peers_us) == {"eager"}
+
+
+def test_the_grid_is_measured_and_the_rates_fitted(tmp_path: Path):
+    """A few of its programs; `python -m mugraph.research.baseline measure FILE` does them all."""
+    out = tmp_path / "points.json"
+    assert grid.measure(out, 20.0) is None
+    points = read(out)
+    assert points.points
+    assert all({"eager"} <= set(point.us) == set(point.called_us) for point in points.points)
+    assert points.target in TARGETS
+
+
 def test_gated_mlp_is_measured_and_faster(tmp_path: Path):
     path = tmp_path / "model.py"
     path.write_text(MODEL)
@@ -136,5 +211,10 @@ def test_gated_mlp_is_measured_and_faster(tmp_path: Path):
     assert region.status == "improved", region.reason
     assert timing.speedup is not None
     assert timing.speedup > 1.1
+    assert timing.as_called is not None
+    assert WITHOUT_GUARDS not in timing.as_called.method, "its own guard was called"
+    assert set(timing.as_called.peers_us) == {"eager", "torch.compile", "max-autotune"}
+    assert timing.gains
+    assert {"search", "measuring", "compilation"} <= region.spent_s.keys()
     assert region.plan is not None
     assert result.device.name in (next(iter(region.plan.steps)).verdict.float_device or "")  # type: ignore[union-attr]

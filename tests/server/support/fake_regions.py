@@ -12,12 +12,17 @@ RETURN = re.compile(r"^(\s*return )(.+?)\s*$")
 DEFINITION = re.compile(r"^(\s*)def (\w+)")
 _OURS = re.compile(r"^\s*# mugraph:")
 
+MEASURED = v.Timing(
+    "measured", "Fake H200", "CUDA events", 16.4, 9.1, 1.8, {"eager": 16.4, "torch.compile": 10.0},
+    best_peer="torch.compile", best_speedup=1.1,
+    as_called=v.Called(90.0, 52.0, 1.73, {"eager": 90.0}, "eager", 1.73),
+)  # fmt: skip
 RANGED = v.Timing(
     "measured", "Fake H200", "CUDA events", 16.4, 9.1, 1.8, {"eager": 20.0, "torch.compile": 16.4}, "b = 16",
     "b up to 16", [
-        v.SizeTiming(1, 15.0, 5.0, 3.0, {"eager": 18.0, "torch.compile": 15.0}),
-        v.SizeTiming(16, 16.4, 9.1, 1.8, {"eager": 20.0, "torch.compile": 16.4}),
-        v.SizeTiming(64, 20.0, 22.0, 0.91, {"eager": 24.0, "torch.compile": 20.0}),
+        v.SizeTiming(1, 15.0, 5.0, 3.0, {"eager": 15.0, "torch.compile": 15.0}, gains=True),
+        v.SizeTiming(16, 16.4, 9.1, 1.8, {"eager": 16.4, "torch.compile": 20.0}, gains=True),
+        v.SizeTiming(64, 20.0, 22.0, 0.91, {"eager": 20.0, "torch.compile": 24.0}, gains=False),
     ],
 )  # fmt: skip
 """Of a region whose line says `ranged`."""
@@ -45,7 +50,7 @@ def regions_of(text: str, uri: str) -> list[v.Region]:
             if "slow" in line:
                 found.append(v.Region(key, function, place, head, "no-gain", f"{function}: PyTorch's own is as good"))
                 continue
-            timing = RANGED if "ranged" in line else v.Timing("measured", "Fake H200", "CUDA events", 16.4, 9.1, 1.8)
+            timing = RANGED if "ranged" in line else MEASURED
             found.append(
                 v.Region(
                     key, function, place, head, "improved", f"{function}: 1.8 times faster", [place], verified=True,

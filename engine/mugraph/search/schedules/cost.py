@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, prod
 
+from mugraph.baseline.rates import fitted
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.dtypes import ITEMSIZE
 from mugraph.ir.library import LibraryCall, Product
@@ -49,14 +50,12 @@ EXCHANGE = 0.74
 LANE_US = 3.9e-4
 """Of one element-wise operation of one thread, waiting as long as issuing."""
 LIBRARY_BANDWIDTH, LIBRARY_FLOPS = 0.85, 0.75
-"""Share of the device's figures that a library's product reaches."""
+"""Share of the device's figures that a library's kernel reaches."""
 LIBRARY_TILE = (64, 128)
 """Least and most rows or columns of a tile of a library's product."""
 LIBRARY_SOFTMAX_US, LIBRARY_STEP_US = 1.9, 1.1
 """Of a library's attention: its start and end, and one step over its keys. Twelve shapes measured on an H100 (PyTorch
 2.11) took 0.7 to 1.4 times what is estimated with these."""
-FLOAT32_FLOPS = 0.07
-"""Of the tensor cores' rate: float32 products, which PyTorch computes without them unless it is told otherwise."""
 OVERLAP_LOST = 0.3
 """Of the shorter of the two clocks: not hidden behind the longer one."""
 REGISTERS = 65_536
@@ -171,7 +170,10 @@ def estimate_call_us(call: LibraryCall, target: Target) -> float:
     other, and the steps of its softmax."""
     width = ITEMSIZE[call.out.tensor.dtype]
     moved = width * call.moved
-    peak = target.flops * LIBRARY_FLOPS * (1 if width == 2 else FLOAT32_FLOPS)
+    rates = fitted().rates  # those of what the kernels are compared with
+    single = rates.convolved32 if call.function.startswith("torch.conv") else rates.float32
+    wide = LIBRARY_FLOPS if call.steps is not None else rates.wide
+    peak = target.flops * (wide if width == 2 else single)
     computing = sum(_product_us(product, peak, target) for product in call.products)
     waiting = 0.0
     if call.steps is not None:

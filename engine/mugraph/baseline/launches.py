@@ -1,0 +1,210 @@
+"""The kernels that eager PyTorch launches for recorded calls: one for a layer norm, a softmax, an attention; none for a
+view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Literal
+
+from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, operands
+from mugraph.ir.dtypes import itemsize
+from mugraph.ir.library import Product
+from mugraph.ops.algebra.registry import canonical
+
+Work = Literal["elementwise", "reduction", "product", "convolution", "attention"]
+Values = Mapping[int, TensorInfo]
+
+_VIEWS = frozenset(
+    """
+    view view_as reshape_as transpose swapaxes swapdims t T mT H mH permute movedim moveaxis unsqueeze squeeze
+    expand expand_as broadcast_to getitem narrow select split tensor_split chunk unbind unflatten detach alias
+    as_strided diagonal unfold numpy_T real
+    """.split()  # noqa: SIM905 - a word list is read more easily
+)
+_MAY_COPY = frozenset(("reshape", "flatten", "contiguous", "ravel"))
+_MAY_CONVERT = frozenset(
+    """
+    to type type_as float half bfloat16 double int long bool
+    """.split()  # noqa: SIM905 - a word list is read more easily
+)
+_PRODUCTS = frozenset(
+    """
+    matmul mm bmm mv dot rmatmul linear addmm baddbmm addbmm addmv outer ger einsum bilinear tensordot inner
+    """.split()  # noqa: SIM905 - a word list is read more easily
+)
+_REDUCTIONS = frozenset(
+    """
+    sum mean amax amin max min prod var std norm vector_norm softmax log_softmax softmin rms_norm layer_norm any
+    all argmax argmin cumsum cross_entropy nll_loss mse_loss avg_pool1d avg_pool2d max_pool1d max_pool2d
+    """.split()  # noqa: SIM905 - a word list is read more easily
+)
+_PASSES = {"normalize": 3, "logsumexp": 4, "cosine_similarity": 6, "group_norm": 2, "cross_entropy": 2, "std": 2}
+"""Of calls that run as several kernels: a reduction, then element by element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel.
+
+    reads:    memory it reads: number of the value that owns it -> bytes
+    writes:   number of the value -> bytes
+    products: one after the other, of matrices
+    dtype:    that it computes in
+    is_causal: of an attention: half of the scores are not computed
+    """
+
+    work: Work
+    reads: Mapping[int, int]
+    writes: Mapping[int, int]
+    products: tuple[Product, ...] = ()
+    dtype: str = "f16"
+    is_causal: bool = False
+
+
+def name_of(call: Call) -> str:
+    """`softmax` of "torch.nn.functional.softmax", `add` of "Tensor.__iadd__", `T` of "Tensor.T.__get__"."""
+    parts = canonical(call.target).removesuffix(".__get__").split(".")
+    name = parts[-1]
+    if name.startswith("__"):
+        name = name.strip("_")
+        return name[1:] if name[0] in "ri" and name[1:] in ("add", "sub", "mul", "truediv", "pow", "div") else name
+    return name.rstrip("_") or name
+
+
+def is_estimable(calls: Sequence[Call], values: Values) -> bool:
+    """Whether the shapes of all that the calls read and make are known."""
+    return all(value in values for call in calls for value in (*operands(call), *call.outputs))
+
+
+def launches(calls: Sequence[Call], values: Values) -> tuple[Launch, ...]:
+    """In the order they run."""
+    owners: dict[int, int] = {}
+    found: list[Launch] = []
+    for call in calls:
+        name, read = name_of(call), operands(call)
+        if read and _is_view(name, call, values):
+            owners.update(dict.fromkeys(call.outputs, owners.get(read[0], read[0])))
+            continue
+        found += _of(name, call, values, owners)
+    return tuple(found)
+
+
+def _is_view(name: str, call: Call, values: Values) -> bool:
+    source, out = values[operands(call)[0]], values[call.outputs[0]]
+    if name in _VIEWS:
+        return name != "getitem" or not any(isinstance(part, Ref) for part in _parts(call.args[1:]))
+    if name in _MAY_CONVERT:
+        return source.dtype == out.dtype
+    return name in _MAY_COPY and _is_dense(source)
+
+
+def _parts(arguments: Sequence[Argument]) -> Iterator[Argument]:
+    for argument in arguments:
+        if isinstance(argument, tuple):
+            yield from _parts(argument)
+        else:
+            yield argument
+
+
+def _is_dense(info: TensorInfo) -> bool:
+    """Its elements lie row by row."""
+    expected = 1
+    for size, stride in reversed(list(zip(info.shape, info.strides, strict=True))):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def held_bytes(info: TensorInfo) -> int:
+    """Of memory that a tensor is in: an axis it is expanded along is there once."""
+    sizes = [size for size, stride in zip(info.shape, info.strides, strict=True) if stride or size == 1]
+    return prod(sizes) * itemsize(info.dtype)
+
+
+def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Iterator[Launch]:
+    reads: dict[int, int] = {}
+    for value in operands(call):
+        reads[owners.get(value, value)] = reads.get(owners.get(value, value), 0) + held_bytes(values[value])
+    writes = {value: held_bytes(values[value]) for value in call.outputs}
+    dtype = values[operands(call)[0]].dtype if reads else values[call.outputs[0]].dtype
+    launch = Launch("elementwise", reads, writes, dtype=dtype)
+    if name == "scaled_dot_product_attention":
+        causal = call.kwargs.get("is_causal") is True or True in call.args[5:6]
+        yield replace(launch, work="attention", products=_attention(call, values), is_causal=causal)
+    elif name.startswith("conv") and name[-1:] == "d":
+        yield replace(launch, work="convolution", products=_convolution(call, values))
+        if len(call.args) > 2 and isinstance(call.args[2], Ref):  # PyTorch adds the bias on its own
+            yield Launch("elementwise", {**writes}, writes, dtype=dtype)
+    elif name in _PRODUCTS:
+        yield replace(launch, work="product", products=(_product(call, values),))
+    else:
+        if name in _REDUCTIONS or name in _PASSES:
+            yield replace(launch, work="reduction")
+        else:
+            yield launch
+        for _ in range(_PASSES.get(name, 1) - 1):
+            yield Launch("elementwise", {**writes}, writes, dtype=dtype)
+
+
+def _tensors(call: Call, values: Values) -> list[TensorInfo]:
+    """Those of its arguments that have dimensions, in order; one that is given twice is there twice."""
+    given = [part.value for part in _parts((*call.args, *call.kwargs.values())) if isinstance(part, Ref)]
+    return [values[value] for value in given if values[value].shape]
+
+
+def _product(call: Call, values: Values) -> Product:
+    """Of two operands: what both share with the result are matrices, what the result lacks is summed."""
+    out = values[call.outputs[0]].shape
+    operand = [info.shape for info in _tensors(call, values)]
+    name = name_of(call)
+    if name in ("addmm", "baddbmm", "addbmm", "addmv"):
+        operand = operand[1:] if len(operand) > 2 else operand
+    if len(operand) < 2:
+        operand = [*operand, *operand] if operand else [(1,), (1,)]
+    left, right = operand[0], operand[1]
+    if name == "einsum":
+        return _einsum(call, left, right)
+    if name in ("outer", "ger"):
+        return Product(1, prod(left), prod(right), 1)
+    depth = left[-1]
+    if name == "linear":
+        return Product(1, prod(left[:-1]), right[0], depth)
+    if len(right) <= 2:  # the batch of the left operand is rows
+        columns = right[-1] if len(right) == 2 else 1
+        return Product(1, max(1, prod(left[:-1])), columns, depth)
+    rows = left[-2] if len(left) > 1 else 1
+    return Product(max(1, prod(out) // max(1, rows * right[-1])), rows, right[-1], depth)
+
+
+def _einsum(call: Call, left: tuple[int, ...], right: tuple[int, ...]) -> Product:
+    equation = next((part for part in call.args if isinstance(part, str)), "").replace(" ", "")
+    inputs, _, result = equation.partition("->")
+    names = inputs.split(",")
+    if len(names) != 2 or "." in equation or len(names[0]) != len(left) or len(names[1]) != len(right):
+        return Product(1, prod(left[:-1]), max(1, prod(right) // max(1, left[-1])), left[-1])
+    sizes = {**dict(zip(names[0], left, strict=True)), **dict(zip(names[1], right, strict=True))}
+    groups = {"matrices": 1, "rows": 1, "columns": 1, "depth": 1}
+    for name, size in sizes.items():
+        both = name in names[0] and name in names[1]
+        side = "matrices" if both and name in result else "depth" if name not in result else ""
+        groups[side or ("rows" if name in names[0] else "columns")] *= size
+    return Product(**groups)
+
+
+def _convolution(call: Call, values: Values) -> tuple[Product, ...]:
+    _, weight, *_ = _tensors(call, values)
+    out = values[call.outputs[0]].shape
+    groups = call.args[6] if len(call.args) > 6 and isinstance(call.args[6], int) else call.kwargs.get("groups", 1)
+    groups = groups if isinstance(groups, int) else 1
+    spatial = prod(out) // weight.shape[0]
+    return (Product(groups, spatial, weight.shape[0] // groups, prod(weight.shape[1:])),)
+
+
+def _attention(call: Call, values: Values) -> tuple[Product, ...]:
+    query, key, value, *_ = _tensors(call, values)
+    matrices, rows, depth = prod(query.shape[:-2]), query.shape[-2], query.shape[-1]
+    keys, columns = key.shape[-2], value.shape[-1]
+    return Product(matrices, rows, keys, depth), Product(matrices, rows, columns, keys)

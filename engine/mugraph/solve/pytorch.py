@@ -1,0 +1,24 @@
+"""What PyTorch would take for a search unit, by estimate."""
+
+from __future__ import annotations
+
+from mugraph.baseline.cost import Baseline, baseline
+from mugraph.baseline.launches import is_estimable
+from mugraph.ir.region import SearchUnit
+from mugraph.protocol.settings import CompareWith
+from mugraph.search.schedules.cost import estimate_library_us
+from mugraph.targets import Target
+
+
+def pytorch_us(unit: SearchUnit, target: Target) -> Baseline:
+    """Of its calls; of its program operator by operator, where nothing is known of what they make."""
+    if unit.calls and is_estimable(unit.calls, unit.values):
+        return baseline(unit.calls, unit.values, set(unit.outputs.values()), target)
+    library = estimate_library_us(unit.program, target)
+    return Baseline(library, library)
+
+
+def library_us(unit: SearchUnit, target: Target, compare_with: CompareWith) -> float:
+    """What a kernel has to be faster than."""
+    found = pytorch_us(unit, target)
+    return found.eager_us if compare_with == "code" else found.best_us

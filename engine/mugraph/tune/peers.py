@@ -1,0 +1,65 @@
+"""PyTorch's own ways to run a region, compiled in a process of their own while the search runs.
+
+torch.compile takes seconds and max-autotune minutes, and a search leaves the device alone: both together take as long
+as the longer one. Nothing is measured while they compile, for max-autotune measures as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Sequence
+
+from mugraph.tune.measure import Measurer
+from mugraph.tune.messages import InputSpec, Subject
+
+_ENDS_S = 0.05
+"""How long a thread may take that has nothing to wait for, before its process is ended again."""
+
+
+class Peers:
+    """measurer: of a process that is theirs alone. It keeps what is ready for the comparison that follows."""
+
+    def __init__(self, measurer: Measurer) -> None:
+        self.measurer = measurer
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
+
+    def begin(self, subjects: Sequence[Subject], inputs: Sequence[InputSpec]) -> None:
+        """Compile these, in the background. What an earlier region left is given up."""
+        self._stop()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(
+            target=self._compile,
+            args=(tuple(subjects), tuple(inputs), self._stopped),
+            name="mugraph-peers",
+            daemon=True,
+        )
+        self._thread.start()
+
+    def _compile(self, subjects: Sequence[Subject], inputs: tuple[InputSpec, ...], stopped: threading.Event) -> None:
+        with contextlib.suppress(Exception):  # a process ended under us; whoever compares asks again, and is told
+            self.measurer.forget()
+            for subject in subjects:
+                if stopped.is_set():
+                    return
+                self.measurer.keep(subject, inputs)
+
+    def done(self, timeout_s: float | None = None) -> bool:
+        """Whether they are compiled, or have failed to: then the device is quiet."""
+        if self._thread is None:
+            return True
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            return False
+        self._thread = None
+        return True
+
+    def _stop(self) -> None:
+        self._stopped.set()
+        while not self.done(_ENDS_S):
+            self.measurer.end()  # the thread's question is answered with a failure
+
+    def close(self) -> None:
+        self._stop()
+        self.measurer.close()

@@ -1,0 +1,114 @@
+"""What an applied program calls, with the user's own objects on a device. Child process only: it runs the user's code.
+
+The edited file is run beside its kernel module in a folder of our own; then its entry is built as tracing builds it and
+run once, while a listener in the place of the region's test notes what the user's code passes there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+import torch
+
+from mugraph.trace.run.build import Builder
+from mugraph.trace.run.constants import Constants
+from mugraph.trace.run.entries import Entry, find_definitions
+from mugraph.trace.session import package_of
+from mugraph.trace.syntax.source import Source
+from mugraph.tune.messages import Applied
+
+
+class NotCalled(Exception):
+    """One sentence: why there is no call to time."""
+
+
+def entered(applied: Applied, folder: Path, device: str) -> Callable[[], object]:
+    """The test and the replacement, as the user's code calls them with its own objects. Raises NotCalled, or what the
+    user's code raises."""
+    kernels, space = _imported(applied, folder)
+    given = _given(applied, kernels, space, device)
+    fits: Any = getattr(kernels, applied.fits)
+    replacement: Any = getattr(kernels, applied.name)
+
+    def call() -> object:
+        if fits(*given):
+            return replacement(*given)
+        raise NotCalled(f"the guard of {applied.name} refuses the call that it was made for")
+
+    with torch.no_grad():
+        call()
+    return call
+
+
+def _imported(applied: Applied, folder: Path) -> tuple[ModuleType, dict[str, object]]:
+    """The kernel module, and the names of the edited file, run under the names that the user's own have."""
+    path = Path(applied.path)
+    top, name, package = package_of(path)
+    place = folder / f"{path.stem}_{abs(hash((applied.text, applied.module_text))):x}"
+    place.mkdir(exist_ok=True)
+    if str(top) not in sys.path:
+        sys.path.insert(0, str(top))
+    owner = importlib.import_module(package) if package is not None and path.stem != "__init__" else None
+    kernels = _run(place / f"{applied.module}.py", applied.module_text, _beside(applied.module, package), package)
+    if owner is not None:
+        setattr(owner, applied.module, kernels)
+    return kernels, vars(_run(place / path.name, applied.text, name, package))
+
+
+def _beside(module: str, package: str | None) -> str:
+    return f"{package}.{module}" if package else module
+
+
+def _run(path: Path, text: str, name: str, package: str | None) -> ModuleType:
+    path.write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    module.__package__ = package or ""
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+class _Heard(BaseException):
+    """The region's test was called. No Exception: the user's code must not catch it."""
+
+
+def _given(applied: Applied, kernels: ModuleType, space: dict[str, object], device: str) -> tuple[object, ...]:
+    """What the user's code passes to the region's test."""
+    asked: Any = getattr(kernels, applied.fits)
+
+    def listening(*given: object) -> bool:
+        raise _Heard(given)
+
+    why = "no run of it reaches the region"
+    for entry in _entries(applied):
+        setattr(kernels, applied.fits, listening)
+        try:
+            with torch.no_grad():
+                with torch.device(device):
+                    torch.random.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
+                    ready = Builder(space, None, Constants(real=True)).ready(entry)
+                ready.function(*ready.args, **ready.kwargs)
+        except _Heard as heard:
+            return cast("tuple[object, ...]", heard.args[0])
+        except Exception as error:
+            why = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason is given'}"
+        finally:
+            setattr(kernels, applied.fits, asked)
+    raise NotCalled(f"{applied.function} cannot be run on the device: {why}")
+
+
+def _entries(applied: Applied) -> Iterator[Entry]:
+    """Those of the region's own function first. They are found in the edited text: its comments and signatures are the
+    user's."""
+    source = Source(applied.path, applied.text)
+    found = find_definitions(source, applied.recorded).entries
+    yield from sorted(found, key=lambda entry: entry.function != applied.function)

@@ -1,0 +1,101 @@
+"""What an applied program calls, with the user's own objects: here with kernel modules made by hand, on the CPU."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from mugraph.tune.messages import Applied
+from mugraph.tune.program import NotCalled, entered
+from mugraph.tune.timing import called_us
+
+MODEL = """\
+import torch
+from torch import nn
+import layer_mugraph as kernels
+
+
+# mugraph: x=f16[2, 8]
+class Layer(nn.Module):
+    def __init__(self, width: int = 8):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width, dtype=torch.float16) * 3)
+
+    def forward(self, x):
+        y = x + 1
+        if kernels.scaled_fits(self, y):
+            return kernels.scaled(self, y)
+        else:
+            return y * self.weight
+"""
+KERNELS = """\
+asked = []
+
+
+def scaled_fits(self, y):
+    asked.append(type(self).__name__)
+    return FITS
+
+
+def scaled(self, y):
+    return y * self.weight * 2
+"""
+
+
+@pytest.fixture(autouse=True)
+def modules() -> Iterator[None]:
+    path, known = list(sys.path), set(sys.modules)
+    yield
+    sys.path[:] = path
+    for name in sys.modules.keys() - known:
+        del sys.modules[name]
+
+
+def applied(folder: Path, text: str = MODEL, fits: str = "y.shape == (2, 8)") -> Applied:
+    kernels = KERNELS.replace("FITS", fits)
+    path = folder / "layer.py"
+    return Applied(str(path), text, "layer_mugraph", kernels, "Layer.forward", "scaled_fits", "scaled")
+
+
+def test_the_guard_is_called_with_the_objects_of_the_program(tmp_path: Path) -> None:
+    call = entered(applied(tmp_path), tmp_path, "cpu")
+    result = call()
+    assert isinstance(result, torch.Tensor)
+    assert result.shape == (2, 8)
+    before = len(sys.modules["layer_mugraph"].asked)
+    call()
+    assert len(sys.modules["layer_mugraph"].asked) == before + 1
+    assert sys.modules["layer_mugraph"].asked[-1] == "Layer"
+
+
+def test_a_guard_that_refuses_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NotCalled, match="guard of scaled refuses"):
+        entered(applied(tmp_path, fits="False"), tmp_path, "cpu")
+
+
+def test_code_that_never_comes_to_the_region_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NotCalled, match="no run of it reaches the region"):
+        entered(applied(tmp_path, MODEL.replace("if kernels", "if x is None and kernels")), tmp_path, "cpu")
+
+
+def test_code_that_raises_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NotCalled, match="ValueError: no such width"):
+        entered(applied(tmp_path, MODEL.replace("y = x + 1", 'raise ValueError("no such width")')), tmp_path, "cpu")
+
+
+def test_a_region_that_another_entry_runs_is_found(tmp_path: Path) -> None:
+    text = MODEL.replace("# mugraph: x=f16[2, 8]\n", "").replace(
+        "class Layer", "# mugraph: x=f16[2, 8]\ndef run(x):\n    return Layer()(x)\n\n\nclass Layer"
+    )
+    assert isinstance(entered(applied(tmp_path, text), tmp_path, "cpu")(), torch.Tensor)
+
+
+def test_a_call_is_timed_until_the_device_has_done_it() -> None:
+    """A stand-in for the device: calls are queued, and waited for once before and once after."""
+    done: list[str] = []
+    us = called_us(lambda: done.append("call"), lambda: done.append("wait"), 3)
+    assert done == ["wait", "call", "call", "call", "wait"]
+    assert us >= 0
