@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,15 +18,18 @@ from mugraph.executors.choose import choose
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Trace
+from mugraph.ir.shares import Share, largest_first
 from mugraph.memory.traces import recall_trace, remember_trace, trace_key
 from mugraph.options import Options
 from mugraph.plans.plan import RegionPlan
+from mugraph.recording.regions import shared
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.timing import ratios
 from mugraph.solve.job import RegionJob
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.targets import Target
+from mugraph.trace.picture import Picture
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source
 from mugraph.trace.tracer import trace_file
@@ -46,10 +49,13 @@ def run(
     *,
     source: str | None = None,
     recorded_shapes: RecordedShapes | None = None,
+    pictures: Mapping[str, Picture] | None = None,
+    shares: Mapping[str, Share] | None = None,
     store: Store | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[Event]:
-    """Optimise a file. source: its text if it is not what the disk holds. store: None keeps nothing.
+    """Optimise a file. source: its text if it is not what the disk holds. recorded_shapes, pictures, shares: what was
+    recorded of its functions. store: None keeps nothing.
 
     Raises tune.device.UnknownTarget and executors.executor.CannotExecute; everything the file itself is to blame for is
     in Done's result.
@@ -58,7 +64,10 @@ def run(
     device = detect()
     target = resolve(options.target, device)
     began = time.monotonic()
-    trace = _traced(path, qualname, options, source, recorded_shapes, store)
+    trace = _traced(path, qualname, options, source, recorded_shapes, pictures, store)
+    if shares:
+        with contextlib.suppress(OSError, UnicodeDecodeError, SyntaxError):  # then nothing was traced either
+            trace = shared(trace, shares, read_source(path) if source is None else source)
     yield Traced(trace, time.monotonic() - began)
     yield from run_trace(trace, device, target, options, store, cancelled)
 
@@ -69,6 +78,7 @@ def _traced(
     options: Options,
     source: str | None,
     recorded_shapes: RecordedShapes | None,
+    pictures: Mapping[str, Picture] | None,
     store: Store | None,
 ) -> Trace:
     """The trace that the store has, or a new one, which is stored."""
@@ -76,7 +86,7 @@ def _traced(
     if store is not None:
         with contextlib.suppress(OSError, UnicodeDecodeError, SyntaxError):  # tracing says what is wrong with the file
             text = read_source(path) if source is None else source
-            key = trace_key(path, text, qualname, recorded_shapes)
+            key = trace_key(path, text, qualname, recorded_shapes, pictures)
             known = recall_trace(store, key)
             if known is not None:
                 return known
@@ -85,6 +95,7 @@ def _traced(
         source=source,
         qualname=qualname,
         recorded_shapes=recorded_shapes,
+        pictures=pictures,
         timeout_s=options.trace_timeout_s,
     )
     if store is not None and key is not None:
@@ -101,12 +112,13 @@ def run_trace(
     cancelled: Callable[[], bool] = never,
     taken: Sequence[str] = (),
 ) -> Iterator[Event]:
-    """Optimise what was traced. taken: names of plans and kernels the file has already.
+    """Optimise what was traced, what takes most of a recorded run first. taken: names of plans and kernels the file has
+    already.
 
     Raises executors.executor.CannotExecute.
     """
     names = Scope(taken)
-    results: list[RegionResult] = []
+    found: dict[int, RegionResult] = {}
     here = device.kind == "gpu" and target.capability == device.capability  # the kernels can run
     with contextlib.ExitStack() as stack:
         tester = stack.enter_context(FloatTester("cuda" if here else "interpreter"))
@@ -116,17 +128,20 @@ def run_trace(
         if here and options.measure:
             tools.measurer = stack.enter_context(_measurer(tools, stack))
             tools.pool = stack.enter_context(CompilePool())
-        for number, region in enumerate(trace.regions):
+        for number in largest_first(range(len(trace.regions)), trace.shares):
+            region = trace.regions[number]
             job = RegionJob(number, region, names, device, tools, options, store, cancelled, Path(trace.path))
             result = yield from job.result()
-            results.append(result)
+            found[number] = result
             yield RegionDone(number, result)
+    results = [found[number] for number in range(len(trace.regions))]
     errors, preview = list(trace.errors), None
     try:
         preview = preview_text(results, Path(trace.path), target)
     except Rejected as error:
         errors.append(f"the kernel module cannot be written: {error}")
-    yield Done(FileResult(trace.path, replace(device, target=target), tuple(results), tuple(errors), preview))
+    device = replace(device, target=target)
+    yield Done(FileResult(trace.path, device, tuple(results), tuple(errors), preview, trace.shares))
 
 
 def _measurer(tools: Tools, stack: contextlib.ExitStack) -> Measurer:

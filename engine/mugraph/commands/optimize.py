@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypedDict
+
 from rich.console import Console
 
 from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
@@ -10,11 +13,13 @@ from mugraph.edit.apply import EditError, apply_files
 from mugraph.events import Done, FileResult
 from mugraph.executors.executor import CannotExecute
 from mugraph.ir.kernel import Rejected
+from mugraph.ir.shares import Share
 from mugraph.pipeline import Options, improved, run
-from mugraph.recording.memory import recorded_shapes
+from mugraph.recording.memory import complaint, pictured, recorded_shapes, shares
 from mugraph.reports.document import file_document
 from mugraph.reports.text import print_report
 from mugraph.store import Store
+from mugraph.trace.picture import Picture
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source
 from mugraph.tune.device import UnknownTarget
@@ -41,7 +46,7 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     store = Store.open() if use_store else None
     try:
         with ProgressView(Console(stderr=True), verbose) as view:
-            for event in run(place.path, place.qualname, options, recorded_shapes=_recorded(place), store=store):
+            for event in run(place.path, place.qualname, options, store=store, **_recorded(place)):
                 view.show(event)
                 if isinstance(event, Done):
                     return event.result
@@ -55,12 +60,27 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     raise AssertionError("the pipeline ended without a result")
 
 
-def _recorded(place: Where) -> RecordedShapes | None:
+class _Seen(TypedDict, total=False):
+    recorded_shapes: RecordedShapes
+    pictures: Mapping[str, Picture]
+    shares: Mapping[str, Share]
+
+
+def _recorded(place: Where) -> _Seen:
     """What `mugraph record` has seen of the file."""
     try:
-        return recorded_shapes(place.path, read_source(place.path)) or None
+        path, text = place.path, read_source(place.path)
     except (OSError, UnicodeDecodeError, SyntaxError):
-        return None  # tracing says what is wrong with the file
+        return {}  # tracing says what is wrong with the file
+    problem = complaint(path)
+    if problem is not None:
+        say_error(problem)
+        return {}
+    return {
+        "recorded_shapes": recorded_shapes(path, text),
+        "pictures": pictured(path, text),
+        "shares": shares(path, text),
+    }
 
 
 def _apply(place: Where, result: FileResult, quiet: bool) -> bool:

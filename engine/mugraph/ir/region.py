@@ -13,6 +13,7 @@ from mugraph.ir.calls import Argument, Call, Position, Range, Ref, Symbol, Tenso
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.ran import Ran
 from mugraph.ir.ranges import DynamicSize
+from mugraph.ir.shares import Share
 
 __all__ = [
     "DEVICE",
@@ -95,6 +96,7 @@ class Trace:
 
     errors:       one clear sentence each (import failed, timed out, raised in forward)
     dependencies: the user's other files that ran, by absolute path -> `text_digest` of what they held
+    shares:       of a recorded run, that the regions' functions took, by the region's position; not stored with it
     """
 
     path: str
@@ -103,6 +105,7 @@ class Trace:
     operators: int = 0
     barriers: Mapping[str, int] = field(default_factory=dict[str, int])
     dependencies: Mapping[str, str] = field(default_factory=dict[str, str])
+    shares: Mapping[int, Share] = field(default_factory=dict[int, Share])
 
 
 @dataclass(frozen=True)

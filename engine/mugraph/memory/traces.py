@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -17,17 +19,25 @@ from mugraph.ir.region import Trace
 from mugraph.store import Store
 from mugraph.store.keys import code_digest, versions
 from mugraph.trace.codec import trace_from_json, trace_to_json
+from mugraph.trace.picture import Picture
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source, text_digest
 
 _log = logging.getLogger("mugraph.memory")
 
 
-def trace_key(path: Path, text: str, qualname: str | None, recorded: RecordedShapes | None) -> str:
+def trace_key(
+    path: Path,
+    text: str,
+    qualname: str | None,
+    recorded: RecordedShapes | None,
+    pictures: Mapping[str, Picture] | None = None,
+) -> str:
     """What a trace of this text depends on, its dependencies' texts apart."""
     shapes = {name: dict(arguments) for name, arguments in (recorded or {}).items()}
     where = [str(path.absolute()), str(Path.cwd())]
-    return digest("trace", where, text, qualname, shapes, versions(), code_digest(), sys.version)
+    seen = sha256(msgspec.json.encode(pictures or {}, order="sorted")).hexdigest()
+    return digest("trace", where, text, qualname, shapes, seen, versions(), code_digest(), sys.version)
 
 
 def recall_trace(store: Store, key: str) -> Trace | None:

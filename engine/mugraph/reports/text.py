@@ -15,6 +15,7 @@ from rich.tree import Tree
 
 from mugraph.events import FileResult, RegionResult, Timing, UnitResult
 from mugraph.ir.drawing import draw_tree
+from mugraph.ir.shares import Share, largest_first, share_words
 from mugraph.reports.document import verdicts_of
 from mugraph.sizes.timing import gain_words
 from mugraph.targets import TARGETS
@@ -36,8 +37,9 @@ def print_report(result: FileResult, console: Console, *, verbose: bool, kernels
     """kernels: the generated source as well. Drawings and code are never wrapped: a terminal that is too narrow breaks
     the lines itself, and a file holds them as they are."""
     width = console.width - len(_MARGIN) if console.is_terminal else _WIDE
-    for region in result.regions:
-        for part in _region(region, verbose, kernels, max(_NARROW, width)):
+    for number in largest_first(range(len(result.regions)), result.shares):
+        region, share = result.regions[number], result.shares.get(number)
+        for part in _region(region, share, verbose, kernels, max(_NARROW, width)):
             if isinstance(part, _Verbatim):
                 for line in part.text.split("\n"):
                     line.rstrip()
@@ -55,7 +57,9 @@ class _Verbatim:
     text: Text
 
 
-def _region(result: RegionResult, verbose: bool, kernels: bool, width: int) -> Iterator[RenderableType | _Verbatim]:
+def _region(
+    result: RegionResult, share: Share | None, verbose: bool, kernels: bool, width: int
+) -> Iterator[RenderableType | _Verbatim]:
     region = result.region
     first, last = region.range.start.line + 1, region.range.end.line + 1
     lines = f"line {first}" if first == last else f"lines {first}-{last}"
@@ -64,6 +68,9 @@ def _region(result: RegionResult, verbose: bool, kernels: bool, width: int) -> I
     )
     if result.reason:
         yield _said("", result.reason)
+    if share is not None:
+        gain = result.timing.speedup if result.status == "improved" else None
+        yield _said("share", share_words(share, gain))
     if region.dynamic is not None:
         yield _said("sizes", f"{region.dynamic.range}; tiles and blocks below are for the largest")
     if result.plan is not None:

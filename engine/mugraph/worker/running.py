@@ -25,7 +25,8 @@ from mugraph.ir.region import Range, Trace
 from mugraph.log import note
 from mugraph.memory.traces import recall_trace, remember_trace, trace_key
 from mugraph.pipeline import run_trace
-from mugraph.recording.memory import recorded_shapes
+from mugraph.recording.memory import pictured, recorded_shapes, shares
+from mugraph.recording.regions import shared
 from mugraph.store import Store
 from mugraph.store.place import cache_folder
 from mugraph.store.results import FILE
@@ -107,18 +108,23 @@ class Runner:
         path = Path(order.document.path).absolute()
         text = read_document(order.document)
         shapes: RecordedShapes = recorded_shapes(path, text) if order.recorded else {}
-        state = state_of(order.document, text, shapes)
+        pictures = pictured(path, text) if order.recorded else {}
+        took = shares(path, text) if order.recorded else {}
+        state = state_of(order.document, text, (shapes, pictures, took))
         if state == order.known:
             self._say(Unchanged(order.job))
             return
         self._say(Tracing(order.job))
         with Store.open() as store:
-            key = trace_key(path, text, None, shapes or None)
+            key = trace_key(path, text, None, shapes or None, pictures)
             trace = recall_trace(store, key)
             if trace is None:
-                trace = trace_file(path, source=text, recorded_shapes=shapes or None, timeout_s=order.timeout_s)
+                trace = trace_file(
+                    path, source=text, recorded_shapes=shapes or None, pictures=pictures, timeout_s=order.timeout_s
+                )
                 if not self._is_stopped(order.job):
                     remember_trace(store, key, trace)
+        trace = shared(trace, took, text)
         if not self._is_stopped(order.job):
             heads, applied = _heads(text, trace), _applied(text, trace)
             self._say(TracedFile(order.job, text, state, trace, heads, applied, time.monotonic() - began))

@@ -1,0 +1,48 @@
+"""What a recording says of the regions of a file: how much of the run each one's function takes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+
+from mugraph.ir.region import Region, Trace
+from mugraph.ir.shares import Share
+from mugraph.trace.syntax.definitions import definitions
+
+
+def shared(trace: Trace, shares: Mapping[str, Share], text: str) -> Trace:
+    """The trace with the shares of its regions. text: that was traced"""
+    if not shares:
+        return trace
+    bodies = _bodies(text)
+    found: dict[int, Share] = {}
+    for number, region in enumerate(trace.regions):
+        share = shares.get(region.function)
+        if share is not None:
+            found[number] = msgspec.structs.replace(share, whole=_is_whole(region, bodies.get(region.function)))
+    return replace(trace, shares=found)
+
+
+def _is_whole(region: Region, body: tuple[int, int] | None) -> bool:
+    if body is None:
+        return False
+    first, last = body
+    return region.range.start.line <= first and last <= region.range.end.line
+
+
+def _bodies(text: str) -> dict[str, tuple[int, int]]:
+    """By function, the lines of its first and last statement, docstring apart, from 0."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    found: dict[str, tuple[int, int]] = {}
+    for name, node, _ in definitions(tree.body, "", None):
+        if not isinstance(node, ast.ClassDef):
+            rest = node.body[ast.get_docstring(node, clean=False) is not None :]
+            if rest:
+                found[name] = rest[0].lineno - 1, (rest[-1].end_lineno or rest[-1].lineno) - 1
+    return found
