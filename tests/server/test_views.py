@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
 
+import msgspec
 import pytest
 from lsprotocol import types
 from mugraph.protocol import values as v
@@ -16,9 +17,10 @@ from mugraph_server.documents.text import Text
 from mugraph_server.engine.state import EngineStatus
 from mugraph_server.region_marks import Mark, Pace, to_range
 from mugraph_server.regions import FileState
-from mugraph_server.views import code_actions, code_lens, diagnostics, hover, inlay_hints
+from mugraph_server.views import code_actions, code_lens, diagnostics, hover, inlay_hints, search
 from mugraph_server.views.progress import progress
 from mugraph_server.views.status import EngineView, status
+from mugraph_server.views.words import factor
 
 from tests.server.support.texts import IMPROVED
 
@@ -124,6 +126,24 @@ def test_an_estimate_is_called_one() -> None:
     assert hint.label == "≈1.4× with mugraph"
     (found,) = diagnostics.diagnostics(*made, related=True)
     assert found.message == "about 1.4× faster, verified; estimated for h100, not measured: 22.4 µs against 31.2"
+
+
+def test_a_share_of_the_run_is_shown_with_what_the_gain_is_worth() -> None:
+    source, document, file = _made("improved")
+    share = v.Share(0.31, 0.2, 12, whole=True, overall=1.13)
+    (mark,) = file.marks
+    file.marks = (replace(mark, region=msgspec.structs.replace(mark.region, share=share)),)
+    gain = factor(mark.region)
+    said = f"31 % of the run; {gain} here is 1.13× overall"
+    (lens,) = code_lens.lenses(source, document, file)
+    assert lens.command is not None
+    assert lens.command.title.endswith(f"replace with the Triton kernel ({said})")
+    assert said in hover.content(source, file, file.marks[0], None, False, frozenset()).value
+    assert search.search(source, document, file, file.marks[0])["share"] == said
+    file.marks = (replace(mark, region=msgspec.structs.replace(_region("no-gain"), share=v.Share(0.004, 0, 1))),)
+    (lens,) = code_lens.lenses(source, document, file)
+    assert lens.command is not None
+    assert lens.command.title.endswith("(less than 1 % of the run)")
 
 
 def test_hints_only_where_they_are_asked_for() -> None:

@@ -43,6 +43,16 @@ def _bodies(text: str) -> dict[str, tuple[int, int]]:
     for name, node, _ in definitions(tree.body, "", None):
         if not isinstance(node, ast.ClassDef):
             rest = node.body[ast.get_docstring(node, clean=False) is not None :]
+            if len(rest) > 1 and _only_returns(rest[-1]):
+                rest.pop()
             if rest:
                 found[name] = rest[0].lineno - 1, (rest[-1].end_lineno or rest[-1].lineno) - 1
     return found
+
+
+def _only_returns(node: ast.stmt) -> bool:
+    """`return x`, which computes nothing."""
+    if not isinstance(node, ast.Return):
+        return False
+    values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+    return all(isinstance(value, ast.Name | ast.Constant | None) for value in values)

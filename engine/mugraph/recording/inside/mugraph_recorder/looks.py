@@ -185,7 +185,7 @@ class Looks:
                 if found.number != OTHERS:
                     known[tuple(key)] = found
                 if timed:
-                    clock.begin(slot, frame, found.time, weight, found.on_device)
+                    clock.begin(slot, frame, found.time, 1, found.on_device)
                 left, weight, since = WINDOW, 1, now()
             except Exception:  # a tensor without sizes, a namespace that changes: the program goes on
                 return
