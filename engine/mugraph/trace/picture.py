@@ -140,13 +140,29 @@ Value = (
 Node = Tensor | Object | Items | Pairs | Slice | Span | PathText | Partial | Method | Function | Unkept
 
 
+class Group(msgspec.Struct, frozen=True):
+    """A process group that a module kept under a name."""
+
+    module: str
+    name: str
+    ranks: tuple[int, ...]
+
+
+class Distributed(msgspec.Struct, frozen=True):
+    rank: int
+    processes: int
+    groups: tuple[Group, ...] = ()
+
+
 class Around(msgspec.Struct, frozen=True):
-    """autocast: type by device, where it was on. path: folders of the user's that modules were imported from."""
+    """autocast: type by device, where it was on. distributed: None where no process group was set up. path: folders of
+    the user's that modules were imported from."""
 
     default_dtype: str = "float32"
     grad: bool = False
     inference: bool = False
     autocast: dict[str, str] = {}
+    distributed: Distributed | None = None
     path: tuple[str, ...] = ()
 
 

@@ -14,6 +14,7 @@ from mugraph.trace.picture import Around, Picture
 from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.conversions import conversions_in_place
 from mugraph.trace.run.entries import Entry
+from mugraph.trace.run.groups import set_up
 from mugraph.trace.run.pictured_call import as_passed, method_of, pictured_call
 from mugraph.trace.run.places import Places
 from mugraph.trace.run.rebuild import Rebuilder
@@ -94,6 +95,7 @@ class Builder:
 
     def _pictured(self, entry: Entry, picture: Picture) -> Ready:
         """The object, and unless a comment gives others the arguments, as they were recorded."""
+        set_up(picture.around.distributed)
         with self.within():
             call = pictured_call(entry, picture, Rebuilder(picture, self.places), self.namespace)
         given = {name: self.value(spec) for name, spec in entry.arguments.items()} or call.arguments

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+from .groups import distributed
+
 _DEVICES = ("cpu", "cuda")
 
 
@@ -18,6 +20,7 @@ def around() -> dict[str, Any]:
         "grad": bool(torch.is_grad_enabled()),
         "inference": bool(torch.is_inference_mode_enabled()),
         "autocast": {},
+        "distributed": distributed(),
         "path": [os.path.abspath(place) for place in sys.path if _is_own(place)],
     }
     for device in _DEVICES:
