@@ -15,6 +15,8 @@ class Share(msgspec.Struct, frozen=True):
     device: of its time on a GPU's stream; None where the run used none
     calls:  how often it was called
     whole:  the region that this is said of is all of the function; else a gain in it is only a part's
+    most:   of the wall time, what that region can have at most: that of its function without what it calls, and of the
+            functions that ran in the region. None where it is all of it
     """
 
     total: float
@@ -22,14 +24,17 @@ class Share(msgspec.Struct, frozen=True):
     device: float | None
     calls: int
     whole: bool = False
+    most: float | None = None
 
     @property
     def part(self) -> float:
-        """What is gained by making the function faster: on a device its time there, else wall time."""
-        return self.device if self.device is not None else self.total
+        """What the region has of the run, at most if it is not the whole function: of time on a device, else of wall
+        time."""
+        least = 1.0 if self.most is None or self.total <= 0 else min(1.0, self.most / self.total)
+        return (self.device if self.device is not None else self.total) * least
 
     def overall(self, gain: float | None) -> float | None:
-        """How much faster the run is if the function is `gain` times faster; None for no gain."""
+        """How much faster the run is if the region is `gain` times faster; None for no gain."""
         return 1 / (1 - self.part + self.part / gain) if gain is not None and gain > 1 else None
 
 

@@ -22,8 +22,15 @@ def shared(trace: Trace, shares: Mapping[str, Share], text: str) -> Trace:
     for number, region in enumerate(trace.regions):
         share = shares.get(region.function)
         if share is not None:
-            found[number] = msgspec.structs.replace(share, whole=_is_whole(region, bodies.get(region.function)))
+            whole = _is_whole(region, bodies.get(region.function))
+            most = None if whole else share.own + sum(one.own for name, one in shares.items() if _ran(region, name))
+            found[number] = msgspec.structs.replace(share, whole=whole, most=most)
     return replace(trace, shares=found)
+
+
+def _ran(region: Region, function: str) -> bool:
+    """Whether it ran inside the region: `ran` has a method by its class."""
+    return function != region.function and (function in region.ran or function.rpartition(".")[0] in region.ran)
 
 
 def _is_whole(region: Region, body: tuple[int, int] | None) -> bool:

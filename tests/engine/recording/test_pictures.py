@@ -25,6 +25,7 @@ import torch.nn.functional as F
 
 READY = False
 SCALE = None
+GROUP = None
 
 
 class Normed(nn.Module):
@@ -63,6 +64,7 @@ class Parallel(nn.Module):
         assert READY, "the model parallel group is not initialized"
         self.lin = nn.Linear(dim, dim)
     def forward(self, x):
+        assert GROUP is not None, "the model parallel group is not initialized"
         return F.relu(self.lin(x))
 
 
@@ -184,7 +186,9 @@ cached = Cached(16).eval()
 cached.cache = torch.zeros(32, 16)
 cached(torch.zeros(16), 3)
 Tied(64, 16).eval()(torch.zeros(4, 16))
-models.READY = True
+from torch.testing._internal.distributed.fake_pg import FakeStore
+torch.distributed.init_process_group("fake", rank=0, world_size=2, store=FakeStore())
+models.READY, models.GROUP = True, torch.distributed.new_group([0])
 Parallel(16)(torch.zeros(4, 16))
 models.READY = False
 merging = Merging(16, 2)

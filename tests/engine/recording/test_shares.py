@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType, SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -163,8 +164,19 @@ def test_regions_have_the_shares_of_their_functions():
         return Region(function, Range(Position(first, 4), Position(last, 12)), "statements", "")
 
     trace = Trace("m.py", (region("f", 2, 2), region("g", 7, 7), region("h", 8, 8)))
-    found = shared(trace, {"f": Share(0.25, 0.25, None, 3), "g": Share(0.5, 0.5, None, 3)}, text).shares
-    assert {number: (share.part, share.whole) for number, share in found.items()} == {0: (0.25, True), 1: (0.5, False)}
+    shares = {
+        "f": Share(0.25, 0.25, None, 3),
+        "g": Share(0.5, 0.125, None, 3),
+        "M.forward": Share(0.375, 0.25, None, 3),
+    }
+    found = shared(trace, shares, text).shares
+    assert {number: (share.part, share.whole) for number, share in found.items()} == {
+        0: (0.25, True),
+        1: (0.125, False),
+    }
+    ran = replace(trace.regions[1], ran=cast(Any, {"M": None}))
+    found = shared(replace(trace, regions=(ran,)), shares, text).shares
+    assert found[0].part == 0.375, "its own and that of the module that it runs, not what else the function calls"
 
 
 def test_other_formats_and_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
