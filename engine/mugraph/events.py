@@ -10,6 +10,7 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel
 from mugraph.ir.region import Region, SearchUnit, Status, Trace
+from mugraph.ir.shares import Share
 from mugraph.plans.plan import RegionPlan
 from mugraph.protocol.settings import CompareWith
 from mugraph.tune.device import Device
@@ -221,13 +222,14 @@ class RegionResult:
 @dataclass(frozen=True)
 class FileResult:
     """device: with the target that was asked for. preview: text of the kernel module, were it written now; None where
-    nothing improved."""
+    nothing improved. shares: of a recorded run, by the region's position."""
 
     path: str
     device: Device
     regions: tuple[RegionResult, ...]
     errors: tuple[str, ...] = ()
     preview: str | None = None
+    shares: Mapping[int, Share] = field(default_factory=dict[int, Share])
 
 
 # --- events, in the order they can occur ---------------------------------------------------------------------------

@@ -18,10 +18,12 @@ from mugraph.executors.choose import choose
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Trace
+from mugraph.ir.shares import Share, largest_first
 from mugraph.memory.traces import traced
 from mugraph.options import Options
 from mugraph.plans.plan import RegionPlan
 from mugraph.recording.memory import Recorded
+from mugraph.recording.regions import shared
 from mugraph.recording.withheld import withhold
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.timing import ratios
@@ -30,6 +32,7 @@ from mugraph.solve.timing import ProgramText
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.targets import Target
+from mugraph.trace.picture import Picture
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source
 from mugraph.tune.compile_pool import CompilePool
@@ -50,11 +53,14 @@ def run(
     source: str | None = None,
     recorded_shapes: RecordedShapes | None = None,
     recorded_calls: Mapping[str, Sequence[Recorded]] | None = None,
+    pictures: Mapping[str, Picture] | None = None,
+    shares: Mapping[str, Share] | None = None,
     store: Store | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[Event]:
-    """Optimise a file. source: its text if it is not what the disk holds. recorded_calls: by function; a region whose
-    kernel would take none of them is not searched. store: None keeps nothing.
+    """Optimise a file. source: its text if it is not what the disk holds. recorded_shapes, recorded_calls, pictures,
+    shares: what was recorded of its functions; a region whose kernel would take none of the calls is not searched.
+    store: None keeps nothing.
 
     Raises tune.device.UnknownTarget and executors.executor.CannotExecute; everything the file itself is to blame for is
     in Done's result.
@@ -68,16 +74,19 @@ def run(
         source=source,
         qualname=qualname,
         recorded_shapes=recorded_shapes,
+        pictures=pictures,
         timeout_s=options.trace_timeout_s,
         store=store,
     )
-    if recorded_calls:
-        text = read_source(path) if source is None else source
-        trace = withhold(trace, text, recorded_calls, gpu=device.kind == "gpu")
-    yield Traced(trace, time.monotonic() - began)
-    program = None
+    text = source
     with contextlib.suppress(OSError, UnicodeDecodeError, SyntaxError):  # the trace says what is wrong with the file
-        program = ProgramText(read_source(path) if source is None else source, recorded_shapes)
+        text = read_source(path) if source is None else source
+    if recorded_calls and text is not None:
+        trace = withhold(trace, text, recorded_calls, gpu=device.kind == "gpu")
+    if shares and text is not None:
+        trace = shared(trace, shares, text)
+    yield Traced(trace, time.monotonic() - began)
+    program = ProgramText(text, recorded_shapes) if text is not None else None
     yield from run_trace(trace, device, target, options, store, cancelled, program=program)
 
 
@@ -91,13 +100,15 @@ def run_trace(
     taken: Sequence[str] = (),
     program: ProgramText | None = None,
 ) -> Iterator[Event]:
-    """Optimise what was traced. taken: names of plans and kernels the file has already. program: the file's text, to
-    time what it will call; None: without the guards of its own objects.
+    """Optimise what was traced, what takes most of a recorded run first.
+
+    taken: names of plans and kernels the file has already. program: the file's text, to time what it will call; None:
+    without the guards of its own objects.
 
     Raises executors.executor.CannotExecute.
     """
     names = Scope(taken)
-    results: list[RegionResult] = []
+    found: dict[int, RegionResult] = {}
     here = device.kind == "gpu" and target.capability == device.capability  # the kernels can run
     with contextlib.ExitStack() as stack:
         tester = stack.enter_context(FloatTester("cuda" if here else "interpreter"))
@@ -109,19 +120,22 @@ def run_trace(
             tools.pool = stack.enter_context(CompilePool())
             tools.peers = stack.enter_context(contextlib.closing(Peers(Measurer())))
             tools.measurer.spent = tools.pool.spent = tools.peers.measurer.spent = tools.spent
-        for number, region in enumerate(trace.regions):
+        for number in largest_first(range(len(trace.regions)), trace.shares):
+            region = trace.regions[number]
             job = RegionJob(
                 number, region, names, device, tools, options, store, cancelled, Path(trace.path), program=program
             )
             result = yield from job.result()
-            results.append(result)
+            found[number] = result
             yield RegionDone(number, result)
+    results = [found[number] for number in range(len(trace.regions))]
     errors, preview = list(trace.errors), None
     try:
         preview = preview_text(results, Path(trace.path), target)
     except Rejected as error:
         errors.append(f"the kernel module cannot be written: {error}")
-    yield Done(FileResult(trace.path, replace(device, target=target), tuple(results), tuple(errors), preview))
+    device = replace(device, target=target)
+    yield Done(FileResult(trace.path, device, tuple(results), tuple(errors), preview, trace.shares))
 
 
 def _measurer(tools: Tools, stack: contextlib.ExitStack) -> Measurer:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
 
+import msgspec
 import pytest
 from lsprotocol import types
 from mugraph.protocol import values as v
@@ -19,6 +20,7 @@ from mugraph_server.regions import FileState
 from mugraph_server.views import code_actions, code_lens, diagnostics, hover, inlay_hints, search
 from mugraph_server.views.progress import progress
 from mugraph_server.views.status import EngineView, status
+from mugraph_server.views.words import factor
 
 from tests.server.support.texts import IMPROVED
 
@@ -153,6 +155,24 @@ def test_a_measured_one_is_no_estimate() -> None:
     _, _, file = _made("improved")
     assert status([file], [], True, True)["message"] == "1 faster"
     assert "estimate" not in _words(_made("improved"))
+
+
+def test_a_share_of_the_run_is_shown_with_what_the_gain_is_worth() -> None:
+    source, document, file = _made("improved")
+    share = v.Share(0.31, 0.2, 12, whole=True, overall=1.13)
+    (mark,) = file.marks
+    file.marks = (replace(mark, region=msgspec.structs.replace(mark.region, share=share)),)
+    gain = factor(mark.region)
+    said = f"31 % of the run; {gain} here is 1.13× overall"
+    (lens,) = code_lens.lenses(source, document, file)
+    assert lens.command is not None
+    assert lens.command.title.endswith(f"replace with the Triton kernel ({said})")
+    assert said in hover.content(source, file, file.marks[0], None, False, frozenset()).value
+    assert search.search(source, document, file, file.marks[0])["share"] == said
+    file.marks = (replace(mark, region=msgspec.structs.replace(_region("no-gain"), share=v.Share(0.004, 0, 1))),)
+    (lens,) = code_lens.lenses(source, document, file)
+    assert lens.command is not None
+    assert lens.command.title.endswith("(less than 1 % of the run)")
 
 
 def test_hints_only_where_they_are_asked_for() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 from rich.console import Console
 
@@ -13,11 +14,13 @@ from mugraph.edit.apply import EditError, apply_files
 from mugraph.events import Done, FileResult, Traced
 from mugraph.executors.executor import CannotExecute
 from mugraph.ir.kernel import Rejected
+from mugraph.ir.shares import Share
 from mugraph.pipeline import Options, improved, run
-from mugraph.recording.memory import Recorded, recorded, recorded_shapes
+from mugraph.recording.memory import Recorded, complaint, pictured, recorded, recorded_shapes, shares
 from mugraph.reports.document import file_document
 from mugraph.reports.text import print_report
 from mugraph.store import Store
+from mugraph.trace.picture import Picture
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source
 from mugraph.tune.device import UnknownTarget
@@ -48,9 +51,7 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     notices: list[str] = []
     try:
         with ProgressView(Console(stderr=True), verbose) as view:
-            shapes, calls = _recorded(place)
-            events = run(place.path, place.qualname, options, recorded_shapes=shapes, recorded_calls=calls, store=store)
-            for event in events:
+            for event in run(place.path, place.qualname, options, store=store, **_recorded(place)):
                 view.show(event)
                 if isinstance(event, Traced):
                     notices += event.trace.notices
@@ -67,14 +68,30 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     raise AssertionError("the pipeline ended without a result")
 
 
-def _recorded(place: Where) -> tuple[RecordedShapes | None, Mapping[str, Sequence[Recorded]]]:
-    """What `mugraph record` has seen of the file: shapes to trace with, and all calls."""
+class _Seen(TypedDict, total=False):
+    recorded_shapes: RecordedShapes
+    recorded_calls: Mapping[str, Sequence[Recorded]]
+    pictures: Mapping[str, Picture]
+    shares: Mapping[str, Share]
+
+
+def _recorded(place: Where) -> _Seen:
+    """What `mugraph record` has seen of the file."""
     try:
-        text = read_source(place.path)
+        path, text = place.path, read_source(place.path)
     except (OSError, UnicodeDecodeError, SyntaxError) as error:  # tracing says what is wrong with the file
         _log.debug("%s cannot be read: %s", place.path, error)
-        return None, {}
-    return recorded_shapes(place.path, text) or None, recorded(place.path, text)
+        return {}
+    problem = complaint(path)
+    if problem is not None:
+        say_error(problem)
+        return {}
+    return {
+        "recorded_shapes": recorded_shapes(path, text),
+        "recorded_calls": recorded(path, text),
+        "pictures": pictured(path, text),
+        "shares": shares(path, text),
+    }
 
 
 def _apply(place: Where, result: FileResult, quiet: bool) -> bool | None:

@@ -1,4 +1,4 @@
-"""`mugraph record -- COMMAND`: runs a program once and remembers the shapes its functions were called with."""
+"""`mugraph record -- COMMAND`: runs a program once and remembers what its functions were called with."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mugraph.commands.common import WrongUsage, say_error
-from mugraph.recording.launch import CannotRun, Functions, Run
+from mugraph.ir.shares import percent
+from mugraph.recording.launch import CannotRun, Run
 from mugraph.recording.launch import record as run_recorded
+from mugraph.recording.memory import RecordedFunction, Recording
+
+_MOST_UNKEPT = 4
 
 
 def record(command: Sequence[str]) -> int:
@@ -27,24 +31,41 @@ def record(command: Sequence[str]) -> int:
 def _summary(run: Run) -> list[str]:
     if not run.files:
         return ["no function of your own code was called with tensors by a Python that could be watched"]
-    return [_of_file(path, functions) for path, functions in sorted(run.files.items())]
+    ordered = sorted(run.files.items(), key=lambda item: (-max(map(_part, item[1].functions.values())), item[0]))
+    return [sentence for path, recording in ordered for sentence in _of_file(path, recording)]
 
 
-def _of_file(path: Path, functions: Functions) -> str:
-    usable = {name: [one for one in sets if not one.opaque] for name, sets in functions.items()}
-    seen = ", ".join(f"{name}{_times(len(sets))}" for name, sets in usable.items() if sets)
+def _part(function: RecordedFunction) -> float:
+    return function.share.part if function.share is not None else 0.0
+
+
+def _of_file(path: Path, recording: Recording) -> list[str]:
+    """What takes most of the run first."""
+    functions = sorted(recording.functions.items(), key=lambda item: -_part(item[1]))
+    seen = [f"{name}{_about(function)}" for name, function in functions if any(one.usable for one in function.sets)]
     cannot = [
-        f"{name} ({', '.join(f'{argument} is a {kind}' for argument, kind in functions[name][0].opaque.items())})"
-        for name, sets in usable.items()
-        if not sets and functions[name]
+        f"{name} ({', '.join(f'{argument} is a {kind}' for argument, kind in function.sets[0].opaque.items())})"
+        for name, function in functions
+        if function.sets and not any(one.usable for one in function.sets)
     ]
-    said = f"recorded {seen}" if seen else "nothing that can be used was recorded"
+    said = f"recorded {', '.join(seen)}" if seen else "nothing that can be used was recorded"
     unsaid = f"; cannot be described: {', '.join(cannot)}" if cannot else ""
-    return f"{_short(path)}: {said}{unsaid}"
+    sentences = [f"{_short(path)}: {said}{unsaid}"]
+    lost = {one: None for _, function in functions for one in _unkept(function)}
+    if lost:
+        more = f" and {len(lost) - _MOST_UNKEPT} more" if len(lost) > _MOST_UNKEPT else ""
+        sentences.append(f"{_short(path)}: not kept: {', '.join(list(lost)[:_MOST_UNKEPT])}{more}")
+    return sentences
 
 
-def _times(sets: int) -> str:
-    return f" with {sets} sets of shapes" if sets > 1 else ""
+def _unkept(function: RecordedFunction) -> list[str]:
+    return [what for one in function.sets if one.picture is not None for what in one.picture.unkept]
+
+
+def _about(function: RecordedFunction) -> str:
+    sets = len(function.sets)
+    said = f" with {sets} sets of shapes" if sets > 1 else ""
+    return f"{said} ({percent(function.share.part)} of the run)" if function.share is not None else said
 
 
 def _short(path: Path) -> str:

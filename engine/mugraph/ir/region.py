@@ -13,6 +13,7 @@ from mugraph.ir.calls import Argument, Call, Position, Range, Ref, Symbol, Tenso
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.ran import Ran
 from mugraph.ir.ranges import DynamicSize
+from mugraph.ir.shares import Share
 
 __all__ = [
     "DEVICE",
@@ -96,6 +97,7 @@ class Trace:
     errors:       one clear sentence each (import failed, timed out, raised in forward)
     notices:      likewise, of what is no error and has no region (a comment that is not read where it stands)
     dependencies: the user's other files that ran, by absolute path -> `text_digest` of what they held
+    shares:       of a recorded run, that the regions' functions took, by the region's position; not stored with it
     """
 
     path: str
@@ -105,6 +107,7 @@ class Trace:
     barriers: Mapping[str, int] = field(default_factory=dict[str, int])
     dependencies: Mapping[str, str] = field(default_factory=dict[str, str])
     notices: tuple[str, ...] = ()
+    shares: Mapping[int, Share] = field(default_factory=dict[int, Share])
 
 
 @dataclass(frozen=True)

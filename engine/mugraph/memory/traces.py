@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,7 @@ from mugraph.search.topologies.limits import never
 from mugraph.store import Store
 from mugraph.store.keys import code_digest, versions
 from mugraph.trace.codec import trace_from_json, trace_to_json
+from mugraph.trace.picture import Picture
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source, text_digest
 from mugraph.trace.tracer import trace_file
@@ -34,6 +36,7 @@ def traced(
     source: str | None,
     qualname: str | None = None,
     recorded_shapes: _Recorded = None,
+    pictures: Mapping[str, Picture] | None = None,
     timeout_s: float,
     store: Store | None,
     cancelled: Callable[[], bool] = never,
@@ -45,21 +48,35 @@ def traced(
     key = None
     if store is not None:
         with contextlib.suppress(OSError, UnicodeDecodeError, SyntaxError):  # tracing says what is wrong with the file
-            key = _key(path, read_source(path) if source is None else source, qualname, recorded_shapes)
+            key = _key(path, read_source(path) if source is None else source, qualname, recorded_shapes, pictures)
             known = _recall(store, key)
             if known is not None:
                 return known
-    trace = trace_file(path, source=source, qualname=qualname, recorded_shapes=recorded_shapes, timeout_s=timeout_s)
+    trace = trace_file(
+        path,
+        source=source,
+        qualname=qualname,
+        recorded_shapes=recorded_shapes,
+        pictures=pictures,
+        timeout_s=timeout_s,
+    )
     if store is not None and key is not None and not cancelled():
         _remember(store, key, trace)
     return trace
 
 
-def _key(path: Path, text: str, qualname: str | None, recorded: _Recorded) -> str:
+def _key(
+    path: Path,
+    text: str,
+    qualname: str | None,
+    recorded: _Recorded,
+    pictures: Mapping[str, Picture] | None,
+) -> str:
     """What a trace of this text depends on, its dependencies' texts apart."""
     shapes = {name: dict(arguments) for name, arguments in (recorded or {}).items()}
     where = [str(path.absolute()), str(Path.cwd())]
-    return digest("trace", where, text, qualname, shapes, versions(), code_digest(), sys.version)
+    seen = sha256(msgspec.json.encode(pictures or {}, order="sorted")).hexdigest()
+    return digest("trace", where, text, qualname, shapes, seen, versions(), code_digest(), sys.version)
 
 
 def _recall(store: Store, key: str) -> Trace | None:

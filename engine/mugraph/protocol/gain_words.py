@@ -56,6 +56,12 @@ def gain_words(rows: Sequence[OnBoth], *, measured: bool, compare_with: CompareW
     return ", ".join(parts)
 
 
+def in_a_run(row: OnBoth) -> float | None:
+    """The gain that counts in a run of the program: as called, where that was measured."""
+    called = row.as_called.speedup if row.as_called is not None else None
+    return row.speedup if called is None else called
+
+
 def _called(rows: Sequence[OnBoth]) -> list[OnClock]:
     return [row.as_called for row in rows if row.as_called is not None]
 

@@ -157,6 +157,18 @@ class Candidate(msgspec.Struct, frozen=True):
     chosen: bool = False
 
 
+class Share(msgspec.Struct, frozen=True):
+    """Of a recorded run, that a function took: with what it calls, on a GPU by the device's time; own: without what it
+    calls of the user's functions. whole: the region is all of the function. overall: how much faster the run is by the
+    region's gain, at most where it is not; None for no gain."""
+
+    part: float
+    own: float
+    calls: int
+    whole: bool = False
+    overall: float | None = None
+
+
 class Region(msgspec.Struct, frozen=True):
     """A part of a document that can be replaced, and what is known of it.
 
@@ -176,6 +188,7 @@ class Region(msgspec.Struct, frozen=True):
                 further topology, and all that were timed
     sizes:      a size that its kernels take anywhere in a range ("b = 1..64"); "" for none. Shapes and candidates
                 are at the largest
+    share:      of a recorded run, that its function took
     """
 
     key: str
@@ -197,6 +210,7 @@ class Region(msgspec.Struct, frozen=True):
     id: str = ""
     candidates: list[Candidate] = []
     sizes: str = ""
+    share: Share | None = None
 
 
 class TextEdit(msgspec.Struct, frozen=True):

@@ -14,11 +14,12 @@ from types import FrameType
 
 import msgspec
 
+from mugraph.ir.shares import Share
 from mugraph.recording import inside
 from mugraph.recording.inside.mugraph_recorder.install import FOLDER
-from mugraph.recording.memory import Recorded, keep, together
-
-Functions = dict[str, list[Recorded]]
+from mugraph.recording.memory import Recorded, RecordedFunction, Recording, keep, together
+from mugraph.recording.stored import Objects, apart
+from mugraph.trace.picture import Picture
 
 
 class CannotRun(Exception):
@@ -29,17 +30,18 @@ class CannotRun(Exception):
 class Run:
     """status: of the program, as a shell has it (128 and the signal's number for one that was killed).
 
-    files:    source file -> function -> what it was called with
+    files:    what was recorded of each source file
     problems: one sentence each
     """
 
     status: int
-    files: dict[Path, Functions] = field(default_factory=dict[Path, Functions])
+    files: dict[Path, Recording] = field(default_factory=dict[Path, Recording])
     problems: tuple[str, ...] = ()
 
 
 class _Line(msgspec.Struct):
-    """As the spool writes it."""
+    """As the spool writes it. set: a number, -1 for calls unlike all that are kept. seconds: total, own, on the
+    device, of how many calls that is, and of the run. picture: with the line that first has it."""
 
     file: str
     function: str
@@ -49,6 +51,9 @@ class _Line(msgspec.Struct):
     devices: list[str]
     init: dict[str, str] | None
     calls: int
+    gradients: bool
+    seconds: tuple[float, float, float, int, float]
+    picture: Picture | None = None
 
 
 def record(command: Sequence[str]) -> Run:
@@ -57,9 +62,9 @@ def record(command: Sequence[str]) -> Run:
         status = run_command(command, {**os.environ, **environment(FOLDER, spool)})
         files = _read(Path(spool))
     problems: list[str] = []
-    for path, functions in files.items():
+    for path, recording in files.items():
         try:
-            keep(path, functions)
+            keep(path, recording)
         except OSError as error:
             problems.append(f"what was seen of {path} cannot be kept: {error.strerror or error}")
     return Run(status, files, tuple(problems))
@@ -100,19 +105,58 @@ def run_command(command: Sequence[str], environment: Mapping[str, str], stdout: 
     return status if status >= 0 else 128 - status
 
 
-def _read(spool: Path) -> dict[Path, Functions]:
-    """The sets of arguments seen, by file and function. Each process counts with what it wrote last; equal sets of
-    several processes are put together."""
+def _read(spool: Path) -> dict[Path, Recording]:
+    """What was seen, by file and function. Each process counts with what it wrote last; equal sets of several processes
+    are put together."""
     latest: dict[tuple[str, str, str, int], _Line] = {}
     for file in sorted(spool.glob("*.jsonl")):
         for line in _lines(file):
-            latest[file.name, line.file, line.function, line.set] = line
-    found: dict[Path, Functions] = {}
-    for line in latest.values():
-        sets = found.setdefault(Path(line.file), {}).setdefault(line.function, [])
+            key = file.name, line.file, line.function, line.set
+            if line.picture is None and key in latest:
+                line.picture = latest[key].picture
+            latest[key] = line
+    by_function: dict[tuple[Path, str], dict[str, list[_Line]]] = {}
+    for (process, path, function, _), line in latest.items():
         if line.calls:  # a child made by fork repeats what its parent has seen
-            sets.append(Recorded(line.arguments, line.init, line.opaque, line.devices, line.calls))
-    return {path: {name: together(sets) for name, sets in functions.items()} for path, functions in found.items()}
+            by_function.setdefault((Path(path), function), {}).setdefault(process, []).append(line)
+    found: dict[Path, Recording] = {}
+    for (path, function), processes in by_function.items():
+        recording = found.setdefault(path, Recording(os.path.realpath(path), {}))
+        recording.functions[function] = _function(list(processes.values()), recording.objects)
+    return found
+
+
+def _function(processes: list[list[_Line]], objects: Objects) -> RecordedFunction:
+    """processes: the lines of each process that called it"""
+    lines = [line for process in processes for line in process]
+    sets = [
+        Recorded(
+            line.arguments,
+            line.init,
+            line.opaque,
+            line.devices,
+            line.calls,
+            line.gradients,
+            line.seconds[0],
+            apart(line.picture, objects) if line.picture is not None else None,
+        )
+        for line in lines
+        if line.set >= 0
+    ]
+    run = sum(max(line.seconds[4] for line in process) for process in processes)
+    others = sum(line.calls for line in lines if line.set < 0)
+    return RecordedFunction(together(sets), _share(lines, run), others)
+
+
+def _share(lines: list[_Line], run: float) -> Share | None:
+    """Time on the device is known of some calls, and stands for all."""
+    if run <= 0:
+        return None
+    calls = sum(line.calls for line in lines)
+    total, own, device = (sum(line.seconds[at] for line in lines) for at in range(3))
+    timed = sum(line.seconds[3] for line in lines)
+    on_device = min(1.0, device / timed * calls / run) if timed else None
+    return Share(min(1.0, total / run), min(1.0, own / run), on_device, calls)
 
 
 def _lines(file: Path) -> Iterator[_Line]:
@@ -120,5 +164,5 @@ def _lines(file: Path) -> Iterator[_Line]:
     for text in file.read_bytes().splitlines():
         try:
             yield decoder.decode(text)
-        except msgspec.MsgspecError:  # cut off by the program's death
+        except (msgspec.MsgspecError, RecursionError):  # cut off by the program's death
             continue

@@ -1,7 +1,13 @@
-"""Recordings that are kept: for each source file, the sets of arguments that its functions were called with.
+"""Recordings that are kept: for each source file, what its functions were called with, and how long they took.
 
 There is one JSON file for each source file, in `recordings` beside the store. The last run that called a function
-counts for it; a run of another part of the program leaves it as it was.
+counts for it; a run of another part of the program leaves it as it was. What is read here:
+
+    recorded        by function, the sets of arguments with their counts, the one that took longest first
+    recorded_shapes for tracing: arguments in words
+    pictured        for tracing: calls as they were
+    shares          how much of its run each function took
+    complaint       one sentence about a recording that cannot be read
 """
 
 from __future__ import annotations
@@ -16,22 +22,32 @@ from pathlib import Path
 
 import msgspec
 
+from mugraph.ir.shares import Share
 from mugraph.recording.signatures import fits, signatures
+from mugraph.recording.stored import Objects, StoredPicture, whole
 from mugraph.store.place import cache_folder
+from mugraph.trace.picture import Picture
 from mugraph.trace.run.entries import RecordedShapes
 
 _log = logging.getLogger("mugraph.recording")
 
-FORMAT = 1
+FORMAT = 2
+
+
+class BadRecording(Exception):
+    """One sentence."""
 
 
 class Recorded(msgspec.Struct, frozen=True):
     """One set of arguments, as a `# mugraph:` comment writes them; those left to their defaults are not in it.
 
-    init:    of the module's constructor; None where they are not known, or there is none
-    opaque:  of arguments that no comment can describe, the type: such a set says what was seen and cannot be used
-    devices: where its tensors were
-    calls:   how many calls were like this, counted or, for functions called all the time, estimated
+    init:      of the module's constructor; None where they are not known, or there is none
+    opaque:    of arguments that no comment can describe, the type
+    devices:   where its tensors were
+    calls:     how many calls were like this, counted or, for functions called all the time, estimated
+    gradients: whether they were wanted (`torch.is_grad_enabled()`)
+    seconds:   wall time of these calls
+    picture:   one of the calls as it was
     """
 
     arguments: dict[str, str]
@@ -39,44 +55,91 @@ class Recorded(msgspec.Struct, frozen=True):
     opaque: dict[str, str] = {}
     devices: list[str] = []
     calls: int = 0
+    gradients: bool = False
+    seconds: float = 0.0
+    picture: StoredPicture | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be traced."""
+        return self.picture is not None or not self.opaque
 
 
-class _File(msgspec.Struct):
+class RecordedFunction(msgspec.Struct, frozen=True):
+    """share: of the run; None where nothing was timed. others: calls unlike all that are kept."""
+
+    sets: list[Recorded]
+    share: Share | None = None
+    others: int = 0
+
+
+class Recording(msgspec.Struct):
+    """Of one source file. objects: what pictures show, by their digest."""
+
     path: str
-    functions: dict[str, list[Recorded]]
+    functions: dict[str, RecordedFunction]
+    objects: Objects = {}
     format: int = FORMAT
 
 
-def recorded(path: Path, text: str | None = None) -> dict[str, list[Recorded]]:
-    """By function, what was called most often first. Sets that are no arguments of the function as `text` has it now
-    are left out; text None: all."""
+class _Head(msgspec.Struct):
+    format: int
+
+
+class _First(msgspec.Struct):
+    """Format 1, which had neither pictures nor times."""
+
+    path: str
+    functions: dict[str, list[Recorded]]
+
+
+def read(path: Path) -> Recording | None:
+    """None where nothing was recorded. Raises BadRecording."""
+    again = "record it again with: mugraph record -- COMMAND"
     try:
-        found = msgspec.json.decode(_place(path).read_bytes(), type=_File)
+        data = _place(path).read_bytes()
+        head = msgspec.json.decode(data, type=_Head)
+        if head.format == 1:
+            first = msgspec.json.decode(data, type=_First)
+            return Recording(first.path, {name: RecordedFunction(sets) for name, sets in first.functions.items()})
+        if head.format == FORMAT:
+            return msgspec.json.decode(data, type=Recording)
     except FileNotFoundError:
-        return {}
-    except (OSError, msgspec.MsgspecError) as error:
-        _log.info("what was recorded of %s cannot be read: %s", path, error)
-        return {}
-    if found.format != FORMAT:
-        return {}
-    functions = {name: sorted(sets, key=lambda one: -one.calls) for name, sets in found.functions.items()}
-    if text is None:
-        return functions
-    known = signatures(text)
-    fitting = {
-        name: [one for one in sets if fits(known, name, {**one.arguments, **one.opaque}, one.init)]
-        for name, sets in functions.items()
-    }
-    return {name: sets for name, sets in fitting.items() if sets}
+        return None
+    except OSError as error:
+        raise BadRecording(f"what was recorded of {path} cannot be read ({error.strerror or error})") from None
+    except (msgspec.MsgspecError, RecursionError):
+        raise BadRecording(f"what was recorded of {path} is damaged; {again}") from None
+    raise BadRecording(f"what was recorded of {path} has the format of another version of mugraph; {again}")
+
+
+def complaint(path: Path) -> str | None:
+    """One sentence about a recording that is there and cannot be read."""
+    try:
+        recording = read(path)
+        if recording is not None:
+            for function in recording.functions.values():
+                for one in function.sets:
+                    if one.picture is not None:
+                        _picture(path, recording, one.picture)
+    except BadRecording as error:
+        return str(error)
+    return None
+
+
+def recorded(path: Path, text: str | None = None) -> dict[str, list[Recorded]]:
+    """By function, what took longest first. Sets that are no arguments of the function as `text` has it now are left
+    out; text None: all."""
+    return {name: function.sets for name, function in _fitting(path, text)[1].items()}
 
 
 def recorded_shapes(path: Path, text: str) -> RecordedShapes:
-    """For tracing: each function's most frequent arguments that can be written; a module's constructor's as of a
-    function `Block.__init__`."""
+    """For tracing: of each function the arguments that took longest and can be written; a module's constructor's as of
+    a function `Block.__init__`."""
     shapes: dict[str, Mapping[str, str]] = {}
-    for name, sets in recorded(path, text).items():
-        usable = next((one for one in sets if not one.opaque), None)
-        if usable is None:
+    for name, function in _fitting(path, text)[1].items():
+        usable = next((one for one in function.sets if one.usable), None)
+        if usable is None or usable.opaque:
             continue
         shapes[name] = usable.arguments
         if usable.init is not None and name.endswith(".forward"):
@@ -84,12 +147,38 @@ def recorded_shapes(path: Path, text: str) -> RecordedShapes:
     return shapes
 
 
-def keep(path: Path, functions: Mapping[str, Sequence[Recorded]]) -> None:
-    """Replaces what was known of these functions. Raises OSError."""
+def pictured(path: Path, text: str) -> dict[str, Picture]:
+    """For tracing: of each function the call that took longest, if it was pictured."""
+    recording, functions = _fitting(path, text)
+    found: dict[str, Picture] = {}
+    for name, function in functions.items():
+        usable = next((one for one in function.sets if one.usable), None)
+        if recording is None or usable is None or usable.picture is None:
+            continue
+        with contextlib.suppress(BadRecording):
+            found[name] = _picture(path, recording, usable.picture)
+    return found
+
+
+def shares(path: Path, text: str | None = None) -> dict[str, Share]:
+    """By function, how much of the run it took."""
+    return {name: one.share for name, one in _fitting(path, text)[1].items() if one.share is not None}
+
+
+def keep(path: Path, recording: Recording) -> None:
+    """Replaces what was known of the recording's functions. Raises OSError."""
     place = _place(path)
     place.parent.mkdir(parents=True, exist_ok=True)
-    merged = {**recorded(path), **{name: list(sets) for name, sets in functions.items()}}
-    data = msgspec.json.encode(_File(os.path.realpath(path), merged))
+    try:
+        before = read(path)
+    except BadRecording:
+        before = None
+    functions = {**(before.functions if before is not None else {}), **recording.functions}
+    objects = {**(before.objects if before is not None else {}), **recording.objects}
+    used = {one.picture.object for each in functions.values() for one in each.sets if one.picture is not None}
+    data = msgspec.json.encode(
+        Recording(os.path.realpath(path), functions, {name: one for name, one in objects.items() if name in used})
+    )
     handle, name = tempfile.mkstemp(dir=place.parent, prefix=f"{place.stem}-", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -105,10 +194,43 @@ def together(sets: Iterable[Recorded]) -> list[Recorded]:
     """Equal sets put together: several processes of a program have the same ones."""
     found: dict[tuple[object, ...], Recorded] = {}
     for one in sets:
-        key = (repr(one.arguments), repr(one.init), repr(one.opaque), repr(one.devices))
-        before = found.get(key)
-        found[key] = msgspec.structs.replace(one, calls=one.calls + (before.calls if before else 0))
-    return sorted(found.values(), key=lambda one: -one.calls)
+        key = (repr(one.arguments), repr(one.init), repr(one.opaque), repr(one.devices), one.gradients)
+        before = found.get(key, msgspec.structs.replace(one, calls=0, seconds=0.0))
+        picture = before.picture or one.picture
+        calls, seconds = before.calls + one.calls, before.seconds + one.seconds
+        found[key] = msgspec.structs.replace(one, calls=calls, seconds=seconds, picture=picture)
+    return ordered(found.values())
+
+
+def ordered(sets: Iterable[Recorded]) -> list[Recorded]:
+    return sorted(sets, key=lambda one: (-one.seconds, -one.calls))
+
+
+def _fitting(path: Path, text: str | None) -> tuple[Recording | None, dict[str, RecordedFunction]]:
+    try:
+        recording = read(path)
+    except BadRecording as error:
+        _log.info("%s", error)
+        return None, {}
+    if recording is None:
+        return None, {}
+    known = signatures(text) if text is not None else {}
+    found: dict[str, RecordedFunction] = {}
+    for name, function in recording.functions.items():
+        sets: Sequence[Recorded] = function.sets
+        if text is not None:
+            sets = [one for one in sets if fits(known, name, {**one.arguments, **one.opaque}, one.init)]
+        if sets:
+            found[name] = msgspec.structs.replace(function, sets=ordered(sets))
+    return recording, found
+
+
+def _picture(path: Path, recording: Recording, stored: StoredPicture) -> Picture:
+    try:
+        return whole(stored, recording.objects)
+    except (msgspec.MsgspecError, KeyError, RecursionError):
+        again = "record it again with: mugraph record -- COMMAND"
+        raise BadRecording(f"what was recorded of {path} is damaged; {again}") from None
 
 
 def _place(path: Path) -> Path:

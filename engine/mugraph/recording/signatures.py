@@ -37,8 +37,9 @@ def signatures(text: str) -> dict[str, Names]:
 def fits(
     known: Mapping[str, Names], function: str, arguments: Mapping[str, str], init: Mapping[str, str] | None
 ) -> bool:
+    """Arguments with a star are of a function that takes any number."""
     names = known.get(function)
-    if names is None or not names.take(arguments):
+    if names is None or not names.take({name: text for name, text in arguments.items() if not name.startswith("*")}):
         return False
     constructor = known.get(f"{function.rpartition('.')[0]}.__init__")
     return init is None or constructor is None or constructor.take(init)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
+import msgspec
+
 from mugraph.events import Figures, FileResult, RegionResult, SearchReport, Timing
 from mugraph.ir.json import mugraph_to_json
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.region import Position, Region
+from mugraph.ir.shares import Share, largest_first
 from mugraph.plans.plan import KernelStep, RegionPlan
+from mugraph.protocol.gain_words import in_a_run
 from mugraph.sizes.timing import spans_of
 from mugraph.tune.device import Device
 from mugraph.verify.verdict import Verdict
@@ -21,7 +25,10 @@ def file_document(result: FileResult) -> Json:
     return {
         "file": result.path,
         "device": device_document(result.device),
-        "regions": [region_document(region) for region in result.regions],
+        "regions": [
+            region_document(result.regions[number], result.shares.get(number))
+            for number in largest_first(range(len(result.regions)), result.shares)
+        ],
     }
 
 
@@ -29,7 +36,8 @@ def device_document(device: Device) -> Json:
     return {"name": device.name, "kind": device.kind, "target": device.target.name}
 
 
-def region_document(result: RegionResult) -> Json:
+def region_document(result: RegionResult, share: Share | None = None) -> Json:
+    """share: of a recorded run, that its function took"""
     region, plan = result.region, result.plan
     kernels = plan.mugraph.kernels if plan else ()
     sources = [result.sources[k.name].standalone() for k in kernels if k.name in result.sources]
@@ -40,6 +48,7 @@ def region_document(result: RegionResult) -> Json:
         "reason": result.reason,
         "inputs": inputs_document(region),
         **_dynamic(result),
+        **_share(share, in_a_run(result.timing) if result.status == "improved" else None),
         "kernels": len(kernels),
         "block_ops": sum(len(k.block.block_ops) for k in kernels if isinstance(k, GraphKernel)),
         "mugraph": mugraph_to_json(plan.mugraph) if plan else {},
@@ -101,6 +110,14 @@ def verification_document(verdicts: Sequence[Verdict]) -> Json:
 def finite(value: float | None) -> float | None:
     """JSON has no infinity."""
     return value if value is not None and isfinite(value) else None
+
+
+def _share(share: Share | None, gain: float | None) -> Json:
+    """`share`, where the function was recorded. overall: how much faster the run is by the gain, at most where the
+    region is not the whole function."""
+    if share is None:
+        return {}
+    return {"share": {**msgspec.to_builtins(share), "overall": finite(share.overall(gain))}}
 
 
 def _position(position: Position) -> Json:

@@ -15,6 +15,8 @@ from rich.tree import Tree
 
 from mugraph.events import Figures, FileResult, RegionResult, Timing, UnitResult
 from mugraph.ir.drawing import draw_tree
+from mugraph.ir.shares import Share, largest_first, share_words
+from mugraph.protocol.gain_words import in_a_run
 from mugraph.reports.document import verdicts_of
 from mugraph.sizes.timing import gain_words
 from mugraph.targets import TARGETS
@@ -41,8 +43,9 @@ def print_report(
     """kernels: the generated source as well. offer: say how kernels are written into the file. Drawings and code are
     never wrapped: a terminal that is too narrow breaks the lines itself, and a file holds them as they are."""
     width = console.width - len(_MARGIN) if console.is_terminal else _WIDE
-    for region in result.regions:
-        for part in _region(region, verbose, kernels, max(_NARROW, width)):
+    for number in largest_first(range(len(result.regions)), result.shares):
+        region, share = result.regions[number], result.shares.get(number)
+        for part in _region(region, share, verbose, kernels, max(_NARROW, width)):
             if isinstance(part, _Verbatim):
                 for line in part.text.split("\n"):
                     line.rstrip()
@@ -60,7 +63,9 @@ class _Verbatim:
     text: Text
 
 
-def _region(result: RegionResult, verbose: bool, kernels: bool, width: int) -> Iterator[RenderableType | _Verbatim]:
+def _region(
+    result: RegionResult, share: Share | None, verbose: bool, kernels: bool, width: int
+) -> Iterator[RenderableType | _Verbatim]:
     region = result.region
     first, last = region.range.start.line + 1, region.range.end.line + 1
     lines = f"line {first}" if first == last else f"lines {first}-{last}"
@@ -69,6 +74,9 @@ def _region(result: RegionResult, verbose: bool, kernels: bool, width: int) -> I
     )
     if result.reason:
         yield _said("", result.reason)
+    if share is not None:
+        gain = in_a_run(result.timing) if result.status == "improved" else None
+        yield _said("share", share_words(share, gain, estimated=result.timing.source == "estimated"))
     if region.dynamic is not None:
         yield _said("sizes", f"{region.dynamic.range}; tiles and blocks below are for the largest")
     if result.plan is not None:

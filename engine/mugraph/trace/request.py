@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
+from mugraph.trace.picture import Picture
+
 
 class Request(msgspec.Struct, frozen=True):
-    """source: the text to trace if it is not what the file holds. check: run on real tensors and replay each region."""
+    """source: the text to trace if it is not what the file holds. recorded, pictures: calls of a run, in words and as
+    they were. check: run on real tensors and replay each region."""
 
     path: str
     source: str | None = None
     qualname: str | None = None
     recorded: dict[str, dict[str, str]] | None = None
+    pictures: dict[str, Picture] = {}
     check: bool = False

@@ -7,8 +7,9 @@ import logging
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -23,12 +24,15 @@ from mugraph.trace.regions.partition import Partition
 from mugraph.trace.regions.scope import Scope
 from mugraph.trace.report import needs_shapes, notices, selected
 from mugraph.trace.request import Request
+from mugraph.trace.run.around import as_recorded, autocast_words
 from mugraph.trace.run.autocast import remember_what_is_wanted
 from mugraph.trace.run.build import Builder, CannotBuild
 from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.devices import OneDevice
-from mugraph.trace.run.entries import Entry, find_definitions
+from mugraph.trace.run.entries import Definitions, Entry, find_definitions
 from mugraph.trace.run.loader import Workspace, WorkspaceFinder
+from mugraph.trace.run.places import Places
+from mugraph.trace.run.rebuild import NotKept
 from mugraph.trace.run.recorder import Recorder
 from mugraph.trace.run.tape import Happening, Record, Tape
 from mugraph.trace.run.tape_writer import TraceTooLong
@@ -83,6 +87,7 @@ class Session:
     operators: int = 0
     ran: set[str] = field(default_factory=set[str])
     constants: Constants = field(default_factory=lambda: Constants(real=True))
+    incomplete: str = ""  # why the file was not imported to its end
 
     def load(self) -> bool:
         remember_what_is_wanted()
@@ -90,6 +95,10 @@ class Session:
         top, name, package = package_of(path)
         if str(top) not in sys.path:
             sys.path.insert(0, str(top))
+        for picture in self.request.pictures.values():
+            sys.path += [place for place in picture.around.path if place not in sys.path and Path(place).is_dir()]
+            if picture.module.rpartition(".")[2] == path.stem != "__init__":  # as the program imported it
+                name, package = picture.module, picture.module.rpartition(".")[0] or None
         sys.meta_path.insert(0, WorkspaceFinder(self.workspace))
         sys.argv = [self.source.path]
         try:
@@ -98,17 +107,27 @@ class Session:
             self.namespace = self.workspace.run(self.source, name, package)
         except BaseException as error:
             here = f", which is not installed in {sys.executable}" if isinstance(error, ModuleNotFoundError) else ""
-            self.errors.append(f"{path.name} cannot be imported: {sentence(error, self.source)}{here}")
-            return False
+            said = f"{path.name} cannot be imported: {sentence(error, self.source)}{here}"
+            begun = sys.modules.get(name)
+            if not self.request.pictures or begun is None:
+                self.errors.append(said)
+                return False
+            # A script that wants arguments, say. What it has defined by then may be all that recorded calls need
+            self.namespace, self.incomplete = vars(begun), said
         return True
+
+    @cached_property
+    def places(self) -> Places:
+        return Places(self.source.path, self.namespace, self.workspace.codes.get)
 
     def trace(self, entry: Entry, partition: Partition) -> None:
         try:
             self.run(entry)
         except CannotBuild as error:
-            self.fail(entry, str(error), "needs-shapes" if error.needs_init else "failed")
+            reason = f"{error}; {self.incomplete}" if self.incomplete else str(error)
+            self.fail(entry, reason, "needs-shapes" if error.needs_init else "failed")
             return
-        except TraceTooLong as error:
+        except (NotKept, TraceTooLong) as error:
             self.fail(entry, str(error), "unsupported")
             return
         except BaseException as error:
@@ -117,7 +136,11 @@ class Session:
         tape, values = self.recorder.tape, self.recorder.values
         here = next(file for file in self.workspace.files if file.source is self.source)
         scope = Scope(tape, values, here, self.workspace.files, self.constants)
+        before = len(partition.kept())
         partition.add_all(scope)
+        if entry.picture is not None and entry.picture.around.autocast and len(partition.kept()) == before:
+            how = autocast_words(entry.picture.around)
+            self.fail(entry, f"was called under autocast ({how}), where generated kernels do not run", "unsupported")
         self.count(tape, scope)
 
     def run(self, entry: Entry) -> None:
@@ -140,10 +163,10 @@ class Session:
         self.recorder.begin(keep_copies=self.request.check)
         torch.random.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
         constants = self.constants = Constants(real=mode is None)
-        builder = Builder(self.namespace, mode, constants)
+        builder = Builder(self.places, mode, constants)
         with torch.no_grad(), OneDevice(), constants:
             ready = builder.ready(entry)
-            with builder.within(), self.recorder.recording():
+            with builder.within(), as_recorded(ready.around), self.recorder.recording():
                 ready.function(*ready.args, **ready.kwargs)
 
     def fail(self, entry: Entry, reason: str, status: Status) -> None:
@@ -167,13 +190,17 @@ def _decisions(session: Session, chosen: Mapping[str, Entry]) -> dict[str, str |
     """Functions with a range -> why they do not do the same at all its sizes; None where they do."""
     from mugraph.trace.run.unknown_size import decided_at  # sympy is slow to import
 
-    others = find_definitions(session.source, session.request.recorded, lambda size: size.middle).entries
+    others = _definitions(session, lambda size: size.middle).entries
     pairs = ((chosen[other.function], other) for other in others if other.function in chosen)
     return {
-        entry.function: decided_at(entry, other, session.namespace, entry.size, session.source.path)
+        entry.function: decided_at(entry, other, session.places, entry.size)
         for entry, other in pairs
         if entry.size is not None
     }
+
+
+def _definitions(session: Session, pick: Callable[[SizeRange], int]) -> Definitions:
+    return find_definitions(session.source, session.request.recorded, pick, session.request.pictures)
 
 
 def _at(session: Session, functions: Collection[str], which: int) -> list[Region]:
@@ -182,7 +209,7 @@ def _at(session: Session, functions: Collection[str], which: int) -> list[Region
     def pick(size: SizeRange) -> int:
         return size.samples[min(which, len(size.samples) - 1)]
 
-    entries = find_definitions(session.source, session.request.recorded, pick).entries
+    entries = _definitions(session, pick).entries
     other = Session(session.request, session.source, session.recorder, session.workspace, session.namespace)
     partition = Partition()
     for entry in entries:
@@ -194,7 +221,7 @@ def _at(session: Session, functions: Collection[str], which: int) -> list[Region
 def trace_request(request: Request) -> Trace:
     path = Path(request.path)
     source = Source(request.path, request.source if request.source is not None else read_source(path))
-    definitions = find_definitions(source, request.recorded)
+    definitions = find_definitions(source, request.recorded, pictures=request.pictures)
     recorder = Recorder(Judge())
     top, _, _ = package_of(path)
     cwd = Path.cwd()

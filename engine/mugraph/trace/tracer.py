@@ -16,6 +16,7 @@ from mugraph.child_log import pass_on
 from mugraph.ir.region import Trace
 from mugraph.scratch import inside, scratch
 from mugraph.trace.codec import trace_from_json
+from mugraph.trace.picture import Picture
 from mugraph.trace.report import without_running
 from mugraph.trace.request import Request
 from mugraph.trace.run.entries import RecordedShapes, find_definitions
@@ -29,13 +30,15 @@ def trace_file(
     qualname: str | None = None,
     timeout_s: float = 60,
     recorded_shapes: RecordedShapes | None = None,
+    pictures: Mapping[str, Picture] | None = None,
     check: bool = False,
 ) -> Trace:
     """Finds the regions of a file by running its functions on tensors without contents.
 
     source:          the text, if it is not what the file holds (an unsaved buffer)
     qualname:        only this function or class
-    recorded_shapes: what a run of the user's program has seen
+    recorded_shapes: what a run of the user's program has seen, in words
+    pictures:        calls of that run, as they were; they come before words
     check:           run on real tensors and replay every region; what differs is in `errors`
 
     Never raises because of what the file holds: see `Trace.errors` and each region's status.
@@ -50,7 +53,7 @@ def trace_file(
         return Trace(str(path), errors=(f"{path} cannot be read: {error}",))
     full = str(path.absolute())
     try:
-        definitions = find_definitions(Source(full, text), recorded_shapes)
+        definitions = find_definitions(Source(full, text), recorded_shapes, pictures=pictures)
     except SyntaxError as error:
         where = f" (line {error.lineno})" if error.lineno else ""
         return Trace(full, errors=(f"{path.name} is no valid Python: {error.msg}{where}",))
@@ -61,7 +64,7 @@ def trace_file(
     if not definitions.entries:
         return without_running(full, definitions, qualname)
     recorded = {name: dict(shapes) for name, shapes in (recorded_shapes or {}).items()}
-    return _in_child(Request(full, text, qualname, recorded, check), timeout_s)
+    return _in_child(Request(full, text, qualname, recorded, dict(pictures or {}), check), timeout_s)
 
 
 def _in_child(request: Request, timeout_s: float) -> Trace:

@@ -26,7 +26,8 @@ from mugraph.ir.region import Range, Trace
 from mugraph.log import note
 from mugraph.memory.traces import traced
 from mugraph.pipeline import run_trace
-from mugraph.recording.memory import recorded_shapes
+from mugraph.recording.memory import pictured, recorded_shapes, shares
+from mugraph.recording.regions import shared
 from mugraph.solve.timing import ProgramText
 from mugraph.store import Store
 from mugraph.store.place import cache_folder
@@ -118,7 +119,9 @@ class Runner:
         path = Path(order.document.path).absolute()
         text = read_document(order.document)
         shapes: RecordedShapes = recorded_shapes(path, text) if order.recorded else {}
-        state = state_of(order.document, text, shapes)
+        pictures = pictured(path, text) if order.recorded else {}
+        took = shares(path, text) if order.recorded else {}
+        state = state_of(order.document, text, (shapes, pictures, took))
         if state == order.known:
             self._say(Unchanged(order.job))
             return
@@ -128,10 +131,12 @@ class Runner:
                 path,
                 source=text,
                 recorded_shapes=shapes or None,
+                pictures=pictures,
                 timeout_s=order.timeout_s,
                 store=store,
                 cancelled=lambda: self._is_stopped(order.job),
             )
+        trace = shared(trace, took, text)
         if not self._is_stopped(order.job):
             heads, applied = _heads(text, trace), _applied(text, trace)
             self._say(TracedFile(order.job, text, state, trace, heads, applied, time.monotonic() - began))

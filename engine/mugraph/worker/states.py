@@ -10,7 +10,9 @@ from mugraph.edit.names import mugraph_id
 from mugraph.events import Considered, Figures, RegionResult, SearchReport
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.region import Range, Region
+from mugraph.ir.shares import Share
 from mugraph.protocol import values
+from mugraph.protocol.gain_words import in_a_run
 from mugraph.reports.document import finite, verdicts_of
 from mugraph.reports.text import evidence
 from mugraph.sizes.timing import faster_for, gain_words
@@ -22,7 +24,7 @@ _WAITING: dict[values.RegionStatus, str] = {"queued": "to be searched", "searchi
 def region_state(known: Known, number: int, status: values.RegionStatus | None = None) -> values.Region:
     """status: what it is now, where that is not what was found."""
     region, key = known.trace.regions[number], known.keys[number]
-    state = _traced(known, region, key)
+    state = _traced(known, region, key, known.trace.shares.get(number))
     result = known.results.get(key)
     if number in known.applied:
         message = f"{region.function}: a generated kernel replaces this code already"
@@ -32,7 +34,14 @@ def region_state(known: Known, number: int, status: values.RegionStatus | None =
     if status is not None or result is None:
         status = status or "queued"
         return _with(state, status=status, message=f"{region.function}: {_WAITING.get(status, status)}")
-    return _with(state, **_found(result))
+    gain = in_a_run(result.timing) if result.status == "improved" else None
+    return _with(state, share=_share(known.trace.shares.get(number), gain), **_found(result))
+
+
+def _share(share: Share | None, gain: float | None) -> values.Share | None:
+    if share is None:
+        return None
+    return values.Share(share.part, share.own, share.calls, share.whole, finite(share.overall(gain)))
 
 
 def all_states(known: Known, queued: Collection[int] = ()) -> list[values.Region]:
@@ -47,7 +56,7 @@ def _with(state: values.Region, **changes: object) -> values.Region:
     return msgspec.structs.replace(state, **changes)
 
 
-def _traced(known: Known, region: Region, key: str) -> values.Region:
+def _traced(known: Known, region: Region, key: str, share: Share | None) -> values.Region:
     return values.Region(
         key=key,
         function=region.function,
@@ -61,6 +70,7 @@ def _traced(known: Known, region: Region, key: str) -> values.Region:
             for live in region.live_ins
         ],
         sizes=str(region.dynamic.range) if region.dynamic is not None else "",
+        share=_share(share, None),
     )
 
 

@@ -12,7 +12,7 @@ from mugraph_server.documents.marks import key
 from mugraph_server.documents.source import Document, Source
 from mugraph_server.region_marks import Mark
 from mugraph_server.regions import FileState
-from mugraph_server.views.words import sentence, size_table
+from mugraph_server.views.words import sentence, share, size_table
 
 LONGEST_IMAGE = 90_000
 """Characters of a data URI. VS Code cuts a hover at 100,000, and shows what is left of an image as text."""
@@ -36,6 +36,9 @@ def content(
     parts = [f"**mugraph: {sentence(file, mark)}**"]
     region = mark.region
     state = file.state(mark)
+    took = share(region)
+    if took and state != "stale":
+        parts.append(took)
     if drawing and state not in ("stale",):
         picture = _picture(drawing) if images else f"```text\n{drawing.rstrip()}\n```"
         if picture:

@@ -10,7 +10,7 @@ from lsprotocol import types
 from mugraph_server.documents.source import Document, Source
 from mugraph_server.region_marks import Mark
 from mugraph_server.regions import FileState
-from mugraph_server.views.words import sentence
+from mugraph_server.views.words import sentence, share
 
 
 def chosen(source: Source, document: Document, file: FileState, key: str | None, line: int) -> Mark | None:
@@ -31,6 +31,7 @@ def search(source: Source, document: Document, file: FileState, mark: Mark) -> d
     state:      as the diagnostic's code has it
     candidates: in the order they were met, those of one kernel together; every estimate_us is an estimate, measured_us
                 is None where nothing was timed
+    share:      of a recorded run, in words; "" where nothing was recorded
     timing:     of the region; its `source` says whether it is measured or estimated
     search:     how the search went; None while it runs
     places:     of the statements that boxes of the drawing name, in this document; empty where the code was edited
@@ -43,6 +44,7 @@ def search(source: Source, document: Document, file: FileState, mark: Mark) -> d
         "range": spot[1] if spot is not None and spot[0] is document else None,
         "message": sentence(file, mark),
         "state": file.state(mark),
+        "share": share(mark.region),
         "topologies": result.search.topologies if result is not None and result.search else mark.pace.topologies,
         "seconds": result.search.total_s if result is not None and result.search else mark.pace.seconds,
         "candidates": msgspec.to_builtins(mark.candidates),

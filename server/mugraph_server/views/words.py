@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mugraph.protocol.gain_words import gain_words
+from mugraph.protocol.gain_words import gain_words, in_a_run
 from mugraph.protocol.values import Called, Region, Timing
 
 from mugraph_server.region_marks import Mark
@@ -99,15 +99,16 @@ def lens(file: FileState, mark: Mark) -> str:
     """Short, and never empty while a region is there, so that lines stay where they are."""
     state = file.state(mark)
     before = f" (before: {gain_of(mark.result)})" if mark.result is not None and gain_of(mark.result) else ""
+    took = f" ({share(mark.region)})" if share(mark.region) else ""
     if state == "improved":
         timing = mark.region.timing
         how = ", measured" if timing is not None and timing.source == "measured" else ""
         verified = ", verified" if mark.region.verified else ""
-        return f"{gain_of(mark.region) or 'kernel found'}{how}{verified}: replace with the Triton kernel"
+        return f"{gain_of(mark.region) or 'kernel found'}{how}{verified}: replace with the Triton kernel{took}"
     if state == "searching":
         count = f" {mark.pace.number + 1}/{mark.pace.of}" if mark.pace.of > 1 else ""
         return f"searching…{count}{before}"
-    return {
+    said = {
         "queued": f"searching…{before}" if file.searching else "not searched yet: search",
         "stale": f"changed; save to search again{before}" if not file.broken else "waiting for code that parses",
         "no-gain": "PyTorch's own kernels are as good here",
@@ -116,6 +117,20 @@ def lens(file: FileState, mark: Mark) -> str:
         "failed": "the search failed",
         "applied": "runs as a generated Triton kernel",
     }[state]
+    return f"{said}{took}" if state in ("no-gain", "needs-shapes", "unsupported", "failed", "applied") else said
+
+
+def share(region: Region) -> str:
+    """Of a recorded run: "31 % of the run; 1.6× here is 1.13× overall"; "" where nothing was recorded."""
+    took = region.share
+    if took is None:
+        return ""
+    part = f"{100 * took.part:.0f} %" if took.part >= 0.01 else "less than 1 %"
+    if took.overall is None or region.status != "improved" or region.timing is None:
+        return f"{part} of the run"
+    gain = in_a_run(region.timing) or 1.0
+    here = f"{gain:.2g}× here" if region.timing.source == "measured" else f"about {gain:.2g}× here by estimate"
+    return f"{part} of the run; {here} is {'' if took.whole else 'at most '}{took.overall:.2f}× overall"
 
 
 def _before(region: Region | None) -> str:

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from mugraph.recording.memory import recorded, recorded_shapes
+from mugraph.recording.memory import pictured, recorded, recorded_shapes
 from mugraph.trace.tracer import trace_file
 
 from .conftest import Record
@@ -89,7 +89,7 @@ def test_a_script(project: Path, record: Record):
     run = record(PYTHON, str(script), "--lr", "1")
     assert (run.returncode, run.stdout) == (0, alone.stdout), run.stderr
     assert "Block.forward with 2 sets of shapes" in run.stderr
-    assert "cached (cache is a Cache)" in run.stderr
+    assert "of the run" in run.stderr
 
     model = project / "pkg" / "model.py"
     sets = recorded(model)
@@ -99,12 +99,16 @@ def test_a_script(project: Path, record: Record):
     assert often.init == {"config": "Config(dim=16, act=nn.GELU)", "scale": "2"}
     assert (once.arguments, once.calls) == ({"x": "f32[2, 16]", "causal": "False"}, 1)
     assert often.devices == ["cpu"]
+    assert not often.gradients
+    assert sets["cached"][0].opaque == {"cache": "Cache"}, "no comment could describe it; its picture has it"
+    assert sets["cached"][0].usable
     assert recorded(script)["main_only"][0].arguments == {"x": "i64[5]"}
 
-    trace = trace_file(model, recorded_shapes=recorded_shapes(model, MODEL))
-    assert trace.errors == ()
-    by_function = {region.function: region.status for region in trace.regions}
-    assert by_function["Block.forward"] is None, "built and traced as the program did"
+    for pictures in ({}, pictured(model, MODEL)):
+        trace = trace_file(model, recorded_shapes=recorded_shapes(model, MODEL), pictures=pictures)
+        assert trace.errors == ()
+        by_function = {region.function: region.status for region in trace.regions}
+        assert by_function["Block.forward"] is None, "built and traced as the program did"
 
 
 def test_a_module_of_a_package(project: Path, record: Record):

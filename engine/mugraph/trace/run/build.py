@@ -11,9 +11,14 @@ from typing import cast
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 
+from mugraph.trace.picture import Around, Picture
 from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.conversions import conversions_in_place
 from mugraph.trace.run.entries import Entry
+from mugraph.trace.run.groups import set_up
+from mugraph.trace.run.pictured_call import as_passed, method_of, pictured_call
+from mugraph.trace.run.places import Places
+from mugraph.trace.run.rebuild import Rebuilder
 from mugraph.trace.run.values import DTYPE_NAMES
 from mugraph.trace.syntax.shapes import Expression, Spec, TensorSpec
 
@@ -30,21 +35,26 @@ class CannotBuild(Exception):
 
 @dataclass(frozen=True)
 class Ready:
-    """A callable with its arguments."""
+    """A callable with its arguments. around: what is to be set while it runs."""
 
     function: Callable[..., object]
     args: Sequence[object]
     kwargs: Mapping[str, object]
+    around: Around | None = None
 
 
 @dataclass
 class Builder:
-    """namespace: the user's module. mode: FakeTensorMode, or None for real tensors with real numbers.
+    """places: the user's module, and others. mode: FakeTensorMode, or None for real tensors with real numbers.
     constants: is told what is an argument."""
 
-    namespace: dict[str, object]
+    places: Places
     mode: FakeTensorMode | None
     constants: Constants
+
+    @property
+    def namespace(self) -> dict[str, object]:
+        return self.places.namespace
 
     @contextmanager
     def within(self) -> Generator[None]:
@@ -59,6 +69,8 @@ class Builder:
         """Builds what an entry needs. Raises CannotBuild, or whatever the user's code raises."""
         if entry.kind == "kernelbench":
             return self._kernelbench()
+        if entry.picture is not None:
+            return self._pictured(entry, entry.picture)
         given = {name: self.value(spec) for name, spec in entry.arguments.items()}
         self.constants.forget(given)
         args = [given.pop(name) for name in entry.positional]
@@ -83,6 +95,25 @@ class Builder:
                 cast_module(built, dtype)
         function = built if entry.method == "__call__" else getattr(built, entry.method)
         return Ready(cast(Callable[..., object], function), args, kwargs)
+
+    def _pictured(self, entry: Entry, picture: Picture) -> Ready:
+        """The object, and unless a comment gives others the arguments, as they were recorded."""
+        set_up(picture.around.distributed)
+        with self.within():
+            call = pictured_call(entry, picture, Rebuilder(picture, self.places), self.namespace)
+        given = {name: self.value(spec) for name, spec in entry.arguments.items()} or call.arguments
+        self.constants.forget(given)
+        function: object = None
+        if call.owner is None:
+            function = self.lookup(entry.function)
+        elif entry.arguments and isinstance(call.owner, torch.nn.Module):
+            dtype = _float_dtype(entry.arguments.values())
+            if dtype is not None:
+                cast_module(call.owner, dtype)
+        if call.owner is not None:
+            function = method_of(call.owner, entry.function, self.lookup(entry.function))
+        args, kwargs = as_passed(given, entry.positional)
+        return Ready(cast(Callable[..., object], function), args, kwargs, picture.around)
 
     def _kernelbench(self) -> Ready:
         model = self.lookup("Model")

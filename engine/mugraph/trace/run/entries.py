@@ -1,7 +1,8 @@
 """Where tracing starts: the functions and classes of a file whose arguments are described, and those that lack it.
 
-The first description that applies counts: a `# mugraph:` comment, jaxtyping annotations, KernelBench's `Model`,
-`get_init_inputs` and `get_inputs`, and shapes recorded from a run of the user's program.
+The first description that applies counts: a `# mugraph:` comment, jaxtyping annotations, KernelBench's
+`Model`, `get_init_inputs`, `get_inputs`, and calls recorded from a run of the user's program. A recorded object comes
+before constructor arguments that no comment has given.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import Literal
 
 from mugraph.ir.ranges import SizeRange
 from mugraph.ir.region import Range
+from mugraph.trace.picture import Picture
 from mugraph.trace.syntax.definitions import (
-    called_on_self,
+    callers_on_self,
     definitions,
     is_module_class,
     is_static,
@@ -54,6 +56,8 @@ class Entry:
     init:      constructor arguments, None for the defaults
     positional: the arguments that are passed by position, in order
     size:      the range of a size that its arguments have, if one has been declared
+    picture:   of a recorded call of it, or of another method of its class: the object, and, if `arguments` is empty,
+               the arguments
     """
 
     kind: Literal["function", "module", "kernelbench"]
@@ -65,6 +69,7 @@ class Entry:
     range: Range
     positional: tuple[str, ...] = ()
     size: SizeRange | None = None
+    picture: Picture | None = None
 
 
 @dataclass(frozen=True)
@@ -96,10 +101,17 @@ def _annotated_arguments(function: Function, sizes: Mapping[str, int]) -> dict[s
 
 
 class _Finder:
-    def __init__(self, source: Source, recorded: RecordedShapes, pick: Callable[[SizeRange], int]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        recorded: RecordedShapes,
+        pick: Callable[[SizeRange], int],
+        pictures: Mapping[str, Picture],
+    ) -> None:
         self.source = source
         self.pick = pick
-        self.recorded = recorded
+        self.pictures = pictures
+        self.recorded: dict[str, Mapping[str, str]] = {**recorded, **{name: {} for name in pictures}}
         self.comments = ShapeComments(source)
         self.entries: dict[str, Entry] = {}
         self.missing: dict[str, Missing] = {}
@@ -134,7 +146,7 @@ class _Finder:
     def of_class(self, name: str, node: ast.ClassDef, said: Description) -> None:
         forward = method_of(node, "forward")
         full = f"{name}.forward"
-        if said.init is None and (seen := self.recorded.get(f"{name}.__init__")) is not None:
+        if said.init is None and self.object_of(name) is None and (seen := self.recorded.get(f"{name}.__init__")):
             said = replace(said, init={key: parse_spec(text) for key, text in seen.items()})
         if forward is None:
             if any(_has_tensor(spec) for spec in said.arguments.values()):  # inherited
@@ -171,13 +183,15 @@ class _Finder:
             sizes = {**of_class.sizes, **said.sizes}
             made = said.init or of_class.init
             said = Description(said.arguments, made, sizes, {**ranges, **said.ranges}, said.named)
-        if said.init is None and (made := self.recorded.get(f"{class_name}.__init__")) is not None:
+        is_pictured = self.object_of(class_name) is not None
+        if said.init is None and not is_pictured and (made := self.recorded.get(f"{class_name}.__init__")):
             said = replace(said, init={key: parse_spec(text) for key, text in made.items()})
         # What other methods of the class call is traced where they call it.
-        alone = name in self.recorded and node.name not in called_on_self(owner_node)
+        callers = {f"{class_name}.{caller}" for caller in callers_on_self(owner_node, node.name)}
+        alone = name in self.recorded and not callers & (self.recorded.keys() | self.entries.keys())
         if said.arguments or alone:
             arguments = self.described(name, name, node, said)
-            if arguments is not None and any(map(_has_tensor, arguments.values())):
+            if arguments is not None and (not arguments or any(map(_has_tensor, arguments.values()))):
                 method = "__call__" if node.name == "forward" else node.name
                 size = self.range_of(name, node, said)
                 entry = Entry("module", name, class_name, method, arguments, said.init, self.place(node), size=size)
@@ -203,13 +217,22 @@ class _Finder:
         arguments = {**typed, **given}
         if any(_has_tensor(spec) for spec in arguments.values()):
             return arguments
+        if full in self.pictures or name in self.pictures:
+            return {}
         seen = self.recorded.get(full) or self.recorded.get(name)
         return {key: parse_spec(text) for key, text in seen.items()} if seen else None
 
+    def object_of(self, owner: str) -> Picture | None:
+        """A recorded object of the class."""
+        return next((one for name, one in self.pictures.items() if name.rpartition(".")[0] == owner), None)
+
     def add(self, entry: Entry, function: Function | None = None) -> None:
+        if entry.init is None and entry.kind != "kernelbench":
+            of_class = self.object_of(entry.owner) if entry.owner is not None else None
+            entry = replace(entry, picture=self.pictures.get(entry.function, of_class))
         positional: list[str] = []
         for parameter in [*function.args.posonlyargs, *function.args.args] if function is not None else []:
-            if parameter.arg in entry.arguments:
+            if parameter.arg in entry.arguments or not entry.arguments:
                 positional.append(parameter.arg)
             elif parameter.arg not in ("self", "cls"):
                 break  # one with a default: the rest goes by name
@@ -239,10 +262,13 @@ def _hint(function: Function) -> str:
 
 
 def find_definitions(
-    source: Source, recorded: RecordedShapes | None = None, pick: Callable[[SizeRange], int] = largest_of
+    source: Source,
+    recorded: RecordedShapes | None = None,
+    pick: Callable[[SizeRange], int] = largest_of,
+    pictures: Mapping[str, Picture] | None = None,
 ) -> Definitions:
     """Entries and the tensor code that lacks shapes. Raises SyntaxError if the source does not parse.
 
     pick: the size that stands for a range
     """
-    return _Finder(source, recorded or {}, pick).find()
+    return _Finder(source, recorded or {}, pick, pictures or {}).find()

@@ -25,6 +25,7 @@ class Workspace:
         self.root = root
         self.recorder = recorder
         self.files: list[File] = []
+        self.codes: dict[str, CodeType] = {}  # of the files, by path
 
     def compile(self, source: Source) -> CodeType:
         """Raises SyntaxError or ValueError."""
@@ -41,6 +42,7 @@ class Workspace:
         number_nodes(copy, base)
         code = compile(rewrite_module(copy), source.path, "exec", dont_inherit=True)
         self.files.append(File(source, numbering))
+        self.codes[source.path] = code
         self.recorder.judge.files.add(source.path)
         return code
 

@@ -19,10 +19,12 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
 from mugraph.ir.ranges import SizeRange
+from mugraph.trace.run.around import as_recorded
 from mugraph.trace.run.build import Builder
 from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.devices import OneDevice
 from mugraph.trace.run.entries import Entry
+from mugraph.trace.run.places import Places
 from mugraph.trace.run.values import DTYPE_NAMES
 from mugraph.trace.syntax.shapes import Spec, TensorSpec
 
@@ -41,23 +43,24 @@ class _SymbolicBuilder(Builder):
         return made if made is not None else super().value(spec)
 
 
-def decided_at(entry: Entry, other: Entry, namespace: dict[str, object], size: SizeRange, path: str) -> str | None:
+def decided_at(entry: Entry, other: Entry, places: Places, size: SizeRange) -> str | None:
     """Why the code does not do the same at all sizes, as the end of a sentence; None if it does. Size 1 is left aside:
     PyTorch always treats it as a case of its own.
 
     entry, other: the same code with the largest size and with another one
-    path:         of the user's file, whose lines are named
+    places:       of the user's file, whose lines are named
     """
+    path = places.traced
     shapes = ShapeEnv()
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=shapes)
     constants = Constants(real=False)
     try:
         factors: dict[object, int] = {}
         given = {id(spec): _tensor(spec, dims, mode, factors) for spec, dims in _varying(entry, other, size)}
-        builder = _SymbolicBuilder(namespace, mode, constants, given)
+        builder = _SymbolicBuilder(places, mode, constants, given)
         with torch.no_grad(), OneDevice(), constants:
             ready = builder.ready(entry)
-            with builder.within(), enable_python_dispatcher():
+            with builder.within(), as_recorded(ready.around), enable_python_dispatcher():
                 ready.function(*ready.args, **ready.kwargs)
     except Exception as error:
         line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -60,14 +60,14 @@ def method_of(node: ast.ClassDef, name: str) -> Function | None:
     return found[-1] if found else None
 
 
-def called_on_self(node: ast.AST) -> set[str]:
-    """Names of methods that a class calls on itself, in any of its methods but the one that is called."""
+def callers_on_self(node: ast.AST, name: str) -> set[str]:
+    """Names of methods of a class that call this other one on themselves."""
     found: set[str] = set()
     for function in ast.iter_child_nodes(node):
-        if isinstance(function, ast.FunctionDef):
+        if isinstance(function, ast.FunctionDef) and function.name != name:
             attributes = (inner for inner in ast.walk(function) if isinstance(inner, ast.Attribute))
-            names = {a.attr for a in attributes if isinstance(a.value, ast.Name) and a.value.id == "self"}
-            found |= names - {function.name}
+            if any(a.attr == name and isinstance(a.value, ast.Name) and a.value.id == "self" for a in attributes):
+                found.add(function.name)
     return found
 
 

@@ -9,13 +9,13 @@ import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType
 
-from .instrument import SLOTS, TRACED, instrument
+from .instrument import END, OPEN, SLOTS, TRACED, instrument
 from .looks import Looks
+from .places import is_own
 from .script import as_script
 from .spool import Spool
 
 FOLDER = "MUGRAPH_RECORD_TO"
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 
 def install() -> None:
@@ -27,9 +27,16 @@ def install() -> None:
     looks = Looks(spool.write)
     setattr(builtins, SLOTS, looks.slots)
     setattr(builtins, TRACED, lambda: False)
-    atexit.register(lambda: spool.finish(looks.sets))
+    setattr(builtins, OPEN, looks.clock.open)
+    setattr(builtins, END, looks.clock.end)
+    atexit.register(looks.finish)
     if hasattr(os, "fork"):
-        os.register_at_fork(after_in_child=lambda: spool.forked(looks.sets))
+
+        def forked() -> None:
+            spool.forked()
+            looks.forked()
+
+        os.register_at_fork(after_in_child=forked)
     _hook_imports(looks)
     _hook_script(looks)
 
@@ -113,12 +120,3 @@ def compiled(data: bytes, path: str, looks: Looks, is_script: bool = False) -> C
     if is_script:
         as_script(tree)
     return compile(tree, path, "exec", dont_inherit=True)
-
-
-def is_own(path: str) -> bool:
-    """Whether a source file is the user's: neither a library, nor Python's own, nor ours."""
-    full = os.path.abspath(path)
-    parts = full.split(os.sep)
-    if "site-packages" in parts or "dist-packages" in parts or not full.endswith(".py"):
-        return False
-    return not any(full.startswith(place + os.sep) for place in (os.path.dirname(os.__file__), _PACKAGE))

@@ -5,6 +5,10 @@ names are builtins, so the module's own names stay what they are; the first is h
 by (`torch.export(strict=True)` reads bytecode). The statement stands after the docstring, on the line of the `def`, so
 that line numbers in tracebacks stay right; and once a slot is None the function costs some 50 ns more than it did.
 
+The rest of the function stands in `try: ... finally: if not __mugraph_traced__() and __mugraph_open__[-1] == 7:
+__mugraph_end__()`, which ends the timing of a call that is timed. Generators and coroutines, which stop and go on, are
+not timed.
+
 Left alone are functions in functions, lambdas, static and class methods and properties, which no `# mugraph:` comment
 can describe, and functions whose decorator compiles their bytecode.
 """
@@ -17,6 +21,8 @@ from dataclasses import dataclass
 
 SLOTS = "__mugraph_seen__"
 TRACED = "__mugraph_traced__"
+OPEN = "__mugraph_open__"
+END = "__mugraph_end__"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LEFT_ALONE = frozenset(
     {"staticmethod", "classmethod", "property", "cached_property", "overload", "jit", "njit", "vectorize",
@@ -36,12 +42,13 @@ class Parameter:
 @dataclass(frozen=True)
 class Signature:
     """Of one function of the user's. name: qualified ("Block.forward"). owner: the class, for a method, whose `self`
-    is the first value that is shown."""
+    is the first value that is shown. timed: it says when it ends."""
 
     file: str
     name: str
     owner: str | None
     parameters: tuple[Parameter, ...]
+    timed: bool = False
 
 
 def instrument(text: str | bytes, file: str, register: Callable[[Signature], int]) -> ast.Module:
@@ -50,7 +57,7 @@ def instrument(text: str | bytes, file: str, register: Callable[[Signature], int
     for function, name, owner in _functions(tree.body, "", None):
         signature = _signature(function, file, name, owner)
         if signature is not None:
-            _show(function, register(signature))
+            _show(function, register(signature), signature.timed)
     return tree
 
 
@@ -93,25 +100,56 @@ def _signature(function: Function, file: str, name: str, owner: ast.ClassDef | N
         found.append(Parameter(arguments.kwarg.arg, "named"))
     if not found and function.name != "__init__":
         return None
-    return Signature(file, name, name.rpartition(".")[0] if owner is not None else None, tuple(found))
+    of = name.rpartition(".")[0] if owner is not None else None
+    return Signature(file, name, of, tuple(found), _can_be_timed(function))
 
 
 def _parameter(argument: ast.arg, default: ast.expr | None) -> Parameter:
     return Parameter(argument.arg, "one", ast.unparse(default) if default is not None else None)
 
 
-def _show(function: Function, slot: int) -> None:
+def _can_be_timed(function: Function) -> bool:
+    if isinstance(function, ast.AsyncFunctionDef) or function.name == "__init__":
+        return False
+    rest = function.body[_first_statement(function) :]
+    return bool(rest) and not any(map(_yields, rest))
+
+
+def _yields(node: ast.AST) -> bool:
+    if isinstance(node, ast.Yield | ast.YieldFrom):
+        return True
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+        return False
+    return any(map(_yields, ast.iter_child_nodes(node)))
+
+
+def _first_statement(function: Function) -> int:
+    return 1 if ast.get_docstring(function, clean=False) is not None else 0
+
+
+def _show(function: Function, slot: int, timed: bool) -> None:
     arguments = function.args
     plain = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     names = [argument.arg for argument in (*plain, arguments.vararg, arguments.kwarg) if argument is not None]
-    place = f"{SLOTS}[{slot}]"
-    [statement] = ast.parse(f"if not {TRACED}() and {place}: {place}({', '.join(names)})").body
-    at = 1 if ast.get_docstring(function, clean=False) is not None else 0
+    place, at = f"{SLOTS}[{slot}]", _first_statement(function)
+    looks = _parsed(f"if not {TRACED}() and {place}: {place}({', '.join(names)})", function)
+    rest = function.body[at:]
+    if timed:
+        ends = _parsed(f"if not {TRACED}() and {OPEN}[-1] == {slot}: {END}()", function)
+        whole = ast.copy_location(ast.Try(rest, [], [], [ends]), function)
+        whole.end_lineno, whole.end_col_offset = whole.lineno, whole.col_offset
+        rest = [whole]
+    function.body[at:] = [looks, *rest]
+
+
+def _parsed(text: str, function: Function) -> ast.stmt:
+    """On the line of the `def`."""
+    [statement] = ast.parse(text).body
     for node in ast.walk(statement):
         if isinstance(node, ast.stmt | ast.expr):
             node.lineno = node.end_lineno = function.lineno
             node.col_offset = node.end_col_offset = function.col_offset
-    function.body.insert(at, statement)
+    return statement
 
 
 def _last_name(decorator: ast.expr) -> str:

@@ -1,9 +1,9 @@
 """What a function's first statement calls. It tells calls apart by the shapes, types and devices of tensors and by
 flags.
 
-It runs before every call, so it is quick for what was seen before: it builds a key and finds it, in about 1 µs. If a
-function is called so often that this would be felt, it looks at one call in 8 or in 32. Only a new key leads to
-`_remember`, which writes the arguments down. Contents of tensors are never read.
+It runs before every call, so it is quick for what was seen before: it builds a key, finds it and has the call timed, in
+a few microseconds. If a function is called so often that this would be felt, it looks at one call in 8 or in 32. Only a
+new key leads to `_remember`, which writes the arguments down and takes a picture of the call (`pictures.py`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,23 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, cast
 
+from .clock import Clock, Time
 from .instrument import Parameter, Signature
+from .pictures import held_by, picture
 from .words import Opaque, words
 
-MOST_SETS = 8
+MOST_SETS = 2_048
 """Sets of arguments that are kept for one function. Calls unlike all of them are counted together."""
+MOST_PICTURES = 8
+"""Sets of a function of which a picture is taken at once: at the first call, and again at the second, when what the
+first one sets up is there."""
+MANY_CALLS = 64
+"""Any other set has its picture taken when it has been met so often."""
+NEVER = sys.maxsize
 ENOUGH = 200
 """After so many calls without a tensor a function is not looked at any more."""
 
@@ -43,7 +52,9 @@ class Made:
 
 @dataclass(eq=False)
 class Seen:
-    """One set of arguments. opaque: of those that cannot be written, the type. written: what the spool says of calls"""
+    """One set of arguments. number: OTHERS for calls unlike all that are kept. opaque: of those that cannot be
+    written, the type. picture: of a call, until the spool has it. picture_at: how many calls until one is taken.
+    written: what the spool says of calls and times. gradients: whether they were wanted."""
 
     function: Signature
     number: int
@@ -51,23 +62,33 @@ class Seen:
     opaque: Mapping[str, str]
     devices: tuple[str, ...]
     init: Mapping[str, str] | None
+    gradients: bool = False
     calls: int = 1
-    written: int = 0
+    written: tuple[float, ...] = ()
+    picture: dict[str, Any] | None = None
+    picture_at: int = NEVER
+    time: Time = field(default_factory=Time)
+    on_device: bool = False
+
+
+OTHERS = -1
 
 
 @dataclass(eq=False)
-class _Calls:
-    """The calls of a key that needs no set of its own."""
+class _Nothing:
+    """Calls without a tensor."""
 
-    calls: int = 1
+    calls: int = 0
 
 
 class Looks:
-    """All functions of the program. slots: the builtin list; say: called with a set that is new."""
+    """All functions of the program. slots: the builtin list; say: called with a set that is new, or has more to it, and
+    with the seconds that the run has taken."""
 
-    def __init__(self, say: Callable[[Seen], None]) -> None:
+    def __init__(self, say: Callable[[Seen, float], None]) -> None:
         self.slots: list[Callable[..., None] | None] = []
         self.sets: list[Seen] = []
+        self.clock = Clock(self.tell)
         self._say = say
         self._made: dict[int, Made] = {}
         self._kinds: dict[tuple[type, tuple[tuple[str, str], ...] | None], Made] = {}
@@ -82,14 +103,50 @@ class Looks:
             self.slots.append(self._function(signature, slot))
         return slot
 
+    def tell(self) -> None:
+        """What is known now."""
+        self.clock.read()
+        for seen in list(self.sets):
+            self._say(seen, self.clock.run)
+
+    def finish(self) -> None:
+        self.clock.apart(self.tell)
+
+    def forked(self) -> None:
+        """In a child made by fork: what its parent counts is not counted twice."""
+        self.clock.forget()
+        for seen in self.sets:
+            seen.calls, seen.time, seen.written = 0, Time(), (0, 0.0, 0)
+
     def _function(self, signature: Signature, slot: int) -> Callable[..., None]:
-        known: dict[Hashable, Seen | _Calls] = {}
-        made, tensors, slots = self._made, self._tensors, self.slots
-        is_method = signature.owner is not None
-        nothing = _Calls(0)
+        known: dict[Hashable, Seen] = {}
+        made, tensors, slots, clock = self._made, self._tensors, self.slots, self.clock
+        is_method, timed = signature.owner is not None, signature.timed
+        nothing = _Nothing()
         now = time.monotonic
         skips = {weight: itertools.cycle(counts) for weight, counts in _SKIPS.items()}
         skip, left, weight, since = 0, WINDOW, 1, now()
+
+        def key_of(values: tuple[Any, ...]) -> list[Hashable]:
+            key: list[Hashable] = []
+            add = key.append
+            for value in values:
+                kind = type(value)  # pyright: ignore[reportUnknownVariableType] - of anything
+                if kind in tensors:
+                    add(value.shape)
+                    add(value.dtype)
+                    add(value.device)
+                elif kind is bool:
+                    add(value)
+                elif kind is tuple or kind is list or kind is dict:
+                    add(_inside(value, tensors))
+                else:
+                    add(kind)  # pyright: ignore[reportUnknownArgumentType]
+            if is_method:
+                key[0] = made.get(id(values[0])) or cast(Any, type(values[0]))
+                add(held_by(values[0]).get("training"))
+            add(wants_gradients())
+            return key
 
         def look(*values: Any) -> None:
             nonlocal skip, left, weight, since
@@ -97,25 +154,21 @@ class Looks:
                 skip -= 1
                 return
             try:
-                key: list[Hashable] = []
-                add = key.append
-                for value in values:
-                    kind = type(value)  # pyright: ignore[reportUnknownVariableType] - of anything
-                    if kind in tensors:
-                        add(value.shape)
-                        add(value.dtype)
-                        add(value.device)
-                    elif kind is bool:
-                        add(value)
-                    elif kind is tuple or kind is list or kind is dict:
-                        add(_inside(value, tensors))
-                    else:
-                        add(kind)  # pyright: ignore[reportUnknownArgumentType]
-                if is_method:
-                    key[0] = made.get(id(values[0]))
+                key = key_of(values)
+                frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - the user's function
                 seen = known.get(tuple(key))
+                if seen is None:
+                    if _jit_traces():  # sizes are tensors then
+                        return
+                    if self._learn_kinds(values):
+                        key = key_of(values)
+                        seen = known.get(tuple(key))
                 if seen is not None:
                     seen.calls += weight
+                    if seen.calls >= seen.picture_at:
+                        clock.apart(lambda: self._take(seen, values, frame))
+                    if timed:
+                        clock.begin(slot, frame, seen.time, weight, seen.on_device)
                     left -= 1
                     if weight > 1:
                         skip = next(skips[weight])
@@ -123,18 +176,16 @@ class Looks:
                         apart = (now() - since) / (WINDOW * weight)
                         left, weight, since = WINDOW, next((n for s, n in OFTEN_S if apart > s), 32), now()
                     return
-                if _jit_traces():  # sizes are tensors then
-                    return
-                if self._learn_kinds(values):
-                    look(*values)
-                    return
-                found = self._remember(signature, values, sum(isinstance(one, Seen) for one in known.values()))
+                found = clock.apart(lambda: self._remember(signature, values, known, frame))
                 if found is None:
                     nothing.calls += 1
                     if nothing.calls > ENOUGH and nothing.calls > sum(one.calls for one in known.values()):
                         slots[slot] = None
                     return
-                known[tuple(key)] = found
+                if found.number != OTHERS:
+                    known[tuple(key)] = found
+                if timed:
+                    clock.begin(slot, frame, found.time, 1, found.on_device)
                 left, weight, since = WINDOW, 1, now()
             except Exception:  # a tensor without sizes, a namespace that changes: the program goes on
                 return
@@ -185,29 +236,61 @@ class Looks:
         self._tensors |= new
         return bool(new)
 
-    def _remember(self, signature: Signature, values: tuple[object, ...], have: int) -> Seen | _Calls | None:
+    def _remember(
+        self, signature: Signature, values: tuple[object, ...], known: dict[Hashable, Seen], frame: FrameType
+    ) -> Seen | None:
         """Writes the arguments down as a set. None if no tensor is among them."""
         owner = values[0] if signature.owner is not None else None
         given = values[1:] if signature.owner is not None else values
         tensors = [value for value in _leaves(given) if type(value) in self._tensors]
         if not tensors:
             return None
-        if have >= MOST_SETS:
-            return _Calls()
-        namespace = sys._getframe(2).f_globals  # pyright: ignore[reportPrivateUsage] - of the user's function
-        arguments, opaque = _described(signature.parameters, given, namespace)
+        devices = tuple(dict.fromkeys(str(cast(Any, tensor).device) for tensor in tensors))
+        if len(known) >= MOST_SETS:
+            return self._other(signature, devices)
+        arguments, opaque = _described(signature.parameters, given, frame.f_globals)
         made = self._made.get(id(owner)) or self._like(type(owner))
         exact = made is not None and made.kind.__qualname__ == signature.owner
-        devices = tuple(dict.fromkeys(str(cast(Any, tensor).device) for tensor in tensors))
-        seen = Seen(signature, have, arguments, opaque, devices, made.arguments if made and exact else None)
+        seen = Seen(signature, len(known), arguments, opaque, devices, made.arguments if made and exact else None)
+        seen.gradients = wants_gradients()
+        seen.on_device = any(device.startswith("cuda") for device in devices)
+        if len(known) < MOST_PICTURES:
+            seen.picture = _pictured(signature, values, frame)
+        seen.picture_at = 2 if len(known) < MOST_PICTURES else MANY_CALLS
         self.sets.append(seen)
-        self._say(seen)
+        self._say(seen, self.clock.run)
+        return seen
+
+    def _take(self, seen: Seen, values: tuple[object, ...], frame: FrameType) -> None:
+        seen.picture_at = NEVER
+        seen.picture = _pictured(seen.function, values, frame)
+        self._say(seen, self.clock.run)
+
+    def _other(self, signature: Signature, devices: tuple[str, ...]) -> Seen:
+        for seen in self.sets:
+            if seen.function is signature and seen.number == OTHERS:
+                seen.calls += 1
+                return seen
+        seen = Seen(signature, OTHERS, {}, {}, devices, None)
+        self.sets.append(seen)
         return seen
 
     def _like(self, kind: type) -> Made | None:
         """How a copy of a module was made: as the last module of its class, since no constructor made it."""
         found = [made for (one, _), made in self._kinds.items() if one is kind]
         return found[-1] if found else None
+
+
+def _pictured(signature: Signature, values: tuple[object, ...], frame: FrameType) -> dict[str, Any] | None:
+    """None for a call that cannot be pictured; its arguments' words remain."""
+    owner = values[0] if signature.owner is not None else None
+    given = values[1:] if signature.owner is not None else values
+    stars = {"one": "", "many": "*", "named": "**"}
+    names = [stars[parameter.kind] + parameter.name for parameter in signature.parameters]
+    try:
+        return picture(owner, dict(zip(names, given, strict=True)), frame.f_code, frame.f_globals)
+    except Exception:  # an object whose attributes change while they are read, a recursion that is too deep
+        return None
 
 
 def _described(
@@ -259,6 +342,11 @@ def _leaves(value: object, depth: int = 0) -> list[object]:
         items = list(cast("dict[object, object]", value).values())[:64]
         return [leaf for item in items for leaf in _leaves(item, depth + 1)]
     return [value]
+
+
+def wants_gradients() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.is_grad_enabled()
 
 
 def _jit_traces() -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 
 from .looks import Seen
 
@@ -17,8 +16,10 @@ class Spool:
         self._folder = folder
         self._file: int | None = None
 
-    def write(self, seen: Seen) -> None:
-        if seen.calls == seen.written:
+    def write(self, seen: Seen, run: float) -> None:
+        """run: seconds that the program's run has taken so far"""
+        now = seen.calls, seen.time.total, seen.time.device_calls
+        if now == seen.written and seen.picture is None:
             return
         line = {
             "file": seen.function.file,
@@ -29,25 +30,28 @@ class Spool:
             "devices": seen.devices,
             "init": seen.init,
             "calls": seen.calls,
+            "gradients": seen.gradients,
+            "seconds": [seen.time.total, seen.time.own, seen.time.device, seen.time.device_calls, run],
         }
+        try:
+            if seen.picture is not None:
+                line["picture"] = seen.picture
+            data = json.dumps(line, allow_nan=False).encode() + b"\n"
+        except ValueError:  # a text that is no text
+            del line["picture"]
+            data = json.dumps(line).encode() + b"\n"
+        seen.picture = None
         try:
             if self._file is None:
                 name = f"{os.getpid()}-{os.urandom(4).hex()}.jsonl"
                 self._file = os.open(os.path.join(self._folder, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            os.write(self._file, json.dumps(line).encode() + b"\n")
-            seen.written = seen.calls
+            os.write(self._file, data)
+            seen.written = now
         except OSError:  # the folder is gone: whoever asked for the recording has ended
             return
 
-    def finish(self, sets: Sequence[Seen]) -> None:
-        """The counts as they are now."""
-        for seen in list(sets):
-            self.write(seen)
-
-    def forked(self, sets: Sequence[Seen]) -> None:
-        """In a child made by fork: its file is its own, and calls that its parent counts are not counted twice."""
+    def forked(self) -> None:
+        """In a child made by fork: its file is its own."""
         if self._file is not None:
             os.close(self._file)
         self._file = None
-        for seen in sets:
-            seen.calls = seen.written = 0
