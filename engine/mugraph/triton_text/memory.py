@@ -1,0 +1,118 @@
+"""Memory as a launch sees it: what it begins with, and for each step that writes to it which block writes which element,
+and what.
+
+Who writes is known of all blocks; what is written only of those that were run (running.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mugraph.triton_text.reals import FINITE, Real, States
+
+Flat = NDArray[np.int64]
+Strides = tuple[int, ...]
+
+UNWRITTEN, WITH_Q, WITHOUT_Q = 0, 1, 2
+"""Codes of a stored element; NaN and the infinities follow, in the order of reals.py."""
+_STATES = 2
+
+
+@dataclass
+class Layer:
+    """What one step writes. owner: element -> 1 + the block that writes it, 0 for none.
+
+    codes, p, q: of the elements that were computed
+    """
+
+    step: int
+    owner: NDArray[np.int32]
+    line: int
+    codes: NDArray[np.uint8]
+    p: NDArray[np.int64]
+    q: NDArray[np.int64]
+
+    @staticmethod
+    def empty(step: int, size: int, line: int) -> Layer:
+        zeros: Callable[[Any], NDArray[Any]] = lambda kind: np.zeros(size, kind)  # noqa: E731 - pages come when touched
+        return Layer(step, zeros(np.int32), line, zeros(np.uint8), zeros(np.int64), zeros(np.int64))
+
+    def put(self, at: Flat, value: Real) -> None:
+        """value: flat, an element for each place"""
+        codes = np.full(at.shape, WITHOUT_Q if value.q is None else WITH_Q, np.uint8)
+        if value.state is not None:
+            codes = np.where(value.state == FINITE, codes, value.state + _STATES).astype(np.uint8)
+        self.codes[at], self.p[at] = codes, value.p
+        if value.q is not None:
+            self.q[at] = value.q
+
+    def get(self, at: Flat, *, with_q: bool) -> Real:
+        return coded(self.codes[at], self.p[at], self.q[at] if with_q else None)
+
+
+def coded(codes: NDArray[np.uint8], p: Flat, q: Flat | None) -> Real:
+    state: States | None = None
+    if (codes > WITHOUT_Q).any():
+        state = np.where(codes > WITHOUT_Q, codes - _STATES, FINITE).astype(np.uint8)
+    return Real(p, None if (codes == WITHOUT_Q).any() else q, state)
+
+
+@dataclass(eq=False)
+class Memory:
+    """
+    size:   elements of the storage
+    kind:   type of its elements, as Triton calls it
+    shape, strides: of the tensor that it was allocated as, or passed as; what lies between its elements is not read
+    source: number of the first element among all inputs (inputs.py); None for what the launcher allocates
+    fill:   the number that it begins with; None for what begins unwritten
+    data:   whole numbers or truth values, of inputs that hold such
+    """
+
+    name: str
+    size: int
+    kind: str
+    shape: tuple[int, ...]
+    strides: Strides
+    source: int | None = None
+    fill: float | None = None
+    data: NDArray[Any] | None = None
+    layers: list[Layer] = field(default_factory=list[Layer])
+
+    @property
+    def is_dense(self) -> bool:
+        return prod(self.shape) == self.size
+
+    def layer(self, step: int, line: int) -> Layer:
+        """Of this step, made where there is none."""
+        if not self.layers or self.layers[-1].step != step:
+            self.layers.append(Layer.empty(step, self.size, line))
+        return self.layers[-1]
+
+    def of_step(self, step: int) -> Layer | None:
+        return next((layer for layer in self.layers if layer.step == step), None)
+
+    def is_written(self, before: int) -> bool:
+        """Is every element, before this step?"""
+        if self.source is not None or self.fill is not None:
+            return True
+        layers = [layer for layer in self.layers if layer.step < before]
+        return bool(layers) and (any((layer.owner != 0).all() for layer in layers) or self._together(layers))
+
+    def _together(self, layers: list[Layer]) -> bool:
+        return len(layers) > 1 and bool(np.logical_or.reduce([layer.owner != 0 for layer in layers]).all())
+
+    def element(self, at: int) -> str:
+        """An element as a person names it: out[3, 17]."""
+        place: list[int] = []
+        left = at
+        for stride, size in zip(self.strides, self.shape, strict=True):
+            place.append(left // stride % size if stride and 0 <= left < self.size else 0)
+        if not 0 <= left < self.size:
+            return f"element {at} of {self.name}, which has {self.size}"
+        return f"{self.name}[{', '.join(map(str, place))}]"
