@@ -158,10 +158,9 @@ class _Checked:
         if not same_places(shape, result.strides, dense(shape)) or result.offset or result.memory.source is not None:
             raise Unreadable(f"{name} is no tensor of its own that lies row by row")
         result.memory.name = name
-        if result.memory.fill is None and not result.memory.is_written(len(self._world.steps)):
-            written = np.logical_or.reduce([layer.owner != 0 for layer in result.memory.layers] or [np.zeros(result.memory.size, np.bool_)])
-            at = int((~written).argmax())
-            raise Wrong("unwritten", f"{result.memory.element(at)} is never written")
+        left = result.memory.unwritten(len(self._world.steps)) if result.memory.fill is None else None
+        if left is not None:
+            raise Wrong("unwritten", f"{result.memory.element(left)} is never written")
 
     # --- over the fields
 
@@ -227,16 +226,16 @@ class _Checked:
         chosen = [0, memory.size - 1, *self._rng.integers(0, memory.size, _RANDOM).tolist()]
         seen: set[tuple[int, int]] = set()
         for element in chosen:
-            layer = next((one for one in reversed(memory.layers) if one.owner[element]), None)
+            layer = next((one for one in reversed(memory.layers) if one.owners.of(np.array([element]))[0]), None)
             if layer is None:
                 continue
-            block = int(layer.owner[element]) - 1
+            block = int(layer.owners.of(np.array([element]))[0]) - 1
             if (layer.step, block) not in seen:
                 seen.add((layer.step, block))
                 yield layer, block
 
     def _compared(self, name: str, memory: Memory, layer: Layer, block: int, reals: Reals) -> None:
-        at = np.flatnonzero(layer.owner == block + 1)
+        at = layer.owners.by(block)
         self._same(name, memory, at, layer, reals)
 
     def _same(self, name: str, memory: Memory, at: NDArray[np.int64], layer: Layer | None, reals: Reals) -> None:
@@ -247,13 +246,13 @@ class _Checked:
             return
         first = int(wrong.argmax())
         place = int(at[first])
-        layer = layer or next((one for one in reversed(memory.layers) if one.owner[place]), None)
+        layer = layer or next((one for one in reversed(memory.layers) if one.owners.of(at[first : first + 1])[0]), None)
         state = FINITE if ours.state is None else int(ours.state[first])
         what = "is not what the program computes" if state == FINITE else "is no number"
         if layer is None:
             raise Wrong("fields", f"{memory.element(place)} {what}")
         step = self._world.steps[layer.step]
-        by = f", written by {step.named(int(layer.owner[place]) - 1)}" if isinstance(step, Launch) else ""
+        by = f", written by {step.named(int(layer.owners.of(at[first : first + 1])[0]) - 1)}" if isinstance(step, Launch) else ""
         count = f" ({int(wrong.sum())} of {wrong.size} elements)" if wrong.size > 1 else ""
         raise Wrong("values" if state != FINITE else "fields", f"{memory.element(place)}{by}, {what}{count}", layer.line)
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.triton_text.memory import Memory
+from mugraph.triton_text.owners import Runs
 from mugraph.triton_text.reals import Real, Reals
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.running import World
@@ -46,7 +47,13 @@ class Call:
         """Say that it writes all of its result, a row being a block."""
         layer = self.out.memory.layer(self.number, self.line)
         places = self.out.places().reshape(-1, self.out.shape[-1])
-        layer.owner[places] = np.arange(1, len(places) + 1, dtype=np.int32)[:, None]
+        rows = np.arange(len(places))
+        ends = places[:, -1] + 1
+        if (ends - places[:, 0] == places.shape[1]).all():
+            layer.owners.add(Runs(places[:, 0], ends, rows))
+        else:
+            flat = places.reshape(-1)
+            layer.owners.add(Runs(flat, flat + 1, np.repeat(rows, places.shape[1])))
         for operand in self.operands:
             if not operand.memory.is_written(self.number):
                 raise Wrong("unwritten", f"{self.function} reads {operand.memory.name}, not all of which was written")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.triton_text.owners import Owners
 from mugraph.triton_text.reals import FINITE, Real, States
 
 Flat = NDArray[np.int64]
@@ -26,13 +27,10 @@ _STATES = 2
 
 @dataclass
 class Layer:
-    """What one step writes. owner: element -> 1 + the block that writes it, 0 for none.
-
-    codes, p, q: of the elements that were computed
-    """
+    """What one step writes. line: of a statement that does; codes, p, q: of the elements that were computed"""
 
     step: int
-    owner: NDArray[np.int32]
+    owners: Owners
     line: int
     codes: NDArray[np.uint8]
     p: NDArray[np.int64]
@@ -41,7 +39,7 @@ class Layer:
     @staticmethod
     def empty(step: int, size: int, line: int) -> Layer:
         zeros: Callable[[Any], NDArray[Any]] = lambda kind: np.zeros(size, kind)  # noqa: E731 - pages come when touched
-        return Layer(step, zeros(np.int32), line, zeros(np.uint8), zeros(np.int64), zeros(np.int64))
+        return Layer(step, Owners(), line, zeros(np.uint8), zeros(np.int64), zeros(np.int64))
 
     def put(self, at: Flat, value: Real) -> None:
         """value: flat, an element for each place"""
@@ -99,13 +97,17 @@ class Memory:
 
     def is_written(self, before: int) -> bool:
         """Is every element, before this step?"""
-        if self.source is not None or self.fill is not None:
-            return True
-        layers = [layer for layer in self.layers if layer.step < before]
-        return bool(layers) and (any((layer.owner != 0).all() for layer in layers) or self._together(layers))
+        return self.source is not None or self.fill is not None or self.unwritten(before) is None
 
-    def _together(self, layers: list[Layer]) -> bool:
-        return len(layers) > 1 and bool(np.logical_or.reduce([layer.owner != 0 for layer in layers]).all())
+    def unwritten(self, before: int) -> int | None:
+        """The first element that nothing writes before this step."""
+        runs = [layer.owners.runs for layer in self.layers if layer.step < before]
+        starts = np.concatenate([one.starts for one in runs]) if runs else np.zeros(0, np.int64)
+        ends = np.concatenate([one.ends for one in runs]) if runs else starts
+        order = np.argsort(starts, kind="stable")
+        reach = np.concatenate(([0], np.maximum.accumulate(ends[order])))
+        gaps = np.flatnonzero(np.concatenate((starts[order], [self.size])) > reach)
+        return int(reach[gaps[0]]) if gaps.size else None
 
     def element(self, at: int) -> str:
         """An element as a person names it: out[3, 17]."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mugraph.triton_text.inputs import Inputs
 from mugraph.triton_text.ints import Bools, Ints, extent
 from mugraph.triton_text.memory import UNWRITTEN, WITH_Q, WITHOUT_Q, Memory, coded
+from mugraph.triton_text.owners import Twice, runs_of
 from mugraph.triton_text.reals import Real, Reals
 from mugraph.triton_text.refusals import Diverges, Unreadable, Wrong
 from mugraph.triton_text.source import Function
@@ -64,7 +65,7 @@ class World:
         for layer in reversed(memory.layers):
             if layer.step > step or (layer.step == step and blocks is None) or not left.size:
                 continue
-            owner = layer.owner[at[left]]
+            owner = layer.owners.of(at[left])
             if layer.step == step:
                 assert blocks is not None
                 found = (owner == blocks[left] + 1) & (layer.codes[at[left]] != UNWRITTEN)
@@ -128,6 +129,10 @@ class Launch:
             if self.again and not self.written & self.also_read:
                 break
             self._apart(np.arange(self.blocks), None, _SURVEYED)
+            for memory in self.written:
+                twice = memory.layer(self.number, self.line).owners.settle()
+                if twice is not None:
+                    self._refuse(memory, twice)
 
     def begin(self) -> None:
         """Nothing has been run."""
@@ -223,7 +228,7 @@ class Launch:
         for places, ids in self.each_place(offsets, mask, blocks):
             check_inside(memory, places)
             if layer is not None:
-                owner = layer.owner[places]
+                owner = layer.owners.of(places)
                 foreign = (owner > 0) & (owner != ids + 1)
                 if foreign.any():
                     at = int(foreign.argmax())
@@ -243,7 +248,7 @@ class Launch:
             if memory.source is None and memory.fill is None:
                 written = np.zeros(places.shape, np.bool_)
                 for one in memory.layers:
-                    written |= (one.owner[places] > 0) & (one.step <= self.number)
+                    written |= (one.owners.of(places) > 0) & (one.step <= self.number)
                 if not written.all():
                     at = int((~written).argmax())
                     raise Wrong(
@@ -254,23 +259,17 @@ class Launch:
     def mark(self, memory: Memory, offsets: Ints, mask: Bools | None, blocks: NDArray[np.int64], line: int) -> None:
         """Say who writes."""
         self.written.add(memory)
-        layer = memory.layer(self.number, line)
-        for places, ids in self.each_place(offsets, mask, blocks):
-            if not memory.is_dense:
+        if not memory.is_dense:
+            for places, _ in self.each_place(offsets, mask, blocks):
                 check_inside(memory, places)
-            before = layer.owner[places]
-            twice = (before > 0) & (before != ids + 1)
-            if not twice.any():
-                lanes = np.arange(1, places.size + 1, dtype=np.int32)
-                layer.owner[places] = lanes
-                twice = layer.owner[places] != lanes
-                layer.owner[places] = ids + 1
-                before = layer.owner[places]
-            if twice.any():
-                at = int(twice.argmax())
-                mine, other = int(ids[at]), int(before[at]) - 1
-                by = f"{self.named(mine)} and {self.named(other)}" if mine != other else f"two lanes of {self.named(mine)}"
-                raise Wrong("order", f"{memory.element(int(places[at]))} is written by {by}")
+        twice = memory.layer(self.number, line).owners.add(runs_of(offsets, mask, blocks))
+        if twice is not None:
+            self._refuse(memory, twice)
+
+    def _refuse(self, memory: Memory, twice: Twice) -> None:
+        one, other = self.named(twice.one), self.named(twice.other)
+        by = f"{one} and {other}" if twice.one != twice.other else f"two lanes of {one}"
+        raise Wrong("order", f"{memory.element(twice.place)} is written by {by}", self.line)
 
 
 def check_inside(memory: Memory, places: Flat) -> None:
