@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mugraph.ir.dtypes import COMPUTED
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.functions.by_erf import BY_ERF
-from mugraph.ops.functions.by_sign import MAX, taken_by_sign
+from mugraph.ops.functions.by_sign import BY_SIGN, MAX, taken_by_sign
 from mugraph.ops.functions.through_exp import CONSTANTS, SIGMOID
 from mugraph.triton_text.inputs import Inputs
 from mugraph.triton_text.launcher import LauncherRun
@@ -32,6 +32,8 @@ from mugraph.verify.field import FieldArithmetic
 
 _WHOLE = 4e6
 """Elements computed, up to which all blocks are run."""
+_MUCH = 1 << 23
+"""Elements of inputs that go into one block, above which only one is run: as for a layer with all its weights."""
 _RANDOM = 2
 """Blocks besides the first and the last."""
 _DRAWS = 4
@@ -175,10 +177,14 @@ class _Checked:
         raise rejected
 
     def _ways(self) -> list[_Way]:
+        """The cheapest first: signs take long to find out, and as a rule nothing depends on them."""
         ops = self._program.ops
-        forms = frozenset(CONSTANTS) - {SIGMOID} | (BY_ERF if any(op.fn in BY_ERF for op in ops) else frozenset())
+        erf = BY_ERF if any(op.fn in BY_ERF for op in ops) else frozenset[str]()
+        forms = frozenset(CONSTANTS) - {SIGMOID} | erf
         signs = taken_by_sign(ops)
-        return [_Way(forms | signs), _Way(forms | {SIGMOID} | signs), _Way(forms | {SIGMOID, MAX, "relu", "abs"} | BY_ERF)]
+        first = [_Way(forms | signs)] if signs & BY_SIGN else [_Way(forms), _Way(forms | signs)]
+        ways = [*first, _Way(forms | {SIGMOID} | signs), _Way(forms | {SIGMOID, MAX} | BY_SIGN | BY_ERF)]
+        return list(dict.fromkeys(ways))
 
     def _drawn(self, way: _Way) -> Wrong | None:
         primitives = {primitive for op in self._program.ops for primitive in op.kind.primitives}
@@ -212,14 +218,26 @@ class _Checked:
                 layer.codes[:] = 0
 
     def _tested(self, reals: Reals) -> None:
-        for name, tensor in self._outputs.items():
-            for layer, block in self._sample(tensor.memory):
-                self._compared(name, tensor.memory, layer, block, reals)
+        samples = {name: self._affordable(name, tensor.memory) for name, tensor in self._outputs.items()}
+        together: dict[int, set[int]] = {}
+        for layer, block in (one for sample in samples.values() for one in sample):
+            together.setdefault(layer.step, set()).add(block)
+        for step, blocks in together.items():
+            self._world.steps[step].run(np.array(sorted(blocks)))
+        for name, sample in samples.items():
+            for layer, block in sample:
+                self._compared(name, self._outputs[name].memory, layer, block, reals)
         ran = max(self.count_run(), 1)
         if self._world.elements / ran * self.blocks <= _WHOLE and self._reference.work <= _WHOLE:
             for name, tensor in self._outputs.items():
                 every = np.arange(tensor.memory.size)
                 self._same(name, tensor.memory, every, None, reals)
+
+    def _affordable(self, name: str, memory: Memory) -> list[tuple[Layer, int]]:
+        """One of the blocks where much goes into each of them."""
+        found = list(self._sample(memory))
+        layer, block = found[-1]
+        return found[-1:] if self._reference.taken(name, layer.owners.by(block)) > _MUCH else found
 
     def _sample(self, memory: Memory) -> Iterator[tuple[Layer, int]]:
         """The blocks that write the first, the last and random elements."""

@@ -7,6 +7,7 @@ prime, so two given elements are equal with a chance of about one in a hundred t
 from __future__ import annotations
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from mugraph.verify.field import FieldArithmetic
@@ -22,6 +23,18 @@ class Inputs:
         drawn = field.draw(rng, (self._period,))
         self._p, self._q = drawn.p[0], None if drawn.q is None else drawn.q[0]
         self._count = count
+        self._twice: tuple[NDArray[np.int64] | None, ...] | None = None
+
+    def block(self, starts: NDArray[np.int64], length: int) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """Runs of neighbours: [*starts.shape, length]."""
+        if length > self._period or self._count == self._period:
+            return self.at(starts[..., None] + np.arange(length))
+        where = starts % self._period
+        if self._twice is None:
+            self._twice = tuple(None if one is None else np.concatenate((one, one)) for one in (self._p, self._q))
+        p, q = (None if one is None else sliding_window_view(one, length)[where] for one in self._twice)
+        assert p is not None
+        return p, q
 
     def at(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
         where = numbers if self._count == self._period else numbers % self._period

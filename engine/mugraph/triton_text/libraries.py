@@ -64,14 +64,20 @@ class Call:
         for box in _boxes(self.out.shape, blocks):
             places = self.out.places(box)
             value = self.compute(self, box)
-            layer.put(places.reshape(-1), value.each(lambda x, at=places: np.broadcast_to(x, at.shape).reshape(-1)))
+            layer.put(places.reshape(-1), value.each(lambda x: x.reshape(-1)))
 
     def part(self, operand: HostTensor, box: Sequence[slice]) -> Real:
         """A part of an operand."""
-        places = operand.places(box)
-        found = self.world.read(operand.memory, places.reshape(-1), self.number)
-        self.world.elements += places.size
-        return found.each(lambda array: array.reshape(places.shape))
+        memory, run = operand.memory, operand.run_dim(box)
+        if memory.source is None or memory.layers or run is None:
+            places = operand.places(box)
+            self.world.elements += places.size
+            found = self.world.read(memory, places.reshape(-1), self.number)
+            return found.each(lambda array: array.reshape(places.shape))
+        starts = operand.places([slice(b.start, b.start + 1) if d == run else b for d, b in enumerate(box)])
+        p, q = self.world.inputs.block(starts.squeeze(run) + memory.source, box[run].stop - box[run].start)
+        self.world.elements += p.size
+        return Real(p, q).each(lambda array: np.moveaxis(array, -1, run))
 
 
 def _boxes(shape: Sequence[int], rows: NDArray[np.int64]) -> list[Box]:

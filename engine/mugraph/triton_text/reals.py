@@ -57,8 +57,17 @@ class Reals:
 
     def __init__(self, field: FieldArithmetic) -> None:
         self.field = field
+        self._constants: dict[tuple[float, int], Real] = {}
 
     def constant(self, value: float, rank: int) -> Real:
+        found = self._constants.get((value, rank))
+        if found is None:
+            found = self._constant(value, rank)
+            if not isnan(value):
+                self._constants[value, rank] = found
+        return found
+
+    def _constant(self, value: float, rank: int) -> Real:
         shape = (1,) * (rank + 1)
         if not isfinite(value):
             state = NAN if isnan(value) else POSITIVE if value > 0 else NEGATIVE

@@ -90,12 +90,37 @@ class Reference:
 
     def _taken(self, tensor: Tensor, slices: Slices, inputs: Inputs) -> FieldValue:
         rank = len(tensor.dims)
+        every = [places_of(tensor, dim, self.program.sizes, slices) for dim in range(rank)]
+        run = next((d for d in range(rank) if tensor.strides[d] == 1 and _is_run(every[d])), None)
         places = np.full((1,) * rank, self.numbers[tensor.name], np.int64)
         for dim, stride in enumerate(tensor.strides):
-            along = places_of(tensor, dim, self.program.sizes, slices) * stride
+            along = every[dim][:1] * stride if dim == run else every[dim] * stride
             places = places + along.reshape([-1 if d == dim else 1 for d in range(rank)])
-        p, q = inputs.at(places)
+        if run is None:
+            p, q = inputs.at(places)
+        else:
+            p, q = inputs.block(places.squeeze(run), len(every[run]))
+            p, q = np.moveaxis(p, -1, run), None if q is None else np.moveaxis(q, -1, run)
         return FieldValue(p[None], None if q is None else q[None])
+
+    def taken(self, output: str, at: Flat) -> int:
+        """Elements of inputs that these elements are computed from."""
+        value, tensor = next((v, t) for v, t in self.program.outputs.items() if t.name == output)
+        axes = tensor.axes
+        sizes = [self.program.sizes[axis] for axis in axes]
+        slices = self._slices(dict(zip(axes, np.unravel_index(at, sizes) if sizes else (), strict=True)))
+        ops = self.program.ops
+        loaded = {op.tensor for op in ops if op.name in ancestors(ops, [value]) and op.tensor}
+        every = [
+            [len(places_of(t, dim, self.program.sizes, slices)) for dim in range(len(t.dims))]
+            for t in self.program.tensors
+            if t.name in loaded
+        ]
+        return sum(prod(one) for one in every)
 
     def elements(self, output: str) -> int:
         return prod(self.program.tensor(output).shape(self.program.sizes))
+
+
+def _is_run(places: Flat) -> bool:
+    return places.size > 1 and bool((np.diff(places) == 1).all())

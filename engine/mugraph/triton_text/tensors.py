@@ -36,6 +36,11 @@ class HostTensor:
             found = found + (along * stride).reshape([-1 if d == at else 1 for d in range(len(self.shape))])
         return found
 
+    def run_dim(self, box: Sequence[slice]) -> int | None:
+        """A dimension of more than one element, along which neighbours lie side by side."""
+        found = (d for d, part in enumerate(box) if self.strides[d] == 1 and part.stop - part.start > 1)
+        return next(found, None)
+
     def permuted(self, order: Sequence[int]) -> HostTensor:
         order = [at % len(self.shape) for at in order]
         if sorted(order) != list(range(len(self.shape))):

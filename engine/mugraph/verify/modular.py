@@ -54,13 +54,15 @@ def square_root(x: Residues, prime: int) -> Residues:
 
 
 def matmul(a: Residues, b: Residues, prime: int) -> Residues:
-    """[..., M, K] @ [..., K, N] modulo prime. Residues are taken around zero, and b in two halves of 16 bits, one float64
-    product each: a product of a residue and a half is at most 2^45, so that 2^8 of them add up exactly."""
+    """[..., M, K] @ [..., K, N] modulo prime. Residues are taken around zero, those of the smaller operand in two halves of
+    16 bits, one float64 product each: a product of a residue and a half is at most 2^45, so 2^8 of them add up exactly."""
+    if a.size < b.size:
+        return matmul(b.swapaxes(-1, -2), a.swapaxes(-1, -2), prime).swapaxes(-1, -2)
     total = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), np.int64)
     half = prime >> 1
     for start in range(0, a.shape[-1], _TERMS):
         left, right = a[..., start : start + _TERMS], b[..., start : start + _TERMS, :]
-        left = (left - prime * (left > half)).astype(np.float64)
+        left = np.subtract(left, prime * (left > half), dtype=np.float64)
         right = right - prime * (right > half)
         high = (right + (1 << (_HALF - 1))) >> _HALF
         upper = np.matmul(left, high.astype(np.float64)).astype(np.int64) % prime
