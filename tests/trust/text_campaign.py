@@ -43,8 +43,8 @@ class Outcome:
 
     @property
     def word(self) -> str:
-        same = self.truth in ("equal", "less exact")
-        return f"{'equal' if same else 'different'}, {f'rejected ({self.check})' if self.check else 'accepted'}"
+        same = "equal" if self.truth == "equal" else "different"
+        return f"{same}, {f'rejected ({self.check})' if self.check else 'accepted'}"
 
 
 def chosen(name: str, each: int) -> Iterator[Mutant]:
@@ -70,8 +70,9 @@ def float_tested(one: Entry, text: str, tester: FloatTester) -> tuple[str, str]:
 
 def outcome(name: str, mutant: Mutant, judge: Judge, tester: FloatTester) -> Outcome:
     one = entry(name)
+    judge.ask(name, mutant.text)
     check, reason = checked(one, mutant.text)
-    truth, error = judge.truth(name, mutant.text)
+    truth, error = judge.answer()
     if not check and truth != "equal":
         check, reason = float_tested(one, mutant.text, tester)
     return Outcome(name, mutant.kind, mutant.what, truth, error, check, reason)
@@ -106,7 +107,7 @@ def _tables(found: list[Outcome]) -> None:
         own = Counter(one.kind for one in found if one.word == word)
         print(f"{sum(own.values()):6} {word:36} " + ", ".join(f"{kind} {own[kind]}" for kind in kinds if own[kind]))
     for one in found:
-        same = one.truth in ("equal", "less exact")
+        same = one.truth == "equal"
         if (not same and not one.check) or (same and one.check and one.check not in MEMORY):
             print(f"  {one.word}: {one.kernel}: {one.kind}: {one.what}: {one.truth} {one.error:.1e}: {one.reason}")
 

@@ -138,7 +138,8 @@ def _loops(module: ast.Module) -> Iterator[tuple[str, Callable[[], None]]]:
             yield "a loop that ends early", _put(args, 1, ast.BinOp(stop, ast.Sub(), one))
             yield "a loop that ends late", _put(args, 1, ast.BinOp(stop, ast.Add(), one))
             yield "a loop that begins late", _put(args, 0, ast.BinOp(start, ast.Add(), one))
-            yield "a loop with twice the step", _set(node.iter, "args", [start, stop, ast.BinOp(one, ast.Mult(), ast.Constant(2))])  # fmt: skip
+            twice = ast.BinOp(one, ast.Mult(), ast.Constant(2))
+            yield "a loop with twice the step", _set(node.iter, "args", [start, stop, twice])
 
 
 def _strides(module: ast.Module) -> Iterator[tuple[str, Callable[[], None]]]:
@@ -194,7 +195,11 @@ def _rescales(module: ast.Module) -> Iterator[tuple[str, Callable[[], None]]]:
             swapped = ast.BinOp(argument.right, ast.Sub(), argument.left)
             yield "an exponential of the other difference", _put(call.args, 0, swapped)
     for node in _nodes(module, kernels=True):
-        if isinstance(node, ast.Name) and node.id.startswith(("alpha", "weight", "shift")) and isinstance(node.ctx, ast.Load):
+        if (
+            isinstance(node, ast.Name)
+            and node.id.startswith(("alpha", "weight", "shift"))
+            and isinstance(node.ctx, ast.Load)
+        ):
             yield f"{node.id} taken for row_max", _set(node, "id", "row_max")
 
 
@@ -248,7 +253,10 @@ def _grids(module: ast.Module) -> Iterator[tuple[str, Callable[[], None]]]:
             for at, size in enumerate(call.func.slice.elts):
                 for step in (1, -1):
                     if isinstance(size, ast.Constant) and int(size.value) + step > 0:
-                        yield f"grid axis {at} {step:+}", _put(call.func.slice.elts, at, ast.Constant(size.value + step))
+                        yield (
+                            f"grid axis {at} {step:+}",
+                            _put(call.func.slice.elts, at, ast.Constant(size.value + step)),
+                        )
     for call in _calls(module, "tl.program_id"):
         axis = call.args[0]
         assert isinstance(axis, ast.Constant)
@@ -265,13 +273,21 @@ def _casts(module: ast.Module) -> Iterator[tuple[str, Callable[[], None]]]:
         if isinstance(node, ast.Attribute) and node.attr == "float32":
             yield "float16 for float32", _set(node, "attr", "float16")
     for node in _nodes(module, kernels=False):
-        if isinstance(node, ast.Attribute) and node.attr in ("float16", "float32") and ast.unparse(node).startswith("torch."):
-            yield f"another type for {node.attr}", _set(node, "attr", "float32" if node.attr == "float16" else "float16")
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr in ("float16", "float32")
+            and ast.unparse(node).startswith("torch.")
+        ):
+            yield (
+                f"another type for {node.attr}",
+                _set(node, "attr", "float32" if node.attr == "float16" else "float16"),
+            )
 
 
 def _become(node: ast.Call, other: ast.expr) -> None:
     """A call that is its argument."""
-    node.func, node.args, node.keywords = ast.Attribute(ast.Name("tl", ast.Load()), "multiple_of", ast.Load()), [other, ast.Constant(1)], []  # fmt: skip
+    node.func = ast.Attribute(ast.Name("tl", ast.Load()), "multiple_of", ast.Load())
+    node.args, node.keywords = [other, ast.Constant(1)], []
 
 
 def _order(module: ast.Module) -> Iterator[tuple[str, Callable[[], None]]]:
@@ -303,10 +319,15 @@ def _exchange(body: list[ast.stmt], one: int, other: int) -> None:
 
 def _memory(module: ast.Module) -> Iterator[tuple[str, Callable[[], None]]]:
     for node in _nodes(module, kernels=False):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.empty" and isinstance(node.args[0], ast.Tuple):
+        if (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) == "torch.empty"
+            and isinstance(node.args[0], ast.Tuple)
+        ):
             for at, size in enumerate(node.args[0].elts):
                 if isinstance(size, ast.Constant) and int(size.value) > 1:
-                    yield f"dimension {at} of an allocation one less", _put(node.args[0].elts, at, ast.Constant(size.value - 1))  # fmt: skip
+                    less = ast.Constant(size.value - 1)
+                    yield f"dimension {at} of an allocation one less", _put(node.args[0].elts, at, less)
     for call in _calls(module, "tl.arange"):
         yield "a tile that begins at 1", _set(call, "args", [_plus(call.args[0], 1), _plus(call.args[1], 1)])
 

@@ -10,8 +10,8 @@ from mugraph.verify.verdict import Verdict
 
 
 def text_checked(program: TensorProgram, source: KernelSource) -> Verdict:
-    """With a range of sizes the check is made at the sizes of the float tests, and at each size after which the launcher
-    takes another schedule."""
+    """With a range of sizes the check is made at the sizes of the float tests, and at each size after which the
+    launcher takes another schedule."""
     said = ""
     steps = _steps(program, source)
     text = source.standalone()

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 from functools import cache
+from itertools import zip_longest
+from typing import cast
 
 from mugraph.ops.functions.unary import UNARY
 
@@ -48,11 +50,12 @@ def _alike(template: ast.AST, node: ast.AST, bound: list[ast.expr]) -> bool:
     for field in template._fields:
         if field in ("ctx", "kind"):
             continue
-        one, other = getattr(template, field), getattr(node, field)
+        one, other = cast("tuple[object, object]", (getattr(template, field), getattr(node, field)))
         if isinstance(one, list):
-            if len(one) != len(other) or not all(_alike(a, b, bound) for a, b in zip(one, other, strict=True)):
+            pairs = list(zip_longest(cast("list[ast.AST]", one), cast("list[ast.AST]", other)))
+            if any(a is None or b is None or not _alike(a, b, bound) for a, b in pairs):
                 return False
-        elif isinstance(one, ast.AST):
+        elif isinstance(one, ast.AST) and isinstance(other, ast.AST):
             if not _alike(one, other, bound):
                 return False
         elif one != other:

@@ -7,7 +7,7 @@ and compared with the program.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,7 +25,7 @@ from mugraph.triton_text.reals import FINITE, Real, Reals
 from mugraph.triton_text.reference import Reference
 from mugraph.triton_text.refusals import Refused, Unreadable, Wrong
 from mugraph.triton_text.running import Launch, World
-from mugraph.triton_text.source import read_module
+from mugraph.triton_text.source import listed, read_module
 from mugraph.triton_text.tensors import HostTensor, dense, same_places
 from mugraph.verify.evaluate import Malformed
 from mugraph.verify.field import FieldArithmetic
@@ -47,6 +47,8 @@ class TextVerdict:
     reason: why not, in one sentence
     check:  which check it was: "unread" for what cannot be read, else as refusals.Wrong says
     line:   of the text
+    where:  kernel, tile, tensor and element of a counterexample
+    configurations: that the kernels' decorators name
     run, blocks: blocks that were run over the fields, and blocks that there are
     """
 
@@ -56,7 +58,8 @@ class TextVerdict:
     line: int = 0
     run: int = 0
     blocks: int = 0
-    sizes: tuple[int, ...] = field(default=())
+    where: Mapping[str, object] = field(default_factory=dict[str, object])
+    configurations: int = 1
 
     @property
     def said(self) -> str:
@@ -72,19 +75,22 @@ def check_text(
     inputs: Sequence[str],
     outputs: Sequence[str],
     seed: int | None = None,
+    configuration: int = 0,
+    given: Mapping[str, object] | None = None,
 ) -> TextVerdict:
-    """inputs: the program's tensors in the order of the launcher's parameters; outputs: in the order of its results"""
+    """inputs: the program's tensors in the order of the launcher's parameters; outputs: in the order of its results
+    configuration: of kernels that have several (@triton.autotune). given: other arguments of the launcher, by name"""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     try:
-        checked = _Checked(program, text, launcher, inputs, outputs, rng)
+        checked = _Checked(program, text, launcher, inputs, outputs, rng, configuration, given or {})
         checked.compare()
     except Unreadable as error:
         return TextVerdict(False, f"the text cannot be read: {error}", "unread", error.line)
     except Wrong as error:
-        return TextVerdict(False, str(error), error.check, error.line)
+        return TextVerdict(False, str(error), error.check, error.line, where=error.where)
     except Malformed as error:
         return TextVerdict(False, str(error), "unread")
-    return TextVerdict(True, run=checked.count_run(), blocks=checked.blocks)
+    return TextVerdict(True, run=checked.count_run(), blocks=checked.blocks, configurations=checked.configurations)
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,8 @@ class _Checked:
         inputs: Sequence[str],
         outputs: Sequence[str],
         rng: np.random.Generator,
+        configuration: int,
+        other: Mapping[str, object],
     ) -> None:
         module = read_module(text)
         if launcher not in module.functions:
@@ -110,11 +118,11 @@ class _Checked:
         self._program, self._rng, self._text = program, rng, text
         self._reference = Reference(program)
         world = _no_world()
-        self._run = LauncherRun(world)
+        self._run = LauncherRun(world, configuration)
         self._world = world
         given = [self._input(name) for name in inputs]
-        result = self._run.evaluator.run(module.functions[launcher], given, {})
-        found = tuple(result) if isinstance(result, tuple | list) else (result,)
+        result = self._run.evaluator.run(module.functions[launcher], given, other)
+        found = listed(result)
         if len(found) != len(outputs):
             raise Wrong("type", f"the launcher returns {len(found)} tensors, not {len(outputs)}")
         self._outputs = dict(zip(outputs, found, strict=True))
@@ -123,7 +131,10 @@ class _Checked:
         for tensor in given:
             if tensor.memory.layers:
                 raise Wrong("order", f"it writes to its input {tensor.memory.name}", tensor.memory.layers[0].line)
-        self._ran: dict[int, int] = {}
+
+    @property
+    def configurations(self) -> int:
+        return self._run.configurations
 
     @property
     def launches(self) -> list[Launch]:
@@ -215,7 +226,7 @@ class _Checked:
             launch.begin()
         for memory in self._run.allocated:
             for layer in memory.layers:
-                layer.codes[:] = 0
+                layer.begin()
 
     def _tested(self, reals: Reals) -> None:
         samples = {name: self._affordable(name, tensor.memory) for name, tensor in self._outputs.items()}
@@ -230,8 +241,7 @@ class _Checked:
         ran = max(self.count_run(), 1)
         if self._world.elements / ran * self.blocks <= _WHOLE and self._reference.work <= _WHOLE:
             for name, tensor in self._outputs.items():
-                every = np.arange(tensor.memory.size)
-                self._same(name, tensor.memory, every, None, reals)
+                self._same(name, tensor.memory, every_place(tensor.memory.size), None, reals)
 
     def _affordable(self, name: str, memory: Memory) -> list[tuple[Layer, int]]:
         """One of the blocks where much goes into each of them."""
@@ -244,10 +254,9 @@ class _Checked:
         chosen = [0, memory.size - 1, *self._rng.integers(0, memory.size, _RANDOM).tolist()]
         seen: set[tuple[int, int]] = set()
         for element in chosen:
-            layer = next((one for one in reversed(memory.layers) if one.owners.of(np.array([element]))[0]), None)
+            layer, block = _writer(memory, element)
             if layer is None:
                 continue
-            block = int(layer.owners.of(np.array([element]))[0]) - 1
             if (layer.step, block) not in seen:
                 seen.add((layer.step, block))
                 yield layer, block
@@ -264,15 +273,17 @@ class _Checked:
             return
         first = int(wrong.argmax())
         place = int(at[first])
-        layer = layer or next((one for one in reversed(memory.layers) if one.owners.of(at[first : first + 1])[0]), None)
+        layer = _writer(memory, place)[0]
         state = FINITE if ours.state is None else int(ours.state[first])
         what = "is not what the program computes" if state == FINITE else "is no number"
         if layer is None:
             raise Wrong("fields", f"{memory.element(place)} {what}")
         step = self._world.steps[layer.step]
-        by = f", written by {step.named(int(layer.owners.of(at[first : first + 1])[0]) - 1)}" if isinstance(step, Launch) else ""
+        by = f", written by {step.named(_writer(memory, place)[1])}" if isinstance(step, Launch) else ""
         count = f" ({int(wrong.sum())} of {wrong.size} elements)" if wrong.size > 1 else ""
-        raise Wrong("values" if state != FINITE else "fields", f"{memory.element(place)}{by}, {what}{count}", layer.line)
+        where = step.where(_writer(memory, place)[1], memory, place) if isinstance(step, Launch) else {}
+        check = "values" if state != FINITE else "fields"
+        raise Wrong(check, f"{memory.element(place)}{by}, {what}{count}", layer.line, where)
 
 
 def _differs(a: Real, b: Real) -> NDArray[np.bool_]:
@@ -286,3 +297,20 @@ def _no_world() -> World:
     """For the survey, which computes nothing."""
     reals = Reals(FieldArithmetic(np.random.default_rng(0), 1, with_q=False))
     return World(reals, Inputs(reals.field, np.random.default_rng(0), 1))
+
+
+def every_place(size: int) -> NDArray[np.int64]:
+    return np.arange(size, dtype=np.int64)
+
+
+def _writer(memory: Memory, element: int) -> tuple[Layer | None, int]:
+    """The last step that writes an element or adds to it, and the block that does."""
+    at = np.array([element])
+    for layer in reversed(memory.layers):
+        if layer.adds:
+            blocks = layer.owners.adding_to(at)
+            if blocks.size:
+                return layer, int(blocks[0])
+        elif layer.owners.of(at)[0]:
+            return layer, int(layer.owners.of(at)[0]) - 1
+    return None, 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import exp2, inf, log2, prod, sqrt
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from mugraph.triton_text.ints import Ints, Shape
 from mugraph.triton_text.reals import LN_2, Real
 from mugraph.triton_text.refusals import Unreadable, Wrong
-from mugraph.triton_text.source import Named
+from mugraph.triton_text.source import Named, listed
 from mugraph.triton_text.tiles import (
     Arithmetic,
     Floats,
@@ -41,14 +42,15 @@ def kind_of(value: Any, default: str = "float32") -> str:
 
 
 def _shape(value: Any) -> Shape:
-    sizes = value if isinstance(value, tuple | list) else (value,)
+    sizes = listed(value)
     if not all(isinstance(size, int) for size in sizes):
         raise Unreadable("the shape of a tile depends on what is computed")
-    return tuple(sizes)
+    return sizes
 
 
 def full(of: Arithmetic, shape: Any, value: Any, dtype: Any) -> Tile:
-    tile = of.cast(value if not isinstance(value, int) or not kind_of(dtype).startswith(("f", "b")) else float(value), kind_of(dtype))  # fmt: skip
+    kind = kind_of(dtype)
+    tile = of.cast(float(value) if isinstance(value, int) and Kind(kind).is_float else value, kind)
     return of_shape(tile, _shape(shape))
 
 
@@ -290,7 +292,14 @@ def cumsum(of: Arithmetic, input: Any, axis: Any = 0, reverse: bool = False, dty
 
 
 def dot(
-    of: Arithmetic, input: Any, other: Any, acc: Any = None, input_precision: Any = None, allow_tf32: Any = None, max_num_imprecise_acc: Any = None, out_dtype: Any = None,  # fmt: skip
+    of: Arithmetic,
+    input: Any,
+    other: Any,
+    acc: Any = None,
+    input_precision: Any = None,
+    allow_tf32: Any = None,
+    max_num_imprecise_acc: Any = None,
+    out_dtype: Any = None,
 ) -> Floats:
     a, b = of.tile(input), of.tile(other)
     if not isinstance(a, Floats) or not isinstance(b, Floats):
@@ -321,17 +330,17 @@ def dot(
 
 def expand_dims(of: Arithmetic, input: Any, axis: Any) -> Tile:
     tile = of.tile(input)
-    for at in sorted(axis if isinstance(axis, tuple) else (axis,)):
+    for at in sorted(listed(axis)):
         rank = len(tile.shape) + 1
         place = at % rank
         shape = (*tile.shape[:place], 1, *tile.shape[place:])
-        tile = rearranged(tile, shape, lambda array, place=place: np.expand_dims(array, place + 1))
+        tile = rearranged(tile, shape, partial(np.expand_dims, axis=place + 1))
     return tile
 
 
 def indexed(of: Arithmetic, tile: Tile, key: Any) -> Tile:
     """tile[:, None] and its like."""
-    keys = key if isinstance(key, tuple) else (key,)
+    keys = listed(key)
     place = 0
     for one in keys:
         if one is None:
@@ -344,9 +353,13 @@ def indexed(of: Arithmetic, tile: Tile, key: Any) -> Tile:
     return tile
 
 
+def _spread(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments that may be given one by one, or as one sequence."""
+    return listed(values[0]) if len(values) == 1 else values
+
+
 def broadcast_to(of: Arithmetic, input: Any, *shape: Any) -> Tile:
-    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
-    return of_shape(of.tile(input), _shape(sizes))
+    return of_shape(of.tile(input), _shape(_spread(shape)))
 
 
 def broadcast(of: Arithmetic, input: Any, other: Any) -> tuple[Tile, Tile]:
@@ -357,22 +370,25 @@ def broadcast(of: Arithmetic, input: Any, other: Any) -> tuple[Tile, Tile]:
 
 def permute(of: Arithmetic, input: Any, *dims: Any) -> Tile:
     tile = of.tile(input)
-    order = dims[0] if len(dims) == 1 and isinstance(dims[0], tuple | list) else dims
-    order = order or tuple(reversed(range(len(tile.shape))))
+    order = _spread(dims) or tuple(reversed(range(len(tile.shape))))
     if sorted(order) != list(range(len(tile.shape))):
         raise Wrong("type", f"{list(order)} is no order of the dimensions of a tile of shape {list(tile.shape)}")
     shape = tuple(tile.shape[at] for at in order)
-    return rearranged(tile, shape, lambda array: array.transpose(0, *(at + 1 for at in order)))
+    return rearranged(tile, shape, partial(np.transpose, axes=(0, *(at + 1 for at in order))))
 
 
 def reshape(of: Arithmetic, input: Any, *shape: Any, can_reorder: Any = False) -> Tile:
     if can_reorder:
         raise Unreadable("tl.reshape with can_reorder is not read")
     tile = stretched(of.tile(input))
-    sizes = _shape(shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape)
+    sizes = _shape(_spread(shape))
     if prod(sizes) != prod(tile.shape):
         raise Wrong("type", f"a tile of shape {list(tile.shape)} is reshaped to {list(sizes)}")
-    return rearranged(tile, sizes, lambda array: array.reshape(array.shape[0], *sizes))
+
+    def shaped(array: NDArray[Any]) -> NDArray[Any]:
+        return array.reshape(array.shape[0], *sizes)
+
+    return rearranged(tile, sizes, shaped)
 
 
 def ravel(of: Arithmetic, x: Any) -> Tile:
@@ -449,16 +465,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "libdevice.exp": _unary(lambda of, x: _reals(of).exp(x)),
     "libdevice.rsqrt": _unary(_rsqrt),
     "libdevice.sqrt": _unary(lambda of, x: _reals(of).sqrt(x)),
-    "tl.softmax": lambda of, x, axis=0, **_: softmax(of, x, axis),
 }
 """By full name; the first argument is the arithmetic."""
-
-
-def softmax(of: Arithmetic, x: Any, axis: Any = 0) -> Any:
-    tile = of.tile(x)
-    top = FUNCTIONS["tl.max"](of, tile, axis, keep_dims=True)
-    weights = FUNCTIONS["tl.exp"](of, of.binary("-", tile, top))
-    return of.binary("/", weights, summed(of, weights, axis, keep_dims=True))
 
 
 METHODS: Mapping[str, str] = {
@@ -481,4 +489,3 @@ METHODS: Mapping[str, str] = {
     "cumsum": "tl.cumsum",
 }
 """Methods of tiles, and the functions that they are."""
-

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.triton_text.functions import FUNCTIONS, METHODS, indexed, permute
+from mugraph.triton_text.hosts import host_builtin
 from mugraph.triton_text.ints import Bools, Ints, every, number, total
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.python import Evaluator, is_host
@@ -65,6 +66,11 @@ class BlockPointer:
     offsets: tuple[Any, ...]
     block: tuple[int, ...]
     checked: bool = False
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """What may not be used."""
 
 
 class Run:
@@ -206,8 +212,7 @@ class Run:
         if name.startswith("builtins."):
             return self._builtin(name.removeprefix("builtins."), arguments, named)
         if name in FUNCTIONS:
-            found = FUNCTIONS[name](self.of, *map(_plain, arguments), **{k: _plain(v) for k, v in named.items()})
-            return self._counted(found)
+            return self._counted(FUNCTIONS[name](self.of, *arguments, **named))
         raise Unreadable(f"{name} is not read")
 
     def _counted(self, tile: Any) -> Any:
@@ -247,10 +252,10 @@ class Run:
     # --- blocks
 
     def program_id(self, axis: Any, **_: Any) -> Ints:
-        return Ints((), (block_ids(self.blocks, self.launch.grid, axis),))
+        return Ints((), (block_ids(self.blocks, self.launch.grid, int(axis)),))
 
     def num_programs(self, axis: Any, **_: Any) -> Ints:
-        return number(self.launch.grid[axis])
+        return number(self.launch.grid[int(axis)])
 
     def barrier(self) -> None:
         self._stored.clear()
@@ -369,6 +374,37 @@ class Run:
 
         layer.put(lanes(places), found.real.each(lanes))
 
+    def atomic_add(self, pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> Nothing:
+        """A sum is the same in any order; what was there before depends on the order, and may not be used."""
+        if not isinstance(pointer, Pointers):
+            raise Wrong("type", "what is added to is no pointer")
+        shape = common(pointer.shape, self.of.tile(val).shape)
+        moved = of_shape(pointer, shape)
+        assert isinstance(moved, Pointers)
+        offsets, where = self._access(moved, mask)
+        memory, launch = pointer.memory, self.launch
+        if memory.kind not in FLOATS:
+            raise Unreadable(f"whole numbers are added to {memory.name}")
+        if self.of.reals is None:
+            launch.check_bounds(memory, offsets, where, self.blocks, "adds to")
+            if not memory.is_written(launch.number):
+                raise Wrong("unwritten", f"blocks add to {memory.name}, not all of which was written before")
+            if not launch.again:
+                launch.mark_added(memory, offsets, where, self.blocks, self.evaluator.line)
+            return Nothing()
+        layer = memory.of_step(launch.number)
+        assert layer is not None
+        value = of_shape(self.of.floats(val), offsets.shape)
+        assert isinstance(value, Floats)
+        assert value.real is not None
+        if value.real.state is not None:
+            raise Wrong("values", f"what is no number is added to {memory.name}")
+        full = (len(self.blocks), *offsets.shape)
+        places = np.broadcast_to(offsets.whole(), full)
+        on = np.ones(full, np.bool_) if where is None else np.broadcast_to(where.whole(), full)
+        layer.add(places[on], value.real.each(lambda array: np.broadcast_to(array, full)[on]))
+        return Nothing()
+
     def _access(self, pointer: Pointers, mask: Any) -> tuple[Ints, Bools | None]:
         if not is_known(pointer.offsets):
             raise Unreadable(f"an address in {pointer.memory.name} depends on floating-point numbers")
@@ -430,6 +466,7 @@ class Run:
 _MEMORY = {
     "tl.load": "load",
     "tl.store": "store",
+    "tl.atomic_add": "atomic_add",
     "tl.program_id": "program_id",
     "tl.num_programs": "num_programs",
     "tl.debug_barrier": "barrier",
@@ -438,44 +475,3 @@ _MEMORY = {
     "tl._experimental_make_tensor_descriptor": "make_descriptor",
     "tl.advance": "advance",
 }
-
-
-def _plain(value: Any) -> Any:
-    return value
-
-
-def host_builtin(name: str, arguments: Sequence[Any]) -> Any:
-    """Of numbers, texts and sequences of Python."""
-    match name:
-        case "min":
-            return min(*arguments)
-        case "max":
-            return max(*arguments)
-        case "len":
-            return len(arguments[0])
-        case "int":
-            return int(arguments[0])
-        case "float":
-            return float(arguments[0])
-        case "bool":
-            return bool(arguments[0])
-        case "abs":
-            return abs(arguments[0])
-        case "round":
-            return round(*arguments)
-        case "sum":
-            return sum(*arguments)
-        case "pow":
-            return pow(*arguments)
-        case "tuple" | "list":
-            return tuple(arguments[0])
-        case "zip":
-            return tuple(zip(*arguments, strict=False))
-        case "enumerate":
-            return tuple(enumerate(arguments[0]))
-        case "str":
-            return str(arguments[0])
-        case "print":
-            return None
-        case _:
-            raise Unreadable(f"{name} is not read")

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mugraph.triton_text.functions import cdiv, next_power_of_2
-from mugraph.triton_text.ints import Ints, number
-from mugraph.triton_text.kernels import PointerKind, Range, host_builtin
+from mugraph.triton_text.hosts import host_builtin
+from mugraph.triton_text.ints import number
+from mugraph.triton_text.kernels import PointerKind, Range, Run
 from mugraph.triton_text.libraries import LIBRARY, Call
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.python import Evaluator, is_host
+from mugraph.triton_text.reals import Reals
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.running import Launch, World
-from mugraph.triton_text.source import Function, Named
+from mugraph.triton_text.source import Function, Named, listed
 from mugraph.triton_text.tensors import HostTensor, dense, extent_of
 from mugraph.triton_text.tiles import FLOATS, Arithmetic, Kind, Pointers
 
@@ -47,11 +53,20 @@ class Device:
     """Where a tensor is: it does not matter here."""
 
 
+@dataclass(frozen=True)
+class Config:
+    """What triton.Config makes."""
+
+    arguments: Mapping[str, Any]
+
+
 class LauncherRun:
     """One run of a launcher. What it launches is surveyed at once."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, configuration: int = 0) -> None:
+        """configuration: of kernels that have several, which one"""
         self.world = world
+        self.configuration, self.configurations = configuration, 1
         self.evaluator = Evaluator(self)
         self.allocated: list[Memory] = []
         self.launches: list[Launch] = []
@@ -70,6 +85,8 @@ class LauncherRun:
         match owner, name:
             case Named(full), _:
                 last = full.rsplit(".", 1)[-1]
+                if full == "torch.version.hip":
+                    return None
                 return Kind(_TYPES[last]) if full.startswith(("torch.", "tl.")) and last in _TYPES else owner
             case HostTensor(), "shape":
                 return owner.shape
@@ -90,12 +107,18 @@ class LauncherRun:
                 return owner
             case HostTensor(), _:
                 return Method(owner, name)
+            case _ if name == "value" and is_host(owner):
+                return owner
             case Device(), "index":
                 return 0
-            case Device(), "type":
+            case Device(), "type" | "backend":
                 return "cuda"
+            case Config(), "kwargs":
+                return owner.arguments
             case Kind(), "itemsize":
-                return {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "int8": 1, "uint8": 1, "int1": 1}.get(owner.name, 2)
+                return {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "int8": 1, "uint8": 1, "int1": 1}.get(
+                    owner.name, 2
+                )
             case Function(), ("run" | "warmup"):
                 raise Unreadable(f"{owner.name}.{name} is not read")
             case dict(), "get" | "items" | "keys" | "values":
@@ -143,25 +166,45 @@ class LauncherRun:
         function = launcher.function
         if not function.is_jit:
             raise Unreadable(f"{function.name} is launched and is no kernel of Triton")
-        extra = [name for name, _ in function.decorators if name not in ("triton.jit",)]
-        if extra:
-            raise Unreadable(f"the kernel {function.name} has the decorator {extra[0]}, which is not read")
         own = {name: value for name, value in named.items() if name not in _OPTIONS}
+        own |= self._decorated(function, arguments, own)
         bound = self.evaluator.bound(function, arguments, own)
         grid = launcher.grid
         if isinstance(grid, Function):
             grid = self.evaluator.called(grid, [dict(bound)], {})
-        sizes = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
-        sizes = (*sizes, 1, 1)[:3]
+        sizes = (*listed(grid), 1, 1)[:3]
         if not all(isinstance(size, int) for size in sizes):
             raise Unreadable("the grid is not made of integers")
         if min(sizes) < 1:
             return
         given = {name: self._argument(value) for name, value in bound.items()}
-        launch = Launch(self.world, len(self.world.steps), function, given, (sizes[0], sizes[1], sizes[2]), line)
+        launch = Launch(self.world, len(self.world.steps), function, given, (sizes[0], sizes[1], sizes[2]), line, _run)
         self.world.steps.append(launch)
         self.launches.append(launch)
         launch.survey()
+
+    def _decorated(self, function: Function, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments that decorators give: of the configuration that this run is of, and by heuristics."""
+        found: dict[str, Any] = {}
+        for name, expression in function.decorators:
+            options = {one.arg: one.value for one in expression.keywords} if isinstance(expression, ast.Call) else {}
+            given = expression.args if isinstance(expression, ast.Call) else []
+            match name:
+                case "triton.jit":
+                    pass
+                case "triton.autotune" if "configs" in options or given:
+                    configs = self.evaluator.value(options.get("configs") or given[0], {}, function.module)
+                    self.configurations = max(self.configurations, len(configs))
+                    found |= configs[self.configuration % len(configs)].arguments
+                case "triton.heuristics" if given or "values" in options:
+                    rules = self.evaluator.value(given[0] if given else options["values"], {}, function.module)
+                    names = [one.arg for one in function.node.args.args]
+                    known = dict(zip(names, arguments, strict=False)) | dict(named) | found
+                    for parameter, rule in rules.items():
+                        found[parameter] = self.evaluator.called(rule, [known | found], {})
+                case _:
+                    raise Unreadable(f"the kernel {function.name} has the decorator {name}, which is not read")
+        return found
 
     def _argument(self, value: Any) -> Any:
         if isinstance(value, HostTensor):
@@ -174,8 +217,15 @@ class LauncherRun:
 
     def _method(self, owner: Any, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
         if isinstance(owner, dict):
-            return {"get": owner.get, "items": lambda: tuple(owner.items()), "keys": lambda: tuple(owner), "values": lambda: tuple(owner.values())}[name](*arguments)  # fmt: skip
-        flat = tuple(arguments[0]) if len(arguments) == 1 and isinstance(arguments[0], tuple | list) else tuple(arguments)
+            entries = cast("dict[Any, Any]", owner)
+            match name:
+                case "get":
+                    return entries.get(*arguments)
+                case "items":
+                    return tuple(entries.items())
+                case _:
+                    return tuple(entries) if name == "keys" else tuple(entries.values())
+        flat = listed(arguments[0]) if len(arguments) == 1 else tuple(arguments)
         rank = len(owner.shape)
         match name:
             case "size":
@@ -199,7 +249,9 @@ class LauncherRun:
             case "flatten":
                 start, end = (*(arguments or (0,)), rank - 1)[:2] if len(arguments) < 2 else arguments
                 end %= rank
-                return owner.viewed((*owner.shape[:start], prod(owner.shape[start : end + 1]), *owner.shape[end + 1 :]), copies=True)
+                return owner.viewed(
+                    (*owner.shape[:start], prod(owner.shape[start : end + 1]), *owner.shape[end + 1 :]), copies=True
+                )
             case "t":
                 return owner.permuted(range(rank)[::-1])
             case "transpose":
@@ -218,7 +270,8 @@ class LauncherRun:
             case "squeeze":
                 at = [flat[0] % rank] if flat else range(rank)
                 kept = [d for d in range(rank) if d not in at or owner.shape[d] != 1]
-                return HostTensor(owner.memory, tuple(owner.shape[d] for d in kept), tuple(owner.strides[d] for d in kept), owner.offset)  # fmt: skip
+                shape, strides = (tuple(of[d] for d in kept) for of in (owner.shape, owner.strides))
+                return HostTensor(owner.memory, shape, strides, owner.offset)
             case "expand":
                 extra = len(flat) - rank
                 own = [(1, 0)] * extra + list(zip(owner.shape, owner.strides, strict=True))
@@ -245,7 +298,7 @@ class LauncherRun:
                 ends = (0, *arguments, 1) if len(arguments) == 1 else (*arguments, 1)[:3]
                 return range(*ends)
             case "builtins.isinstance":
-                return True
+                return any(_is_instance(arguments[0], kind) for kind in listed(arguments[1]))
             case _ if name.startswith("builtins."):
                 if any(not is_host(one) for one in arguments):
                     raise Unreadable(f"{name.removeprefix('builtins.')} of a tensor is not read")
@@ -256,10 +309,16 @@ class LauncherRun:
                 return next_power_of_2(_NO_ARITHMETIC, *arguments)
             case "torch.cuda.device" | "torch.device" | "torch.no_grad" | "torch.cuda.current_device":
                 return Device()
+            case "tl.constexpr":
+                return arguments[0]
+            case "triton.Config":
+                return Config(dict(arguments[0] if arguments else named["kwargs"]))
+            case _ if name.startswith("triton.runtime."):
+                return Device()
             case "torch.is_grad_enabled":
                 return False
             case "torch.empty" | "torch.zeros" | "torch.ones":
-                size = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple | list) else arguments
+                size = listed(arguments[0]) if len(arguments) == 1 else arguments
                 fill = {"torch.empty": None, "torch.zeros": 0.0, "torch.ones": 1.0}[name]
                 return self._made(named.get("size", size), named.get("dtype"), fill)
             case "torch.full":
@@ -278,7 +337,7 @@ class LauncherRun:
                 raise Unreadable(f"{name} is not read")
 
     def _made(self, size: Any, dtype: Any, fill: float | None, strides: tuple[int, ...] | None = None) -> HostTensor:
-        shape = tuple(size) if isinstance(size, tuple | list) else (size,)
+        shape = listed(size)
         if not all(isinstance(n, int) for n in shape):
             raise Unreadable("the shape of a tensor is not made of integers")
         kind = "float32" if dtype is None else dtype.name if isinstance(dtype, Kind) else ""
@@ -312,9 +371,21 @@ class LauncherRun:
         return out
 
 
+def _is_instance(value: Any, kind: Any) -> bool:
+    known = {"int": int, "float": float, "str": str, "bool": bool, "tuple": tuple, "list": tuple, "dict": dict}
+    match kind:
+        case Named(name) if name.removeprefix("builtins.") in known:
+            return isinstance(value, known[name.removeprefix("builtins.")])
+        case Named("torch.Tensor" | "torch.nn.Parameter"):
+            return isinstance(value, HostTensor)
+        case _:
+            raise Unreadable("isinstance of a type that is not known")
+
+
+def _run(launch: Launch, blocks: NDArray[np.int64], reals: Reals | None) -> None:
+    Run(launch, blocks, reals).execute()
+
+
 def _fills(tensor: HostTensor) -> bool:
     """Does it lie without gaps, in whatever order?"""
     return extent_of(tensor.shape, tensor.strides) == prod(tensor.shape)
-
-
-__all__ = ["Ints", "LauncherRun"]

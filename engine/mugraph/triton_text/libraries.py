@@ -13,17 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.owners import Runs
 from mugraph.triton_text.reals import Real, Reals
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.running import World
+from mugraph.triton_text.source import is_sequence, listed
 from mugraph.triton_text.tensors import HostTensor
 
 Box = tuple[slice, ...]
 Compute = Callable[["Call", Box], Real]
-_BLOCK = 1 << 16
-"""Elements of a result that count as one block of it."""
+_STEPS = (("stride", 1), ("padding", 0), ("dilation", 1))
 
 
 @dataclass(eq=False)
@@ -168,7 +167,7 @@ def _convolution(call: Call, box: Box) -> Real:
     x, weight = call.operands[:2]
     reals = call.reals
     rank = len(weight.shape) - 2
-    strides, pads, dilations = (_each(call.arguments.get(n), rank, d) for n, d in (("stride", 1), ("padding", 0), ("dilation", 1)))  # fmt: skip
+    strides, pads, dilations = (_each(call.arguments.get(name), rank, other) for name, other in _STEPS)
     groups = call.arguments.get("groups") or 1
     if groups != 1 or len(call.operands) > 2:
         raise Unreadable("a convolution in groups, or with a bias, is not read")
@@ -179,7 +178,8 @@ def _convolution(call: Call, box: Box) -> Real:
         index: list[NDArray[np.int64]] = []
         inside: list[NDArray[np.bool_]] = []
         for d in range(rank):
-            place = np.arange(positions[d].start, positions[d].stop) * strides[d] + tap[d] * dilations[d] - pads[d]
+            along: NDArray[np.int64] = np.arange(positions[d].start, positions[d].stop, dtype=np.int64)
+            place = along * strides[d] + tap[d] * dilations[d] - pads[d]
             good = (place >= 0) & (place < x.shape[len(x.shape) - rank + d])
             index.append(np.where(good, place, 0))
             inside.append(good)
@@ -199,7 +199,9 @@ def _convolution(call: Call, box: Box) -> Real:
         np.concatenate([c.p.reshape(shape) for c in columns], 1),
         None if columns[0].q is None else np.concatenate([c.q.reshape(shape) for c in columns if c.q is not None], 1),
     )
-    flat = joined.each(lambda a: np.moveaxis(a.reshape(shape[0], -1, prod(shape[2:])), 1, 2))  # [batch, places, c * taps]
+    flat = joined.each(
+        lambda a: np.moveaxis(a.reshape(shape[0], -1, prod(shape[2:])), 1, 2)
+    )  # [batch, places, c * taps]
     matrix = call.part(weight, (channels, *(slice(0, n) for n in weight.shape[1:])))
     matrix = matrix.each(lambda a: np.moveaxis(a.reshape(*a.shape[:2], -1), 2, 1).reshape(a.shape[0], -1).T)
     found = reals.dot(flat, matrix.each(lambda a: a[None]))
@@ -208,7 +210,7 @@ def _convolution(call: Call, box: Box) -> Real:
 
 def _each(value: Any, rank: int, default: int) -> tuple[int, ...]:
     value = default if value is None else value
-    found = tuple(value) if isinstance(value, tuple | list) else (value,) * rank
+    found = listed(value) if is_sequence(value) else (value,) * rank
     if not all(isinstance(n, int) for n in found):
         raise Unreadable("a convolution with padding by name is not read")
     return found
@@ -239,7 +241,7 @@ def _shape_of_convolution(operands: Sequence[HostTensor], arguments: Mapping[str
     places = zip(
         x.shape[len(x.shape) - rank :],
         weight.shape[2:],
-        *(_each(arguments.get(n), rank, d) for n, d in (("stride", 1), ("padding", 0), ("dilation", 1))),
+        *(_each(arguments.get(name), rank, other) for name, other in _STEPS),
         strict=True,
     )
     sizes = [(n + 2 * pad - dilation * (k - 1) - 1) // stride + 1 for n, k, stride, pad, dilation in places]
@@ -260,7 +262,9 @@ class Library:
     compute: Compute
 
 
-_CONV = Library(("input", "weight", "bias", "stride", "padding", "dilation", "groups"), 3, _shape_of_convolution, _convolution)  # fmt: skip
+_CONV = Library(
+    ("input", "weight", "bias", "stride", "padding", "dilation", "groups"), 3, _shape_of_convolution, _convolution
+)
 _MM = Library(("input", "other"), 2, _shape_of_product, _product)
 _LINEAR = Library(("input", "weight", "bias"), 3, _shape_of_linear, _linear)
 LIBRARY: Mapping[str, Library] = {
@@ -278,7 +282,3 @@ LIBRARY: Mapping[str, Library] = {
     "torch.conv3d": _CONV,
     "torch.nn.functional.conv2d": _CONV,
 }  # fmt: skip
-
-
-def allocated(memory: Memory) -> HostTensor:
-    return HostTensor(memory, memory.shape, memory.strides)

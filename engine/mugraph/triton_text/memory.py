@@ -1,12 +1,11 @@
-"""Memory as a launch sees it: what it begins with, and for each step that writes to it which block writes which element,
-and what.
+"""Memory as a launch sees it: what it begins with, and for each step that writes to it which block writes which
+element, and what.
 
 Who writes is known of all blocks; what is written only of those that were run (running.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from mugraph.triton_text.owners import Owners
 from mugraph.triton_text.reals import FINITE, Real, States
+from mugraph.verify.field import P, Q
 
 Flat = NDArray[np.int64]
 Strides = tuple[int, ...]
@@ -35,11 +35,20 @@ class Layer:
     codes: NDArray[np.uint8]
     p: NDArray[np.int64]
     q: NDArray[np.int64]
+    adds: bool = False
+    """Blocks add to its elements, in any order: several may add to one."""
 
     @staticmethod
     def empty(step: int, size: int, line: int) -> Layer:
-        zeros: Callable[[Any], NDArray[Any]] = lambda kind: np.zeros(size, kind)  # noqa: E731 - pages come when touched
-        return Layer(step, Owners(), line, zeros(np.uint8), zeros(np.int64), zeros(np.int64))
+        # Pages of zeros come when they are touched.
+        codes, p, q = np.zeros(size, np.uint8), np.zeros(size, np.int64), np.zeros(size, np.int64)
+        return Layer(step, Owners(), line, codes, p, q)
+
+    def begin(self) -> None:
+        """Nothing has been computed."""
+        self.codes[:] = UNWRITTEN
+        if self.adds:
+            self.p[:], self.q[:] = 0, 0
 
     def put(self, at: Flat, value: Real) -> None:
         """value: flat, an element for each place"""
@@ -50,8 +59,14 @@ class Layer:
         if value.q is not None:
             self.q[at] = value.q
 
-    def get(self, at: Flat, *, with_q: bool) -> Real:
-        return coded(self.codes[at], self.p[at], self.q[at] if with_q else None)
+    def add(self, at: Flat, value: Real) -> None:
+        """value: flat, an element for each place, which may come more than once; numbers only"""
+        np.add.at(self.p, at, value.p)
+        self.p[at] %= P
+        if value.q is not None:
+            np.add.at(self.q, at, value.q)
+            self.q[at] %= Q
+        self.codes[at] = np.maximum(self.codes[at], WITHOUT_Q if value.q is None else WITH_Q)
 
 
 def coded(codes: NDArray[np.uint8], p: Flat, q: Flat | None) -> Real:
@@ -101,7 +116,7 @@ class Memory:
 
     def unwritten(self, before: int) -> int | None:
         """The first element that nothing writes before this step."""
-        runs = [layer.owners.runs for layer in self.layers if layer.step < before]
+        runs = [layer.owners.runs for layer in self.layers if layer.step < before and not layer.adds]
         starts = np.concatenate([one.starts for one in runs]) if runs else np.zeros(0, np.int64)
         ends = np.concatenate([one.ends for one in runs]) if runs else starts
         order = np.argsort(starts, kind="stable")
@@ -111,10 +126,10 @@ class Memory:
 
     def element(self, at: int) -> str:
         """An element as a person names it: out[3, 17]."""
-        place: list[int] = []
-        left = at
-        for stride, size in zip(self.strides, self.shape, strict=True):
-            place.append(left // stride % size if stride and 0 <= left < self.size else 0)
-        if not 0 <= left < self.size:
+        if not 0 <= at < self.size:
             return f"element {at} of {self.name}, which has {self.size}"
-        return f"{self.name}[{', '.join(map(str, place))}]"
+        return f"{self.name}[{', '.join(map(str, self.index(at)))}]"
+
+    def index(self, at: int) -> list[int]:
+        """Of an element of its memory."""
+        return [at // stride % size if stride else 0 for stride, size in zip(self.strides, self.shape, strict=True)]

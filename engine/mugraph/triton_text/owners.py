@@ -101,8 +101,33 @@ class Owners:
         found = (at >= 0) & (places < runs.ends[at])
         return np.where(found, runs.blocks[at] + 1, 0)
 
+    def add_to(self, runs: Runs) -> None:
+        """What one statement adds to: an element may be in several runs."""
+        self._waiting.append(runs)
+
+    def adding_to(self, places: Flat) -> Flat:
+        """The blocks that add to any of these elements."""
+        wanted = np.unique(places)
+        found: list[Flat] = []
+        for runs in self._waiting:
+            hit = np.searchsorted(wanted, runs.starts) < np.searchsorted(wanted, runs.ends)
+            found.append(runs.blocks[hit])
+        return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+
+    def added_to(self, places: Flat) -> NDArray[np.bool_]:
+        """Which of the elements any block adds to."""
+        found = np.zeros(places.shape, np.bool_)
+        for runs in self._waiting:
+            order = np.argsort(runs.starts, kind="stable")
+            reach = np.maximum.accumulate(runs.ends[order])
+            at = np.searchsorted(runs.starts[order], places, "right") - 1
+            found |= (at >= 0) & (places < reach[at])
+        return found
+
     def by(self, block: int) -> Flat:
-        """The elements that a block writes."""
+        """The elements that a block writes, or adds to."""
+        if self._runs is None and self._waiting:
+            return np.unique(np.concatenate([one.places(one.blocks == block) for one in self._waiting]))
         return self.runs.places(self.runs.blocks == block)
 
 
@@ -151,5 +176,7 @@ def _is_run(offsets: Ints, conditions: list[NDArray[Any]], dim: int) -> bool:
     if not bool(np.all(np.asarray(steps) == 1)):
         return False
     return all(
-        not (np.diff(condition.astype(np.int8), axis=dim) > 0).any() for condition in conditions if condition.shape[dim] > 1
+        not (np.diff(condition.astype(np.int8), axis=dim) > 0).any()
+        for condition in conditions
+        if condition.shape[dim] > 1
     )

@@ -42,19 +42,19 @@ _COMPARED: Mapping[type[ast.cmpop], str] = {
     ast.Eq: "==",
     ast.NotEq: "!=",
 }
-_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
+    "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b,
     "%": operator.mod,
-    "**": operator.pow,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
+    "**": lambda a, b: a**b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "<<": lambda a, b: a << b,
+    ">>": lambda a, b: a >> b,
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -62,7 +62,10 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_BUILTINS = frozenset({"range", "min", "max", "len", "int", "float", "bool", "abs", "round", "sum", "tuple", "list", "dict", "isinstance", "zip", "enumerate", "print", "str", "pow"})  # fmt: skip
+_BUILTINS = (
+    "range", "min", "max", "len", "int", "float", "bool", "abs", "round", "sum", "tuple", "list", "dict", "isinstance",
+    "zip", "enumerate", "print", "str", "pow",
+)  # fmt: skip
 _CONSTANTS: Mapping[str, Value] = {"True": True, "False": False, "None": None}
 
 
@@ -239,10 +242,17 @@ class Evaluator:
                 here[name] = value
             case ast.Tuple(elts) | ast.List(elts):
                 parts = tuple(cast("Iterable[Value]", value)) if isinstance(value, tuple | list) else ()
+                rest = next((at for at, one in enumerate(elts) if isinstance(one, ast.Starred)), None)
+                if rest is not None:
+                    end = len(parts) - (len(elts) - rest - 1)
+                    parts = (*parts[:rest], parts[rest:end], *parts[end:])
+                    elts = [one.value if isinstance(one, ast.Starred) else one for one in elts]
                 if len(parts) != len(elts):
                     raise Unreadable(f"{len(elts)} names are given other than {len(elts)} values", self.line)
                 for element, part in zip(elts, parts, strict=True):
                     self._assign(element, part, here)
+            case ast.Subscript(ast.Name(id=name), ast.Constant(value=key)) if isinstance(here.get(name), dict):
+                here[name] = {**here[name], key: value}
             case _:
                 raise Unreadable(f"assignment to {ast.unparse(target)} is not read", self.line)
 
@@ -287,17 +297,19 @@ class Evaluator:
                 return self.value(chosen, here, module)
             case ast.Lambda():
                 return Function(node, module, here)
+            case ast.Set(elts):
+                return tuple(self._elements(elts, here, module))
             case ast.JoinedStr():
                 return ast.unparse(node)
             case ast.ListComp(elt, [ast.comprehension(target, iterable, [])]) | ast.GeneratorExp(
                 elt, [ast.comprehension(target, iterable, [])]
             ):
-                found = []
+                found: list[Value] = []
                 for one in self._iterated(self.value(iterable, here, module)):
                     inner = dict(here)
                     self._assign(target, one, inner)
                     found.append(self.value(elt, inner, module))
-                return tuple(cast("list[Value]", found))
+                return tuple(found)
             case _:
                 raise Unreadable(f"{ast.unparse(node)} is not read", self.line)
 

@@ -2,7 +2,7 @@
 
 Minus and plus infinity and NaN are states of an element. The exponential of minus infinity is 0, a maximum passes it
 over, and what has no value (infinity less infinity, 0 / 0, a lane that was loaded under a mask without `other`) is NaN,
-which may never be stored. Whether a residue is larger than another is decided as the verifier decides it (verify/order.py).
+which no output may hold. Whether a residue is larger than another is decided as verify/order.py decides it.
 
 The first dimension of every array runs over blocks. Arrays have size 1 where nothing varies.
 """
@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.verify import modular
+from mugraph.verify.constants import LN_2 as LOGARITHM
+from mugraph.verify.constants import read
 from mugraph.verify.field import FieldArithmetic, FieldValue, P, Q
 
 Residues = NDArray[np.int64]
@@ -26,6 +28,8 @@ States = NDArray[np.uint8]
 FINITE, NAN, NEGATIVE, POSITIVE = 0, 1, 2, 3
 """Negative and positive infinity."""
 LN_2 = log(2)
+_SIMPLE = 100
+"""Primes of a factor beside log2(e)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Reals:
             state = NAN if isnan(value) else POSITIVE if value > 0 else NEGATIVE
             zero = np.zeros(shape, np.int64)
             return Real(zero, zero if self.field.with_q else None, np.full(shape, state, np.uint8))
-        found = self.field.constant(value, rank)
+        found = self.field.constant(_spelled(value), rank)
         return Real(found.p, found.q)
 
     def add(self, a: Real, b: Real) -> Real:
@@ -103,7 +107,7 @@ class Reals:
             state = np.where((b.state == NAN) | (first != FINITE) | zero, NAN, FINITE).astype(np.uint8)
         elif a.state is not None:
             kept = _multiplied(a.state, None, None, sign_b)
-            state = kept if state is None else np.where(zero, NAN, kept).astype(np.uint8)
+            state = kept if state is None or kept is None else np.where(zero, NAN, kept).astype(np.uint8)
         return _settled(a.p * inverse % P, q, state)
 
     def exp(self, a: Real) -> Real:
@@ -208,6 +212,18 @@ class Reals:
             return places, None
         levels = np.array([2, 4 if nan_last else 0, 1, 3], np.uint8)
         return places, levels[a.state]
+
+
+def _spelled(value: float) -> float:
+    """The number that is meant by log2(e), or ln 2, in the digits that a float32 holds, times a simple one."""
+    if any(base == LOGARITHM for base, _ in read(value).halves):
+        return value
+    for exact in (1 / LN_2, LN_2):
+        for digits in range(6, 16):
+            times = value / round(exact, digits)
+            if all(isinstance(base, int) and base < _SIMPLE for base, _ in read(times).halves):
+                return times * exact
+    return value
 
 
 def _value(a: Real) -> FieldValue:

@@ -82,10 +82,12 @@ class Reference:
         """The part of the program that has these elements."""
         found: dict[str, tuple[int, int]] = {}
         for axes in self._classes:
-            ends = [(int(coordinates[axis].min()), int(coordinates[axis].max()) + 1) for axis in axes & coordinates.keys()]
+            ends = [
+                (int(coordinates[axis].min()), int(coordinates[axis].max()) + 1) for axis in axes & coordinates.keys()
+            ]
             if ends:
                 first, last = min(start for start, _ in ends), max(end for _, end in ends)
-                found |= {axis: (first, last - first) for axis in axes}
+                found |= dict.fromkeys(axes, (first, last - first))
         return {axis: part for axis, part in found.items() if part != (0, self.program.sizes[axis])}
 
     def _taken(self, tensor: Tensor, slices: Slices, inputs: Inputs) -> FieldValue:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,11 +24,12 @@ class Unreadable(Refused):
 
 
 class Wrong(Refused):
-    """check: "bounds", "order", "unwritten", "type", "values" or "fields" """
+    """check: "bounds", "order", "unwritten", "type", "values" or "fields". where: kernel, tile and element, if known"""
 
-    def __init__(self, check: str, reason: str, line: int = 0) -> None:
+    def __init__(self, check: str, reason: str, line: int = 0, where: Mapping[str, object] | None = None) -> None:
         super().__init__(reason, line)
         self.check = check
+        self.where = dict(where or {})
 
 
 class Diverges(Exception):

@@ -6,7 +6,7 @@ are run over the fields as their results are asked for, and with them the blocks
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mugraph.triton_text.inputs import Inputs
 from mugraph.triton_text.ints import Bools, Ints, extent
-from mugraph.triton_text.memory import UNWRITTEN, WITH_Q, WITHOUT_Q, Memory, coded
+from mugraph.triton_text.memory import UNWRITTEN, WITH_Q, WITHOUT_Q, Layer, Memory, coded
 from mugraph.triton_text.owners import Twice, runs_of
 from mugraph.triton_text.reals import Real, Reals
 from mugraph.triton_text.refusals import Diverges, Unreadable, Wrong
@@ -65,6 +65,9 @@ class World:
         for layer in reversed(memory.layers):
             if layer.step > step or (layer.step == step and blocks is None) or not left.size:
                 continue
+            if layer.adds:
+                self._add(memory, layer, at, left, codes, p, q)
+                continue
             owner = layer.owners.of(at[left])
             if layer.step == step:
                 assert blocks is not None
@@ -79,11 +82,31 @@ class World:
             left = left[~found]
         if left.size:
             self._first(memory, at, left, codes, p, q)
+        if any(layer.adds and layer.step < step for layer in memory.layers):
+            return self._with_sums(memory, at, step, coded(codes, p, q if self.reals.field.with_q else None))
         return coded(codes, p, q if self.reals.field.with_q else None)
 
-    def _first(
-        self, memory: Memory, at: Flat, left: Flat, codes: NDArray[np.uint8], p: Flat, q: Flat
+    def _add(
+        self, memory: Memory, layer: Layer, at: Flat, left: Flat, codes: NDArray[np.uint8], p: Flat, q: Flat
     ) -> None:
+        """Run all blocks that add to the elements; the sums are added when what was there before is known."""
+        blocks = layer.owners.adding_to(at[left])
+        if blocks.size:
+            self.steps[layer.step].run(blocks)
+
+    def _with_sums(self, memory: Memory, at: Flat, step: int, value: Real) -> Real:
+        """Layers that add, above what was there before. A later layer that writes would have hidden both."""
+        for layer in memory.layers:
+            if layer.adds and layer.step < step:
+                found = layer.owners.added_to(at)
+                if any(other.step > layer.step and not other.adds and other.step < step for other in memory.layers):
+                    raise Unreadable(f"{memory.name} is written again after blocks have added to it")
+                without = bool((layer.codes[at[found]] == WITHOUT_Q).any())
+                q = None if without else np.where(found, layer.q[at], 0)
+                value = self.reals.add(value, Real(np.where(found, layer.p[at], 0), q))
+        return value
+
+    def _first(self, memory: Memory, at: Flat, left: Flat, codes: NDArray[np.uint8], p: Flat, q: Flat) -> None:
         """What memory begins with."""
         if memory.source is not None:
             first, second = self.inputs.at(at[left] + memory.source)
@@ -102,7 +125,8 @@ class World:
 
 @dataclass(eq=False)
 class Launch:
-    """arguments: of the kernel, by name. largest: elements of the largest tile"""
+    """arguments: of the kernel, by name. evaluate: runs it in some blocks, without numbers where it is surveyed.
+    largest: elements of the largest tile"""
 
     world: World
     number: int
@@ -110,10 +134,13 @@ class Launch:
     arguments: Mapping[str, Any]
     grid: tuple[int, int, int]
     line: int
+    evaluate: Callable[[Launch, NDArray[np.int64], Reals | None], None]
     largest: int = 1
     read: int = 0
     written: set[Memory] = field(default_factory=set[Memory])
     also_read: set[Memory] = field(default_factory=set[Memory])
+    added: set[Memory] = field(default_factory=set[Memory])
+    """What its blocks add to."""
     again: bool = False
     """The survey runs a second time, now that it is known what the launch writes."""
     _done: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
@@ -129,7 +156,7 @@ class Launch:
             if self.again and not self.written & self.also_read:
                 break
             self._apart(np.arange(self.blocks), None, _SURVEYED)
-            for memory in self.written:
+            for memory in self.written - self.added:
                 twice = memory.layer(self.number, self.line).owners.settle()
                 if twice is not None:
                     self._refuse(memory, twice)
@@ -150,13 +177,11 @@ class Launch:
 
     def _apart(self, blocks: NDArray[np.int64], reals: Reals | None, most: int) -> None:
         """In groups that go the same way."""
-        from mugraph.triton_text.kernels import Run  # noqa: PLC0415 - the language of kernels knows launches
-
         groups = [blocks[at : at + most] for at in range(0, len(blocks), most)][::-1]
         while groups:
             group = groups.pop()
             try:
-                Run(self, group, reals).execute()
+                self.evaluate(self, group, reals)
             except Diverges as split:
                 ways = np.broadcast_to(split.ways, group.shape)
                 groups += [group[ways == way] for way in np.unique(ways)[::-1]]
@@ -166,6 +191,12 @@ class Launch:
     def named(self, block: int) -> str:
         x, y, _ = self.grid
         return f"block ({block % x}, {block // x % y}, {block // (x * y)}) of {self.function.name}"
+
+    def where(self, block: int, memory: Memory, at: int) -> dict[str, object]:
+        x, y, _ = self.grid
+        tile = [block % x, block // x % y, block // (x * y)]
+        index: object = memory.index(at) if 0 <= at < memory.size else at
+        return {"kernel": self.function.name, "tile": tile, "tensor": memory.name, "element": index}
 
     def check_bounds(
         self, memory: Memory, offsets: Ints, mask: Bools | None, blocks: NDArray[np.int64], what: str
@@ -177,7 +208,8 @@ class Launch:
             at = int(bad.argmax())
             place = int(low[at]) if low[at] < 0 else int(high[at])
             block = int(blocks[at] if len(bad) > 1 else blocks[0])
-            raise Wrong("bounds", f"{self.named(block)} {what} {memory.element(place)}")
+            reason = f"{self.named(block)} {what} {memory.element(place)}"
+            raise Wrong("bounds", reason, where=self.where(block, memory, place))
         if offsets.kind == "int32" and some.any() and int(high.max(initial=0, where=some)) >= 1 << 31:
             raise Wrong("bounds", f"an address in {memory.name} does not fit into 32 bits")
 
@@ -225,6 +257,8 @@ class Launch:
                 raise Unreadable(f"too much is read of {memory.name} to look up who wrote it")
             return
         layer = memory.of_step(self.number)
+        if memory in self.added:
+            raise Wrong("order", f"{self.function.name} reads {memory.name} and adds to it, in no order")
         for places, ids in self.each_place(offsets, mask, blocks):
             check_inside(memory, places)
             if layer is not None:
@@ -242,8 +276,8 @@ class Launch:
                     at = int(mine.argmax())
                     raise Wrong(
                         "order",
-                        f"{self.named(int(ids[at]))} reads {memory.element(int(places[at]))}, which other threads of it "
-                        "wrote, without a barrier between",
+                        f"{self.named(int(ids[at]))} reads {memory.element(int(places[at]))}, which other "
+                        "threads of it wrote, without a barrier between",
                     )
             if memory.source is None and memory.fill is None:
                 written = np.zeros(places.shape, np.bool_)
@@ -256,8 +290,22 @@ class Launch:
                         f"{self.named(int(ids[at]))} reads {memory.element(int(places[at]))}, which was never written",
                     )
 
+    def mark_added(
+        self, memory: Memory, offsets: Ints, mask: Bools | None, blocks: NDArray[np.int64], line: int
+    ) -> None:
+        """Say who adds: in any order, so nothing else may be done with these elements in this launch."""
+        if memory in self.written - self.added:
+            raise Wrong("order", f"{self.function.name} writes to {memory.name} and adds to it, in no order", line)
+        self.written.add(memory)
+        self.added.add(memory)
+        layer = memory.layer(self.number, line)
+        layer.adds = True
+        layer.owners.add_to(runs_of(offsets, mask, blocks))
+
     def mark(self, memory: Memory, offsets: Ints, mask: Bools | None, blocks: NDArray[np.int64], line: int) -> None:
         """Say who writes."""
+        if memory in self.added:
+            raise Wrong("order", f"{self.function.name} writes to {memory.name} and adds to it, in no order", line)
         self.written.add(memory)
         if not memory.is_dense:
             for places, _ in self.each_place(offsets, mask, blocks):
@@ -284,7 +332,9 @@ def check_inside(memory: Memory, places: Flat) -> None:
             left = left % stride
     good &= left == 0
     if not good.all():
-        raise Wrong("bounds", f"element {int(places[(~good).argmax()])} of the memory of {memory.name} is none of its own")
+        raise Wrong(
+            "bounds", f"element {int(places[(~good).argmax()])} of the memory of {memory.name} is none of its own"
+        )
 
 
 def block_ids(blocks: NDArray[np.int64], grid: Sequence[int], axis: int) -> NDArray[np.int64]:

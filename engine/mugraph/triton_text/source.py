@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, cast
 
 from mugraph.triton_text.refusals import Unreadable
 
@@ -65,6 +66,15 @@ class Module:
             owner = self.full_name(expression.value)
             return named(f"{owner}.{expression.attr}").name if owner else ""
         return ""
+
+
+def is_sequence(value: Any) -> bool:
+    return isinstance(value, tuple | list)
+
+
+def listed(value: Any) -> tuple[Any, ...]:
+    """The elements of a tuple or a list; anything else alone."""
+    return tuple(cast("Iterable[Any]", value)) if is_sequence(value) else (value,)
 
 
 def named(name: str) -> Named:

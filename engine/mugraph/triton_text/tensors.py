@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.refusals import Unreadable, Wrong
+from mugraph.triton_text.source import listed
 
 Shape = tuple[int, ...]
 
@@ -64,7 +65,7 @@ class HostTensor:
         return replace(self, shape=tuple(shape), strides=strides)
 
     def indexed(self, key: Any) -> HostTensor:
-        keys = key if isinstance(key, tuple) else (key,)
+        keys = listed(key)
         if Ellipsis in keys:
             at = keys.index(Ellipsis)
             rest = len(self.shape) - sum(1 for one in keys if one is not None and one is not Ellipsis)
@@ -88,9 +89,7 @@ class HostTensor:
                 offset += stride * (one % size)
             else:
                 raise Unreadable("an index of a tensor is not read")
-        return HostTensor(
-            self.memory, (*shape, *self.shape[place:]), (*strides, *self.strides[place:]), offset
-        )
+        return HostTensor(self.memory, (*shape, *self.shape[place:]), (*strides, *self.strides[place:]), offset)
 
 
 def dense(shape: Sequence[int]) -> Shape:

@@ -19,7 +19,7 @@ from mugraph.triton_text.reals import Real, Reals
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.verify.field import FieldValue, P, Q
 
-_WIDTHS = {"int1": 1, "int8": 8, "uint8": 8, "int16": 16, "uint16": 16, "int32": 32, "uint32": 32, "int64": 64, "uint64": 64}  # fmt: skip
+_WIDTHS = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (1, 8, 16, 32, 64)}
 FLOATS = ("float64", "float32", "bfloat16", "float16", "float8e4nv", "float8e5", "float8e4b8", "float8e5b16", "tf32")
 
 
@@ -229,8 +229,10 @@ class Arithmetic:
         assert x is not None
         assert y is not None
         if one.known is not None and two.known is not None:
-            return self.constant(_folded(op, one.known, two.known), kind) if shape == () else _filled(
-                self.constant(_folded(op, one.known, two.known), kind), shape
+            return (
+                self.constant(_folded(op, one.known, two.known), kind)
+                if shape == ()
+                else _filled(self.constant(_folded(op, one.known, two.known), kind), shape)
             )
         match op:
             case "+":
@@ -290,7 +292,9 @@ class Arithmetic:
                 return Ints(shape, tuple(-part for part in parts), kind)
             case Floats(shape, kind, real, known):
                 known = None if known is None else -known
-                return Floats(shape, kind, None if self.reals is None or real is None else self.reals.negative(real), known)
+                return Floats(
+                    shape, kind, None if self.reals is None or real is None else self.reals.negative(real), known
+                )
             case _:
                 raise Wrong("type", "a minus stands before what is no number")
 
@@ -369,7 +373,8 @@ def _promoted(one: Floats, two: Floats, a: Any, b: Any) -> str:
         return two.kind if not isinstance(a, Floats) else one.kind
     if one.kind == two.kind:
         return one.kind
-    return min(one.kind, two.kind, key=lambda kind: FLOATS.index(kind)) if "float32" in (one.kind, two.kind) or "float64" in (one.kind, two.kind) else "float32"  # fmt: skip
+    wide = [kind for kind in ("float64", "float32") if kind in (one.kind, two.kind)]
+    return wide[0] if wide else "float32"
 
 
 def _each(op: str, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:

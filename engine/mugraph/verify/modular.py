@@ -54,8 +54,8 @@ def square_root(x: Residues, prime: int) -> Residues:
 
 
 def matmul(a: Residues, b: Residues, prime: int) -> Residues:
-    """[..., M, K] @ [..., K, N] modulo prime. Residues are taken around zero, those of the smaller operand in two halves of
-    16 bits, one float64 product each: a product of a residue and a half is at most 2^45, so 2^8 of them add up exactly."""
+    """[..., M, K] @ [..., K, N] modulo prime. Residues are taken around zero, those of the smaller operand in halves of
+    16 bits, one float64 product each. A residue times a half is at most 2^45, so 2^8 of them add up exactly."""
     if a.size < b.size:
         return matmul(b.swapaxes(-1, -2), a.swapaxes(-1, -2), prime).swapaxes(-1, -2)
     total = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), np.int64)

@@ -1,5 +1,7 @@
 """A small kernel for each construct of Triton that the reader knows, on whole numbers."""
 
+# ruff: noqa: E501 - lines of kernels
+
 from __future__ import annotations
 
 import zlib
@@ -30,7 +32,9 @@ def _kernel(parameters: str, body: str, launcher: str, *shapes: tuple[int, ...],
     return Construct(text, shapes)
 
 
-def _unary(body: str, shape: tuple[int, ...] = (8, 16), out: tuple[int, ...] | None = None, before: str = "") -> Construct:
+def _unary(
+    body: str, shape: tuple[int, ...] = (8, 16), out: tuple[int, ...] | None = None, before: str = ""
+) -> Construct:
     """A kernel of one block: x is a whole tile, y is stored."""
     m, n = shape
     result = out or shape

@@ -54,7 +54,10 @@ def test_writes_beyond_the_end() -> None:
 
 
 def test_writes_of_two_blocks() -> None:
-    reason = refused("order", _RIGHT.replace("out_ptr + offs", "out_ptr + offs // 2 * 2 + tl.arange(0, BLOCK) % 2 - tl.program_id(0) * 2"))
+    reason = refused(
+        "order",
+        _RIGHT.replace("out_ptr + offs", "out_ptr + offs // 2 * 2 + tl.arange(0, BLOCK) % 2 - tl.program_id(0) * 2"),
+    )
     assert "is written by" in reason
 
 
@@ -64,7 +67,9 @@ def test_writes_of_two_lanes() -> None:
 
 def test_a_block_reads_what_another_writes() -> None:
     body = f"{_RIGHT}\ntl.debug_barrier()\ny = tl.load(out_ptr + offs - 1, mask=(offs < n) & (offs > 0), other=0.0)"
-    assert "reads x_out[7], which block (0, 0, 0) of kernel writes".replace("x_out", "tensor 0 of the launcher") in refused("order", body)
+    assert "reads x_out[7], which block (0, 0, 0) of kernel writes".replace(
+        "x_out", "tensor 0 of the launcher"
+    ) in refused("order", body)
 
 
 def test_a_block_reads_what_it_wrote_without_a_barrier() -> None:
@@ -80,7 +85,8 @@ def test_scratch_that_nothing_wrote() -> None:
 
 def test_scratch_that_was_written_in_part() -> None:
     launcher = _LAUNCH.replace(
-        "kernel[(3,)](a, out", "middle = torch.empty_like(a)\nkernel[(2,)](a, middle, a.numel(), BLOCK=8)\nkernel[(3,)](middle, out"
+        "kernel[(3,)](a, out",
+        "middle = torch.empty_like(a)\nkernel[(2,)](a, middle, a.numel(), BLOCK=8)\nkernel[(3,)](middle, out",
     )
     assert "reads tensor 1 of the launcher[16], which was never written" in refused("unwritten", launcher=launcher)
 

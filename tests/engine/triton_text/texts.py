@@ -35,7 +35,9 @@ class Numbered:
         return self.at(starts[..., None] + np.arange(length))
 
 
-def launched(text: str, inputs: Sequence[NDArray[np.int64]], strides: Sequence[tuple[int, ...]] = ()) -> NDArray[np.int64]:
+def launched(
+    text: str, inputs: Sequence[NDArray[np.int64]], strides: Sequence[tuple[int, ...]] = ()
+) -> NDArray[np.int64]:
     """What the first function that begins with `launch` returns, as whole numbers around zero."""
     reals = Reals(FieldArithmetic(np.random.default_rng(3), 1, with_q=False))
     flat = [one.reshape(-1) for one in inputs]
