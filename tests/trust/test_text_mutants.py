@@ -37,9 +37,10 @@ def some(kind: str) -> list[tuple[str, Mutant]]:
     order = rng.sample(names(), len(names()))
     found: list[tuple[str, Mutant]] = []
     for name in order:
-        own = mutants(entry(name).source.standalone()).get(kind, [])
-        if own and len(found) < EACH:
-            found.append((name, rng.choice(own)))
+        own = mutants(entry(name).source.standalone(), [kind]).get(kind, [])
+        found += [(name, rng.choice(own))] if own else []
+        if len(found) == EACH:
+            break
     return found
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 Sites = Callable[[ast.Module], Iterator[tuple[str, Callable[[], None]]]]
@@ -18,15 +17,15 @@ class Mutant:
     text: str
 
 
-def mutants(text: str) -> dict[str, list[Mutant]]:
-    """Kind -> every change of that kind."""
-    tree = ast.parse(text)
-    original = ast.unparse(tree)
+def mutants(text: str, kinds: Iterable[str] | None = None) -> dict[str, list[Mutant]]:
+    """Kind -> every change of that kind. kinds: all of them where None"""
+    original = ast.unparse(ast.parse(text))
     found: dict[str, list[Mutant]] = {}
-    for kind, sites in KINDS.items():
+    for kind in KINDS if kinds is None else kinds:
+        sites = KINDS[kind]
         number = 0
         while True:
-            module = copy.deepcopy(tree)
+            module = ast.parse(text)
             chosen = next((site for at, site in enumerate(sites(module)) if at == number), None)
             if chosen is None:
                 break
