@@ -1,9 +1,10 @@
-"""`mugraph.optimize(fn, *example_inputs)`: the library's one-line entry."""
+"""`mugraph.optimize(fn, *example_inputs)`, and `mugraph.verify(kernel, fn, *example_inputs)`: the library's entries."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
@@ -60,3 +61,43 @@ def optimize(
     plans, sources, _ = pipeline.improved(result.regions)
     replacement = in_memory.replacement(fn, found, plans, sources, result.device.target) if plans else fn
     return Optimized(fn, replacement, result)
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was found of a kernel. It is true where the kernel is the same function.
+
+    reason: why it is not, or what of it cannot be read. where: kernel, tile, tensor, element and line, where known
+    max_rel_error: of the float test, in Triton's interpreter; None where none was run
+    """
+
+    passed: bool
+    reason: str | None
+    where: Mapping[str, object] | None
+    max_rel_error: float | None
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+
+def verify(kernel: Callable[..., object], reference: Callable[..., object], *example_inputs: object) -> Verified:
+    """Is `kernel`, a function that launches Triton kernels, the same function as `reference` (a function or an
+    nn.Module) at the shapes of the example inputs? Its text is read; it is run in a process of its own.
+
+    Raises TypeError for something without Python source, ValueError where `reference` cannot be traced.
+    """
+    from mugraph.edit import in_memory
+    from mugraph.solve.foreign import sole_program, verify_kernel
+    from mugraph.trace.tracer import trace_file
+    from mugraph.verify.float_test import FloatTester
+
+    launcher, found = in_memory.Origin.of(kernel), in_memory.Origin.of(reference)
+    shapes = in_memory.described(found, example_inputs)
+    trace = trace_file(found.path, qualname=found.qualname, source=found.traceable(), recorded_shapes=shapes)
+    program = sole_program(trace, found.qualname)
+    if isinstance(program, str):
+        raise ValueError(program)
+    with FloatTester() as tester:
+        result = verify_kernel(program, launcher.text, launcher.qualname, tester=tester)
+    verdict = result.verdict
+    return Verified(verdict.passed, verdict.reason, result.where, verdict.max_rel_error)

@@ -71,12 +71,25 @@ def revert(file: Annotated[str, typer.Argument(help="A file that --apply has edi
 @app.command()
 def verify(
     path: Annotated[str, typer.Argument(metavar="PATH:QUALNAME", help="The code to compare with.")],
-    ugraph: Annotated[Path, typer.Option("--ugraph", help="A JSON file with one μGraph or a list of them.")],
+    ugraph: Annotated[
+        Path | None,
+        typer.Option("--ugraph", help="A JSON file with one μGraph or a list, or a checkpoint of Mirage's."),
+    ] = None,
+    kernel: Annotated[
+        str | None, typer.Option("--kernel", metavar="PATH:LAUNCHER", help="A function that launches Triton kernels.")
+    ] = None,
     json: _Json = False,
 ) -> int:
-    """Say for each μGraph whether it is the same function as the code."""
+    """Say for each μGraph, or for a Triton kernel, whether it is the same function as the code."""
     place = where(path)
+    if (ugraph is None) == (kernel is None):
+        raise WrongUsage("give either --ugraph FILE or --kernel PATH:LAUNCHER")
     need("torch")
+    if kernel is not None:
+        from mugraph.commands.verify_kernel import verify as of_kernel
+
+        return of_kernel(place, where(kernel), as_json=json)
+    assert ugraph is not None
     from mugraph.commands.verify import verify as command
 
     return command(place, ugraph, as_json=json)

@@ -16,11 +16,10 @@ from mugraph.ir.json import FormatError, mugraph_from_json
 from mugraph.ir.mirage import Unreadable, is_checkpoint, read_checkpoint
 from mugraph.ir.mugraph import MuGraph
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.region import SearchUnit, Trace
 from mugraph.reports.document import finite
 from mugraph.reports.text import evidence
+from mugraph.solve.foreign import sole_program
 from mugraph.trace.tracer import trace_file
-from mugraph.units.joining import units
 from mugraph.verify.document import verify_mugraph
 from mugraph.verify.verdict import Verdict
 
@@ -29,13 +28,8 @@ def verify(place: Where, ugraph: Path, *, as_json: bool) -> int:
     """Exit status: 0 if all graphs are equivalent. Raises WrongUsage."""
     document = _read(ugraph)
     graphs = None if is_checkpoint(document) else _graphs(document, ugraph)
-    trace = trace_file(place.path, qualname=place.qualname)
-    for notice in trace.notices:
-        say_error(notice)
-    program = _program(trace, place)
+    program = traced_program(place)
     if isinstance(program, str):
-        if place.qualname and f"named {place.qualname}" in program:
-            raise WrongUsage(program)
         say_error(program)
         return FAILED
     if graphs is None:  # a checkpoint does not say which 16 bits an element has: the program does
@@ -45,10 +39,23 @@ def verify(place: Where, ugraph: Path, *, as_json: bool) -> int:
         for graph in graphs
     ]
     if as_json:
-        print_json({"graphs": [_document(i, verdict) for i, verdict in enumerate(verdicts)]})
+        print_json({"graphs": [graph_document(i, verdict) for i, verdict in enumerate(verdicts)]})
     else:
         _report(graphs, verdicts)
     return OK if all(verdict.passed for verdict in verdicts) else FAILED
+
+
+def traced_program(place: Where) -> TensorProgram | str:
+    """The function's tensor program, or one sentence saying why there is none. Raises WrongUsage for a function that
+    is not there."""
+    name = place.qualname or place.path.name
+    trace = trace_file(place.path, qualname=place.qualname)
+    for notice in trace.notices:
+        say_error(notice)
+    program = sole_program(trace, name)
+    if isinstance(program, str) and place.qualname and f"named {place.qualname}" in program:
+        raise WrongUsage(program)
+    return program
 
 
 def read_graphs(path: Path) -> list[MuGraph]:
@@ -94,22 +101,8 @@ def _listed(document: object) -> list[object]:
     return [document]
 
 
-def _program(trace: Trace, place: Where) -> TensorProgram | str:
-    """The function's tensor program, or one sentence saying why there is none."""
-    if trace.errors:
-        return trace.errors[0]
-    found = [piece for region in trace.regions if region.status is None for piece in units(region)]
-    programs = [piece.program for piece in found if isinstance(piece, SearchUnit)]
-    if len(programs) == 1 and len(found) == 1:
-        return programs[0]
-    name = place.qualname or place.path.name
-    if not programs:
-        reasons = [region.reason for region in trace.regions if region.reason]
-        return f"{name} has no region that can be verified{f': {reasons[0]}' if reasons else ''}"
-    return f"{name} has {len(programs)} parts that can be verified; name the function that is to be compared"
-
-
-def _document(index: int, verdict: Verdict) -> dict[str, object]:
+def graph_document(index: int, verdict: Verdict) -> dict[str, object]:
+    """A verdict as JSON."""
     return {
         "index": index,
         "passed": verdict.passed,

@@ -26,6 +26,7 @@ from mugraph.memory.said import renamed_reason, renamed_verdict, renamed_words
 from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.sizes.indexed import indexed
 from mugraph.sizes.table import Kernels, SizeTable
+from mugraph.sizes.text import text_checked
 from mugraph.targets import Target
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import verify_topologies
@@ -117,6 +118,9 @@ def _verified(
     right = indexed(unit.program, kernels, source)
     if not right.passed:
         raise NotRight(right.reason or "its tiles are wrong")
+    text = text_checked(unit.program, source)
+    if not text.passed:
+        raise NotRight(text.reason or "its text is wrong")
     verdict = verify_topologies(unit.program, [(block, None) for block, _ in kernels])
     if not verdict.passed:
         raise NotRight(verdict.reason or "it is another function")
@@ -128,6 +132,7 @@ def _verified(
         bound=verdict.bound,
         bound_note=verdict.bound_note,
         indexing=right.indexing,
+        text=text.text,
         float_from_store=stored.max_rel_error is not None,
     )
 

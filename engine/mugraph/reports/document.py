@@ -104,6 +104,7 @@ def verification_document(verdicts: Sequence[Verdict]) -> Json:
         "sizes": [dict(size) for size in sizes],
         "bound": sum(bounds) if verdicts and len(bounds) == len(verdicts) else None,
         "max_rel_error": finite(max(errors)) if verdicts and len(errors) == len(verdicts) else None,
+        "text": [verdict.text for verdict in verdicts],
     }
 
 

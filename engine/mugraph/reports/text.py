@@ -122,6 +122,8 @@ def evidence(verdict: Verdict) -> list[str]:
         f"equal over finite fields in {verdict.repetitions} random tests at {sizes} ({verdict.bound_words})",
         f"schedule: {verdict.schedule_words}",
     ]
+    if verdict.text is not None:
+        found.append(f"the kernels' text: {verdict.text}")
     if verdict.max_rel_error is None:
         return [*found, "no floating-point test was run"]
     where = verdict.float_device or "the interpreter"

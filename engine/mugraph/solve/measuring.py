@@ -13,6 +13,7 @@ from mugraph.search.schedules.neighbours import neighbours
 from mugraph.sizes.choice import Chosen, by_sizes
 from mugraph.sizes.indexed import indexed
 from mugraph.sizes.table import SizeTable, step_of
+from mugraph.sizes.text import text_checked
 from mugraph.sizes.tuning import tuned_sizes
 from mugraph.solve.paying import plain_us
 from mugraph.solve.right import Outcome, Right, with_float
@@ -64,10 +65,14 @@ def fastest_that_is_right(
         if not indexing.passed:
             rejected[f"its tiles: {indexing.reason}"] += 1
             continue
+        text = text_checked(unit.program, source)
+        if not text.passed:
+            rejected[f"its text: {text.reason}"] += 1
+            continue
         # A neighbour has its topology, and so its verdict, from the candidate that the walk began with.
         block = variant.candidate.block
         verdict = next(verdict for other, verdict in written.variants if other.candidate.block is block)
-        verdict = with_float(verdict, tested, indexing, unit.program)
+        verdict = with_float(verdict, tested, indexing, text, unit.program)
         plain_alone = plain_us(unit, measurer) if telling.place.units > 1 else None
         return Outcome(Right(variant.candidate, source, verdict, summary.median_us, plain_alone), rejected)
     return Outcome(None, rejected)

@@ -35,7 +35,9 @@ class Outcome:
     rejected: Mapping[str, int]
 
 
-def with_float(verdict: Verdict, tested: FloatResult, indexing: Verdict, program: TensorProgram) -> Verdict:
+def with_float(
+    verdict: Verdict, tested: FloatResult, indexing: Verdict, text: Verdict, program: TensorProgram
+) -> Verdict:
     """The verdict on a topology with what the tests of its kernel add.
 
     program: at the sizes of the float test; of a dynamic axis, the largest of them
@@ -49,6 +51,7 @@ def with_float(verdict: Verdict, tested: FloatResult, indexing: Verdict, program
         float_device=tested.device,
         versions=versions(),
         indexing=indexing.indexing,
+        text=text.text,
     )
 
 

@@ -14,6 +14,7 @@ from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
 from mugraph.ir.transforms.resizing import resize
 from mugraph.sizes.indexed import indexed
 from mugraph.sizes.table import at_tested_steps
+from mugraph.sizes.text import text_checked
 from mugraph.sizes.tuning import tested_at_sizes
 from mugraph.solve.right import Outcome, Right, with_float
 from mugraph.solve.telling import Telling
@@ -49,6 +50,10 @@ def best_that_is_right(
         if wrong is not None:
             rejected[f"its tiles: {wrong.reason}"] += 1
             continue
+        text = text_checked(program, variant.kernel)
+        if not text.passed:
+            rejected[f"its text: {text.reason}"] += 1
+            continue
         run, at = variant.kernel, program
         if not tools.compiled:
             try:
@@ -58,7 +63,7 @@ def best_that_is_right(
                 continue
         tested = tested_at_sizes(tools.tester, run, at)
         if tested.passed:
-            right = Right(variant.candidate, variant.kernel, with_float(verdict, tested, indexing, at))
+            right = Right(variant.candidate, variant.kernel, with_float(verdict, tested, indexing, text, at))
             return Outcome(right, rejected)
         rejected[tested.reason or f"wrong {where}"] += 1
     return Outcome(None, rejected)

@@ -159,6 +159,10 @@ class FieldArithmetic:
         """The one that comes later in this seed's order; see order.py for what that shows."""
         return self.chosen(order.later(a.p, b.p, self._keys, self._by_sign), a, b)
 
+    def places(self, a: FieldValue) -> NDArray[np.uint64]:
+        """Where the elements come in this seed's order."""
+        return order.places(a.p, self._keys, self._by_sign)
+
     def amax(self, a: FieldValue, over: tuple[int, ...]) -> FieldValue:
         p, q = a.p, a.q
         for position in over:

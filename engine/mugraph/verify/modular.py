@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 Residues = NDArray[np.int64]
 
-_LIMB = 11
-_LIMBS = 3  # 3 * 11 bits hold a residue
-_TERMS = 1 << 11  # a residue times a limb is below 2^42: so many of them add up exactly in float64 (2^53)
+_HALF = 16
+_TERMS = 1 << 8  # a residue (at most 2^30 around zero) times a half (2^15): so many add up exactly in float64 (2^53)
 _TREE_LEAF = 32  # below this many elements, Fermat's power is cheaper than another level of the product tree
-_DIRECT = 1 << 18  # dots of at most so many products are multiplied out, larger ones go to the limb matmul
+_DIRECT = 1 << 18  # dots of at most so many products are multiplied out, larger ones go to matmul
 
 
 def power(x: Residues, exponent: int, prime: int) -> Residues:
@@ -55,17 +54,20 @@ def square_root(x: Residues, prime: int) -> Residues:
 
 
 def matmul(a: Residues, b: Residues, prime: int) -> Residues:
-    """[..., M, K] @ [..., K, N] modulo prime: b in 11-bit limbs, one float64 product each."""
+    """[..., M, K] @ [..., K, N] modulo prime. Residues are taken around zero, those of the smaller operand in halves of
+    16 bits, one float64 product each. A residue times a half is at most 2^45, so 2^8 of them add up exactly."""
+    if a.size < b.size:
+        return matmul(b.swapaxes(-1, -2), a.swapaxes(-1, -2), prime).swapaxes(-1, -2)
     total = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), np.int64)
+    half = prime >> 1
     for start in range(0, a.shape[-1], _TERMS):
-        left = a[..., start : start + _TERMS].astype(np.float64)
-        right = b[..., start : start + _TERMS, :]
-        part = np.zeros_like(total)
-        for limb in reversed(range(_LIMBS)):
-            digits = (right >> (limb * _LIMB)) & ((1 << _LIMB) - 1)
-            product = np.matmul(left, digits.astype(np.float64)).astype(np.int64)
-            part = ((part << _LIMB) + product) % prime
-        total = (total + part) % prime
+        left, right = a[..., start : start + _TERMS], b[..., start : start + _TERMS, :]
+        left = np.subtract(left, prime * (left > half), dtype=np.float64)
+        right = right - prime * (right > half)
+        high = (right + (1 << (_HALF - 1))) >> _HALF
+        upper = np.matmul(left, high.astype(np.float64)).astype(np.int64) % prime
+        lower = np.matmul(left, (right - (high << _HALF)).astype(np.float64)).astype(np.int64)
+        total = (total + (upper << _HALF) + lower) % prime
     return total
 
 

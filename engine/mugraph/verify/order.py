@@ -47,18 +47,19 @@ def is_positive(residues: Residues) -> NDArray[np.bool_]:
 
 def later(a: Residues, b: Residues, keys: NDArray[np.uint64], by_sign: bool = False) -> NDArray[np.bool_]:
     """Where `a` is `b` or comes after it. keys: [repetitions]"""
-    return _places(a, keys, by_sign) >= _places(b, keys, by_sign)
+    return places(a, keys, by_sign) >= places(b, keys, by_sign)
 
 
 def last(residues: Residues, position: int, keys: NDArray[np.uint64], by_sign: bool = False) -> NDArray[np.intp]:
     """The index along `position`, kept with size 1, of the element that comes last."""
-    return np.expand_dims(_places(residues, keys, by_sign).argmax(position), position)
+    return np.expand_dims(places(residues, keys, by_sign).argmax(position), position)
 
 
-def _places(residues: Residues, keys: NDArray[np.uint64], by_sign: bool) -> NDArray[np.uint64]:
+def places(residues: Residues, keys: NDArray[np.uint64], by_sign: bool) -> NDArray[np.uint64]:
+    """A number for each element, the larger the later it comes."""
     own = keys.reshape((-1,) + (1,) * (residues.ndim - 1))
     mixed = mix(mix(residues.astype(np.uint64) ^ own) ^ _TAG)
     if not by_sign:
         return mixed
-    places = (mixed >> np.uint64(2)) + np.where(is_positive(residues), _HALF, np.uint64(1))
-    return np.where(residues == 0, _HALF - np.uint64(1), places)
+    found = (mixed >> np.uint64(2)) + np.where(is_positive(residues), _HALF, np.uint64(1))
+    return np.where(residues == 0, _HALF - np.uint64(1), found)

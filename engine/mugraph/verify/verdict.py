@@ -18,6 +18,7 @@ class Verdict:
                    algebra of the topology at the first of `sizes`, not of other sizes and not of a schedule
     bound_note:    what it was earned with; why there is none ("sqrt is outside the theorem")
     indexing:      how the schedule's own tiles, loops and masks were tested at full size; None until they were
+    text:          what of the emitted kernels' text was run over the fields at full size; None until it was
     max_rel_error: largest error of the compiled or interpreted kernel against float64; None until the float test ran
     eager_rel_error: the same error of the eager program in its own precision
     float_from_store: that test is one of an earlier run, kept in the store; all else was run again
@@ -34,6 +35,7 @@ class Verdict:
     bound: float | None = None
     bound_note: str | None = None
     indexing: str | None = None
+    text: str | None = None
     max_rel_error: float | None = None
     eager_rel_error: float | None = None
     float_sizes: Mapping[str, int] = field(default_factory=dict[str, int])

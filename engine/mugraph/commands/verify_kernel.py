@@ -1,0 +1,41 @@
+"""`mugraph verify --kernel KERNELS.py:LAUNCHER PATH:QUALNAME`: is this Triton kernel the same function as that code?"""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
+from mugraph.commands.verify import graph_document, traced_program
+from mugraph.reports.text import evidence
+from mugraph.solve.foreign import KernelVerdict, verify_kernel
+from mugraph.verify.float_test import FloatTester
+
+
+def verify(place: Where, kernel: Where, *, as_json: bool) -> int:
+    """Exit status: 0 if it is the same function, 1 if it is not or cannot be read. Raises WrongUsage."""
+    if kernel.qualname is None:
+        raise WrongUsage(f"name the launcher: --kernel {kernel.path}:LAUNCHER")
+    try:
+        text = kernel.path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongUsage(f"{kernel.path} cannot be read: {error}") from None
+    program = traced_program(place)
+    if isinstance(program, str):
+        say_error(program)
+        return FAILED
+    with FloatTester() as tester:
+        found = verify_kernel(program, text, kernel.qualname, tester=tester)
+    if as_json:
+        print_json({"graphs": [{**graph_document(0, found.verdict), "where": found.where}]})
+    else:
+        _report(kernel.qualname, found)
+    return OK if found.verdict.passed else FAILED
+
+
+def _report(name: str, found: KernelVerdict) -> None:
+    console = Console()
+    verdict = found.verdict
+    state = "[bold green]the same function[/]" if verdict.passed else "[bold red]NOT VERIFIED[/]"
+    console.print(f"{name}  {state}")
+    for sentence in [*evidence(verdict), *([found.float_note] if found.float_note else [])]:
+        console.print(f"   {sentence}", markup=False, highlight=False)

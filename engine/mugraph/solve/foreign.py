@@ -1,0 +1,110 @@
+"""Kernels that somebody else wrote: is a launcher with its kernels the same function as a program?"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import SearchUnit, Trace
+from mugraph.triton_text.check import TextVerdict, check_text
+from mugraph.units.joining import units
+from mugraph.verify.float_test import FloatTester
+from mugraph.verify.verdict import Verdict
+
+_MOST_CONFIGURATIONS = 64
+
+
+@dataclass(frozen=True)
+class KernelVerdict:
+    """where: kernel, tile, tensor, element and line of a counterexample"""
+
+    verdict: Verdict
+    where: Mapping[str, object] | None = None
+    float_note: str | None = None
+
+
+def verify_kernel(program: TensorProgram, text: str, launcher: str, *, tester: FloatTester | None) -> KernelVerdict:
+    """Over the fields and in memory at the program's own sizes, in each configuration of its kernels; then the float
+    test. tester: None runs none."""
+    inputs = matched(program, text, launcher)
+    if isinstance(inputs, str):
+        return KernelVerdict(Verdict(False, inputs))
+    outputs = [tensor.name for tensor in program.outputs.values()]
+    found = check_text(program, text, launcher, inputs, outputs)
+    said = found.said
+    for configuration in range(1, min(found.configurations, _MOST_CONFIGURATIONS)):
+        if found.passed:
+            found = check_text(program, text, launcher, inputs, outputs, configuration=configuration)
+            if not found.passed:
+                found = replace(found, reason=f"in configuration {configuration}, {found.reason}")
+    if not found.passed:
+        return KernelVerdict(Verdict(False, found.reason, program.is_lax, 1), _where(found))
+    if found.configurations > _MOST_CONFIGURATIONS:
+        reason = f"the kernels have {found.configurations} configurations, of which {_MOST_CONFIGURATIONS} were run"
+        return KernelVerdict(Verdict(False, reason, program.is_lax, 1))
+    said += f"; in each of {found.configurations} configurations" if found.configurations > 1 else ""
+    note = f"{said}; one test at full size, which no theorem bounds"
+    verdict = Verdict(True, None, program.is_lax, 1, (dict(program.sizes),), None, note, indexing=said, text=said)
+    if tester is None:
+        return KernelVerdict(verdict)
+    tested = tester.test(text, launcher, program, inputs, outputs)
+    if tested.passed:
+        return KernelVerdict(
+            replace(verdict, max_rel_error=tested.max_rel_error, eager_rel_error=tested.eager_rel_error,
+                    float_device=tested.device, float_sizes=dict(program.sizes))
+        )  # fmt: skip
+    if not tested.scenarios:  # it did not run: nothing is known, and nothing is said to be wrong
+        return KernelVerdict(verdict, None, f"no floating-point test could be run: {tested.reason}")
+    return KernelVerdict(replace(verdict, passed=False, reason=f"in floating point, {tested.reason}"))
+
+
+def sole_program(trace: Trace, name: str) -> TensorProgram | str:
+    """The function's tensor program, or one sentence saying why there is none."""
+    if trace.errors:
+        return trace.errors[0]
+    found = [piece for region in trace.regions if region.status is None for piece in units(region)]
+    programs = [piece.program for piece in found if isinstance(piece, SearchUnit)]
+    if len(programs) == 1 and len(found) == 1:
+        return programs[0]
+    if not programs:
+        reasons = [region.reason for region in trace.regions if region.reason]
+        return f"{name} has no region that can be verified{f': {reasons[0]}' if reasons else ''}"
+    return f"{name} has {len(programs)} parts that can be verified; name the function that is to be compared"
+
+
+def matched(program: TensorProgram, text: str, launcher: str) -> list[str] | str:
+    """The program's tensors in the order of the launcher's parameters: by name where the names are the same, else as
+    they come. One sentence where they do not fit."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        return f"the kernel's file is no Python: {error}"
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == launcher]
+    if not found:
+        return f"the kernel's file has no function {launcher}"
+    spec = found[-1].args
+    required = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    with_default = required[len(required) - len(spec.defaults) :]
+    tensors = _sources(program)
+    names = {source.rsplit(".", 1)[-1] if "." in source else source: name for source, name in tensors}
+    names |= {source.replace(".", "_").removeprefix("self_"): name for source, name in tensors}
+    wanted = required[: len(tensors)]
+    if len(wanted) < len(tensors) or any(one not in with_default for one in required[len(tensors) :]):
+        return f"{launcher} takes {len(required)} arguments, the function has {len(tensors)} tensors"
+    if set(wanted) <= names.keys() and len({names[one] for one in wanted}) == len(tensors):
+        return [names[one] for one in wanted]
+    return [name for _, name in tensors]
+
+
+def _sources(program: TensorProgram) -> Sequence[tuple[str, str]]:
+    """What the code calls each piece of memory, and the first tensor that it is."""
+    found: dict[str, str] = {}
+    for tensor in program.tensors:
+        found.setdefault(tensor.source or tensor.name, tensor.name)
+    return list(found.items())
+
+
+def _where(found: TextVerdict) -> Mapping[str, object] | None:
+    return {**found.where, "line": found.line, "check": found.check} if found.line or found.where else None

@@ -1,0 +1,316 @@
+"""Is the text of a launcher and its kernels the same function as a program?
+
+The launcher is evaluated at the program's own sizes: its grids, strides, masks, loops and splits are the real ones. All
+blocks are surveyed for what they read and write; some of them are run over the finite fields with all that feeds them,
+and compared with the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mugraph.ir.dtypes import COMPUTED
+from mugraph.ir.program import TensorProgram
+from mugraph.ops.functions.by_erf import BY_ERF
+from mugraph.ops.functions.by_sign import BY_SIGN, MAX, taken_by_sign
+from mugraph.ops.functions.through_exp import CONSTANTS, SIGMOID
+from mugraph.triton_text.inputs import Inputs
+from mugraph.triton_text.launcher import LauncherRun
+from mugraph.triton_text.memory import Layer, Memory
+from mugraph.triton_text.reals import FINITE, Real, Reals
+from mugraph.triton_text.reference import Reference
+from mugraph.triton_text.refusals import Refused, Unreadable, Wrong
+from mugraph.triton_text.running import Launch, World
+from mugraph.triton_text.source import listed, read_module
+from mugraph.triton_text.tensors import HostTensor, dense, same_places
+from mugraph.verify.evaluate import Malformed
+from mugraph.verify.field import FieldArithmetic
+
+_WHOLE = 4e6
+"""Elements computed, up to which all blocks are run."""
+_MUCH = 1 << 23
+"""Elements of inputs that go into one block, above which only one is run: as for a layer with all its weights."""
+_RANDOM = 2
+"""Blocks besides the first and the last."""
+_DRAWS = 4
+"""Seeds that divide by zero are replaced by others, so often."""
+
+
+@dataclass(frozen=True)
+class TextVerdict:
+    """
+    passed: what was run agrees, and nothing is wrong with how memory is used
+    reason: why not, in one sentence
+    check:  which check it was: "unread" for what cannot be read, else as refusals.Wrong says
+    line:   of the text
+    where:  kernel, tile, tensor and element of a counterexample
+    configurations: that the kernels' decorators name
+    run, blocks: blocks that were run over the fields, and blocks that there are
+    """
+
+    passed: bool
+    reason: str | None = None
+    check: str = ""
+    line: int = 0
+    run: int = 0
+    blocks: int = 0
+    where: Mapping[str, object] = field(default_factory=dict[str, object])
+    configurations: int = 1
+
+    @property
+    def said(self) -> str:
+        """What was run, in words."""
+        part = "all of" if self.run == self.blocks else f"{self.run} of"
+        return f"{part} its {self.blocks} blocks run over the fields, the addresses of all of them looked at"
+
+
+def check_text(
+    program: TensorProgram,
+    text: str,
+    launcher: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    seed: int | None = None,
+    configuration: int = 0,
+    given: Mapping[str, object] | None = None,
+) -> TextVerdict:
+    """inputs: the program's tensors in the order of the launcher's parameters; outputs: in the order of its results
+    configuration: of kernels that have several (@triton.autotune). given: other arguments of the launcher, by name"""
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    try:
+        checked = _Checked(program, text, launcher, inputs, outputs, rng, configuration, given or {})
+        checked.compare()
+    except Unreadable as error:
+        return TextVerdict(False, f"the text cannot be read: {error}", "unread", error.line)
+    except Wrong as error:
+        return TextVerdict(False, str(error), error.check, error.line, where=error.where)
+    except Malformed as error:
+        return TextVerdict(False, str(error), "unread")
+    return TextVerdict(True, run=checked.count_run(), blocks=checked.blocks, configurations=checked.configurations)
+
+
+@dataclass(frozen=True)
+class _Way:
+    by_form: frozenset[str]
+
+
+class _Checked:
+    """A launcher that has been surveyed."""
+
+    def __init__(
+        self,
+        program: TensorProgram,
+        text: str,
+        launcher: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        rng: np.random.Generator,
+        configuration: int,
+        other: Mapping[str, object],
+    ) -> None:
+        module = read_module(text)
+        if launcher not in module.functions:
+            raise Unreadable(f"the text has no function {launcher}")
+        self._program, self._rng, self._text = program, rng, text
+        self._reference = Reference(program)
+        world = _no_world()
+        self._run = LauncherRun(world, configuration)
+        self._world = world
+        given = [self._input(name) for name in inputs]
+        result = self._run.evaluator.run(module.functions[launcher], given, other)
+        found = listed(result)
+        if len(found) != len(outputs):
+            raise Wrong("type", f"the launcher returns {len(found)} tensors, not {len(outputs)}")
+        self._outputs = dict(zip(outputs, found, strict=True))
+        for name, tensor in self._outputs.items():
+            self._check_output(name, tensor)
+        for tensor in given:
+            if tensor.memory.layers:
+                raise Wrong("order", f"it writes to its input {tensor.memory.name}", tensor.memory.layers[0].line)
+
+    @property
+    def configurations(self) -> int:
+        return self._run.configurations
+
+    @property
+    def launches(self) -> list[Launch]:
+        return self._run.launches
+
+    @property
+    def blocks(self) -> int:
+        return sum(launch.blocks for launch in self.launches)
+
+    def count_run(self) -> int:
+        return sum(launch.count for launch in self.launches)
+
+    def _input(self, name: str) -> HostTensor:
+        tensor = self._program.tensor(name)
+        shape = tensor.shape(self._program.sizes)
+        memory = Memory(
+            name,
+            self._reference.extent(tensor),
+            COMPUTED[tensor.dtype].torch,
+            shape,
+            tensor.strides,
+            source=self._reference.numbers[name],
+        )
+        return HostTensor(memory, shape, tensor.strides)
+
+    def _check_output(self, name: str, result: object) -> None:
+        tensor = self._program.tensor(name)
+        shape = tensor.shape(self._program.sizes)
+        if not isinstance(result, HostTensor):
+            raise Wrong("type", f"{name}, which the launcher returns, is no tensor")
+        kind = COMPUTED[tensor.dtype].torch
+        if result.shape != shape or result.memory.kind != kind:
+            raise Wrong("type", f"{name} has shape {list(result.shape)} and type {result.memory.kind}")
+        if not same_places(shape, result.strides, dense(shape)) or result.offset or result.memory.source is not None:
+            raise Unreadable(f"{name} is no tensor of its own that lies row by row")
+        result.memory.name = name
+        left = result.memory.unwritten(len(self._world.steps)) if result.memory.fill is None else None
+        if left is not None:
+            raise Wrong("unwritten", f"{result.memory.element(left)} is never written")
+
+    # --- over the fields
+
+    def compare(self) -> None:
+        """Raises Wrong."""
+        rejected: Wrong | None = None
+        for way in self._ways():
+            rejected = self._drawn(way)
+            if rejected is None:
+                return
+        assert rejected is not None
+        raise rejected
+
+    def _ways(self) -> list[_Way]:
+        """The cheapest first: signs take long to find out, and as a rule nothing depends on them."""
+        ops = self._program.ops
+        erf = BY_ERF if any(op.fn in BY_ERF for op in ops) else frozenset[str]()
+        forms = frozenset(CONSTANTS) - {SIGMOID} | erf
+        signs = taken_by_sign(ops)
+        first = [_Way(forms | signs)] if signs & BY_SIGN else [_Way(forms), _Way(forms | signs)]
+        ways = [*first, _Way(forms | {SIGMOID} | signs), _Way(forms | {SIGMOID, MAX} | BY_SIGN | BY_ERF)]
+        return list(dict.fromkeys(ways))
+
+    def _drawn(self, way: _Way) -> Wrong | None:
+        primitives = {primitive for op in self._program.ops for primitive in op.kind.primitives}
+        with_q = SIGMOID in way.by_form or "exp" in primitives or "exp" in self._text
+        signed = "sqrt" in primitives or "sqrt" in self._text or MAX in way.by_form
+        for _ in range(_DRAWS):
+            reals = Reals(FieldArithmetic(self._rng, 1, with_q, way.by_form, signed))
+            self._begin(reals)
+            try:
+                self._tested(reals)
+            except Wrong as error:
+                if error.check == "values" or not reals.field.valid.all():
+                    continue
+                return error
+            except Refused:
+                raise
+            if reals.field.valid.all():
+                return None
+        return Wrong("values", "it divides by zero at random inputs, again and again")
+
+    def _begin(self, reals: Reals) -> None:
+        """Nothing has been run."""
+        world = self._world
+        world.reals = reals
+        world.inputs = Inputs(reals.field, self._rng, self._reference.count)
+        world.elements = 0
+        for launch in self.launches:
+            launch.begin()
+        for memory in self._run.allocated:
+            for layer in memory.layers:
+                layer.begin()
+
+    def _tested(self, reals: Reals) -> None:
+        samples = {name: self._affordable(name, tensor.memory) for name, tensor in self._outputs.items()}
+        together: dict[int, set[int]] = {}
+        for layer, block in (one for sample in samples.values() for one in sample):
+            together.setdefault(layer.step, set()).add(block)
+        for step, blocks in together.items():
+            self._world.steps[step].run(np.array(sorted(blocks)))
+        for name, sample in samples.items():
+            for layer, block in sample:
+                self._compared(name, self._outputs[name].memory, layer, block, reals)
+        ran = max(self.count_run(), 1)
+        if self._world.elements / ran * self.blocks <= _WHOLE and self._reference.work <= _WHOLE:
+            for name, tensor in self._outputs.items():
+                self._same(name, tensor.memory, every_place(tensor.memory.size), None, reals)
+
+    def _affordable(self, name: str, memory: Memory) -> list[tuple[Layer, int]]:
+        """One of the blocks where much goes into each of them."""
+        found = list(self._sample(memory))
+        layer, block = found[-1]
+        return found[-1:] if self._reference.taken(name, layer.owners.by(block)) > _MUCH else found
+
+    def _sample(self, memory: Memory) -> Iterator[tuple[Layer, int]]:
+        """The blocks that write the first, the last and random elements."""
+        chosen = [0, memory.size - 1, *self._rng.integers(0, memory.size, _RANDOM).tolist()]
+        seen: set[tuple[int, int]] = set()
+        for element in chosen:
+            layer, block = _writer(memory, element)
+            if layer is None:
+                continue
+            if (layer.step, block) not in seen:
+                seen.add((layer.step, block))
+                yield layer, block
+
+    def _compared(self, name: str, memory: Memory, layer: Layer, block: int, reals: Reals) -> None:
+        at = layer.owners.by(block)
+        self._same(name, memory, at, layer, reals)
+
+    def _same(self, name: str, memory: Memory, at: NDArray[np.int64], layer: Layer | None, reals: Reals) -> None:
+        ours = self._world.read(memory, at, len(self._world.steps))
+        exact = self._reference.values(name, at, self._world.inputs, reals)
+        wrong = _differs(ours, exact)
+        if not wrong.any():
+            return
+        first = int(wrong.argmax())
+        place = int(at[first])
+        layer = _writer(memory, place)[0]
+        state = FINITE if ours.state is None else int(ours.state[first])
+        what = "is not what the program computes" if state == FINITE else "is no number"
+        if layer is None:
+            raise Wrong("fields", f"{memory.element(place)} {what}")
+        step = self._world.steps[layer.step]
+        by = f", written by {step.named(_writer(memory, place)[1])}" if isinstance(step, Launch) else ""
+        count = f" ({int(wrong.sum())} of {wrong.size} elements)" if wrong.size > 1 else ""
+        where = step.where(_writer(memory, place)[1], memory, place) if isinstance(step, Launch) else {}
+        check = "values" if state != FINITE else "fields"
+        raise Wrong(check, f"{memory.element(place)}{by}, {what}{count}", layer.line, where)
+
+
+def _differs(a: Real, b: Real) -> NDArray[np.bool_]:
+    wrong = a.p != b.p
+    if a.q is not None and b.q is not None:
+        wrong = wrong | (a.q != b.q)
+    return wrong if a.state is None else wrong | (a.state != FINITE)
+
+
+def _no_world() -> World:
+    """For the survey, which computes nothing."""
+    reals = Reals(FieldArithmetic(np.random.default_rng(0), 1, with_q=False))
+    return World(reals, Inputs(reals.field, np.random.default_rng(0), 1))
+
+
+def every_place(size: int) -> NDArray[np.int64]:
+    return np.arange(size, dtype=np.int64)
+
+
+def _writer(memory: Memory, element: int) -> tuple[Layer | None, int]:
+    """The last step that writes an element or adds to it, and the block that does."""
+    at = np.array([element])
+    for layer in reversed(memory.layers):
+        if layer.adds:
+            blocks = layer.owners.adding_to(at)
+            if blocks.size:
+                return layer, int(blocks[0])
+        elif layer.owners.of(at)[0]:
+            return layer, int(layer.owners.of(at)[0]) - 1
+    return None, 0

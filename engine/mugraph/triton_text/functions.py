@@ -1,0 +1,491 @@
+"""Functions of `triton.language` on tiles, except those that touch memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import exp2, inf, log2, prod, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mugraph.triton_text.ints import Ints, Shape
+from mugraph.triton_text.reals import LN_2, Real
+from mugraph.triton_text.refusals import Unreadable, Wrong
+from mugraph.triton_text.source import Named, listed
+from mugraph.triton_text.tiles import (
+    Arithmetic,
+    Floats,
+    Kind,
+    Pointers,
+    Tile,
+    common,
+    is_known,
+    of_shape,
+    rearranged,
+    stretched,
+)
+from mugraph.verify.field import P, Q
+
+Function = Callable[..., Any]
+
+
+def kind_of(value: Any, default: str = "float32") -> str:
+    match value:
+        case Kind(name):
+            return name
+        case None:
+            return default
+        case _:
+            raise Unreadable(f"{value} is no type")
+
+
+def _shape(value: Any) -> Shape:
+    sizes = listed(value)
+    if not all(isinstance(size, int) for size in sizes):
+        raise Unreadable("the shape of a tile depends on what is computed")
+    return sizes
+
+
+def full(of: Arithmetic, shape: Any, value: Any, dtype: Any) -> Tile:
+    kind = kind_of(dtype)
+    tile = of.cast(float(value) if isinstance(value, int) and Kind(kind).is_float else value, kind)
+    return of_shape(tile, _shape(shape))
+
+
+def zeros(of: Arithmetic, shape: Any, dtype: Any = None) -> Tile:
+    return full(of, shape, 0, dtype or Kind("float32"))
+
+
+def zeros_like(of: Arithmetic, input: Any, **_: Any) -> Tile:
+    tile = of.tile(input)
+    return full(of, tile.shape, 0, Kind(tile.kind if isinstance(tile, Floats | Ints) else "int1"))
+
+
+def full_like(of: Arithmetic, input: Any, value: Any, **_: Any) -> Tile:
+    tile = of.tile(input)
+    return full(of, tile.shape, value, Kind(tile.kind if isinstance(tile, Floats | Ints) else "int1"))
+
+
+def arange(of: Arithmetic, start: Any, end: Any) -> Ints:
+    if not isinstance(start, int) or not isinstance(end, int) or end <= start:
+        raise Wrong("type", "the ends of tl.arange are no numbers, or not in order")
+    size = end - start
+    if size & (size - 1):
+        raise Wrong("type", f"tl.arange has {size} elements, which is no power of two")
+    return Ints((size,), (np.arange(start, end, dtype=np.int64)[None],))
+
+
+def where(of: Arithmetic, condition: Any, x: Any, y: Any) -> Tile:
+    return of.chosen(of.bools(condition), x, y)
+
+
+def _propagates(value: Any) -> bool:
+    return isinstance(value, Named) and value.name.endswith("PropagateNan.ALL")
+
+
+def maximum(of: Arithmetic, x: Any, y: Any, propagate_nan: Any = None) -> Any:
+    return _larger(of, x, y, "max", propagate_nan)
+
+
+def minimum(of: Arithmetic, x: Any, y: Any, propagate_nan: Any = None) -> Any:
+    return _larger(of, x, y, "min", propagate_nan)
+
+
+def _larger(of: Arithmetic, x: Any, y: Any, op: str, propagate_nan: Any = None) -> Any:
+    if isinstance(x, int | float) and isinstance(y, int | float):
+        return max(x, y) if op == "max" else min(x, y)
+    one, two = of.tile(x), of.tile(y)
+    shape = common(one.shape, two.shape)
+    if not isinstance(one, Floats) and not isinstance(two, Floats):
+        return of.of_ints(op, of.ints(one), of.ints(two), shape)
+    a, b = of.floats(x), of.floats(y)
+    kind = a.kind if isinstance(x, Floats) else b.kind
+    first, second = of_shape(a, shape), of_shape(b, shape)
+    assert isinstance(first, Floats)
+    assert isinstance(second, Floats)
+    if of.reals is None or first.real is None or second.real is None:
+        return Floats(shape, kind, None)
+    larger = of.reals.maximum if op == "max" else of.reals.minimum
+    return Floats(shape, kind, larger(first.real, second.real, propagate=_propagates(propagate_nan)))
+
+
+def clamp(of: Arithmetic, x: Any, min: Any, max: Any, propagate_nan: Any = None) -> Any:
+    return minimum(of, maximum(of, x, min, propagate_nan), max, propagate_nan)
+
+
+def _unary(how: Callable[[Arithmetic, Real], Real], folded: Callable[[float], float] | None = None) -> Function:
+    def function(of: Arithmetic, x: Any, **_: Any) -> Any:
+        if isinstance(x, int | float) and folded is not None:
+            return folded(x)
+        tile = of.floats(x)
+        if of.reals is None or tile.real is None:
+            return Floats(tile.shape, tile.kind, None)
+        return Floats(tile.shape, tile.kind, how(of, tile.real))
+
+    return function
+
+
+def _named_function(name: str) -> Function:
+    return _unary(lambda of, x: _reals(of).unary(name, x))
+
+
+def _reals(of: Arithmetic) -> Any:
+    return of.reals
+
+
+def _exp2(of: Arithmetic, x: Real) -> Real:
+    reals = _reals(of)
+    return reals.exp(reals.mul(x, reals.constant(LN_2, x.p.ndim - 1), None, LN_2))
+
+
+def _rsqrt(of: Arithmetic, x: Real) -> Real:
+    reals = _reals(of)
+    return reals.div(reals.constant(1.0, x.p.ndim - 1), reals.sqrt(x))
+
+
+def _expm1(of: Arithmetic, x: Real) -> Real:
+    reals = _reals(of)
+    return reals.add(reals.exp(x), reals.constant(-1.0, x.p.ndim - 1))
+
+
+def _log(scale: float) -> Callable[[Arithmetic, Real], Real]:
+    def log(of: Arithmetic, x: Real) -> Real:
+        reals = _reals(of)
+        found = reals.unary("log", x)
+        return found if scale == 1 else reals.mul(found, reals.constant(scale, x.p.ndim - 1), None, scale)
+
+    return log
+
+
+def absolute(of: Arithmetic, x: Any) -> Any:
+    if isinstance(x, int | float):
+        return abs(x)
+    tile = of.tile(x)
+    if not isinstance(tile, Floats):
+        whole = of.ints(tile)
+        return Ints(tile.shape, (np.abs(whole.whole()),) if is_known(whole) else (), whole.kind)
+    if of.reals is None or tile.real is None:
+        return Floats(tile.shape, tile.kind, None)
+    return Floats(tile.shape, tile.kind, of.reals.unary("abs", tile.real))
+
+
+def fma(of: Arithmetic, x: Any, y: Any, z: Any) -> Any:
+    return of.binary("+", of.binary("*", x, y), z)
+
+
+def _divided(of: Arithmetic, x: Any, y: Any, ieee_rounding: Any = None) -> Any:
+    return x / y if isinstance(x, int | float) and isinstance(y, int | float) else of.binary("/", x, y)
+
+
+def cdiv(of: Arithmetic, x: Any, div: Any) -> Any:
+    if isinstance(x, int) and isinstance(div, int):
+        return -(-x // div)
+    return of.binary("//", of.binary("+", x, of.binary("-", div, 1)), div)
+
+
+def next_power_of_2(of: Arithmetic, n: Any) -> int:
+    if not isinstance(n, int) or n < 1:
+        raise Unreadable("the next power of two of what is no number")
+    return 1 << (n - 1).bit_length()
+
+
+# --- reductions
+
+
+def _axes(tile: Tile, axis: Any) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(len(tile.shape)))
+    if not isinstance(axis, int) or not -len(tile.shape) <= axis < len(tile.shape):
+        raise Wrong("type", f"a tile of shape {list(tile.shape)} has no axis {axis}")
+    return (axis % len(tile.shape),)
+
+
+def _reduced(shape: Shape, axes: tuple[int, ...], keep: bool) -> Shape:
+    return tuple(1 if at in axes else n for at, n in enumerate(shape) if keep or at not in axes)
+
+
+def _dropped(axes: tuple[int, ...], keep: bool) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    return lambda array: array if keep else array.reshape([n for at, n in enumerate(array.shape) if at - 1 not in axes])
+
+
+def summed(of: Arithmetic, input: Any, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> Any:
+    tile = of.tile(input)
+    if isinstance(tile, Pointers):
+        raise Wrong("type", "pointers are added up")
+    axes = _axes(tile, axis)
+    shape, drop = _reduced(tile.shape, axes, keep_dims), _dropped(axes, keep_dims)
+    if isinstance(tile, Floats):
+        kind = kind_of(dtype, tile.kind)
+        if of.reals is None or tile.real is None:
+            return Floats(shape, kind, None)
+        real = tile.real
+        for at in axes:
+            real = of.reals.sum(real, at + 1, tile.shape[at])
+        return Floats(shape, kind, real.each(drop))
+    whole = of.ints(tile)
+    if not is_known(whole):
+        return Ints(shape, ())
+    found = whole.whole()
+    for at in axes:
+        found = found.sum(at + 1, keepdims=True) * (tile.shape[at] if found.shape[at + 1] == 1 else 1)
+    return Ints(shape, (drop(found),), whole.kind)
+
+
+def _extreme(op: str) -> Function:
+    def function(
+        of: Arithmetic,
+        input: Any,
+        axis: Any = None,
+        return_indices: bool = False,
+        return_indices_tie_break_left: bool = True,
+        keep_dims: bool = False,
+    ) -> Any:
+        if return_indices:
+            raise Unreadable(f"indices of tl.{op} are not read")
+        tile = of.tile(input)
+        axes = _axes(tile, axis)
+        shape, drop = _reduced(tile.shape, axes, keep_dims), _dropped(axes, keep_dims)
+        if isinstance(tile, Floats):
+            if of.reals is None or tile.real is None:
+                return Floats(shape, tile.kind, None)
+            reals, real = of.reals, tile.real
+            real = real if op == "max" else reals.negative(real)
+            for at in axes:
+                real = reals.amax(real, at + 1)
+            real = real if op == "max" else reals.negative(real)
+            return Floats(shape, tile.kind, real.each(drop))
+        whole = of.ints(tile)
+        if not is_known(whole):
+            return Ints(shape, ())
+        found = whole.whole()
+        for at in axes:
+            found = found.max(at + 1, keepdims=True) if op == "max" else found.min(at + 1, keepdims=True)
+        return Ints(shape, (drop(found),), whole.kind)
+
+    return function
+
+
+def cumsum(of: Arithmetic, input: Any, axis: Any = 0, reverse: bool = False, dtype: Any = None) -> Any:
+    tile = stretched(of.tile(input))
+    (at,) = _axes(tile, axis)
+
+    def added(array: NDArray[Any], modulo: int = 0) -> NDArray[Any]:
+        array = np.flip(array, at + 1) if reverse else array
+        found = array.cumsum(at + 1)
+        found = found % modulo if modulo else found
+        return np.flip(found, at + 1) if reverse else found
+
+    if isinstance(tile, Floats):
+        if of.reals is None or tile.real is None:
+            return Floats(tile.shape, tile.kind, None)
+        real = tile.real
+        if real.state is not None:
+            raise Unreadable("tl.cumsum of what is no number is not read")
+        return Floats(tile.shape, tile.kind, Real(added(real.p, P), None if real.q is None else added(real.q, Q)))
+    whole = of.ints(tile)
+    return Ints(tile.shape, (added(whole.whole()),) if is_known(whole) else (), whole.kind)
+
+
+# --- products
+
+
+def dot(
+    of: Arithmetic,
+    input: Any,
+    other: Any,
+    acc: Any = None,
+    input_precision: Any = None,
+    allow_tf32: Any = None,
+    max_num_imprecise_acc: Any = None,
+    out_dtype: Any = None,
+) -> Floats:
+    a, b = of.tile(input), of.tile(other)
+    if not isinstance(a, Floats) or not isinstance(b, Floats):
+        raise Unreadable("tl.dot of integers is not read")
+    if a.kind != b.kind:
+        raise Wrong("type", f"tl.dot of {a.kind} and {b.kind}")
+    if len(a.shape) not in (2, 3) or len(a.shape) != len(b.shape) or a.shape[-1] != b.shape[-2]:
+        raise Wrong("type", f"tl.dot of tiles of shapes {list(a.shape)} and {list(b.shape)}")
+    shape = (*common(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+    kind = kind_of(out_dtype, "float32")
+    found = Floats(shape, kind, None)
+    if of.reals is not None and a.real is not None and b.real is not None:
+        inner = a.shape[-1]
+        one = a.real.each(lambda x: np.broadcast_to(x, (*x.shape[:-1], inner)))
+        two = b.real.each(lambda x: np.broadcast_to(x, (*x.shape[:-2], inner, x.shape[-1])))
+        found = Floats(shape, kind, of.reals.dot(one, two))
+    if acc is None:
+        return found
+    if isinstance(acc, Floats) and acc.shape != shape:
+        raise Wrong("type", f"tl.dot of shape {list(shape)} is added to {list(acc.shape)}")
+    total = of.binary("+", found, acc)
+    assert isinstance(total, Floats)
+    return total
+
+
+# --- shapes
+
+
+def expand_dims(of: Arithmetic, input: Any, axis: Any) -> Tile:
+    tile = of.tile(input)
+    for at in sorted(listed(axis)):
+        rank = len(tile.shape) + 1
+        place = at % rank
+        shape = (*tile.shape[:place], 1, *tile.shape[place:])
+        tile = rearranged(tile, shape, partial(np.expand_dims, axis=place + 1))
+    return tile
+
+
+def indexed(of: Arithmetic, tile: Tile, key: Any) -> Tile:
+    """tile[:, None] and its like."""
+    keys = listed(key)
+    place = 0
+    for one in keys:
+        if one is None:
+            tile = expand_dims(of, tile, place)
+        elif not (isinstance(one, slice) and one == slice(None)):
+            raise Unreadable("an element of a tile is taken")
+        place += 1
+    if place != len(tile.shape):
+        raise Wrong("type", f"{place} indices are given to a tile of shape {list(tile.shape)}")
+    return tile
+
+
+def _spread(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments that may be given one by one, or as one sequence."""
+    return listed(values[0]) if len(values) == 1 else values
+
+
+def broadcast_to(of: Arithmetic, input: Any, *shape: Any) -> Tile:
+    return of_shape(of.tile(input), _shape(_spread(shape)))
+
+
+def broadcast(of: Arithmetic, input: Any, other: Any) -> tuple[Tile, Tile]:
+    one, two = of.tile(input), of.tile(other)
+    shape = common(one.shape, two.shape)
+    return of_shape(one, shape), of_shape(two, shape)
+
+
+def permute(of: Arithmetic, input: Any, *dims: Any) -> Tile:
+    tile = of.tile(input)
+    order = _spread(dims) or tuple(reversed(range(len(tile.shape))))
+    if sorted(order) != list(range(len(tile.shape))):
+        raise Wrong("type", f"{list(order)} is no order of the dimensions of a tile of shape {list(tile.shape)}")
+    shape = tuple(tile.shape[at] for at in order)
+    return rearranged(tile, shape, partial(np.transpose, axes=(0, *(at + 1 for at in order))))
+
+
+def reshape(of: Arithmetic, input: Any, *shape: Any, can_reorder: Any = False) -> Tile:
+    if can_reorder:
+        raise Unreadable("tl.reshape with can_reorder is not read")
+    tile = stretched(of.tile(input))
+    sizes = _shape(_spread(shape))
+    if prod(sizes) != prod(tile.shape):
+        raise Wrong("type", f"a tile of shape {list(tile.shape)} is reshaped to {list(sizes)}")
+
+    def shaped(array: NDArray[Any]) -> NDArray[Any]:
+        return array.reshape(array.shape[0], *sizes)
+
+    return rearranged(tile, sizes, shaped)
+
+
+def ravel(of: Arithmetic, x: Any) -> Tile:
+    return reshape(of, x, (prod(of.tile(x).shape),))
+
+
+def cast(of: Arithmetic, input: Any, dtype: Any, **_: Any) -> Any:
+    return of.cast(input, kind_of(dtype))
+
+
+def _same(of: Arithmetic, x: Any, *_: Any, **__: Any) -> Any:
+    return x
+
+
+def _nothing(of: Arithmetic, *_: Any, **__: Any) -> None:
+    return None
+
+
+def static_assert(of: Arithmetic, condition: Any, *_: Any) -> None:
+    if condition is not True and condition != 1:
+        raise Wrong("type", "a tl.static_assert does not hold")
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    "tl.full": full,
+    "tl.zeros": zeros,
+    "tl.zeros_like": zeros_like,
+    "tl.full_like": full_like,
+    "tl.arange": arange,
+    "tl.where": where,
+    "tl.maximum": maximum,
+    "tl.minimum": minimum,
+    "tl.clamp": clamp,
+    "tl.exp": _unary(lambda of, x: _reals(of).exp(x)),
+    "tl.exp2": _unary(_exp2, exp2),
+    "tl.expm1": _unary(_expm1),
+    "tl.log": _unary(_log(1.0)),
+    "tl.log2": _unary(_log(1 / LN_2), lambda x: log2(x) if x > 0 else -inf),
+    "tl.sqrt": _unary(lambda of, x: _reals(of).sqrt(x), sqrt),
+    "tl.sqrt_rn": _unary(lambda of, x: _reals(of).sqrt(x), sqrt),
+    "tl.rsqrt": _unary(_rsqrt, lambda x: 1 / sqrt(x)),
+    "tl.abs": absolute,
+    "tl.fma": fma,
+    "tl.fdiv": _divided,
+    "tl.div_rn": _divided,
+    "tl.cdiv": cdiv,
+    "triton.cdiv": cdiv,
+    "triton.next_power_of_2": next_power_of_2,
+    "tl.sum": summed,
+    "tl.max": _extreme("max"),
+    "tl.min": _extreme("min"),
+    "tl.cumsum": cumsum,
+    "tl.dot": dot,
+    "tl.expand_dims": expand_dims,
+    "tl.broadcast_to": broadcast_to,
+    "tl.broadcast": broadcast,
+    "tl.permute": permute,
+    "tl.trans": permute,
+    "tl.reshape": reshape,
+    "tl.view": reshape,
+    "tl.ravel": ravel,
+    "tl.cast": cast,
+    "tl.constexpr": _same,
+    "tl.multiple_of": _same,
+    "tl.max_contiguous": _same,
+    "tl.max_constancy": _same,
+    "tl.assume": _nothing,
+    "tl.static_print": _nothing,
+    "tl.device_print": _nothing,
+    "tl.device_assert": _nothing,
+    "tl.static_assert": static_assert,
+    **{f"tl.{name}": _named_function(name) for name in ("sigmoid", "tanh", "erf", "sin", "cos", "floor", "ceil")},
+    **{f"libdevice.{name}": _named_function(name) for name in ("tanh", "erf", "sin", "cos", "log1p", "floor", "ceil")},
+    "libdevice.exp": _unary(lambda of, x: _reals(of).exp(x)),
+    "libdevice.rsqrt": _unary(_rsqrt),
+    "libdevice.sqrt": _unary(lambda of, x: _reals(of).sqrt(x)),
+}
+"""By full name; the first argument is the arithmetic."""
+
+
+METHODS: Mapping[str, str] = {
+    "to": "tl.cast",
+    "sum": "tl.sum",
+    "max": "tl.max",
+    "min": "tl.min",
+    "trans": "tl.trans",
+    "permute": "tl.permute",
+    "reshape": "tl.reshape",
+    "view": "tl.reshape",
+    "ravel": "tl.ravel",
+    "broadcast_to": "tl.broadcast_to",
+    "expand_dims": "tl.expand_dims",
+    "cast": "tl.cast",
+    "abs": "tl.abs",
+    "exp": "tl.exp",
+    "sqrt": "tl.sqrt",
+    "sigmoid": "tl.sigmoid",
+    "cumsum": "tl.cumsum",
+}
+"""Methods of tiles, and the functions that they are."""

@@ -1,0 +1,477 @@
+"""The language of kernels: a run of some blocks, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mugraph.triton_text.functions import FUNCTIONS, METHODS, indexed, permute
+from mugraph.triton_text.hosts import host_builtin
+from mugraph.triton_text.ints import Bools, Ints, every, number, total
+from mugraph.triton_text.memory import Memory
+from mugraph.triton_text.python import Evaluator, is_host
+from mugraph.triton_text.reals import FINITE, NAN, Real, Reals
+from mugraph.triton_text.refusals import Diverges, Unreadable, Wrong
+from mugraph.triton_text.running import Launch, block_ids
+from mugraph.triton_text.source import Function, Named
+from mugraph.triton_text.tiles import (
+    FLOATS,
+    Arithmetic,
+    Floats,
+    Kind,
+    Pointers,
+    Tile,
+    common,
+    is_known,
+    of_shape,
+)
+
+_KINDS = (*FLOATS, "int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_RANGES = ("builtins.range", "tl.range", "tl.static_range")
+_AXES = {"x": 0, "y": 1, "z": 2}
+
+
+@dataclass(frozen=True)
+class Method:
+    owner: Any
+    name: str
+
+
+@dataclass(frozen=True)
+class Range:
+    start: Any
+    stop: Any
+    step: Any
+
+
+@dataclass(frozen=True)
+class PointerKind:
+    """The type of a pointer."""
+
+    element_ty: Kind
+
+
+@dataclass(frozen=True)
+class BlockPointer:
+    """What tl.make_block_ptr and tl.make_tensor_descriptor make. checked: every access is masked by the shape"""
+
+    base: Pointers
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    offsets: tuple[Any, ...]
+    block: tuple[int, ...]
+    checked: bool = False
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """What may not be used."""
+
+
+class Run:
+    """Some blocks of a launch. reals: None to look at addresses only"""
+
+    def __init__(self, launch: Launch, blocks: NDArray[np.int64], reals: Reals | None) -> None:
+        self.launch, self.blocks, self.of = launch, blocks, Arithmetic(reals)
+        self.evaluator = Evaluator(self)
+        self._stored: set[Memory] = set()
+
+    def execute(self) -> None:
+        self.evaluator.run(self.launch.function, (), self.launch.arguments)
+
+    # --- Language
+
+    def binary(self, op: str, a: Any, b: Any) -> Any:
+        if isinstance(a, Kind | PointerKind | Named) or isinstance(b, Kind | PointerKind | Named):
+            if op in ("==", "!="):
+                return (a == b) == (op == "==")
+            raise Unreadable(f"{op} of types is not read")
+        if op in ("==", "!=") and (a is None or b is None):
+            return op == "!="
+        return self._counted(self.of.binary(op, a, b))
+
+    def unary(self, op: str, a: Any) -> Any:
+        return self.of.negative(a) if op == "-" else self.of.inverted(a)
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        if isinstance(owner, Named):
+            last = owner.name.rsplit(".", 1)[-1]
+            if owner.name.startswith(("tl.", "torch.")) and last in _KINDS:
+                return Kind(last)
+            return owner
+        match owner, name:
+            case Floats() | Ints(), "dtype" | "type":
+                return Kind(owner.kind)
+            case Bools(), "dtype" | "type":
+                return Kind("int1")
+            case Pointers(), "dtype" | "type":
+                return PointerKind(Kind(owner.memory.kind))
+            case Kind(), "scalar" | "element_ty":
+                return owner
+            case PointerKind(), "scalar":
+                return owner
+            case PointerKind(), "element_ty":
+                return owner.element_ty
+            case Floats() | Ints() | Bools() | Pointers(), "shape":
+                return owner.shape
+            case Floats() | Ints() | Bools(), "T":
+                return permute(self.of, owner)
+            case Floats() | Ints() | Bools() | Kind() | BlockPointer() | PointerKind() | Pointers(), _:
+                return Method(owner, name)
+            case _ if name == "value" and is_host(owner):
+                return owner
+            case _ if name == "to" and is_host(owner):
+                return Method(self.of.tile(owner), name)
+            case _:
+                raise Unreadable(f"{name} of {type(owner).__name__} is not read")
+
+    def subscript(self, owner: Any, key: Any) -> Any:
+        if isinstance(owner, Ints | Bools | Floats | Pointers):
+            return indexed(self.of, owner, key)
+        raise Unreadable(f"an element of {type(owner).__name__} is taken")
+
+    def truth(self, value: Any) -> bool:
+        if isinstance(value, Kind | Method | BlockPointer | PointerKind | Function):
+            return True
+        tile = self.of.bools(value)
+        if tile.shape != () or not is_known(tile):
+            raise Unreadable("what is done depends on floating-point numbers or on a whole tile")
+        return bool(self._one(tile.whole().astype(np.int64)))
+
+    def _one(self, found: NDArray[np.int64]) -> int:
+        """The number that all blocks have. Raises Diverges."""
+        if (found != found.reshape(-1)[0]).any():
+            raise Diverges(found.reshape(-1))
+        return int(found.reshape(-1)[0])
+
+    def host(self, value: Any) -> Any:
+        """An integer that all blocks have as a number of Python."""
+        if isinstance(value, Ints) and value.shape == () and is_known(value):
+            return self._one(value.whole())
+        return value
+
+    def loop(self, iterable: Any) -> Iterable[Any]:
+        if not isinstance(iterable, Range):
+            raise Unreadable("a loop over what is no range")
+        ends = [iterable.start, iterable.stop, iterable.step]
+        if any(isinstance(end, Ints) for end in ends):
+            start, stop, step = (self.of.ints(end).whole() for end in ends)
+            if (step == 0).any():
+                raise Wrong("values", "a loop has a step of zero")
+            count = self._one(np.maximum(-(-(stop - start) // step), 0))
+            if start.size > 1 or step.size > 1:
+                return (Ints((), (start + step * at,)) for at in range(count))
+            return range(int(start[0]), int(start[0]) + count * int(step[0]), int(step[0]))
+        if not all(isinstance(end, int) for end in ends):
+            raise Unreadable("the ends of a loop are no integers")
+        return range(*ends)
+
+    def call(self, function: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        match function:
+            case Function():
+                return self.evaluator.called(function, arguments, named)
+            case Method(owner, name):
+                return self._method(owner, name, arguments, named)
+            case Named(name):
+                return self._named(name, arguments, named)
+            case Kind(name):
+                return self.of.cast(arguments[0], name)
+            case _:
+                raise Unreadable(f"{type(function).__name__} is called")
+
+    def _method(self, owner: Any, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        match owner:
+            case Kind() if name in ("is_floating", "is_fp16", "is_fp32", "is_bf16", "is_int"):
+                kinds = {"is_fp16": "float16", "is_fp32": "float32", "is_bf16": "bfloat16"}
+                return owner.is_float == (name == "is_floating") if name not in kinds else owner.name == kinds[name]
+            case BlockPointer() if name == "load":
+                return self._block_load(self._at(owner, arguments[0]))
+            case BlockPointer() if name == "store":
+                return self._block_store(self._at(owner, arguments[0]), arguments[1])
+            case Pointers() if name == "to":
+                return owner
+            case _ if name in METHODS:
+                return self._named(METHODS[name], [owner, *arguments], named)
+            case _:
+                raise Unreadable(f"the method {name} is not read")
+
+    def _at(self, block: BlockPointer, offsets: Any) -> BlockPointer:
+        return BlockPointer(block.base, block.shape, block.strides, tuple(offsets), block.block, True)
+
+    def _named(self, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        own = _MEMORY.get(name)
+        if own is not None:
+            return getattr(self, own)(*arguments, **named)
+        if name in _RANGES:
+            return self._range(arguments, named)
+        if name.startswith("builtins."):
+            return self._builtin(name.removeprefix("builtins."), arguments, named)
+        if name in FUNCTIONS:
+            return self._counted(FUNCTIONS[name](self.of, *arguments, **named))
+        raise Unreadable(f"{name} is not read")
+
+    def _counted(self, tile: Any) -> Any:
+        if isinstance(tile, Ints | Bools | Floats | Pointers):
+            size = prod(tile.shape)
+            if self.of.reals is None:
+                self.launch.largest = max(self.launch.largest, size)
+            elif isinstance(tile, Floats):
+                self.launch.world.elements += size * len(self.blocks)
+        return tile
+
+    def _range(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        ends = [*arguments]
+        if "step" in named:
+            ends = [*(ends if len(ends) == 2 else [0, *ends]), named["step"]]
+        start, stop, step = (0, ends[0], 1) if len(ends) == 1 else (*ends, 1) if len(ends) == 2 else ends
+        return Range(start, stop, step)
+
+    def _builtin(self, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        if all(is_host(one) for one in arguments):
+            return host_builtin(name, arguments)
+        match name:
+            case "min" | "max":
+                found = arguments[0]
+                for other in arguments[1:]:
+                    found = FUNCTIONS["tl.minimum" if name == "min" else "tl.maximum"](self.of, found, other)
+                return found
+            case "len":
+                return arguments[0].shape[0]
+            case "abs":
+                return FUNCTIONS["tl.abs"](self.of, arguments[0])
+            case "float":
+                return self.of.cast(arguments[0], "float32")
+            case _:
+                raise Unreadable(f"{name} of a tile is not read")
+
+    # --- blocks
+
+    def program_id(self, axis: Any, **_: Any) -> Ints:
+        return Ints((), (block_ids(self.blocks, self.launch.grid, int(axis)),))
+
+    def num_programs(self, axis: Any, **_: Any) -> Ints:
+        return number(self.launch.grid[int(axis)])
+
+    def barrier(self) -> None:
+        self._stored.clear()
+
+    # --- memory
+
+    def load(
+        self, pointer: Any, mask: Any = None, other: Any = None, boundary_check: Any = (), padding_option: Any = "",
+        cache_modifier: Any = "", eviction_policy: Any = "", volatile: Any = False,
+    ) -> Tile:  # fmt: skip
+        if isinstance(pointer, BlockPointer):
+            return self._block_load(pointer, boundary_check)
+        if not isinstance(pointer, Pointers):
+            raise Wrong("type", "what is loaded from is no pointer")
+        offsets, where = self._access(pointer, mask)
+        memory, blocks, shape = pointer.memory, self.blocks, offsets.shape
+        if self.of.reals is None:
+            self.launch.check_bounds(memory, offsets, where, blocks, "reads")
+            self.launch.check_read(memory, offsets, where, blocks, own=memory in self._stored)
+        kind = memory.kind
+        if memory.data is None and kind not in FLOATS:
+            raise Unreadable(f"whole numbers are read from {memory.name}, of which nothing is known")
+        if memory.data is not None:
+            return self._whole_numbers(memory, offsets, where, other)
+        if self.of.reals is None:
+            return Floats(shape, kind, None)
+        return self._counted(Floats(shape, kind, self._loaded(memory, offsets, where, other)))
+
+    def _whole_numbers(self, memory: Memory, offsets: Ints, where: Bools | None, other: Any) -> Tile:
+        assert memory.data is not None
+        places = offsets.whole()
+        if where is not None:
+            places, mask = np.broadcast_arrays(places, where.whole())
+            places = np.where(mask, places, 0)
+            found = np.where(mask, memory.data[places], 0 if other is None else other)
+        else:
+            found = memory.data[places]
+        if memory.kind == "int1":
+            return Bools(offsets.shape, (found.astype(np.bool_),))
+        return Ints(offsets.shape, (found.astype(np.int64),), memory.kind)
+
+    def _loaded(self, memory: Memory, offsets: Ints, where: Bools | None, other: Any) -> Real:
+        world, reals = self.launch.world, self.of.reals
+        assert reals is not None
+        places = offsets.whole()
+        mask = None if where is None else where.whole()
+        if mask is not None:
+            places, mask = np.broadcast_arrays(places, mask)
+            if mask.all():
+                mask = None
+        own: NDArray[np.int64] | None = None
+        if memory.of_step(self.launch.number) is not None:
+            ids = self.blocks.reshape(-1, *(1,) * len(offsets.shape))
+            places, ids = np.broadcast_arrays(places, ids)
+            mask = None if mask is None else np.broadcast_to(mask, places.shape)
+            own = (ids if mask is None else ids[mask]).reshape(-1)
+        flat = (places if mask is None else places[mask]).reshape(-1)
+        found = world.read(memory, flat, self.launch.number, own)
+        if mask is None:
+            return found.each(lambda array: array.reshape(places.shape))
+
+        def spread(array: NDArray[Any], fill: Any) -> NDArray[Any]:
+            result = np.full(places.shape, fill, array.dtype)
+            result[mask] = array
+            return result
+
+        if other is None:  # anything may be in these lanes
+            state = found.state if found.state is not None else np.full(flat.shape, FINITE, np.uint8)
+            q = None if found.q is None else spread(found.q, 0)
+            return Real(spread(found.p, 0), q, spread(state, NAN))
+        value = Real(
+            spread(found.p, 0),
+            None if found.q is None else spread(found.q, 0),
+            None if found.state is None else spread(found.state, FINITE),
+        )
+        rest = of_shape(self.of.floats(other), offsets.shape)
+        assert isinstance(rest, Floats)
+        assert rest.real is not None
+        return reals.chosen(mask, value, rest.real)
+
+    def store(
+        self, pointer: Any, value: Any, mask: Any = None, boundary_check: Any = (), cache_modifier: Any = "",
+        eviction_policy: Any = "",
+    ) -> None:  # fmt: skip
+        if isinstance(pointer, BlockPointer):
+            self._block_store(pointer, value, boundary_check)
+            return
+        if not isinstance(pointer, Pointers):
+            raise Wrong("type", "what is stored to is no pointer")
+        tile = self.of.tile(value)
+        shape = common(pointer.shape, tile.shape)
+        moved = of_shape(pointer, shape)
+        assert isinstance(moved, Pointers)
+        offsets, where = self._access(moved, mask)
+        memory = pointer.memory
+        if memory.kind not in FLOATS:
+            raise Unreadable(f"whole numbers are stored to {memory.name}")
+        if self.of.reals is None:
+            self.launch.check_bounds(memory, offsets, where, self.blocks, "writes")
+            if not self.launch.again:
+                self.launch.mark(memory, offsets, where, self.blocks, self.evaluator.line)
+            self._stored.add(memory)
+            return
+        layer = memory.of_step(self.launch.number)
+        assert layer is not None
+        found = of_shape(self.of.floats(value), offsets.shape)
+        assert isinstance(found, Floats)
+        assert found.real is not None
+        full = (len(self.blocks), *offsets.shape)
+        places = np.broadcast_to(offsets.whole(), full)
+        on = None if where is None else np.broadcast_to(where.whole(), full)
+
+        def lanes(array: NDArray[Any]) -> NDArray[Any]:
+            spread = np.broadcast_to(array, full)
+            return spread.reshape(-1) if on is None else spread[on]
+
+        layer.put(lanes(places), found.real.each(lanes))
+
+    def atomic_add(self, pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> Nothing:
+        """A sum is the same in any order; what was there before depends on the order, and may not be used."""
+        if not isinstance(pointer, Pointers):
+            raise Wrong("type", "what is added to is no pointer")
+        shape = common(pointer.shape, self.of.tile(val).shape)
+        moved = of_shape(pointer, shape)
+        assert isinstance(moved, Pointers)
+        offsets, where = self._access(moved, mask)
+        memory, launch = pointer.memory, self.launch
+        if memory.kind not in FLOATS:
+            raise Unreadable(f"whole numbers are added to {memory.name}")
+        if self.of.reals is None:
+            launch.check_bounds(memory, offsets, where, self.blocks, "adds to")
+            if not memory.is_written(launch.number):
+                raise Wrong("unwritten", f"blocks add to {memory.name}, not all of which was written before")
+            if not launch.again:
+                launch.mark_added(memory, offsets, where, self.blocks, self.evaluator.line)
+            return Nothing()
+        layer = memory.of_step(launch.number)
+        assert layer is not None
+        value = of_shape(self.of.floats(val), offsets.shape)
+        assert isinstance(value, Floats)
+        assert value.real is not None
+        if value.real.state is not None:
+            raise Wrong("values", f"what is no number is added to {memory.name}")
+        full = (len(self.blocks), *offsets.shape)
+        places = np.broadcast_to(offsets.whole(), full)
+        on = np.ones(full, np.bool_) if where is None else np.broadcast_to(where.whole(), full)
+        layer.add(places[on], value.real.each(lambda array: np.broadcast_to(array, full)[on]))
+        return Nothing()
+
+    def _access(self, pointer: Pointers, mask: Any) -> tuple[Ints, Bools | None]:
+        if not is_known(pointer.offsets):
+            raise Unreadable(f"an address in {pointer.memory.name} depends on floating-point numbers")
+        if mask is None or mask is True:
+            return pointer.offsets, None
+        where = self.of.bools(mask)
+        if not is_known(where):
+            raise Unreadable(f"a mask for {pointer.memory.name} depends on floating-point numbers")
+        shape = common(pointer.shape, where.shape)
+        offsets, where = of_shape(pointer.offsets, shape), of_shape(where, shape)
+        assert isinstance(offsets, Ints)
+        assert isinstance(where, Bools)
+        return offsets, where
+
+    # --- block pointers
+
+    def make_block_ptr(self, base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any) -> Any:
+        return BlockPointer(base, tuple(shape), tuple(strides), tuple(offsets), tuple(block_shape))
+
+    def make_descriptor(self, base: Any, shape: Any, strides: Any, block_shape: Any, **_: Any) -> Any:
+        return BlockPointer(base, tuple(shape), tuple(strides), (0,) * len(shape), tuple(block_shape), True)
+
+    def advance(self, base: Any, offsets: Any) -> BlockPointer:
+        moved = tuple(
+            a + b if is_host(a) and is_host(b) else self.of.binary("+", a, b)
+            for a, b in zip(base.offsets, offsets, strict=True)
+        )
+        return BlockPointer(base.base, base.shape, base.strides, moved, base.block, base.checked)
+
+    def _block_load(self, block: BlockPointer, boundary_check: Any = ()) -> Tile:
+        pointers, mask = self._lanes(block, boundary_check)
+        return self.load(pointers, mask, 0.0 if mask is not None else None)
+
+    def _block_store(self, block: BlockPointer, value: Any, boundary_check: Any = ()) -> None:
+        pointers, mask = self._lanes(block, boundary_check)
+        self.store(pointers, value, mask)
+
+    def _lanes(self, block: BlockPointer, boundary_check: Any) -> tuple[Pointers, Bools | None]:
+        rank = len(block.block)
+        checked = range(rank) if block.checked else tuple(boundary_check or ())
+        base = of_shape(block.base, block.block)
+        assert isinstance(base, Pointers)
+        parts: list[NDArray[np.int64]] = [*base.offsets.parts]
+        conditions: list[NDArray[np.bool_]] = []
+        for at in range(rank):
+            along = np.arange(block.block[at]).reshape(1, *(-1 if d == at else 1 for d in range(rank)))
+            first, size, stride = (
+                self.of.ints(v).whole().reshape(-1, *(1,) * rank)
+                for v in (block.offsets[at], block.shape[at], block.strides[at])
+            )
+            parts.append((first + along) * stride)
+            if at in checked:
+                conditions.append((first + along >= 0) & (first + along < size))
+        offsets = total(block.block, parts, "int64")
+        mask = every(block.block, conditions) if conditions else None
+        return Pointers(base.memory, offsets), mask
+
+
+_MEMORY = {
+    "tl.load": "load",
+    "tl.store": "store",
+    "tl.atomic_add": "atomic_add",
+    "tl.program_id": "program_id",
+    "tl.num_programs": "num_programs",
+    "tl.debug_barrier": "barrier",
+    "tl.make_block_ptr": "make_block_ptr",
+    "tl.make_tensor_descriptor": "make_descriptor",
+    "tl._experimental_make_tensor_descriptor": "make_descriptor",
+    "tl.advance": "advance",
+}

@@ -1,0 +1,391 @@
+"""The language of launchers: tensors, the functions of PyTorch that make and view them, and launches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mugraph.triton_text.functions import cdiv, next_power_of_2
+from mugraph.triton_text.hosts import host_builtin
+from mugraph.triton_text.ints import number
+from mugraph.triton_text.kernels import PointerKind, Range, Run
+from mugraph.triton_text.libraries import LIBRARY, Call
+from mugraph.triton_text.memory import Memory
+from mugraph.triton_text.python import Evaluator, is_host
+from mugraph.triton_text.reals import Reals
+from mugraph.triton_text.refusals import Unreadable, Wrong
+from mugraph.triton_text.running import Launch, World
+from mugraph.triton_text.source import Function, Named, listed
+from mugraph.triton_text.tensors import HostTensor, dense, extent_of
+from mugraph.triton_text.tiles import FLOATS, Arithmetic, Kind, Pointers
+
+_TYPES = {
+    "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",
+    "float64": "float64", "double": "float64", "int32": "int32", "int": "int32", "int64": "int64", "long": "int64",
+    "bool": "int1", "int8": "int8", "uint8": "uint8", "int16": "int16",
+}  # fmt: skip
+_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_pdl"})
+_NO_ARITHMETIC = Arithmetic(None)
+
+
+@dataclass(frozen=True)
+class Method:
+    owner: HostTensor
+    name: str
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """A kernel with its grid."""
+
+    function: Function
+    grid: Any
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where a tensor is: it does not matter here."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """What triton.Config makes."""
+
+    arguments: Mapping[str, Any]
+
+
+class LauncherRun:
+    """One run of a launcher. What it launches is surveyed at once."""
+
+    def __init__(self, world: World, configuration: int = 0) -> None:
+        """configuration: of kernels that have several, which one"""
+        self.world = world
+        self.configuration, self.configurations = configuration, 1
+        self.evaluator = Evaluator(self)
+        self.allocated: list[Memory] = []
+        self.launches: list[Launch] = []
+
+    # --- Language
+
+    def binary(self, op: str, a: Any, b: Any) -> Any:
+        if op in ("==", "!="):
+            return (a == b) == (op == "==")
+        raise Unreadable(f"{op} of tensors in a launcher is not read")
+
+    def unary(self, op: str, a: Any) -> Any:
+        raise Unreadable(f"{op} of a tensor in a launcher is not read")
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        match owner, name:
+            case Named(full), _:
+                last = full.rsplit(".", 1)[-1]
+                if full == "torch.version.hip":
+                    return None
+                return Kind(_TYPES[last]) if full.startswith(("torch.", "tl.")) and last in _TYPES else owner
+            case HostTensor(), "shape":
+                return owner.shape
+            case HostTensor(), "dtype":
+                return Kind(owner.memory.kind)
+            case HostTensor(), "device":
+                return Device()
+            case HostTensor(), "ndim":
+                return len(owner.shape)
+            case HostTensor(), "is_cuda":
+                return True
+            case HostTensor(), "requires_grad":
+                return False
+            case HostTensor(), "T" | "mT" | "H":
+                rank = len(owner.shape)
+                return owner.permuted([*range(rank - 2), rank - 1, rank - 2] if name == "mT" else range(rank)[::-1])
+            case HostTensor(), "data":
+                return owner
+            case HostTensor(), _:
+                return Method(owner, name)
+            case _ if name == "value" and is_host(owner):
+                return owner
+            case Device(), "index":
+                return 0
+            case Device(), "type" | "backend":
+                return "cuda"
+            case Config(), "kwargs":
+                return owner.arguments
+            case Kind(), "itemsize":
+                return {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "int8": 1, "uint8": 1, "int1": 1}.get(
+                    owner.name, 2
+                )
+            case Function(), ("run" | "warmup"):
+                raise Unreadable(f"{owner.name}.{name} is not read")
+            case dict(), "get" | "items" | "keys" | "values":
+                return Method(owner, name)  # type: ignore[arg-type]
+            case _:
+                raise Unreadable(f"{name} of {type(owner).__name__} is not read")
+
+    def subscript(self, owner: Any, key: Any) -> Any:
+        match owner:
+            case Function():
+                return Launcher(owner, key)
+            case HostTensor():
+                return owner.indexed(key)
+            case _:
+                raise Unreadable(f"an element of {type(owner).__name__} is taken")
+
+    def truth(self, value: Any) -> bool:
+        if isinstance(value, HostTensor):
+            raise Unreadable("what is done depends on a tensor's numbers")
+        return True
+
+    def loop(self, iterable: Any) -> Iterable[Any]:
+        if isinstance(iterable, Range):
+            return range(iterable.start, iterable.stop, iterable.step)
+        raise Unreadable("a loop over what is no range")
+
+    def call(self, function: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        match function:
+            case Launcher():
+                self._launch(function, arguments, named)
+                return None
+            case Method(owner, name):
+                return self._method(owner, name, arguments, named)
+            case Named(name):
+                return self._named(name, arguments, named)
+            case Function():
+                raise Unreadable(f"the kernel {function.name} is called without a grid")
+            case _:
+                raise Unreadable(f"{type(function).__name__} is called")
+
+    # --- launches
+
+    def _launch(self, launcher: Launcher, arguments: Sequence[Any], named: Mapping[str, Any]) -> None:
+        line = self.evaluator.line
+        function = launcher.function
+        if not function.is_jit:
+            raise Unreadable(f"{function.name} is launched and is no kernel of Triton")
+        own = {name: value for name, value in named.items() if name not in _OPTIONS}
+        own |= self._decorated(function, arguments, own)
+        bound = self.evaluator.bound(function, arguments, own)
+        grid = launcher.grid
+        if isinstance(grid, Function):
+            grid = self.evaluator.called(grid, [dict(bound)], {})
+        sizes = (*listed(grid), 1, 1)[:3]
+        if not all(isinstance(size, int) for size in sizes):
+            raise Unreadable("the grid is not made of integers")
+        if min(sizes) < 1:
+            return
+        given = {name: self._argument(value) for name, value in bound.items()}
+        launch = Launch(self.world, len(self.world.steps), function, given, (sizes[0], sizes[1], sizes[2]), line, _run)
+        self.world.steps.append(launch)
+        self.launches.append(launch)
+        launch.survey()
+
+    def _decorated(self, function: Function, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments that decorators give: of the configuration that this run is of, and by heuristics."""
+        found: dict[str, Any] = {}
+        for name, expression in function.decorators:
+            options = {one.arg: one.value for one in expression.keywords} if isinstance(expression, ast.Call) else {}
+            given = expression.args if isinstance(expression, ast.Call) else []
+            match name:
+                case "triton.jit":
+                    pass
+                case "triton.autotune" if "configs" in options or given:
+                    configs = self.evaluator.value(options.get("configs") or given[0], {}, function.module)
+                    self.configurations = max(self.configurations, len(configs))
+                    found |= configs[self.configuration % len(configs)].arguments
+                case "triton.heuristics" if given or "values" in options:
+                    rules = self.evaluator.value(given[0] if given else options["values"], {}, function.module)
+                    names = [one.arg for one in function.node.args.args]
+                    known = dict(zip(names, arguments, strict=False)) | dict(named) | found
+                    for parameter, rule in rules.items():
+                        found[parameter] = self.evaluator.called(rule, [known | found], {})
+                case _:
+                    raise Unreadable(f"the kernel {function.name} has the decorator {name}, which is not read")
+        return found
+
+    def _argument(self, value: Any) -> Any:
+        if isinstance(value, HostTensor):
+            return Pointers(value.memory, number(value.offset))
+        if is_host(value) or isinstance(value, Kind | Function | Named | PointerKind):
+            return value
+        raise Unreadable(f"{type(value).__name__} is given to a kernel")
+
+    # --- tensors
+
+    def _method(self, owner: Any, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        if isinstance(owner, dict):
+            entries = cast("dict[Any, Any]", owner)
+            match name:
+                case "get":
+                    return entries.get(*arguments)
+                case "items":
+                    return tuple(entries.items())
+                case _:
+                    return tuple(entries) if name == "keys" else tuple(entries.values())
+        flat = listed(arguments[0]) if len(arguments) == 1 else tuple(arguments)
+        rank = len(owner.shape)
+        match name:
+            case "size":
+                return owner.shape if not arguments else owner.shape[arguments[0]]
+            case "stride":
+                return owner.strides if not arguments else owner.strides[arguments[0]]
+            case "numel" | "nelement":
+                return prod(owner.shape)
+            case "dim" | "ndimension":
+                return rank
+            case "is_contiguous":
+                return owner.is_contiguous
+            case "element_size":
+                return self.attribute(Kind(owner.memory.kind), "itemsize")
+            case "contiguous" | "cuda" | "detach":
+                if name == "contiguous" and not owner.is_contiguous:
+                    raise Unreadable("a tensor is copied into another order")
+                return owner
+            case "view" | "reshape":
+                return owner.viewed(flat, copies=name == "reshape")
+            case "flatten":
+                start, end = (*(arguments or (0,)), rank - 1)[:2] if len(arguments) < 2 else arguments
+                end %= rank
+                return owner.viewed(
+                    (*owner.shape[:start], prod(owner.shape[start : end + 1]), *owner.shape[end + 1 :]), copies=True
+                )
+            case "t":
+                return owner.permuted(range(rank)[::-1])
+            case "transpose":
+                order = list(range(rank))
+                a, b = (axis % rank for axis in flat)
+                order[a], order[b] = order[b], order[a]
+                return owner.permuted(order)
+            case "permute":
+                return owner.permuted(flat)
+            case "as_strided":
+                offset = arguments[2] if len(arguments) > 2 else named.get("storage_offset", owner.offset)
+                return HostTensor(owner.memory, tuple(arguments[0]), tuple(arguments[1]), offset)
+            case "unsqueeze":
+                at = flat[0] % (rank + 1)
+                return owner.indexed((*(slice(None),) * at, None))
+            case "squeeze":
+                at = [flat[0] % rank] if flat else range(rank)
+                kept = [d for d in range(rank) if d not in at or owner.shape[d] != 1]
+                shape, strides = (tuple(of[d] for d in kept) for of in (owner.shape, owner.strides))
+                return HostTensor(owner.memory, shape, strides, owner.offset)
+            case "expand":
+                extra = len(flat) - rank
+                own = [(1, 0)] * extra + list(zip(owner.shape, owner.strides, strict=True))
+                shape = tuple(n if want == -1 else want for want, (n, _) in zip(flat, own, strict=True))
+                strides = tuple(0 if n == 1 and want != 1 else s for want, (n, s) in zip(shape, own, strict=True))
+                return HostTensor(owner.memory, shape, strides, owner.offset)
+            case "new_empty":
+                return self._made(flat, named.get("dtype") or Kind(owner.memory.kind), None)
+            case "new_zeros":
+                return self._made(flat, named.get("dtype") or Kind(owner.memory.kind), 0.0)
+            case "to" | "type" | "float" | "half":
+                wanted = [one for one in (*arguments, *named.values()) if isinstance(one, Kind)]
+                if name in ("float", "half") or any(one.name != owner.memory.kind for one in wanted):
+                    raise Unreadable("a tensor is converted to another type by the launcher")
+                return owner
+            case _:
+                raise Unreadable(f"the method {name} of a tensor is not read")
+
+    def _named(self, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        match name:
+            case "builtins.dict":
+                return dict(named)
+            case "builtins.range":
+                ends = (0, *arguments, 1) if len(arguments) == 1 else (*arguments, 1)[:3]
+                return range(*ends)
+            case "builtins.isinstance":
+                return any(_is_instance(arguments[0], kind) for kind in listed(arguments[1]))
+            case _ if name.startswith("builtins."):
+                if any(not is_host(one) for one in arguments):
+                    raise Unreadable(f"{name.removeprefix('builtins.')} of a tensor is not read")
+                return host_builtin(name.removeprefix("builtins."), arguments)
+            case "triton.cdiv":
+                return cdiv(_NO_ARITHMETIC, *arguments)
+            case "triton.next_power_of_2":
+                return next_power_of_2(_NO_ARITHMETIC, *arguments)
+            case "torch.cuda.device" | "torch.device" | "torch.no_grad" | "torch.cuda.current_device":
+                return Device()
+            case "tl.constexpr":
+                return arguments[0]
+            case "triton.Config":
+                return Config(dict(arguments[0] if arguments else named["kwargs"]))
+            case _ if name.startswith("triton.runtime."):
+                return Device()
+            case "torch.is_grad_enabled":
+                return False
+            case "torch.empty" | "torch.zeros" | "torch.ones":
+                size = listed(arguments[0]) if len(arguments) == 1 else arguments
+                fill = {"torch.empty": None, "torch.zeros": 0.0, "torch.ones": 1.0}[name]
+                return self._made(named.get("size", size), named.get("dtype"), fill)
+            case "torch.full":
+                return self._made(arguments[0], named.get("dtype"), float(arguments[1]))
+            case "torch.empty_like" | "torch.zeros_like" | "torch.ones_like":
+                fill = {"torch.empty_like": None, "torch.zeros_like": 0.0, "torch.ones_like": 1.0}[name]
+                tensor = arguments[0]
+                kind = named.get("dtype") or Kind(tensor.memory.kind)
+                strides = tensor.strides if _fills(tensor) else dense(tensor.shape)
+                return self._made(tensor.shape, kind, fill, strides)
+            case "torch.empty_strided":
+                return self._made(arguments[0], named.get("dtype"), None, tuple(arguments[1]))
+            case _ if name in LIBRARY:
+                return self._library(name, arguments, named)
+            case _:
+                raise Unreadable(f"{name} is not read")
+
+    def _made(self, size: Any, dtype: Any, fill: float | None, strides: tuple[int, ...] | None = None) -> HostTensor:
+        shape = listed(size)
+        if not all(isinstance(n, int) for n in shape):
+            raise Unreadable("the shape of a tensor is not made of integers")
+        kind = "float32" if dtype is None else dtype.name if isinstance(dtype, Kind) else ""
+        if not kind:
+            raise Unreadable("the type of a tensor is not known")
+        strides = dense(shape) if strides is None else strides
+        name = f"tensor {len(self.allocated)} of the launcher"
+        memory = Memory(name, extent_of(shape, strides), kind, shape, strides, fill=fill)
+        self.allocated.append(memory)
+        return HostTensor(memory, shape, strides)
+
+    def _library(self, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> HostTensor:
+        library = LIBRARY[name]
+        given = dict(zip(library.parameters, arguments, strict=False)) | dict(named)
+        out = given.pop("out", None)
+        operands = tuple(given.pop(one, None) for one in library.parameters[: library.tensors])
+        while operands and operands[-1] is None:
+            operands = operands[:-1]
+        if not all(isinstance(one, HostTensor) and one.memory.kind in FLOATS for one in operands):
+            raise Unreadable(f"{name} is called with other than tensors")
+        shape = library.shape(operands, given)
+        if len({one.memory.kind for one in operands}) > 1:
+            raise Wrong("type", f"{name} is called with tensors of several types")
+        if out is None:
+            out = self._made(shape, Kind(operands[0].memory.kind), None)
+        if not isinstance(out, HostTensor) or out.shape != shape:
+            raise Wrong("type", f"{name} has a result of shape {list(shape)}, which is written to another one")
+        call = Call(self.world, len(self.world.steps), name, operands, given, out, self.evaluator.line, library.compute)
+        self.world.steps.append(call)
+        call.survey()
+        return out
+
+
+def _is_instance(value: Any, kind: Any) -> bool:
+    known = {"int": int, "float": float, "str": str, "bool": bool, "tuple": tuple, "list": tuple, "dict": dict}
+    match kind:
+        case Named(name) if name.removeprefix("builtins.") in known:
+            return isinstance(value, known[name.removeprefix("builtins.")])
+        case Named("torch.Tensor" | "torch.nn.Parameter"):
+            return isinstance(value, HostTensor)
+        case _:
+            raise Unreadable("isinstance of a type that is not known")
+
+
+def _run(launch: Launch, blocks: NDArray[np.int64], reals: Reals | None) -> None:
+    Run(launch, blocks, reals).execute()
+
+
+def _fills(tensor: HostTensor) -> bool:
+    """Does it lie without gaps, in whatever order?"""
+    return extent_of(tensor.shape, tensor.strides) == prod(tensor.shape)

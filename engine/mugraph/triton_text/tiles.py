@@ -1,0 +1,410 @@
+"""Tiles: what a Triton program computes with, for many blocks at once.
+
+Integers and masks are numbers (ints.py). Floating-point numbers are elements of the fields (reals.py), or, when only
+addresses are looked at, nothing but a shape and a type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mugraph.triton_text.ints import Bools, Ints, Shape, every, number, times, total, truth
+from mugraph.triton_text.memory import Memory
+from mugraph.triton_text.reals import Real, Reals
+from mugraph.triton_text.refusals import Unreadable, Wrong
+from mugraph.verify.field import FieldValue, P, Q
+
+_WIDTHS = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (1, 8, 16, 32, 64)}
+FLOATS = ("float64", "float32", "bfloat16", "float16", "float8e4nv", "float8e5", "float8e4b8", "float8e5b16", "tf32")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A type of elements, by Triton's name of it."""
+
+    name: str
+
+    @property
+    def is_float(self) -> bool:
+        return self.name in FLOATS
+
+
+@dataclass(frozen=True, slots=True)
+class Floats:
+    """real: None where only addresses are looked at. known: its value, of a number that the text states"""
+
+    shape: Shape
+    kind: str
+    real: Real | None
+    known: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pointers:
+    memory: Memory
+    offsets: Ints
+
+    @property
+    def shape(self) -> Shape:
+        return self.offsets.shape
+
+
+Tile = Ints | Bools | Floats | Pointers
+UNKNOWN: tuple[NDArray[Any], ...] = ()
+"""Parts of integers and masks that depend on floating-point numbers, when only addresses are looked at."""
+
+
+def is_known(tile: Ints | Bools) -> bool:
+    return bool(tile.parts)
+
+
+def of_shape(tile: Tile, shape: Shape) -> Tile:
+    """Broadcast: dimensions of size 1 are added in front, and stretched."""
+    own = tile.shape
+    extra = len(shape) - len(own)
+    if extra < 0 or any(m not in (1, n) for m, n in zip(own, shape[extra:], strict=True)):
+        raise Wrong("type", f"a tile of shape {list(own)} does not fit {list(shape)}")
+    if own == shape:
+        return tile
+
+    def padded(array: NDArray[Any]) -> NDArray[Any]:
+        return array.reshape(array.shape[0], *(1,) * extra, *array.shape[1:]) if extra else array
+
+    return rearranged(tile, shape, padded)
+
+
+def rearranged(tile: Tile, shape: Shape, how: Any) -> Tile:
+    """how: of each array"""
+    match tile:
+        case Ints(_, parts, kind):
+            return total(shape, [how(part) for part in parts], kind) if parts else Ints(shape, (), kind)
+        case Bools(_, parts):
+            return every(shape, [how(part) for part in parts]) if parts else Bools(shape, ())
+        case Floats(_, kind, real, known):
+            return Floats(shape, kind, None if real is None else real.each(how), known)
+        case Pointers(memory, offsets):
+            moved = rearranged(offsets, shape, how)
+            assert isinstance(moved, Ints)
+            return Pointers(memory, moved)
+
+
+def stretched(tile: Tile) -> Tile:
+    """With arrays that have all elements of the tile, for a rearrangement that mixes dimensions."""
+
+    def full(array: NDArray[Any]) -> NDArray[Any]:
+        return np.broadcast_to(array, (array.shape[0], *tile.shape))
+
+    match tile:
+        case Ints(shape, parts, kind) if len(parts) > 1:
+            return Ints(shape, (full(Ints(shape, parts, kind).whole()),), kind)
+        case Bools(shape, parts) if len(parts) > 1:
+            return Bools(shape, (full(Bools(shape, parts).whole()),))
+        case _:
+            return rearranged(tile, tile.shape, full)
+
+
+def common(a: Shape, b: Shape) -> Shape:
+    rank = max(len(a), len(b))
+    one, two = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+    if any(m != n and 1 not in (m, n) for m, n in zip(one, two, strict=True)):
+        raise Wrong("type", f"tiles of shapes {list(a)} and {list(b)} are used together")
+    return tuple(max(m, n) for m, n in zip(one, two, strict=True))
+
+
+class Arithmetic:
+    """reals: None where only addresses are looked at"""
+
+    def __init__(self, reals: Reals | None) -> None:
+        self.reals = reals
+
+    def tile(self, value: Any, kind: str = "float32") -> Tile:
+        """A number of Python as a tile without dimensions."""
+        match value:
+            case bool():
+                return truth(value)
+            case int():
+                return number(value, "int32" if -(1 << 31) <= value < 1 << 31 else "int64")
+            case float():
+                return self.constant(value, kind)
+            case Ints() | Bools() | Floats() | Pointers():
+                return value
+            case _:
+                raise Unreadable(f"{type(value).__name__} is no number")
+
+    def constant(self, value: float, kind: str = "float32") -> Floats:
+        return Floats((), kind, None if self.reals is None else self.reals.constant(value, 0), value)
+
+    def floats(self, value: Any, kind: str = "") -> Floats:
+        """Integers and masks become the elements of the fields that they are."""
+        if isinstance(value, int) and not isinstance(value, bool):
+            return self.constant(float(value), kind or "float32")
+        tile = self.tile(value)
+        if isinstance(tile, Floats):
+            return Floats(tile.shape, kind or tile.kind, tile.real, tile.known)
+        if isinstance(tile, Pointers):
+            raise Wrong("type", "a pointer is used as a number")
+        if self.reals is None or not is_known(tile):
+            return Floats(tile.shape, kind or "float32", None)
+        whole = tile.whole().astype(np.int64)
+        return Floats(tile.shape, kind or "float32", Real(whole % P, whole % Q if self.reals.field.with_q else None))
+
+    def ints(self, value: Any, kind: str = "") -> Ints:
+        tile = self.tile(value)
+        match tile:
+            case Ints():
+                return Ints(tile.shape, tile.parts, kind or tile.kind)
+            case Bools():
+                whole = (tile.whole().astype(np.int64),) if is_known(tile) else UNKNOWN
+                return Ints(tile.shape, whole, kind or "int32")
+            case _:
+                raise Unreadable("a floating-point number is used as an integer")
+
+    def bools(self, value: Any) -> Bools:
+        tile = self.tile(value)
+        match tile:
+            case Bools():
+                return tile
+            case Ints():
+                return Bools(tile.shape, (tile.whole() != 0,) if is_known(tile) else UNKNOWN)
+            case _:
+                raise Unreadable("a floating-point number is used as a truth value")
+
+    def binary(self, op: str, a: Any, b: Any) -> Tile:
+        one, two = self.tile(a), self.tile(b)
+        if isinstance(one, Pointers) or isinstance(two, Pointers):
+            return self._moved(op, one, two)
+        shape = common(one.shape, two.shape)
+        if op in ("<", "<=", ">", ">=", "==", "!="):
+            return self._compared(op, one, two, shape)
+        if isinstance(one, Floats) or isinstance(two, Floats) or op == "/":
+            return self._of_floats(op, a, b, shape)
+        if isinstance(one, Bools) and isinstance(two, Bools) and op in ("&", "|", "^", "*"):
+            return self._of_bools(op, one, two, shape)
+        return self.of_ints(op, self.ints(one), self.ints(two), shape)
+
+    def of_ints(self, op: str, a: Ints, b: Ints, shape: Shape) -> Ints:
+        one, two = of_shape(a, shape), of_shape(b, shape)
+        assert isinstance(one, Ints)
+        assert isinstance(two, Ints)
+        kind = _wider(a, b)
+        if not is_known(one) or not is_known(two):
+            return Ints(shape, (), kind)
+        match op:
+            case "+":
+                return total(shape, [*one.parts, *two.parts], kind)
+            case "-":
+                return total(shape, [*one.parts, *(-part for part in two.parts)], kind)
+            case "*":
+                return times(one, two, shape, kind)
+            case _:
+                return Ints(shape, (_each(op, one.whole(), two.whole()),), kind)
+
+    def _of_bools(self, op: str, a: Bools, b: Bools, shape: Shape) -> Bools:
+        one, two = of_shape(a, shape), of_shape(b, shape)
+        assert isinstance(one, Bools)
+        assert isinstance(two, Bools)
+        if not is_known(one) or not is_known(two):
+            return Bools(shape, ())
+        if op in ("&", "*"):
+            return every(shape, [*one.parts, *two.parts])
+        whole = one.whole() | two.whole() if op == "|" else one.whole() ^ two.whole()
+        return Bools(shape, (whole,))
+
+    def _of_floats(self, op: str, a: Any, b: Any, shape: Shape) -> Floats:
+        one, two = self.floats(a), self.floats(b)
+        kind = _promoted(one, two, a, b)
+        if op not in ("+", "-", "*", "/"):
+            raise Unreadable(f"{op} of floating-point numbers is not read")
+        if self.reals is None or one.real is None or two.real is None:
+            return Floats(shape, kind, None)
+        first, second = (of_shape(x, shape) for x in (one, two))
+        assert isinstance(first, Floats)
+        assert isinstance(second, Floats)
+        x, y, reals = first.real, second.real, self.reals
+        assert x is not None
+        assert y is not None
+        if one.known is not None and two.known is not None:
+            return (
+                self.constant(_folded(op, one.known, two.known), kind)
+                if shape == ()
+                else _filled(self.constant(_folded(op, one.known, two.known), kind), shape)
+            )
+        match op:
+            case "+":
+                found = reals.add(x, y)
+            case "-":
+                found = reals.add(x, reals.negative(y))
+            case "*":
+                found = reals.mul(x, y, one.known, two.known)
+            case _:
+                found = reals.div(x, y, two.known)
+        return Floats(shape, kind, found)
+
+    def _compared(self, op: str, a: Tile, b: Tile, shape: Shape) -> Bools:
+        one, two = of_shape(a, shape), of_shape(b, shape)
+        if isinstance(one, Floats) or isinstance(two, Floats):
+            return self._floats_compared(op, self.floats(one), self.floats(two), shape)
+        if isinstance(one, Pointers) or isinstance(two, Pointers):
+            raise Unreadable("a comparison of pointers is not read")
+        if not is_known(one) or not is_known(two):
+            return Bools(shape, ())
+        x, y = one.whole().astype(np.int64), two.whole().astype(np.int64)
+        found = {"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y, "==": x == y, "!=": x != y}
+        return Bools(shape, (found[op],))
+
+    def _floats_compared(self, op: str, a: Floats, b: Floats, shape: Shape) -> Bools:
+        x, y, reals = a.real, b.real, self.reals
+        if reals is None or x is None or y is None:
+            return Bools(shape, ())
+        rank = len(shape) + 1
+        x, y = (v.each(lambda array: array.reshape((1,) * rank) if array.ndim < rank else array) for v in (x, y))
+        match op:
+            case "==":
+                found = reals.equal(x, y)
+            case "!=":
+                found = ~reals.equal(x, y)
+            case "<":
+                found = reals.less(x, y)
+            case ">":
+                found = reals.less(y, x)
+            case "<=":
+                found = reals.less(x, y) | reals.equal(x, y)
+            case _:
+                found = reals.less(y, x) | reals.equal(x, y)
+        return Bools(shape, (found,))
+
+    def _moved(self, op: str, a: Tile, b: Tile) -> Pointers:
+        pointers, moved = (a, b) if isinstance(a, Pointers) else (b, a)
+        assert isinstance(pointers, Pointers)
+        if isinstance(moved, Floats | Pointers) or op not in ("+", "-") or (op == "-" and pointers is b):
+            raise Wrong("type", f"{op} is no operation on a pointer")
+        shape = common(a.shape, b.shape)
+        return Pointers(pointers.memory, self.of_ints(op, pointers.offsets, self.ints(moved), shape))
+
+    def negative(self, value: Tile) -> Tile:
+        match value:
+            case Ints(shape, parts, kind):
+                return Ints(shape, tuple(-part for part in parts), kind)
+            case Floats(shape, kind, real, known):
+                known = None if known is None else -known
+                return Floats(
+                    shape, kind, None if self.reals is None or real is None else self.reals.negative(real), known
+                )
+            case _:
+                raise Wrong("type", "a minus stands before what is no number")
+
+    def inverted(self, value: Tile) -> Tile:
+        match value:
+            case Bools(shape, parts):
+                return Bools(shape, (~value.whole(),) if parts else ())
+            case Ints(shape, parts, kind):
+                return Ints(shape, (~value.whole(),) if parts else (), kind)
+            case _:
+                raise Wrong("type", "~ stands before a floating-point number")
+
+    def cast(self, value: Any, kind: str) -> Tile:
+        tile = self.tile(value)
+        if kind in FLOATS:
+            if isinstance(tile, Floats):
+                return Floats(tile.shape, kind, tile.real, tile.known)
+            return self.floats(tile, kind)
+        if kind == "int1":
+            return self.binary("!=", tile, 0.0) if isinstance(tile, Floats) else self.bools(tile)
+        if isinstance(tile, Pointers):
+            return tile
+        if isinstance(tile, Floats):
+            raise Unreadable("a floating-point number is converted to an integer")
+        return self.ints(tile, kind)
+
+    def chosen(self, where: Bools, a: Any, b: Any) -> Tile:
+        one, two = self.tile(a), self.tile(b)
+        if isinstance(one, Pointers) or isinstance(two, Pointers):
+            raise Unreadable("tl.where of pointers is not read")
+        shape = common(where.shape, common(one.shape, two.shape))
+        mask = of_shape(where, shape)
+        assert isinstance(mask, Bools)
+        if isinstance(one, Floats) or isinstance(two, Floats):
+            first, second = self.floats(one), self.floats(two)
+            kind = _promoted(first, second, a, b)
+            x, y = (of_shape(v, shape) for v in (first, second))
+            assert isinstance(x, Floats)
+            assert isinstance(y, Floats)
+            if self.reals is None or x.real is None or y.real is None or not is_known(mask):
+                return Floats(shape, kind, None)
+            return Floats(shape, kind, self.reals.chosen(mask.whole(), x.real, y.real))
+        if isinstance(one, Bools) and isinstance(two, Bools):
+            x, y = (of_shape(v, shape) for v in (one, two))
+            assert isinstance(x, Bools)
+            assert isinstance(y, Bools)
+            known = is_known(x) and is_known(y) and is_known(mask)
+            return Bools(shape, (np.where(mask.whole(), x.whole(), y.whole()),) if known else ())
+        first, second = (of_shape(self.ints(v), shape) for v in (one, two))
+        assert isinstance(first, Ints)
+        assert isinstance(second, Ints)
+        known = is_known(first) and is_known(second) and is_known(mask)
+        whole = (np.where(mask.whole(), first.whole(), second.whole()),) if known else ()
+        return Ints(shape, whole, _wider(first, second))
+
+
+def _filled(tile: Floats, shape: Shape) -> Floats:
+    found = of_shape(tile, shape)
+    assert isinstance(found, Floats)
+    return found
+
+
+def _folded(op: str, a: float, b: float) -> float:
+    with np.errstate(all="ignore"):
+        x, y = np.float64(a), np.float64(b)
+        return float(x + y if op == "+" else x - y if op == "-" else x * y if op == "*" else x / y)
+
+
+def _wider(a: Ints, b: Ints) -> str:
+    return a.kind if _WIDTHS.get(a.kind, 32) >= _WIDTHS.get(b.kind, 32) else b.kind
+
+
+def _promoted(one: Floats, two: Floats, a: Any, b: Any) -> str:
+    """A number of Python takes the type of what it meets, and so do integers."""
+    if not isinstance(a, Floats) or not isinstance(b, Floats):
+        return two.kind if not isinstance(a, Floats) else one.kind
+    if one.kind == two.kind:
+        return one.kind
+    wide = [kind for kind in ("float64", "float32") if kind in (one.kind, two.kind)]
+    return wide[0] if wide else "float32"
+
+
+def _each(op: str, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Division is towards zero, as in C."""
+    match op:
+        case "//" | "%":
+            if (b == 0).any():
+                raise Wrong("values", "an integer is divided by zero")
+            quotient = np.abs(a) // np.abs(b) * np.sign(a) * np.sign(b)
+            return quotient if op == "//" else a - quotient * b
+        case "&":
+            return a & b
+        case "|":
+            return a | b
+        case "^":
+            return a ^ b
+        case "<<":
+            return a << b
+        case ">>":
+            return a >> b
+        case "max":
+            return np.maximum(a, b)
+        case "min":
+            return np.minimum(a, b)
+        case _:
+            raise Unreadable(f"{op} of integers is not read")
+
+
+def elements(shape: Shape) -> int:
+    return prod(shape)
+
+
+__all__ = ["FLOATS", "Arithmetic", "Bools", "FieldValue", "Floats", "Ints", "Kind", "Pointers", "Tile"]

@@ -1,0 +1,135 @@
+"""`mugraph verify --kernel`: somebody else's Triton kernel beside a PyTorch function."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from mugraph.cli import run as command
+
+REFERENCE = """\
+import torch
+
+
+# mugraph: a=f32[32, 48], b=f32[48, 32]
+def product(a, b):
+    return a @ b
+"""
+KERNEL = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 16}), triton.Config({"BLOCK": 32}, num_warps=8)], key=["K"])
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, K, stride_am, stride_bk, stride_cm, M: tl.constexpr, BLOCK: tl.constexpr):
+    m = tl.arange(0, M)
+    n = tl.arange(0, M)
+    acc = tl.zeros((M, M), dtype=tl.float32)
+    for k0 in tl.range(0, tl.cdiv(K, BLOCK)):
+        k = k0 * BLOCK + tl.arange(0, BLOCK)
+        a = tl.load(a_ptr + m[:, None] * stride_am + k[None, :], mask=k[None, :] < K, other=0.0)
+        b = tl.load(b_ptr + k[:, None] * stride_bk + n[None, :], mask=k[:, None] < K, other=0.0)
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + m[:, None] * stride_cm + n[None, :], acc)
+
+
+def launch(a, b):
+    c = torch.empty((a.shape[0], b.shape[1]), device=a.device, dtype=a.dtype)
+    kernel[lambda meta: (1,)](a, b, c, a.shape[1], a.stride(0), b.stride(0), c.stride(0), M=a.shape[0])
+    return c
+"""
+SPLIT = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, K, N, M: tl.constexpr, B: tl.constexpr):
+    m = tl.arange(0, M)
+    k = tl.program_id(0) * B + tl.arange(0, B)
+    n = tl.arange(0, M)
+    a = tl.load(a_ptr + m[:, None] * K + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * N + n[None, :])
+    tl.atomic_add(c_ptr + m[:, None] * N + n[None, :], tl.dot(a, b))
+
+
+def launch(a, b):
+    c = torch.zeros((a.shape[0], b.shape[1]), device=a.device, dtype=a.dtype)
+    kernel[(a.shape[1] // 16,)](a, b, c, a.shape[1], b.shape[1], M=a.shape[0], B=16)
+    return c
+"""
+
+
+def run(tmp_path: Path, kernel: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, object]]:
+    (tmp_path / "reference.py").write_text(REFERENCE)
+    (tmp_path / "kernels.py").write_text(kernel)
+    arguments = ["--kernel", f"{tmp_path / 'kernels.py'}:launch", f"{tmp_path / 'reference.py'}:product", "--json"]
+    status = command(["verify", *arguments])
+    (graph,) = json.loads(capsys.readouterr().out)["graphs"]
+    return status, graph
+
+
+def test_atomics_in_any_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, graph = run(tmp_path, SPLIT, capsys)
+    assert (status, graph["passed"], graph["reason"], graph["where"]) == (0, True, None, None)
+    assert isinstance(graph["max_rel_error"], float)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("torch.zeros", "torch.empty", "not all of which was written before"),
+        ("(a.shape[1] // 16,)", "(a.shape[1] // 16 - 1,)", "is not what the program computes"),
+        ("tl.atomic_add(c_ptr", "tl.store(c_ptr", "is written by"),
+    ],
+)
+def test_faults_of_atomics(tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str) -> None:
+    status, graph = run(tmp_path, SPLIT.replace(old, new), capsys)
+    assert (status, graph["passed"]) == (1, False)
+    assert said in str(graph["reason"])
+
+
+def test_each_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, graph = run(tmp_path, KERNEL, capsys)
+    assert (status, graph["passed"]) == (0, True)
+    # Without its masks the kernel is right with tiles of 16, of which 48 is a multiple, and not with those of 32.
+    status, graph = run(tmp_path, KERNEL.replace(", mask=k[:, None] < K, other=0.0", ""), capsys)
+    assert status == 1
+    assert "in configuration 1, block (0, 0, 0) of kernel reads element 2047 of b" in str(graph["reason"])
+
+
+def test_a_counterexample_has_tile_element_and_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, graph = run(tmp_path, KERNEL.replace("tl.dot(a, b, acc)", "tl.dot(a, b)"), capsys)
+    assert status == 1
+    where = graph["where"]
+    assert isinstance(where, dict)
+    assert (where["kernel"], where["tile"], where["element"]) == ("kernel", [0, 0, 0], [0, 0])
+    assert KERNEL.splitlines()[where["line"] - 1].strip().startswith("tl.store")
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, graph = run(tmp_path, KERNEL.replace("m = tl.arange(0, M)", "m = tl.sort(tl.arange(0, M))"), capsys)
+    assert (status, graph["passed"]) == (1, False)
+    assert "tl.sort is not read (line 9)" in str(graph["reason"])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        ("kernels.py", "name the launcher"),
+        ("none.py:launch", "does not exist"),
+        ("kernels.py:nothing", "no function nothing"),
+    ],
+)
+def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str], kernel: str, said: str) -> None:
+    (tmp_path / "reference.py").write_text(REFERENCE)
+    (tmp_path / "kernels.py").write_text(KERNEL)
+    status = command(["verify", "--kernel", str(tmp_path / kernel), f"{tmp_path / 'reference.py'}:product"])
+    output = capsys.readouterr()
+    assert status in (1, 2)
+    assert said in " ".join((output.out + output.err).split())
+    assert "Traceback" not in output.err
