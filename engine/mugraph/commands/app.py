@@ -73,7 +73,7 @@ def verify(
     path: Annotated[str, typer.Argument(metavar="PATH:QUALNAME", help="The code to compare with.")],
     ugraph: Annotated[
         Path | None,
-        typer.Option("--ugraph", help="A JSON file with one μGraph or a list, or a checkpoint of Mirage's."),
+        typer.Option("--ugraph", help="A JSON file with μGraphs, or a checkpoint of Mirage's."),
     ] = None,
     kernel: Annotated[
         str | None, typer.Option("--kernel", metavar="PATH:LAUNCHER", help="A function that launches Triton kernels.")
