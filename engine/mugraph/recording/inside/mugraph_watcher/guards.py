@@ -7,6 +7,7 @@ functions of its module that it calls. What is written otherwise is taken as one
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import CodeType, FunctionType
@@ -16,6 +17,7 @@ from .names import Names
 
 _Function = ast.FunctionDef
 _DEEPEST = 12
+_RUNTIME = "mugraph_runtime_"
 _T = TypeVar("_T")
 
 
@@ -89,10 +91,11 @@ class _Raised(Exception):
 
 
 class Guards:
-    """The guard functions of one kernel module."""
+    """The guard functions of one kernel module, and of the runtime that it shares with others."""
 
-    def __init__(self, tree: ast.Module) -> None:
-        self._functions = {node.name: node for node in tree.body if isinstance(node, _Function)}
+    def __init__(self, path: str, tree: ast.Module) -> None:
+        self._functions = _functions(tree)
+        self._files = {path: self._functions}
         self._compiled: dict[int, CodeType] = {}
         self._assigned: dict[int, ast.stmt] = {}
 
@@ -154,7 +157,7 @@ class Guards:
             case ast.If(test, then, orelse):
                 came = self._judged(test, frame)
                 end = self._body(then if came.value else orelse, frame)
-                return _End(end.value, end.why or came.why) if end is not None else None
+                return _End(end.value, _both(came, end)) if end is not None else None
             case ast.Assign([ast.Name(name)], value):
                 _trying(lambda: frame.run(node), value, frame)
                 frame.names.bind(name, value, frame.values)
@@ -202,9 +205,9 @@ class Guards:
                 return _End(not came.value, came.why)
             case ast.IfExp(test, then, orelse):
                 return self._judged(then if self._judged(test, frame).value else orelse, frame)
-            case ast.Call(ast.Name(name), given, keywords) if self._is_ours(name, frame):
+            case ast.Call(ast.Name(name), given, keywords) if text := self._text_of(frame.values.get(name)):
                 if len(frame.asked) < _DEEPEST and all(one.arg for one in keywords):
-                    return self._descended(node, self._functions[name], given, keywords, frame)
+                    return self._descended(node, text, given, keywords, frame)
             case _:
                 pass
         value = _trying(lambda: frame.value(node), node, frame)
@@ -222,10 +225,15 @@ class Guards:
                 others.append(came.why)
         return _End(came.value, replace(others[-1], beside=tuple(others[:-1]))) if others else came
 
-    def _is_ours(self, name: str, frame: Frame) -> bool:
-        """Whether the name is the function of the module's text, and nothing that was put in its place."""
-        function, text = frame.values.get(name), self._functions.get(name)
-        return isinstance(function, FunctionType) and text is not None and _is_text_of(function, text)
+    def _text_of(self, function: object) -> _Function | None:
+        """The text of a guard function; None for what is none, and for what was put in the place of one."""
+        if not isinstance(function, FunctionType):
+            return None
+        file = function.__code__.co_filename
+        if file not in self._files and os.path.basename(file).startswith(_RUNTIME):
+            self._files[file] = _read(file)
+        text = self._files.get(file, {}).get(function.__name__)
+        return text if text is not None and _is_text_of(function, text) else None
 
     def _descended(
         self, node: ast.Call, function: _Function, given: list[ast.expr], keywords: list[ast.keyword], frame: Frame
@@ -245,6 +253,25 @@ class Guards:
             function, frame.values[function.name].__globals__, tuple(values), tuple(words), frame.asked, keywords=named
         )
         return came if came.why is not None else _End(came.value, Refusal(node, frame, bool(came.value)))
+
+
+def _functions(tree: ast.Module) -> dict[str, _Function]:
+    return {node.name: node for node in tree.body if isinstance(node, _Function)}
+
+
+def _read(path: str) -> dict[str, _Function]:
+    try:
+        with open(path, "rb") as file:
+            return _functions(ast.parse(file.read(), path))
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return {}
+
+
+def _both(test: _End, end: _End) -> Refusal | None:
+    """Why a statement under a test that held has ended a function: for both reasons, its own first."""
+    if end.why is None or test.why is None or not test.value:
+        return end.why or test.why
+    return replace(test.why, beside=(*end.why.beside, replace(end.why, beside=()), *test.why.beside))
 
 
 def _is_text_of(function: FunctionType, text: _Function) -> bool:

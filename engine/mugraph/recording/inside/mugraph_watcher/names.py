@@ -47,14 +47,17 @@ class Names:
         return node
 
     def said(self, node: ast.expr, values: Mapping[str, Any]) -> str:
-        return ast.unparse(_Said(self._words, values).visit(_copied(node)))
+        return ast.unparse(_Said(self._words, self._items, values).visit(_copied(node)))
 
 
 class _Said(ast.NodeTransformer):
     """Puts words in place of names, and reads modules' parts as attributes."""
 
-    def __init__(self, words: Mapping[str, str], values: Mapping[str, Any]) -> None:
+    def __init__(
+        self, words: Mapping[str, str], items: Mapping[str, tuple[str, ...]], values: Mapping[str, Any]
+    ) -> None:
         self._words = words
+        self._items = items
         self._values = values
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
@@ -62,6 +65,8 @@ class _Said(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         match node:
+            case ast.Subscript(ast.Name(several), ast.Constant(int(at))) if at < len(self._items.get(several, ())):
+                return ast.Name(self._items[several][at], node.ctx)
             case ast.Subscript(ast.Name(space), ast.Constant(str(key))) if _is_namespace(self._values.get(space)):
                 return ast.Name(key, node.ctx)
             case ast.Subscript(owner, ast.Constant(str(key))):

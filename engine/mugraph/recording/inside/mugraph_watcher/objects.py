@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from types import FunctionType, ModuleType
@@ -21,16 +22,29 @@ _HOOKS = {
 
 @dataclass(frozen=True)
 class Subject:
-    """What a check is about. what: the name of the class or function that was analysed, without its module."""
+    """What a check is about. what: the name of the class or function that was analysed, without its module. of_module:
+    it is a module, or a module's class; kind: that class's name; named: a guard was asked whether it is `what`"""
 
     thing: Any
     words: str
     what: str
+    of_module: bool
+    kind: str
+    named: bool = False
+
+    @staticmethod
+    def of(thing: Any, words: str, what: str, *, named: bool = False) -> Subject:
+        return Subject(thing, words, what, is_module(thing), type(thing).__name__, named)
 
 
 def is_module(value: object) -> bool:
     kind: Any = getattr(sys.modules.get("torch.nn"), "Module", None)
     return isinstance(kind, type) and isinstance(value, kind)
+
+
+def _is_module_class(kind: type) -> bool:
+    module: Any = getattr(sys.modules.get("torch.nn"), "Module", None)
+    return isinstance(module, type) and issubclass(kind, module)
 
 
 def subject(refusal: Refusal) -> Subject | None:
@@ -39,15 +53,35 @@ def subject(refusal: Refusal) -> Subject | None:
     for asked in refusal.frame.asked:
         match asked.given:
             case (thing, str(what)) if is_module(thing) or callable(thing) or isinstance(thing, FunctionType):
-                return Subject(thing, asked.words[0], what.rpartition(".")[2])
+                return Subject.of(thing, asked.words[0], what.rpartition(".")[2], named=True)
+            case (str(region), *things) if region in refusal.frame.values.get("_REGIONS", ()):
+                return _of_region(refusal, region, things, asked.words[1:])
             case _:
                 pass
     for node in ast.walk(refusal.node):
         if isinstance(node, ast.expr):
             value = refusal.frame.tried(node)
             if is_module(value):
-                return Subject(value, refusal.frame.said(node), type(value).__name__)
+                return Subject.of(value, refusal.frame.said(node), type(value).__name__)
     return _owner_of_dictionary(refusal)
+
+
+def _of_region(refusal: Refusal, region: str, things: Sequence[Any], words: Sequence[str]) -> Subject | None:
+    """Of the classes and functions that a region relies on, the one that has the check which is made."""
+    values = refusal.frame.values
+    made = tuple(values.get(name) for name in ("read", "thing", "expected"))
+    for thing, said, what in zip(things, words, values["_REGIONS"][region], strict=False):
+        for check in values["_known"](thing, what):
+            if all(one is other for one, other in zip(check, made, strict=False)):
+                return _class_or_function(thing, said, what)
+    return None
+
+
+def _class_or_function(thing: Any, said: str, what: str | tuple[str, ...]) -> Subject:
+    name = what.rpartition(".")[2] if isinstance(what, str) else getattr(thing, "__name__", said)
+    is_class = isinstance(thing, type) and said.startswith("type(")
+    words = said[len("type(") : -1] if is_class else said
+    return Subject(thing, words, name, is_class and _is_module_class(thing), getattr(thing, "__name__", said), True)
 
 
 def of_object(refusal: Refusal) -> str | None:
@@ -57,14 +91,12 @@ def of_object(refusal: Refusal) -> str | None:
     cause, about = _cause(refusal), subject(refusal)
     if about is None:
         return cause
-    kind = type(about.thing).__name__
-    if is_module(about.thing) and about.what != kind:
-        return f"{about.words} is a {kind}, the kernel is for a {about.what}"
-    if cause is None and not any(asked.given and asked.given[0] is about.thing for asked in refusal.frame.asked):
+    if about.of_module and about.what != about.kind:
+        return f"{about.words} is a {about.kind}, the kernel is for a {about.what}"
+    if cause is None and not about.named:
         return None
-    is_code = not is_module(about.thing) or kind == about.what
-    cause = cause or ("its code is another" if is_code else "it is another")
-    no = f"no {about.what}" if is_module(about.thing) else "not the code"
+    cause = cause or "its code is another"
+    no = f"no {about.what}" if about.of_module else "not the code"
     return f"{about.words} is {no} as analysed: {cause}"
 
 
@@ -79,6 +111,7 @@ def _of_everything(refusal: Refusal) -> str | None:
             name = _differing(frame.value(read), frame.value(thing), frame.value(expected))
             if name and subject(refusal) is None:
                 return f"{_owner(frame.value(thing))}{name} is not what it was"
+            return _of_file(frame.value(read), frame.value(thing))
         case ast.Call(ast.Attribute(names, "isdisjoint"), [others]) if not refusal.truth:
             both = sorted({str(one) for one in frame.value(names)} & {str(one) for one in frame.value(others)})
             file = _file_of(frame, names)
@@ -87,6 +120,14 @@ def _of_everything(refusal: Refusal) -> str | None:
         case _:
             pass
     return None
+
+
+def _of_file(read: Any, names: Any) -> str | None:
+    """Of one of the names of the user's file, which a function reads that was made for it."""
+    file = str(names.get("__file__", "")).rpartition("/")[2] if type(names) is dict else ""
+    held = [cell.cell_contents for cell in getattr(read, "__closure__", None) or ()]
+    name = next((one for one in held if type(one) is str), None)
+    return f"{name} in {file} is something else than it was" if name and file else None
 
 
 def _cause(refusal: Refusal) -> str | None:
@@ -99,6 +140,8 @@ def _cause(refusal: Refusal) -> str | None:
         case ast.Call(ast.Attribute(names, "isdisjoint"), [others]) if not refusal.truth:
             both = sorted({str(one) for one in frame.value(names)} & {str(one) for one in frame.value(others)})
             return f"it has its own {' and '.join(both)}" if both else None
+        case ast.Compare(ast.Constant(str(name)), [ast.In()], [_]) if refusal.truth:
+            return f"it has its own {name}"
         case ast.Compare(ast.Call(read, [thing]), [ast.NotEq() | ast.Eq()], [expected]):
             name = _differing(frame.value(read), frame.value(thing), frame.value(expected))
             return f"{_owner(frame.value(thing))}{name} is not what it was" if name else None
@@ -159,5 +202,5 @@ def _owner_of_dictionary(refusal: Refusal) -> Subject | None:
             if isinstance(behind, ast.Attribute) and behind.attr == "__dict__":
                 value = frame.tried(behind.value)
                 if is_module(value):
-                    return Subject(value, frame.said(behind.value), type(value).__name__)
+                    return Subject.of(value, frame.said(behind.value), type(value).__name__)
     return None

@@ -20,7 +20,7 @@ class Watch:
         self._guards: dict[str, Guards] = {}
 
     def register(self, path: str, name: str, tree: ast.Module) -> int:
-        guards = self._guards.setdefault(path, Guards(tree))
+        guards = self._guards.setdefault(path, Guards(path, tree))
         self._regions.append((path, name, guards))
         self._counts.add((path, name, None), 0)  # known, though it may never be called
         return len(self._regions) - 1
