@@ -19,6 +19,7 @@ import torch
 from mugraph.trace.run.build import Builder
 from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.entries import Entry, find_definitions
+from mugraph.trace.run.places import Places
 from mugraph.trace.session import package_of
 from mugraph.trace.syntax.source import Source
 from mugraph.tune.messages import Applied
@@ -89,13 +90,14 @@ def _given(applied: Applied, kernels: ModuleType, space: dict[str, object], devi
         raise _Heard(given)
 
     why = "no run of it reaches the region"
+    places = Places(applied.path, space, lambda _: None)
     for entry in _entries(applied):
         setattr(kernels, applied.fits, listening)
         try:
             with torch.no_grad():
                 with torch.device(device):
                     torch.random.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
-                    ready = Builder(space, None, Constants(real=True)).ready(entry)
+                    ready = Builder(places, None, Constants(real=True)).ready(entry)
                 ready.function(*ready.args, **ready.kwargs)
         except _Heard as heard:
             return cast("tuple[object, ...]", heard.args[0])

@@ -61,7 +61,7 @@ class _KernelGraph:
         self.name = name
         self.axes = Axes("a") if shared else None
         self.known: dict[str, Dims] = {}
-        self.half = half
+        self.half: DType = half
         self.memory: dict[int, Tensor] = {}
         self.readers: list[BlockReader] = []
         self.outputs: list[str] = []

@@ -124,7 +124,8 @@ def _of_everything(refusal: Refusal) -> str | None:
 
 def _of_file(read: Any, names: Any) -> str | None:
     """Of one of the names of the user's file, which a function reads that was made for it."""
-    file = str(names.get("__file__", "")).rpartition("/")[2] if type(names) is dict else ""
+    space = cast("dict[str, object]", names if type(names) is dict else {})
+    file = str(space.get("__file__", "")).rpartition("/")[2]
     held = [cell.cell_contents for cell in getattr(read, "__closure__", None) or ()]
     name = next((one for one in held if type(one) is str), None)
     return f"{name} in {file} is something else than it was" if name and file else None
