@@ -11,7 +11,7 @@ from mugraph.commands.common import Where
 from mugraph.commands.optimize import optimize
 from mugraph.ir.region import Region, Trace
 from mugraph.pipeline import Options
-from mugraph.recording.memory import Recorded, keep
+from mugraph.recording.memory import Recorded, RecordedFunction, Recording, keep
 from mugraph.recording.withheld import why_never_taken, withhold
 from mugraph.trace.tracer import trace_file
 
@@ -96,7 +96,7 @@ def test_an_argument_that_the_function_binds_anew_says_nothing(trace: Trace):
 def test_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path = tmp_path / "file.py"
     path.write_text(SOURCE.partition("# mugraph: x=f32")[0])
-    keep(path, {"product": [call("f16[2, 64]", calls=12)]})
+    keep(path, Recording(str(path), {"product": RecordedFunction([call("f16[2, 64]", calls=12)])}))
     status = optimize(
         Where(path, None), replace(Options(), target="h100"), as_json=False, apply=False, verbose=False, use_store=False
     )
