@@ -67,6 +67,8 @@ def test_the_check_itself_sees_a_difference(tmp_path: Path, monkeypatch: pytest.
 
     def tampered(self: session.Partition) -> object:
         found = kept(self)
+        if not found:  # nothing was traced yet
+            return found
         region = found[0].region
         calls = tuple(replace(call, kwargs={"dim": 0}) if "dim" in call.kwargs else call for call in region.calls)
         return (replace(found[0], region=replace(region, calls=calls, guards=("x is None",))),)

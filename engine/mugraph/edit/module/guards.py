@@ -6,6 +6,7 @@ from __future__ import annotations
 GUARDS = '''\
 # Whether the program is what it was when the regions were analysed
 _ACCESS = attrgetter("__call__", "_call_impl", "__getattribute__", "__getattr__")
+_ATTRIBUTES = attrgetter("__getattribute__", "__getattr__")
 _OF_MODULES = _ACCESS(torch.nn.Module)
 _KIND = attrgetter("__mro__", "__class__")
 _CALLED = attrgetter("__class__.__call__", "__getattribute__")
@@ -128,7 +129,7 @@ def _all_hold(region: str, world: _World) -> bool:
     try:
         for read, thing, expected, _ in world.checks:
             if read(thing) != expected:
-                if not (read is _ACCESS and torch.compiler.is_exporting()):  # which patches calls until it is done
+                if not (read in (_ACCESS, _ATTRIBUTES) and torch.compiler.is_exporting()):  # which patches them
                     return False
                 versions = []
     except (AttributeError, KeyError):
@@ -271,11 +272,10 @@ def _meet_class(kind: type, what: str) -> list[_Check]:
 def _meet_owner(kind: type, names: frozenset[str]) -> list[_Check]:
     """What to compare of a module's class, so that what is in `_modules` is what its attributes are."""
     bases = kind.__mro__
-    access = attrgetter("__getattribute__", "__getattr__")
     found = {name for base in bases for name in vars(base)}
-    if torch.nn.Module not in bases or names & found or access(kind) != access(torch.nn.Module):
+    if torch.nn.Module not in bases or names & found or _ATTRIBUTES(kind) != _ATTRIBUTES(torch.nn.Module):
         return _NEVER
-    checks = [_Check(_KIND, kind, _KIND(kind)), _Check(access, kind, access(kind), _inside_of(*bases[:-1]))]
+    checks = [_Check(_KIND, kind, _KIND(kind)), _Check(_ATTRIBUTES, kind, _ATTRIBUTES(kind), _inside_of(*bases[:-1]))]
     return checks + [_Check(_namer(names), vars(base), True, _inside_of(base)) for base in bases[:-1]]
 
 
