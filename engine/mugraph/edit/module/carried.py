@@ -78,10 +78,12 @@ def carried(text: str) -> Mapping[str, tuple[Carried, ...]] | None:
 
 
 def _packed(step: KernelStep) -> str:
+    # The same text whatever the store had, and whichever blocks the random sample of the kernels' text took.
+    same = {"float_from_store": False, "text": None}
     document = {
         "program": program_to_json(step.unit.program),
         "graph": mugraph_to_json(graph_of(step)),
-        "verdict": asdict(step.verdict) | {"float_from_store": False},  # the same text whatever the store had
+        "verdict": asdict(step.verdict) | same,
     }
     return base64.b64encode(zlib.compress(json.dumps(document).encode(), 9)).decode()
 
