@@ -118,13 +118,13 @@ class Applying:
 
     def pair(self, x: NF, y: NF) -> Pair:
         """Of two expressions."""
-        a, b, sub, goal = self._sites.marks(x), self._sites.marks(y), self._algebra.sub, self._goal
+        a, b, leads_on = self._sites.marks(x), self._sites.marks(y), self.leads_on
         nfs: list[NF] = []
         for first, second, make, swapped, distinct, _ in self._ways:
             nf = 0
             if a[first] & b[second] and not (distinct and x == y):
                 made = make(y, x) if swapped else make(x, y)
-                nf = made if sub(made, goal) else 0
+                nf = made if leads_on(made) else 0
             nfs.append(nf)
         return tuple(nfs)
 
