@@ -337,6 +337,9 @@ describe("VS Code", { timeout: 600_000 }, () => {
   });
 
   step("a server that is killed five times stays down until it is restarted from the status item", async () => {
+    // The editor shows a lens it remembers of the file before the server has one: a hover is the server's.
+    await code.hover("self.norm(x", { text: "verified" });
+    await code.page.keyboard.press("Escape");
     for (let count = 1; count <= 5; count++) {
       const [pid] = await until("a server", () => pids("-m mugraph_server").length > 0 && pids("-m mugraph_server"), 15_000);
       await until("it runs", async () => (await code.status().innerHTML()).match(/codicon-(zap|loading)/) !== null, 15_000);
@@ -344,7 +347,7 @@ describe("VS Code", { timeout: 600_000 }, () => {
       await pause(1200);
       kill(pid ?? 0, "SIGKILL");
       await until("it is gone", () => !pids("-m mugraph_server").includes(pid ?? 0));
-      if (count === 1) assert.ok((await code.lenses()).some((text) => FOUND.test(text)), "the lens went with the server");
+      if (count === 1) await code.lens(FOUND, 2000); // the editor draws it anew: it may miss from one frame
     }
     await until("the red item", async () => (await code.status().innerHTML()).includes("codicon-error"));
     await pause(3000);
