@@ -32,6 +32,7 @@ def _log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
     logger = logging.getLogger("mugraph")
     before = logger.handlers[:], logger.level, logger.propagate
+    logger.handlers[:], logger.level, logger.propagate = [], logging.NOTSET, True  # whatever other tests have shown
     yield
     logger.handlers[:], logger.level, logger.propagate = before
 
