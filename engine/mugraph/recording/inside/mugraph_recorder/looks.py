@@ -207,7 +207,7 @@ class Looks:
                         self.slots[slot] = None
                     return
                 self._note_made(self_, signature, values, sys._getframe(1).f_globals)  # pyright: ignore[reportPrivateUsage]
-            except Exception:
+            except Exception:  # the user's program goes on; this object is not recorded
                 return
 
         return look

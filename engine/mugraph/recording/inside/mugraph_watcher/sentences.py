@@ -52,7 +52,7 @@ def _of_error(refusal: Refusal) -> str:
             continue
         try:
             frame.value(node)
-        except Exception:
+        except Exception:  # the user's objects may raise anything: this is what the guard could not read
             said = frame.said(node)
             if isinstance(node, ast.Subscript) and isinstance(error, KeyError):
                 return f"{said} is not there"
