@@ -1,7 +1,7 @@
 """The operators that may be applied to one value or to two, with the abstract expressions of what they make.
 
-Types decide here, and expressions: of two operands, only what can lead to the output is built. What is evaluated, kept
-or too large, the saturation decides.
+Axes and abstract expressions decide: of two operands, only what can lead to the output is built. The saturation decides
+what is evaluated, what is kept, and what is too large.
 """
 
 from __future__ import annotations
@@ -75,10 +75,11 @@ class Applying:
         self._reductions = [kind for kind in kinds if kind.reduces and kind.arity == 1]
         self._ways = [way for kind in two for way in _ways(kind, self._expressions)]
         self.any_pair = any(MARKS[way.first] == ANYWHERE for way in self._ways)
-        self._product = next(i for i, way in enumerate(self._ways) if way.kind is Kind.MUL)
+        self._contraction = next(kind for kind in kinds if kind.contracts)
+        self._product = next(i for i, way in enumerate(self._ways) if way.kind is self._contraction.terms)
         # An outer product makes a tile larger than both operands: only where the program has a value of those axes.
         self._axis_sets = {value.mask & frame.tile_bits for value in frame.values.values()}
-        # Matrix-vector products are MUL and SUM, unless the program writes them as products.
+        # Matrix-vector products are products and sums, unless the program writes them as contractions.
         self._thin_dots = any(_is_thin(*(frame.mask(program.op(i).axes) for i in op.inputs))
                               for op in program.ops if op.kind.contracts)  # fmt: skip
 
@@ -87,7 +88,7 @@ class Applying:
         return self._algebra.sub(nf, self._goal)
 
     def may_dot(self) -> bool:
-        """May a DOT arise from this program's axes? Not where the axes of any two values lie one in the other."""
+        """May a product of matrices arise? Not where of any two inputs one has all axes of the other."""
         frame = self._frame
         loads = [frame.values[op.name].mask & frame.tile_bits for op in frame.program.ops if op.kind is Kind.LOAD]
         if self._thin_dots or len(frame.reductions) > 1:
@@ -171,13 +172,13 @@ class Applying:
         if not nf or mask.mask & ~value.mask or (value.has_exp and not value.kind.is_exponential):
             self._pruned["type"] += 1
             return
-        yield Applied(Kind.MUL, value.mask, value.after, nf)
+        yield Applied(self._contraction.terms, value.mask, value.after, nf)
 
     def _dots(self, shared: int, mask: int, after: int, product: NF) -> Iterator[Applied]:
         for reduction in self._frame.reductions:
             if shared & reduction.mask == reduction.mask:
                 nf = self._expressions.sum(product, reduction.prime)
-                yield Applied(Kind.DOT, mask & ~reduction.mask, after, nf, reduction.slots, reduction.axes)
+                yield Applied(self._contraction, mask & ~reduction.mask, after, nf, reduction.slots, reduction.axes)
 
 
 def _ways(kind: Kind, expressions: Expressions) -> Iterator[_Way]:
