@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from mugraph.baseline.fused import OWN, fused, joined
-from mugraph.baseline.launches import Launch, Values, launches
+from mugraph.baseline.launches import Launch, Values, Work, launches
 from mugraph.baseline.rates import Rates, fitted
 from mugraph.ir.calls import Call
 from mugraph.ir.library import Product
@@ -85,14 +85,36 @@ def _launch_us(launch: Launch, near: Collection[int], rates: Rates, target: Targ
         case "attention":
             return max(memory, _attention_us(launch, rates, target))
         case "product" | "convolution":
-            return max(memory, sum(_product_us(one, launch, rates, target) for one in launch.products)) + sum(
-                ceil(one.depth / _STEP) * rates.depth_us for one in launch.products
-            )
+            return _products_us(launch.products, memory, _share(launch.dtype, launch.work, rates), rates, target)
 
 
-def _product_us(product: Product, launch: Launch, rates: Rates, target: Target) -> float:
-    wide = launch.dtype in ("f16", "bf16")
-    share = rates.wide if wide else rates.convolved32 if launch.work == "convolution" else rates.float32
+def products_us(
+    products: Sequence[Product], moved: int, dtype: str, target: Target, *, convolution: bool = False
+) -> float:
+    """Of one library's kernel, its start and end included.
+
+    products: one after the other
+    moved:    bytes read and written
+    """
+    rates = fitted().rates
+    memory = moved / (target.bandwidth * rates.library)
+    share = _share(dtype, "convolution" if convolution else "product", rates)
+    return rates.kernel_us + _products_us(products, memory, share, rates, target)
+
+
+def _share(dtype: str, work: Work, rates: Rates) -> float:
+    """Of the tensor cores' rate."""
+    if dtype in ("f16", "bf16"):
+        return rates.wide
+    return rates.convolved32 if work == "convolution" else rates.float32
+
+
+def _products_us(products: Sequence[Product], memory: float, share: float, rates: Rates, target: Target) -> float:
+    computing = sum(_product_us(one, share, target) for one in products)
+    return max(memory, computing) + sum(ceil(one.depth / _STEP) * rates.depth_us for one in products)
+
+
+def _product_us(product: Product, share: float, target: Target) -> float:
     sides = (product.rows, product.columns)
     lanes = [max(_TILE[0], min(n, _TILE[1])) for n in sides]
     tiles = product.matrices * prod(ceil(n / tile) for n, tile in zip(sides, lanes, strict=True))

@@ -1,10 +1,14 @@
-"""Verdicts on the topologies of one program: each topology is verified once, however often it is asked about."""
+"""Verdicts on the topologies of one program, each given once however often it is asked about: the same function, and
+no fewer digits."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.program import TensorProgram
 from mugraph.stopwatch import Stopwatch
+from mugraph.verify.conditioning import loses_digits
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import verify_topologies
 
@@ -50,4 +54,6 @@ class Verdicts:
 
     def _verified(self, *blocks: BlockGraph) -> Verdict:
         with self._spent.on("verification"):
-            return verify_topologies(self._program, [(block, None) for block in blocks])
+            verdict = verify_topologies(self._program, [(block, None) for block in blocks])
+            worse = loses_digits(self._program, blocks) if verdict.passed else None
+            return replace(verdict, passed=False, reason=worse) if worse else verdict

@@ -14,10 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, prod
 
+from mugraph.baseline.cost import products_us
 from mugraph.baseline.rates import fitted
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.dtypes import ITEMSIZE
-from mugraph.ir.library import LibraryCall, Product
+from mugraph.ir.library import LibraryCall
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.search.schedules.tiles import Shape, Tiles
@@ -50,9 +51,7 @@ EXCHANGE = 0.74
 LANE_US = 3.9e-4
 """Of one element-wise operation of one thread, waiting as long as issuing."""
 LIBRARY_BANDWIDTH, LIBRARY_FLOPS = 0.85, 0.75
-"""Share of the device's figures that a library's kernel reaches."""
-LIBRARY_TILE = (64, 128)
-"""Least and most rows or columns of a tile of a library's product."""
+"""Share of the device's figures that a library's attention reaches."""
 LIBRARY_SOFTMAX_US, LIBRARY_STEP_US = 1.9, 1.1
 """Of a library's attention: its start and end, and one step over its keys. Twelve shapes measured on an H100 (PyTorch
 2.11) took 0.7 to 1.4 times what is estimated with these."""
@@ -166,31 +165,19 @@ def _memory_us(found: Work, schedule: Schedule, target: Target, blocks: int, wav
 
 
 def estimate_call_us(call: LibraryCall, target: Target) -> float:
-    """Microseconds of a pre-defined kernel, launch included: the longest of its traffic, its products one after the
-    other, and the steps of its softmax."""
-    width = ITEMSIZE[call.out.tensor.dtype]
-    moved = width * call.moved
-    rates = fitted().rates  # those of what the kernels are compared with
-    single = rates.convolved32 if call.function.startswith("torch.conv") else rates.float32
-    wide = LIBRARY_FLOPS if call.steps is not None else rates.wide
-    peak = target.flops * (wide if width == 2 else single)
-    computing = sum(_product_us(product, peak, target) for product in call.products)
-    waiting = 0.0
-    if call.steps is not None:
-        waiting = LIBRARY_SOFTMAX_US + ceil(call.steps.blocks / target.processors) * call.steps.each * LIBRARY_STEP_US
+    """Microseconds of a pre-defined kernel, launch included: as much as where PyTorch's own code runs it."""
+    dtype = call.out.tensor.dtype
+    moved = ITEMSIZE[dtype] * call.moved
+    if call.steps is None:
+        us = products_us(
+            call.products, moved, dtype, target, convolution=call.function.removeprefix("torch.").startswith("conv")
+        )
+        return us + (call.launches - 1) * target.launch_us
+    share = LIBRARY_FLOPS if ITEMSIZE[dtype] == 2 else fitted().rates.float32
+    computing = sum(2.0 * p.matrices * p.rows * p.columns * p.depth for p in call.products) / (target.flops * share)
+    waiting = LIBRARY_SOFTMAX_US + ceil(call.steps.blocks / target.processors) * call.steps.each * LIBRARY_STEP_US
     long = max(moved / (target.bandwidth * LIBRARY_BANDWIDTH), computing, waiting)
     return call.launches * target.launch_us + max(0.0, long + FILL_US + LATENCY_US - FLOOR_US)
-
-
-def _product_us(product: Product, peak: float, target: Target) -> float:
-    """A library's product, in tiles of 128 x 128 or less, with its depth split where the tiles are too few for the
-    device."""
-    sides = (product.rows, product.columns)
-    lanes = (max(LIBRARY_TILE[0], min(n, LIBRARY_TILE[1])) for n in sides)
-    tiles = product.matrices * prod(ceil(n / tile) for n, tile in zip(sides, lanes, strict=True))
-    padded = 2.0 * product.matrices * product.depth * prod(max(LIBRARY_TILE[0], n) for n in sides)
-    waves = tiles / target.processors
-    return padded / peak * (ceil(waves) / waves if waves > 1 else 1.0)
 
 
 def mcfuser_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) -> float:
