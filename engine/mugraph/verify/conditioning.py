@@ -73,8 +73,7 @@ class RoundedArithmetic(FloatArithmetic):
         return nearest(super().sum(a, over), self._results)
 
     def dot(self, a: Reals, b: Reals, over: tuple[int, ...]) -> Reals:
-        taken = (nearest(operand, self._factors) for operand in (a, b))
-        return nearest(super().dot(*taken, over), self._results)
+        return nearest(super().dot(nearest(a, self._factors), nearest(b, self._factors), over), self._results)
 
 
 def loses_digits(program: TensorProgram, blocks: Sequence[BlockGraph], seed: int | None = None) -> str | None:

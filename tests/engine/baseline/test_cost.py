@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from mugraph.baseline.cost import Baseline, baseline
+from mugraph.baseline.cost import baseline
+from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.fused import fused, joined
 from mugraph.baseline.launches import Launch, launches
 from mugraph.baseline.rates import Rates, fitted
