@@ -129,7 +129,7 @@ class Kind(metaclass=_Kinds):
     look:      of its node: "op", "reduce", "matmul"
     title:     of the result in a program; what starts with _ is put after the first operand's name
     stem:      of the result in a topology that a search found
-    juxtaposed: it is written without a symbol, as x y; a result with no name of its own is called x_y there
+    juxtaposed: people write it without a symbol, as x y: a result of two of the program's values is called x_y there
 
     In a search:
     sites:     marks (search/topologies/sites.py) of the first and the second operand that must have a bit in common
@@ -146,9 +146,9 @@ class Kind(metaclass=_Kinds):
     In a Triton kernel:
     triton:    of an element-wise operator its text, with {0} and {1}; {0:product} is in brackets unless it binds as
                tightly as a product, {0:atom} unless it is in brackets or a name. Of a reduction the function of `tl`.
-    negated:   what stands before an operand if the other one is -1
-    inverted:  what stands before a second operand of fewer dimensions, which the first is then multiplied by: it is
-               computed once for all elements that share it
+    negated:   text before an operand if the other one is -1
+    inverted:  text before a second operand of fewer dimensions that inverts it; the first is multiplied by that. So an
+               inverse is computed once for all elements that share it
     constant:  what a constant operand is called there that has no name of its own: "scale", "limit", "offset"
     """
 
