@@ -14,11 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mugraph.recording.inside.mugraph_imports import change_imports
 from mugraph.recording.inside.mugraph_watcher.counts import read
 from mugraph.recording.inside.mugraph_watcher.install import FOLDER, install
 from mugraph.verify.float_child import patch_interpreter
-
-sys.path.append(str(Path(__file__).parents[2]))
 
 from tests.changes.case import Change, all_changes
 from tests.changes.run_child import edited_copy, forked, ran
@@ -26,7 +25,7 @@ from tests.changes.run_child import edited_copy, forked, ran
 
 def watched(change: Change, folder: Path, spool: str) -> dict[str, Any]:
     os.environ[FOLDER] = spool
-    install()
+    install(change_imports)
     return ran(change, folder)
 
 

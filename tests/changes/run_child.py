@@ -29,8 +29,6 @@ from typing import Any
 import torch
 from mugraph.verify.float_child import patch_interpreter
 
-sys.path.append(str(Path(__file__).parents[2]))
-
 from tests.changes.case import Case, Change, all_changes
 from tests.changes.described import Raised, described, differences, inexact
 

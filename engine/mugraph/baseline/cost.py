@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from math import ceil, prod
 
+from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.fused import OWN, fused, joined, with_attentions
 from mugraph.baseline.launches import Launch, Values, Work, launches
 from mugraph.baseline.rates import Rates, fitted
@@ -24,29 +24,6 @@ _SLOW = 10.0
 """Of an attention in float32, which takes no tensor cores."""
 _PROCESSORS = 132
 """Of the device that the rates were fitted on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """Microseconds on the device."""
-
-    eager_us: float
-    compiled_us: float
-
-    @property
-    def best_us(self) -> float:
-        return min(self.eager_us, self.compiled_us)
-
-    @property
-    def peers_us(self) -> Mapping[str, float]:
-        return {"eager": self.eager_us, "torch.compile": self.compiled_us}
-
-    def __add__(self, other: Baseline) -> Baseline:
-        """Of calls one after the other."""
-        return Baseline(self.eager_us + other.eager_us, self.compiled_us + other.compiled_us)
-
-
-NOTHING = Baseline(0.0, 0.0)
 
 
 def baseline(

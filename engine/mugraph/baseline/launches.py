@@ -90,11 +90,6 @@ def name_of(call: Call) -> str:
     return name.rstrip("_") or name
 
 
-def is_estimable(calls: Sequence[Call], values: Values) -> bool:
-    """Whether the shapes of all that the calls read and make are known."""
-    return all(value in values for call in calls for value in (*operands(call), *call.outputs))
-
-
 def launches(calls: Sequence[Call], values: Values) -> tuple[Launch, ...]:
     """In the order they run."""
     owners: dict[int, int] = {}

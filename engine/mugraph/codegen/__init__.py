@@ -1,1 +1,1 @@
-"""From a verified μGraph to what stands in the user's files: Triton kernels, the module that launches them, edits."""
+"""From a verified μGraph to text: Triton kernels, and the function that launches them."""

@@ -1,30 +1,23 @@
 """A block graph and a schedule become one Triton kernel: pure text generation, without torch or triton.
 
-The steps, each in its own file of `mugraph.codegen.tile`: axes → nodes → dimensions → order → safe softmax → emission.
+The steps, each in its own file of `mugraph.codegen.tile`: axes → nodes → dimensions → order → safe softmax (in this
+order in tiled.py) → emission → the function.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from mugraph.codegen.dynamic import check_dynamic, grid_terms
 from mugraph.codegen.launcher import borders, launcher_text
-from mugraph.codegen.tile.analyses import analyse, varying
-from mugraph.codegen.tile.axes import Dim, Plan, plan_axes, widen
-from mugraph.codegen.tile.build import tile_nodes
 from mugraph.codegen.tile.constants import Constants
-from mugraph.codegen.tile.dims import product_dims, tile_dims
 from mugraph.codegen.tile.emit import Emitter
-from mugraph.codegen.tile.handover import absolute, storage_of, with_loads, with_maxima
+from mugraph.codegen.tile.function import jit_function
 from mugraph.codegen.tile.index import Indices, grid_of, kernel_names
-from mugraph.codegen.tile.masks import with_keeps
-from mugraph.codegen.tile.nodes import Nodes
-from mugraph.codegen.tile.order import total_order
 from mugraph.codegen.tile.shared import check_shared, shared_estimate
-from mugraph.codegen.tile.softmax import safe_softmax
 from mugraph.codegen.tile.text import Item, Printer, prune
+from mugraph.codegen.tile.tiled import tile_graph
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected, Unfinished
 from mugraph.ir.library import library_call
@@ -119,56 +112,21 @@ def lower(
     """
     least = {axis: size for axis, size in (least or {}).items() if axis in block.sizes}
     _check(block)
-    handed = finishes or Unfinished()
-    block = with_loads(block, handed)
-    plan = plan_axes(block, schedule, least)
-    nodes = absolute(with_keeps(tile_nodes(block, schedule, plan)), plan, handed)
-    dims = tile_dims(block, nodes, plan)
-    sides = {d for n in nodes.values() if n.kind.contracts for d in _sides(n.name, nodes, plan, dims)}
-    plan = widen(plan, [dim for dim in dims if dim in sides])
-    nodes = absolute(
-        with_keeps(tile_nodes(block, schedule, plan)), plan, handed
-    )  # a loop may have become one iteration
-    dims = tile_dims(block, nodes, plan)
-    order = _order(block, nodes, plan, dims, schedule.swap)
-    softmax = safe_softmax(nodes, plan, varying(nodes, plan), unfinished=unfinished)
-    block, softmax, left = with_maxima(block, softmax, {tensor.name for tensor in handed.maxima})
-    facts = analyse(softmax.nodes, plan, {tensor.name: tensor for tensor in block.tensors}, handed.storage)
-    left = replace(left, storage=storage_of(block, facts, softmax.nodes))
+    tiled = tile_graph(block, schedule, finishes or Unfinished(), least, unfinished=unfinished)
+    block, plan = tiled.block, tiled.plan
     if target is not None:
-        check_shared(shared_estimate(block, softmax.nodes, facts, plan, dims, schedule), target)
-
+        check_shared(shared_estimate(block, tiled.softmax.nodes, tiled.facts, plan, tiled.dims, schedule), target)
     names = kernel_names(block.tensors, plan)
     grid = grid_of(schedule, plan, names)
     constants = Constants(plan, names)
-    emitter = Emitter(block, plan, softmax, facts, order, Indices(plan, dims, block.sizes, names, grid), constants)
-    root = emitter.emit()
-    items: list[Item] = [*root.head, *root.items]
-    printer = Printer()
-    printer.render(items)  # decides which values are written into others
-    prune(items, printer)
-    body = printer.render(items)
-
-    tensors = (*block.inputs, *block.outputs)
-    pointers = tuple(names.pointer[tensor.name] for tensor in tensors)
-    words = set(re.findall(r"\w+", "\n".join(body)))
-    sizes = {names.size[axis]: p.size for axis, p in plan.items() if names.size[axis] in words and not p.dynamic}
-    arguments = {names.size[axis]: axis for axis, p in plan.items() if names.size[axis] in words and p.dynamic}
-    tiles = {names.block[axis]: p.block for axis, p in plan.items() if names.block[axis] in words}
-    named = {name: value for name, value in constants.named.items() if name in words}
-    tiles = {name: value for name, value in tiles.items() if name not in sizes}
-    function = f"{block.name}_kernel"
-    groups: list[list[str]] = [[*pointers], [*arguments], [*sizes], [*named], [*tiles]]
-    signature = [", ".join(p if i < 2 else f"{p}: tl.constexpr" for p in g) for i, g in enumerate(groups) if g]
-    # One binary for all sizes: Triton would make others for 1 and for multiples of 16.
-    once = f"(do_not_specialize=[{', '.join(map(repr, arguments))}])".replace("'", '"') if arguments else ""
-    jit = "\n".join([f"@triton.jit{once}", f"def {function}(", *(f"    {line}," for line in signature), "):", *body])
-    constexprs: dict[str, int | float] = {**sizes, **named, **tiles}
+    indices = Indices(plan, tiled.dims, block.sizes, names, grid)
+    body = _body(Emitter(block, plan, tiled.softmax, tiled.facts, tiled.order, indices, constants))
+    jit = jit_function(f"{block.name}_kernel", block, plan, names, constants.named, body)
     source = KernelSource(
         name=block.name,
-        jit=jit,
-        pointers=pointers,
-        constexprs=constexprs,
+        jit=jit.text,
+        pointers=jit.pointers,
+        constexprs=jit.constexprs,
         grid=grid.launch,
         inputs=block.inputs,
         outputs=block.outputs,
@@ -176,42 +134,29 @@ def lower(
         num_warps=schedule.num_warps,
         num_stages=schedule.num_stages,
         launcher="",
-        unfinished=left,
+        unfinished=tiled.left,
         least=least,
-        arguments=arguments,
+        arguments=jit.arguments,
     )
     if least:
         terms = grid_terms(grid, plan)
         first = next(axis for axis in block.sizes if axis in least)
-        source = replace(
-            source, launches=(Launch(block.sizes[first], grid.launch, terms, constexprs, *_launch(schedule), schedule),)
-        )
+        how = (schedule.num_warps, schedule.num_stages, schedule)
+        source = replace(source, launches=(Launch(block.sizes[first], grid.launch, terms, jit.constexprs, *how),))
     return replace(source, launcher=launcher_text(block.name, [source]))
 
 
-def _launch(schedule: Schedule) -> tuple[int, int]:
-    return schedule.num_warps, schedule.num_stages
+def _body(emitter: Emitter) -> list[str]:
+    root = emitter.emit()
+    items: list[Item] = [*root.head, *root.items]
+    printer = Printer()
+    printer.render(items)  # decides which values are written into others
+    prune(items, printer)
+    return printer.render(items)
 
 
 def _both(one: Unfinished, other: Unfinished) -> Unfinished:
     return Unfinished((*one.maxima, *other.maxima), {**one.degrees, **other.degrees}, {**one.storage, **other.storage})
-
-
-def _sides(name: str, nodes: Nodes, plan: Plan, dims: tuple[Dim, ...]) -> tuple[Dim, Dim, Dim]:
-    product = product_dims(nodes[name], nodes, plan, dims)
-    return product.left, product.inner, product.right
-
-
-def _order(block: BlockGraph, nodes: Nodes, plan: Plan, dims: tuple[Dim, ...], swap: bool) -> tuple[Dim, ...]:
-    products = [product_dims(n, nodes, plan, dims) for n in nodes.values() if n.kind.contracts]
-    of = {axis: dim for dim in dims for axis in dim.axes}
-    memory: list[tuple[int, list[Dim]]] = []
-    outputs = {tensor.name for tensor in block.outputs}
-    for tensor in block.tensors:
-        strides = tensor.axis_strides(block.sizes)
-        axes = sorted((axis for axis in tensor.axes if axis in of), key=lambda axis: -abs(strides[axis]))
-        memory.append((2 if tensor.name in outputs else 1, list(dict.fromkeys(of[axis] for axis in axes))))
-    return total_order(dims, products, memory, swap)
 
 
 def _check(block: BlockGraph) -> None:

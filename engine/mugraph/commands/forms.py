@@ -124,10 +124,9 @@ class _Graph:
                 yield from self.match(value, one, bound)
         elif pattern.name == "~":
             yield from self.match(value, pattern.args[0], bound)
-            if op.kind in (Kind.ADD, Kind.MUL, Kind.DIV):
-                for i, other in enumerate(op.inputs):
-                    if self.ops[op.inputs[1 - i]].kind is Kind.CONST and (i == 0 or op.kind.commutes):
-                        yield from self.match(other, pattern, bound)
+            for at in (*op.kind.scaled_by, *op.kind.shifted_by):
+                if self.ops[op.inputs[at]].kind is Kind.CONST:
+                    yield from self.match(op.inputs[1 - at], pattern, bound)
         elif not pattern.args:
             if bound.get(pattern.name, value) == value:
                 yield {**bound, pattern.name: value}

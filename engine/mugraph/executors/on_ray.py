@@ -103,8 +103,10 @@ class OnRay:
     def close(self) -> None:
         self.interrupt()
         if self._ours and self._ray.is_initialized():
-            with contextlib.suppress(Exception):
+            try:
                 self._ray.shutdown()
+            except Exception as error:  # the cluster may be gone
+                _log.info("the cluster was not left in order: %s", error)
 
     def _alive(self) -> list[_Host]:
         return [host for host in self._hosts if not host.lost]
@@ -195,8 +197,10 @@ class _Host:
 
     def kill(self) -> None:
         self.lost = True
-        with contextlib.suppress(Exception):
+        try:
             self._ray.kill(self._actor)
+        except Exception as error:  # its node may be gone
+            _log.info("an actor could not be ended: %s", error)
 
     def _pass_on(self, done: Future[Any], found: Future[T], read: Callable[[Any], T]) -> None:
         if not found.set_running_or_notify_cancel():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -108,3 +108,8 @@ def is_inplace(call: Call) -> bool:
     if name.startswith("__") and name.endswith("__"):
         return name.startswith("__i") and name != "__invert__"
     return name.endswith("_") or call.kwargs.get("inplace") is True
+
+
+def are_known(calls: Sequence[Call], values: Mapping[int, TensorInfo]) -> bool:
+    """Whether the shapes of all that the calls read and make are known."""
+    return all(value in values for call in calls for value in (*operands(call), *call.outputs))

@@ -3,7 +3,13 @@
 from mugraph.kinds.kind import Accumulator, Kind, Role
 
 ADDED_UP = Accumulator(
-    fn="", kind="sum", joins="add", neutral=0.0, shown="accumulate {0} over {over}", symbol="accum {over}"
+    fn="",
+    kind="sum",
+    joins="add",
+    repeated="mul",
+    neutral=0.0,
+    shown="accumulate {0} over {over}",
+    symbol="accum {over}",
 )
 
 ADD = Kind(
@@ -12,6 +18,7 @@ ADD = Kind(
     2,
     meaning=lambda on, of, fn, over: on.add(of[0], of[1]),
     commutes=True,
+    shifted_by=(1, 0),
     shown="{0} + {1}",
     symbol="+",
     title="added",

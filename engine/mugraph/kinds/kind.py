@@ -57,16 +57,18 @@ Meaning = Callable[[Any, Sequence[Any], str, Any], Any]
 class Accumulator:
     """What joins the parts of a reduction that is split over a loop.
 
-    fn:      of the ACCUM that does
-    kind:    reduces along axes as it does over iterations
-    joins:   the element-wise kind that joins two parts
-    neutral: what it starts from
+    fn:       of the ACCUM that does
+    kind:     reduces along axes as it does over iterations
+    joins:    the element-wise kind that joins two parts
+    repeated: the one that joins n equal parts, of the part and n; "" where n of them are as one
+    neutral:  what it starts from
     shown, symbol: as of a kind
     """
 
     fn: str
     kind: str
     joins: str
+    repeated: str
     neutral: float
     shown: str
     symbol: str
@@ -113,10 +115,12 @@ class Kind(metaclass=_Kinds):
     fields:    fields of an Op that it must have besides inputs and axes: tensor, value, fn, over, rows
     commutes:  it does not matter which operand is first
     chooses:   the result is one of the operands' elements, by their order: outside of Mirage's Lax fragment (§5)
+    scaled_by, shifted_by: places of an operand by which the other one is scaled, or shifted, if it is a constant
+    accumulator: REDUCING: finishes it where it is split over a loop
     repeats:   REDUCING: equal elements count each; False where the result is as that of one of them
     adds:      REDUCING: it is a sum, of products or not
-    contracts: REDUCING: a sum of products of its two operands, which tensor cores compute
-    accumulator: REDUCING: finishes it where it is split over a loop
+    terms:     REDUCING two operands: the element-wise kind of what it adds up
+    contracts: REDUCING: it has such terms: a sum of products, which tensor cores compute
 
     Drawn, named and written:
     shown:     in a drawing, with {0}, {1}, {over}, {tensor}, {fn}, {value}: `max({0}, {1})`
@@ -125,6 +129,7 @@ class Kind(metaclass=_Kinds):
     look:      of its node: "op", "reduce", "matmul"
     title:     of the result in a program; what starts with _ is put after the first operand's name
     stem:      of the result in a topology that a search found
+    juxtaposed: people write it without a symbol, as x y: a result of two of the program's values is called x_y there
 
     In a search:
     sites:     marks (search/topologies/sites.py) of the first and the second operand that must have a bit in common
@@ -141,6 +146,9 @@ class Kind(metaclass=_Kinds):
     In a Triton kernel:
     triton:    of an element-wise operator its text, with {0} and {1}; {0:product} is in brackets unless it binds as
                tightly as a product, {0:atom} unless it is in brackets or a name. Of a reduction the function of `tl`.
+    negated:   text before an operand if the other one is -1
+    inverted:  text before a second operand of fewer dimensions that inverts it; the first is multiplied by that. So an
+               inverse is computed once for all elements that share it
     constant:  what a constant operand is called there that has no name of its own: "scale", "limit", "offset"
     """
 
@@ -155,8 +163,9 @@ class Kind(metaclass=_Kinds):
         fields: Sequence[str] = (),
         commutes: bool = False,
         chooses: bool = False,
-        repeats: bool = True,
-        contracts: bool = False,
+        scaled_by: Sequence[int] = (),
+        shifted_by: Sequence[int] = (),
+        terms: str = "",
         accumulator: Accumulator | None = None,
         shown: str = "",
         symbol: str = "",
@@ -164,6 +173,7 @@ class Kind(metaclass=_Kinds):
         look: str = "op",
         title: str = "",
         stem: str = "",
+        juxtaposed: bool = False,
         sites: tuple[str, str] = ("anywhere", "anywhere"),
         assumed: bool = False,
         turn: int = 0,
@@ -173,6 +183,8 @@ class Kind(metaclass=_Kinds):
         argument_ulps: int = 0,
         test_cost: float = 1.0,
         triton: str = "",
+        negated: str = "",
+        inverted: str = "",
         constant: str = "offset",
     ) -> None:
         if name in _KINDS:
@@ -180,16 +192,19 @@ class Kind(metaclass=_Kinds):
         self.name, self.role, self.arity = name, role, arity
         self.meaning: Meaning = meaning if opaque is None else self._of_opaque
         self.opaque, self.fields = opaque, frozenset(fields)
-        self.commutes, self.chooses, self.repeats, self.accumulator = commutes, chooses, repeats, accumulator
+        self.commutes, self.chooses, self.accumulator = commutes, chooses, accumulator
+        self.scaled_by, self.shifted_by = tuple(scaled_by), tuple(shifted_by)
         self.shown, self.symbol, self.of_itself, self.look = shown, symbol, of_itself, look
-        self.title, self.stem = title or name, stem or name
+        self.title, self.stem, self.juxtaposed = title or name, stem or name, juxtaposed
         self.sites, self.assumed, self.turn = sites, assumed, turn
         self.idempotent, self.instructions = idempotent, instructions
         self.is_leaf, self.is_elementwise = role is Role.LEAF, role is Role.ELEMENTWISE
         self.ulps, self.argument_ulps, self.test_cost = ulps, argument_ulps, test_cost
-        self.triton, self.constant = triton, constant
-        self.reduces = role is Role.REDUCING
-        self.adds, self.contracts = self.reduces and repeats, contracts
+        self.triton, self.negated, self.inverted, self.constant = triton, negated, inverted, constant
+        self.reduces, self.contracts = role is Role.REDUCING, bool(terms)
+        self.repeats = accumulator is None or bool(accumulator.repeated)
+        self.adds = self.reduces and self.repeats
+        self._terms = terms
         _KINDS[name] = self
         if accumulator is not None:
             _ACCUMULATORS[accumulator.fn] = accumulator
@@ -204,6 +219,11 @@ class Kind(metaclass=_Kinds):
     def is_composed(self) -> bool:
         """Is it made of several primitives?"""
         return len(self._noted()) > 1
+
+    @cached_property
+    def terms(self) -> Kind:
+        """Of a kind that contracts."""
+        return kind_named(self._terms)
 
     def _of_opaque(self, on: Any, of: Sequence[Any], fn: str, over: Any) -> Any:
         return on.opaque(self, *of)

@@ -7,6 +7,7 @@ DIV = Kind(
     Role.ELEMENTWISE,
     2,
     meaning=lambda on, of, fn, over: on.div(of[0], of[1]),
+    scaled_by=(1,),
     shown="{0} ÷ {1}",
     symbol="÷",
     title="quotient",
@@ -18,5 +19,6 @@ DIV = Kind(
     ulps=2,
     test_cost=8.0,
     triton="{0:product} / {1:atom}",
+    inverted="1.0 / ",
     constant="scale",
 )

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from mugraph.protocol.setting_kinds import CommandLine, Count, Flag, OneOf, Seconds, Setting, Target, Text
-from mugraph.protocol.targets import DEVICES, NAMES
+from mugraph.protocol.targets import DEVICES, EXAMPLE, NAMES
 
 MARKED = ", ".join(f"`{name}`" for name in DEVICES)
 SearchOn = Literal["save", "open", "demand"]
@@ -33,7 +33,7 @@ class EngineSettings:
             "target",
             Target(),
             f"The device that kernels are made for: `auto` takes the GPU that is there, {MARKED} or an architecture"
-            " such as `sm_90` names one.",
+            f" such as `{EXAMPLE}` names one.",
             order=3,
             again=True,
             option=("--target", f"{NAMES}."),

@@ -11,7 +11,9 @@ from mugraph.targets import TARGETS
 
 DEVICES = tuple(target.name for target in TARGETS.values() if target.capability and not target.is_architecture)
 """Those that are called by name."""
-NAMES = f"{', '.join(('auto', 'cpu', *DEVICES))} or an architecture such as sm_90"
+EXAMPLE = "sm_90"
+"""Of an architecture."""
+NAMES = f"{', '.join(('auto', 'cpu', *DEVICES))} or an architecture such as {EXAMPLE}"
 PATTERN = f"^({'|'.join(('auto', 'cpu', *DEVICES))}|sm_[0-9]+)$"
 
 

@@ -9,7 +9,8 @@ from statistics import median
 
 import numpy as np
 
-from mugraph.baseline.cost import Baseline, baseline
+from mugraph.baseline.cost import baseline
+from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.launches import launches
 from mugraph.baseline.rates import Rates
 from mugraph.ir.region import Region

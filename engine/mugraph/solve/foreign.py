@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit, Trace
-from mugraph.triton_text.check import TextVerdict, check_text
+from mugraph.triton_text.check import check_text
+from mugraph.triton_text.verdict import TextVerdict
 from mugraph.units.joining import units
 from mugraph.verify.float_test import FloatTester
 from mugraph.verify.verdict import Verdict

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mugraph.baseline.cost import Baseline, baseline
-from mugraph.baseline.launches import is_estimable
+from mugraph.baseline.cost import baseline
+from mugraph.baseline.estimate import Baseline
+from mugraph.ir.calls import are_known
 from mugraph.ir.region import SearchUnit
 from mugraph.protocol.settings import CompareWith
 from mugraph.search.schedules.cost import estimate_library_us
@@ -12,7 +13,7 @@ from mugraph.targets import Target
 
 def pytorch_us(unit: SearchUnit, target: Target) -> Baseline:
     """Of its calls; of its program operator by operator, where nothing is known of what they make."""
-    if unit.calls and is_estimable(unit.calls, unit.values):
+    if unit.calls and are_known(unit.calls, unit.values):
         return baseline(unit.calls, unit.values, set(unit.outputs.values()), target)
     library = estimate_library_us(unit.program, target)
     return Baseline(library, library)

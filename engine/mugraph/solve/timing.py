@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 
-from mugraph.baseline.cost import NOTHING
+from mugraph.baseline.estimate import NOTHING
 from mugraph.codegen.plain import FUNCTION, region_source
 from mugraph.edit.apply import EditError, prepare
 from mugraph.edit.module.entry import on_tensors

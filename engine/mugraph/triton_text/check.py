@@ -8,7 +8,7 @@ and compared with the program.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from mugraph.triton_text.refusals import Refused, Unreadable, Wrong
 from mugraph.triton_text.running import Launch, World
 from mugraph.triton_text.source import listed, read_module
 from mugraph.triton_text.tensors import HostTensor, dense, same_places
+from mugraph.triton_text.verdict import TextVerdict
 from mugraph.verify.evaluate import Malformed
 from mugraph.verify.field import FieldArithmetic
 
@@ -38,34 +39,6 @@ _RANDOM = 2
 """Blocks besides the first and the last."""
 _DRAWS = 4
 """Seeds that divide by zero are replaced by others, so often."""
-
-
-@dataclass(frozen=True)
-class TextVerdict:
-    """
-    passed: what was run agrees, and nothing is wrong with how memory is used
-    reason: why not, in one sentence
-    check:  which check it was: "unread" for what cannot be read, else as refusals.Wrong says
-    line:   of the text
-    where:  kernel, tile, tensor and element of a counterexample
-    configurations: that the kernels' decorators name
-    run, blocks: blocks that were run over the fields, and blocks that there are
-    """
-
-    passed: bool
-    reason: str | None = None
-    check: str = ""
-    line: int = 0
-    run: int = 0
-    blocks: int = 0
-    where: Mapping[str, object] = field(default_factory=dict[str, object])
-    configurations: int = 1
-
-    @property
-    def said(self) -> str:
-        """What was run, in words."""
-        part = "all of" if self.run == self.blocks else f"{self.run} of"
-        return f"{part} its {self.blocks} blocks run over the fields, the addresses of all of them looked at"
 
 
 def check_text(

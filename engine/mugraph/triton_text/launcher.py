@@ -11,17 +11,18 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.triton_text.calls import CALLS, Call
 from mugraph.triton_text.functions import cdiv, next_power_of_2
 from mugraph.triton_text.hosts import host_builtin
 from mugraph.triton_text.ints import number
 from mugraph.triton_text.kernels import PointerKind, Range, Run
-from mugraph.triton_text.libraries import LIBRARY, Call
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.python import Evaluator, is_host
 from mugraph.triton_text.reals import Reals
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.running import Launch, World
 from mugraph.triton_text.source import Function, Named, listed
+from mugraph.triton_text.tensor_methods import ATTRIBUTES, METHODS, Device, Given, item_bytes
 from mugraph.triton_text.tensors import HostTensor, dense, extent_of
 from mugraph.triton_text.tiles import FLOATS, Arithmetic, Kind, Pointers
 
@@ -46,11 +47,6 @@ class Launcher:
 
     function: Function
     grid: Any
-
-
-@dataclass(frozen=True)
-class Device:
-    """Where a tensor is: it does not matter here."""
 
 
 @dataclass(frozen=True)
@@ -88,23 +84,8 @@ class LauncherRun:
                 if full == "torch.version.hip":
                     return None
                 return Kind(_TYPES[last]) if full.startswith(("torch.", "tl.")) and last in _TYPES else owner
-            case HostTensor(), "shape":
-                return owner.shape
-            case HostTensor(), "dtype":
-                return Kind(owner.memory.kind)
-            case HostTensor(), "device":
-                return Device()
-            case HostTensor(), "ndim":
-                return len(owner.shape)
-            case HostTensor(), "is_cuda":
-                return True
-            case HostTensor(), "requires_grad":
-                return False
-            case HostTensor(), "T" | "mT" | "H":
-                rank = len(owner.shape)
-                return owner.permuted([*range(rank - 2), rank - 1, rank - 2] if name == "mT" else range(rank)[::-1])
-            case HostTensor(), "data":
-                return owner
+            case HostTensor(), _ if name in ATTRIBUTES:
+                return ATTRIBUTES[name](owner)
             case HostTensor(), _:
                 return Method(owner, name)
             case _ if name == "value" and is_host(owner):
@@ -116,9 +97,7 @@ class LauncherRun:
             case Config(), "kwargs":
                 return owner.arguments
             case Kind(), "itemsize":
-                return {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "int8": 1, "uint8": 1, "int1": 1}.get(
-                    owner.name, 2
-                )
+                return item_bytes(owner)
             case Function(), ("run" | "warmup"):
                 raise Unreadable(f"{owner.name}.{name} is not read")
             case dict(), "get" | "items" | "keys" | "values":
@@ -217,78 +196,13 @@ class LauncherRun:
 
     def _method(self, owner: Any, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
         if isinstance(owner, dict):
-            entries = cast("dict[Any, Any]", owner)
-            match name:
-                case "get":
-                    return entries.get(*arguments)
-                case "items":
-                    return tuple(entries.items())
-                case _:
-                    return tuple(entries) if name == "keys" else tuple(entries.values())
-        flat = listed(arguments[0]) if len(arguments) == 1 else tuple(arguments)
-        rank = len(owner.shape)
-        match name:
-            case "size":
-                return owner.shape if not arguments else owner.shape[arguments[0]]
-            case "stride":
-                return owner.strides if not arguments else owner.strides[arguments[0]]
-            case "numel" | "nelement":
-                return prod(owner.shape)
-            case "dim" | "ndimension":
-                return rank
-            case "is_contiguous":
-                return owner.is_contiguous
-            case "element_size":
-                return self.attribute(Kind(owner.memory.kind), "itemsize")
-            case "contiguous" | "cuda" | "detach":
-                if name == "contiguous" and not owner.is_contiguous:
-                    raise Unreadable("a tensor is copied into another order")
-                return owner
-            case "view" | "reshape":
-                return owner.viewed(flat, copies=name == "reshape")
-            case "flatten":
-                start, end = (*(arguments or (0,)), rank - 1)[:2] if len(arguments) < 2 else arguments
-                end %= rank
-                return owner.viewed(
-                    (*owner.shape[:start], prod(owner.shape[start : end + 1]), *owner.shape[end + 1 :]), copies=True
-                )
-            case "t":
-                return owner.permuted(range(rank)[::-1])
-            case "transpose":
-                order = list(range(rank))
-                a, b = (axis % rank for axis in flat)
-                order[a], order[b] = order[b], order[a]
-                return owner.permuted(order)
-            case "permute":
-                return owner.permuted(flat)
-            case "as_strided":
-                offset = arguments[2] if len(arguments) > 2 else named.get("storage_offset", owner.offset)
-                return HostTensor(owner.memory, tuple(arguments[0]), tuple(arguments[1]), offset)
-            case "unsqueeze":
-                at = flat[0] % (rank + 1)
-                return owner.indexed((*(slice(None),) * at, None))
-            case "squeeze":
-                at = [flat[0] % rank] if flat else range(rank)
-                kept = [d for d in range(rank) if d not in at or owner.shape[d] != 1]
-                shape, strides = (tuple(of[d] for d in kept) for of in (owner.shape, owner.strides))
-                return HostTensor(owner.memory, shape, strides, owner.offset)
-            case "expand":
-                extra = len(flat) - rank
-                own = [(1, 0)] * extra + list(zip(owner.shape, owner.strides, strict=True))
-                shape = tuple(n if want == -1 else want for want, (n, _) in zip(flat, own, strict=True))
-                strides = tuple(0 if n == 1 and want != 1 else s for want, (n, s) in zip(shape, own, strict=True))
-                return HostTensor(owner.memory, shape, strides, owner.offset)
-            case "new_empty":
-                return self._made(flat, named.get("dtype") or Kind(owner.memory.kind), None)
-            case "new_zeros":
-                return self._made(flat, named.get("dtype") or Kind(owner.memory.kind), 0.0)
-            case "to" | "type" | "float" | "half":
-                wanted = [one for one in (*arguments, *named.values()) if isinstance(one, Kind)]
-                if name in ("float", "half") or any(one.name != owner.memory.kind for one in wanted):
-                    raise Unreadable("a tensor is converted to another type by the launcher")
-                return owner
-            case _:
-                raise Unreadable(f"the method {name} of a tensor is not read")
+            return _entries(cast("dict[Any, Any]", owner), name, arguments)
+        if name in ("new_empty", "new_zeros"):
+            size = listed(arguments[0]) if len(arguments) == 1 else tuple(arguments)
+            return self._made(size, named.get("dtype") or Kind(owner.memory.kind), 0.0 if name == "new_zeros" else None)
+        if name not in METHODS:
+            raise Unreadable(f"the method {name} of a tensor is not read")
+        return METHODS[name](owner, Given(tuple(arguments), named))
 
     def _named(self, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
         match name:
@@ -331,8 +245,8 @@ class LauncherRun:
                 return self._made(tensor.shape, kind, fill, strides)
             case "torch.empty_strided":
                 return self._made(arguments[0], named.get("dtype"), None, tuple(arguments[1]))
-            case _ if name in LIBRARY:
-                return self._library(name, arguments, named)
+            case _ if name in CALLS:
+                return self._computed(name, arguments, named)
             case _:
                 raise Unreadable(f"{name} is not read")
 
@@ -349,26 +263,36 @@ class LauncherRun:
         self.allocated.append(memory)
         return HostTensor(memory, shape, strides)
 
-    def _library(self, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> HostTensor:
-        library = LIBRARY[name]
-        given = dict(zip(library.parameters, arguments, strict=False)) | dict(named)
+    def _computed(self, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> HostTensor:
+        reading = CALLS[name]
+        given = dict(zip(reading.parameters, arguments, strict=False)) | dict(named)
         out = given.pop("out", None)
-        operands = tuple(given.pop(one, None) for one in library.parameters[: library.tensors])
+        operands = tuple(given.pop(one, None) for one in reading.parameters[: reading.tensors])
         while operands and operands[-1] is None:
             operands = operands[:-1]
         if not all(isinstance(one, HostTensor) and one.memory.kind in FLOATS for one in operands):
             raise Unreadable(f"{name} is called with other than tensors")
-        shape = library.shape(operands, given)
+        shape = reading.shape(operands, given)
         if len({one.memory.kind for one in operands}) > 1:
             raise Wrong("type", f"{name} is called with tensors of several types")
         if out is None:
             out = self._made(shape, Kind(operands[0].memory.kind), None)
         if not isinstance(out, HostTensor) or out.shape != shape:
             raise Wrong("type", f"{name} has a result of shape {list(shape)}, which is written to another one")
-        call = Call(self.world, len(self.world.steps), name, operands, given, out, self.evaluator.line, library.compute)
+        call = Call(self.world, len(self.world.steps), name, operands, given, out, self.evaluator.line, reading.compute)
         self.world.steps.append(call)
         call.survey()
         return out
+
+
+def _entries(entries: dict[Any, Any], method: str, arguments: Sequence[Any]) -> Any:
+    match method:
+        case "get":
+            return entries.get(*arguments)
+        case "items":
+            return tuple(entries.items())
+        case _:
+            return tuple(entries) if method == "keys" else tuple(entries.values())
 
 
 def _is_instance(value: Any, kind: Any) -> bool:

@@ -6,13 +6,14 @@ as the longer one. Nothing is measured while they compile, for max-autotune meas
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import threading
 from collections.abc import Sequence
 
 from mugraph.tune.measure import Measurer
 from mugraph.tune.messages import InputSpec, Subject
 
+_log = logging.getLogger("mugraph.tune")
 _ENDS_S = 0.05
 """How long a thread may take that has nothing to wait for, before its process is ended again."""
 
@@ -38,12 +39,14 @@ class Peers:
         self._thread.start()
 
     def _compile(self, subjects: Sequence[Subject], inputs: tuple[InputSpec, ...], stopped: threading.Event) -> None:
-        with contextlib.suppress(Exception):  # a process ended under us; whoever compares asks again, and is told
+        try:
             self.measurer.forget()
             for subject in subjects:
                 if stopped.is_set():
                     return
                 self.measurer.keep(subject, inputs)
+        except Exception as error:  # a process ended under us; whoever compares asks again, and is told
+            _log.info("PyTorch's own code could not be compiled ahead: %s: %s", type(error).__name__, error)
 
     def done(self, timeout_s: float | None = None) -> bool:
         """Whether they are compiled, or have failed to: then the device is quiet."""

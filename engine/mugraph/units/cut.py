@@ -26,8 +26,8 @@ class Cutter:
     def cut(self) -> Cut:
         """The greedy cut, improved by ending units at element-wise calls where the estimate says so.
 
-        Growing backwards, a product takes the SwiGLU before it from the products before that; one value in memory in
-        place of two is better.
+        A unit that grows backwards from MLP's last product takes in the SwiGLU before it, and then reads two values
+        from memory. If the unit before it ends with the SwiGLU, it reads one.
         """
         whole = self._growth.whole()
         if whole is not None:
@@ -50,7 +50,7 @@ class Cutter:
         for unit in units:
             for i in sorted(unit.calls):
                 count = len(written & graph.leaves(i, unit.calls))
-                rest = [n for n in unit.calls if n > i]  # nothing but views: no unit to give the call up
+                rest = [n for n in unit.calls if n > i]  # where these are views, the call ends its unit already
                 if count and not graph.shape_only(i) and not all(graph.shape_only(n) for n in rest):
                     found.append((count, i))
         return [i for _, i in sorted(found, reverse=True)[:_MOST_TRIALS]]

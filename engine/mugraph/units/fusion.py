@@ -22,7 +22,7 @@ _OUTPUT_TILE = 16 * 64
 work."""
 _PROCESSORS = 132
 _FLOPS = 4e8
-"""Tensor-core operations per microsecond: about half of what an H100 is good for."""
+"""Tensor-core operations per microsecond: about half of what a device of this size is good for."""
 BANDWIDTH = 3e6
 """Device memory, bytes per microsecond."""
 _CACHE = 6e6

@@ -13,7 +13,8 @@ from mugraph.units.lower import Lowered, NotLowerable, lower
 from mugraph.units.region_graph import RegionGraph
 
 _LESS_ROOM = 4
-"""How much smaller the limit of operators is where only the last of each chain that prepares an input is counted."""
+"""Of each chain that prepares an input, one limit counts the last operator alone. It is smaller by this factor than the
+limit that counts all operators."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from mugraph.units.lower import Lowered
 from mugraph.units.region_graph import RegionGraph
 
 _CALLS_AN_OPERATOR = 1.5
-"""A set of calls that compute may have fewer operators than calls, by this factor: some are casts, or factors of 1."""
+"""Calls per operator, at most: some calls are casts, or multiply by 1, and become no operator."""
 
 
 class UnitGrowth:

@@ -22,6 +22,7 @@ from mugraph.ir.names import take, underscored
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
+from mugraph.kinds import accumulator, kind_named
 
 _OF_A_TILE = Fraction(5, 7)
 """The part of an axis' weight that a tile's sum has: any will do that no size leads to."""
@@ -30,7 +31,7 @@ _OF_A_TILE = Fraction(5, 7)
 def belongs_to_sizes(*graphs: Sequence[Op]) -> bool:
     """May a constant of the graphs belong to the size of something that is summed?"""
     return any(op.kind is Kind.CONST and abs(op.value) not in (0.0, 1.0) for ops in graphs for op in ops) and any(
-        op.kind.adds or _adds_up(op) for ops in graphs for op in ops
+        _repeated(op) for ops in graphs for op in ops
     )
 
 
@@ -77,16 +78,18 @@ def _weighted(
     for op in ops:
         found.append(replace(op, inputs=tuple(renamed.get(name, name) for name in op.inputs)))
         weight = Fraction(1)
-        if op.kind.adds or _adds_up(op):
+        if _repeated(op):
             of = tiles if op.kind.adds else loops
             weight = prod((of.get(axis, weight) for axis in op.over), start=weight)
         if weight != 1:
             factor, product = (take(underscored(f"{op.name}_{role}"), taken) for role in ("weight", "weighted"))
             found.append(Op(factor, Kind.CONST, value=float(weight)))
-            found.append(Op(product, Kind.MUL, (op.name, factor), op.axes))
+            found.append(Op(product, kind_named(_repeated(op)), (op.name, factor), op.axes))
             renamed[op.name] = product
     return tuple(found), renamed
 
 
-def _adds_up(op: Op) -> bool:
-    return op.kind is Kind.ACCUM and not op.fn
+def _repeated(op: Op) -> str:
+    """The kind that joins n equal elements of what a sum adds up; "" for what is no sum."""
+    parts = accumulator(op.fn) if op.kind is Kind.ACCUM else op.kind.accumulator
+    return parts.repeated if parts is not None else ""

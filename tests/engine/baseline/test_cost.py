@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mugraph.baseline.cost import Baseline, baseline, launch_us
+from mugraph.baseline.cost import baseline, launch_us
+from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.fused import fused, joined, with_attentions
 from mugraph.baseline.launches import Launch, launches
 from mugraph.baseline.rates import Rates, fitted

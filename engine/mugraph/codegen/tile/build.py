@@ -71,24 +71,24 @@ class _Builder:
     def _accum(self, op: Op, node: Node) -> None:
         if op.fn not in accumulators():
             raise Rejected(f"{op.name} accumulates by {op.fn}, which no accumulator does.")
-        repeats = kind_named(accumulators()[op.fn].kind).repeats
+        repeated = accumulators()[op.fn].repeated
         (loop,) = op.over
         (value,) = node.inputs
         axis = self.plan.get(loop)
         if loop in self.vary[value]:
             self._define(op.name, replace(node, axes=self.nodes[value].axes, loop=loop))
             return
-        if axis is not None and axis.dynamic and repeats:
+        if axis is not None and axis.dynamic and repeated:
             raise Rejected(f"{op.name} adds the same in each iteration over {loop}, whose number varies.")
-        # Nothing varies in this loop: all iterations add the same, as many times as the schedule's tile says, or have
+        # Nothing varies in this loop: all iterations have the same to add, as often as the schedule's tile says, or
         # the same maximum.
         count = 1 if axis is None else math.ceil(axis.size / self.schedule.tile(loop, axis.size))
-        if count == 1 or not repeats:
+        if count == 1 or not repeated:
             self.alias[op.name] = value
             return
         factor = Node(take(underscored(f"{op.name}_count"), self.taken), Kind.CONST, value=float(count))
         self._define(factor.name, factor)
-        self._define(op.name, Node(op.name, Kind.MUL, (value, factor.name), self.nodes[value].axes))
+        self._define(op.name, Node(op.name, kind_named(repeated), (value, factor.name), self.nodes[value].axes))
 
     def _reduce(self, op: Op, node: Node) -> None:
         operands = [self.nodes[name] for name in node.inputs]
@@ -107,9 +107,9 @@ class _Builder:
             return
         if op.kind.contracts:
             if not wide:
-                self._define(op.name, replace(node, kind=Kind.MUL, axes=axes))
+                self._define(op.name, replace(node, kind=op.kind.terms, axes=axes))
                 return
-            product = Node(take(underscored(f"{op.name}_terms"), self.taken), Kind.MUL, node.inputs, axes | wide)
+            product = Node(take(underscored(f"{op.name}_terms"), self.taken), op.kind.terms, node.inputs, axes | wide)
             self._define(product.name, product)
             self._define(op.name, replace(node, kind=Kind.SUM, inputs=(product.name,), axes=axes, over=wide))
         elif wide:

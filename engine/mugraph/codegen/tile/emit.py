@@ -157,7 +157,8 @@ class Emitter(Values):
             return Value(name, dims, "f32", kept, home, Expr((name,)), named=True)
         alpha = self._maxima.rescale(node, body)
         target = Ref(alpha, Prec.ATOM, subscript(alpha.dims, dims)) if alpha else None
-        products = self._products(source, node.loop) if joins is Kind.ADD else ()
+        adds = kind_named(parts.kind).adds
+        products = self._products(source, node.loop, joins) if adds else ()
         if products:
             every = [dot_pads(self, product, body) for product in products]
             texts = [dot(self, product, body, name) for product in products]
@@ -175,7 +176,7 @@ class Emitter(Values):
                     value = self.forced(value, dim, parts.neutral)
             pads = value.pads
             added = Ref(value, Prec.MUL)
-            if joins is not Kind.ADD:
+            if not adds:
                 body.items.append(Line(name, uses(spelled(joins, (name, Ref(value))), body)))
             elif target:
                 body.items.append(Line(name, uses(Expr((f"{name} * ", target, " + ", added)), body)))
@@ -184,8 +185,9 @@ class Emitter(Values):
         kept = {dim: summed(pad) for dim, pad in pads.items() if dim in dims and node.loop not in dim.axes}
         return Value(name, dims, "f32", kept, home, Expr((name,)), named=True)
 
-    def _products(self, source: Node, loop: str) -> tuple[Node, ...]:
+    def _products(self, source: Node, loop: str, joins: Kind) -> tuple[Node, ...]:
         """The products that a loop adds up, where it adds up nothing else: one accumulator goes through all of them.
+        joins: the kind of a sum of two
 
         The sum of two is one product of operands side by side, (x || z) @ (w over b): concat-matmul (Mirage v1, §7 and
         Figure 9b), which puts nothing side by side in memory either.
@@ -194,14 +196,14 @@ class Emitter(Values):
             return ()
         if source.kind.contracts:
             return (source,)
-        if source.kind is not Kind.ADD or loop in source.axes:
+        if source.kind is not joins or loop in source.axes:
             return ()
         terms = [self.nodes[name] for name in source.inputs]
-        products = [self._products(term, loop) if term.axes == source.axes else () for term in terms]
+        products = [self._products(term, loop, joins) if term.axes == source.axes else () for term in terms]
         return (*products[0], *products[1]) if all(products) else ()
 
     def _summed(self, node: Node) -> Node:
-        """What is summed by an accumulator, or by one of one."""
+        """What an accumulator adds up, through accumulators of inner loops."""
         return self._summed(self.nodes[node.inputs[0]]) if node.kind is Kind.ACCUM else node
 
     def _call(self, node: Node) -> None:
@@ -213,8 +215,8 @@ class Emitter(Values):
             self._into[source.name] = name
 
     def _goes_on(self, node: Node, source: Node) -> bool:
-        """Is what the outer loop adds up a sum over an inner one (or of maxima the largest), and used for nothing else?
-        Then one accumulator goes through both (a convolution's rows, columns and channels)."""
+        """Whether an outer loop only goes on with an inner loop's accumulator (as a convolution's loops over rows,
+        columns and channels do): then both loops share one."""
         relative = any(self._softmax.degrees.get(node.inputs[0], {}).values())
         same = self.dims(node) == self.dims(source) and node.fn == source.fn
         return source.kind is Kind.ACCUM and self.facts.users[source.name] == 1 and same and not relative

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-
-import numpy as np
 
 from mugraph.codegen.tile.kinds import MIN, RSQRT, SUB
 from mugraph.codegen.tile.nodes import Node
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind
+from mugraph.kinds.numbers import Numbers
 
 
 def with_forms(nodes: dict[str, Node]) -> dict[str, Node]:
@@ -35,7 +33,7 @@ def _form(node: Node, args: list[Node], out: dict[str, Node]) -> Node | str:
     constants = [a.value for a in args if a.kind is Kind.CONST]
     if args and len(constants) == len(args) and node.kind.is_elementwise and node.kind is not Kind.UNARY:
         try:
-            return Node(node.name, Kind.CONST, value=node.kind.meaning(_Numbers(), constants, node.fn, ()))
+            return Node(node.name, Kind.CONST, value=node.kind.meaning(Numbers(), constants, node.fn, ()))
         except (ArithmeticError, ValueError) as error:
             raise Rejected(f"{node.name} is a constant expression that cannot be evaluated ({error}).") from error
     if node.kind is Kind.MUL:
@@ -82,35 +80,3 @@ def _least(node: Node, out: dict[str, Node]) -> tuple[str, str] | None:
         elif plain := _negated(operand, out):
             found.append(plain)
     return (found[0], found[1]) if len(found) == 2 else None
-
-
-class _Numbers:
-    """Constants, an arithmetic."""
-
-    def constant(self, value: float) -> float:
-        return value
-
-    def add(self, a: float, b: float) -> float:
-        return a + b
-
-    def mul(self, a: float, b: float) -> float:
-        return a * b
-
-    def div(self, a: float, b: float) -> float:
-        return a / b
-
-    def sqrt(self, a: float) -> float:
-        return math.sqrt(a)
-
-    def exp(self, a: float) -> float:
-        return math.exp(a)
-
-    def opaque(self, kind: Kind, *operands: float) -> float:
-        assert kind.opaque is not None
-        result = float(kind.opaque.numbers(*map(np.float64, operands)))
-        if not math.isfinite(result):
-            raise ArithmeticError(f"{kind} of {', '.join(f'{a:g}' for a in operands)} is {result}")
-        return result
-
-    def maximum(self, a: float, b: float) -> float:
-        return max(a, b)

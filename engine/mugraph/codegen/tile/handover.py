@@ -26,8 +26,11 @@ from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
 def with_maxima(
     block: BlockGraph, softmax: SafeSoftmax, known: Collection[str] = ()
 ) -> tuple[BlockGraph, SafeSoftmax, Unfinished]:
-    """The kernel with a store for each maximum its outputs are relative to, and what its successor must know but
-    `storage`. known: names of maxima that kernels before it store"""
+    """The kernel with a store for each maximum its outputs are relative to, and what the next kernel must know of them,
+    all but its field `storage`.
+
+    known: names of maxima that kernels before it store
+    """
     stores = [node for node in softmax.nodes.values() if node.kind is Kind.STORE]
     degrees = {node.tensor: dict(softmax.degrees[node.name]) for node in stores if softmax.degrees.get(node.name)}
     nodes, ops, maxima = dict(softmax.nodes), list(block.ops), dict[str, Tensor]()

@@ -25,15 +25,20 @@ class TileKind:
     contracts: bool = False
     chooses: bool = False
     commutes: bool = False
+    is_exponential: bool = False
+    scaled_by: tuple[int, ...] = ()
+    shifted_by: tuple[int, ...] = ()
     accumulator: Accumulator | None = None
     triton: str = ""
+    negated: str = ""
+    inverted: str = ""
     constant: str = "offset"
 
 
 AnyKind = Kind | TileKind
 
 # a + -1 * b
-SUB = TileKind("sub", lambda on, of, fn, over: on.sub(of[0], of[1]), triton="{0} - {1:product}")
+SUB = TileKind("sub", lambda on, of, fn, over: on.sub(of[0], of[1]), shifted_by=(1, 0), triton="{0} - {1:product}")
 # 1 / sqrt(a)
 RSQRT = TileKind("rsqrt", lambda on, of, fn, over: on.rsqrt(of[0]), triton="tl.rsqrt({0})")
 # -max(-a, -b)

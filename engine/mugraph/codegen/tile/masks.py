@@ -53,7 +53,7 @@ def mask_of(exp: Node, nodes: Nodes) -> Node | None:
 
 
 class _Nothing:
-    """Whether a value adds nothing, an arithmetic: whether it is zero where its operands are."""
+    """An arithmetic of truth values: is a result zero, given which of its operands are?"""
 
     def constant(self, value: float) -> bool:
         return value == 0.0

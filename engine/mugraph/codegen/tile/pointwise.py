@@ -26,12 +26,12 @@ def pointwise(out: Values, node: Node, region: Region) -> Value:
     values = _operands(out, node, region)
     dims = out.dims(node)
     operands = [Ref(value, index=subscript(value.dims, dims)) for value in values]
-    if node.kind is Kind.DIV and values[1].dtype and len(values[1].dims) < len(dims):
+    if node.kind.inverted and values[1].dtype and len(values[1].dims) < len(dims):
         a, b = operands
-        parts = (replace(a, need=Prec.MUL), " * (1.0 / ", Ref(b.value, Prec.ATOM), f"){b.index}")
+        parts = (replace(a, need=Prec.MUL), f" * ({node.kind.inverted}", Ref(b.value, Prec.ATOM), f"){b.index}")
         expr = Expr(parts, Prec.MUL)
-    elif node.kind is Kind.MUL and (negated := _negated(out, node)) is not None:
-        expr = Expr(("-", replace(operands[negated], need=Prec.ATOM)), Prec.MUL)
+    elif node.kind.negated and (negated := _negated(out, node)) is not None:
+        expr = Expr((node.kind.negated, replace(operands[negated], need=Prec.ATOM)), Prec.MUL)
     elif node.kind is Kind.UNARY:
         expr = _filled(_function(node), operands)
     elif node.kind.is_elementwise and node.kind.triton:

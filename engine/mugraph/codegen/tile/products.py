@@ -70,5 +70,5 @@ def _storage(out: Values, node: Node) -> frozenset[str]:
 
 
 def _harmless(pad: Pad | None) -> bool:
-    """0 times it is 0."""
+    """Is 0 times what the lane holds 0?"""
     return pad is None or (pad is not Unknown.ANY if isinstance(pad, Unknown) else isfinite(pad))

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from math import inf
 
 from mugraph.codegen.tile.index import subscript
-from mugraph.codegen.tile.kinds import SUB
 from mugraph.codegen.tile.masks import hides
 from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pointwise import result_pads
@@ -71,7 +70,7 @@ class RowMaxima:
         if not all(self._out.masks.sees_first(mask) for mask in masks):
             return True
         kinds = {self._out.nodes[name].kind for name in below}
-        return Kind.ADD in kinds or SUB in kinds or not any(kind.contracts for kind in kinds)
+        return any(kind.shifted_by for kind in kinds) or not any(kind.contracts for kind in kinds)
 
     def whole(self, node: Node, region: Region) -> Value:
         """A row's maximum that no loop closes: the row is in one tile."""

@@ -22,6 +22,7 @@ from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import underscored, unused
 from mugraph.ir.ops import Kind
+from mugraph.kinds.numbers import Numbers
 from mugraph.ops.functions.degrees import Degrees as Arithmetic
 from mugraph.ops.functions.degrees import NoDegree
 
@@ -48,7 +49,7 @@ def safe_softmax(
 
     unfinished: outputs may be relative to the shift
     """
-    exps = [node for node in nodes.values() if node.kind is Kind.EXP]
+    exps = [node for node in nodes.values() if node.kind.is_exponential]
     degrees: dict[str, dict[str, float]] = {name: {} for name in nodes}
     out: dict[str, Node] = {}
     shifts: dict[str, Node] = {}
@@ -136,13 +137,11 @@ def _reduced(
     """Axes along which values proportional to the exponential are summed: the row of the softmax."""
     axes: set[str] = set()
     for node in nodes.values():
-        if node.kind.reduces and any(degree[name] for name in node.inputs):
-            united = frozenset[str]().union(*(nodes[name].axes for name in node.inputs))
-            axes |= united - node.axes
-        elif node.kind is Kind.MUL and degree[node.name]:
-            axes |= (nodes[node.inputs[0]].axes | nodes[node.inputs[1]].axes) - node.axes
-        elif node.kind is Kind.ACCUM and degree[node.name] and node.loop in vary[exp.name]:
-            axes.add(node.loop)
+        if node.kind is Kind.ACCUM:
+            axes |= {node.loop} & vary[exp.name] if degree[node.name] else set()
+        elif any(degree[name] for name in node.inputs):
+            # A product, too, may lack an axis of its operands: one that the loop around it sums (build.py).
+            axes |= frozenset[str]().union(*(nodes[name].axes for name in node.inputs)) - node.axes
     return frozenset(axes) & (exp.axes | vary[exp.name])
 
 
@@ -157,13 +156,12 @@ def _shift(
         raise Rejected(f"the softmax of {exp.name} runs over the loops {' and '.join(loops)}; one is supported.")
     logits, factor, scale = exp.inputs[0], exp.value or LOG2E, ""
     source = nodes[logits]
-    if source.kind in (Kind.MUL, Kind.DIV):
-        for constant, other in ((1, 0), (0, 1)) if source.kind is Kind.MUL else ((1, 0),):
-            const = nodes[source.inputs[constant]]
-            if const.kind is Kind.CONST and const.value > 0 and nodes[source.inputs[other]].axes == exp.axes:
-                logits, scale = source.inputs[other], const.name
-                factor = LOG2E * const.value if source.kind is Kind.MUL else LOG2E / const.value
-                break
+    for at in source.kind.scaled_by:
+        const, other = nodes[source.inputs[at]], source.inputs[1 - at]
+        if const.kind is Kind.CONST and const.value > 0 and nodes[other].axes == exp.axes:
+            logits, scale = other, const.name
+            factor = source.kind.meaning(Numbers(), (LOG2E, const.value), "", ())
+            break
     wide = frozenset(axis for axis in reduced & exp.axes if plan[axis].wide)
     shift = Node(
         f"{exp.name}_max", ROWMAX, (logits,), exp.axes - reduced, wide, loops[0] if loops else "", value=factor

@@ -17,10 +17,12 @@ from mugraph.ir.mirage.steps import Steps, Tile
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.ops import Kind
 from mugraph.ir.tensors import Dims, Tensor
+from mugraph.kinds import kind_named
 
-_UNARY = {"exp": Kind.EXP, "sqrt": Kind.SQRT}
+# Operators that are called there as the kinds are here.
+_UNARY = ("exp", "sqrt")
 _FUNCTIONS = ("silu", "sigmoid", "gelu", "relu", "log")
-_BINARY = {"add": Kind.ADD, "mul": Kind.MUL, "div": Kind.DIV}
+_BINARY = ("add", "mul", "div")
 
 
 class _Refused(ValueError):
@@ -134,15 +136,15 @@ class BlockReader:
             case "matmul", [one, other]:
                 return steps.matmul(one, other)
             case "square", [one]:
-                return steps.elementwise(Kind.MUL, one, one)
+                return steps.squared(one)
             case "sub", [one, other]:
                 return steps.elementwise(Kind.ADD, one, steps.scaled(other, -1.0))
             case _, [one] if what in _UNARY:
-                return steps.elementwise(_UNARY[what], one)
+                return steps.elementwise(kind_named(what), one)
             case _, [one] if what in _FUNCTIONS:
                 return steps.elementwise(Kind.UNARY, one, fn=what)
             case _, [one, other] if what in _BINARY:
-                return steps.elementwise(_BINARY[what], one, other)
+                return steps.elementwise(kind_named(what), one, other)
             case _, [one] if what in (f"reduction_{operator.reduce_dim}", f"reduction_{operator.reduce_dim}_to_dimx"):
                 to_x = what.endswith("_to_dimx")
                 return steps.summed(one, operator.reduce_dim, self.block.reduction_dimx if to_x else 1)
@@ -164,7 +166,7 @@ class BlockReader:
                 return steps.accumulated(steps.summed(tile, last, self.block.reduction_dimx), self.loop)
             case "red_ld_mean" | "red_ld_rms":
                 count = self.axes.size(tile.dims[last]) * self.block.forloop_range
-                of = steps.elementwise(Kind.MUL, tile, tile) if how == "red_ld_rms" else tile
+                of = steps.squared(tile) if how == "red_ld_rms" else tile
                 mean = steps.scaled(steps.accumulated(steps.summed(of, last, 1), self.loop), 1.0 / count)
                 return steps.elementwise(Kind.SQRT, mean) if how == "red_ld_rms" else mean
             case _:

@@ -60,6 +60,9 @@ class Steps:
         constant = self._add(Op(f"c{len(self._steps)}", Kind.CONST, value=factor), ())
         return self._made(Kind.MUL, (tile.value, constant), tile.dims, tile.cuts)
 
+    def squared(self, tile: Tile) -> Tile:
+        return self.elementwise(Kind.MUL, tile, tile)
+
     def matmul(self, one: Tile, other: Tile) -> Tile:
         """[..., m, k] and [..., k, n] -> [..., m, n]."""
         *batch, rows, depth = one.dims

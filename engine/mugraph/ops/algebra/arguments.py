@@ -10,9 +10,8 @@ from mugraph.ops.algebra.refusals import NotLowerable
 
 
 def rounded(value: float, dtype: str) -> float:
-    """A number next to tensors of this type: zero where the type has none so small; up to half of its least positive
-    number, everything rounds to zero. (Elsewhere it is kept as it is; PyTorch computes element-wise operators of 16-bit
-    tensors in float32.)"""
+    """A number as PyTorch takes it beside tensors of this type: zero if it rounds to zero in the type, else as it is.
+    (Element-wise operators of 16-bit tensors are computed in float32, so that it is not rounded further.)"""
     return 0.0 if abs(value) <= ELEMENTS[dtype].smallest / 2 else value
 
 

@@ -9,7 +9,6 @@ has no tensor program: PyTorch concatenates it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import product
 from math import gcd
@@ -18,7 +17,7 @@ from mugraph.ir.ops import Kind
 from mugraph.kinds import kind_named
 from mugraph.ops.algebra.axes import AtomDim
 from mugraph.ops.algebra.building import Building
-from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.nodes import Node, in_pieces
 from mugraph.ops.algebra.refusals import NotLowerable
 
 MOST = 8
@@ -61,7 +60,7 @@ class Pieces:
             raise NotLowerable("minus infinity is concatenated")
         if len(nodes) == 1:
             return nodes[0]
-        return replace(nodes[0], kind=Kind.ADD, inputs=(), over=(), dims=(), cases=tuple(nodes), on=on)
+        return in_pieces(nodes, on)
 
     def apply(self, node: Node) -> Node:
         """An operator that was about to be added, on operands of which one is a concatenation."""
@@ -137,7 +136,8 @@ class Pieces:
         return self.cases(left, [self._at(case, by, done) for case in kept])
 
     def _remember(self, by: dict[int, AtomDim], done: dict[Node, Node]) -> None:
-        """Values that were asked for have been asked for at the fixed places, too."""
+        """What was asked for along all places counts as asked for at the fixed ones too: asked again, it is not made
+        twice."""
         atoms = self._b.atoms
         for known in self._b.demands.values():
             for dims, node in list(known.items()):

@@ -13,7 +13,7 @@ from mugraph.ir.dtypes import largest
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.building import Building
-from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.nodes import Node, factors
 from mugraph.ops.algebra.refusals import NotLowerable
 
 LOW = -1e9
@@ -71,10 +71,8 @@ class Masks:
 
     def refuse_empty(self, a: Node, over: AtomDim) -> None:
         """Exponentials with a row that is masked as a whole have no softmax."""
-        if a.kind is not Kind.MUL:
-            return
-        for mask, other in (a.inputs, a.inputs[::-1]):
-            if mask.kind is Kind.MASK and other.kind is Kind.EXP and self._has_empty(mask, frozenset(over)):
+        for mask, other in factors(a):
+            if mask.kind is Kind.MASK and other.kind.is_exponential and self._has_empty(mask, frozenset(over)):
                 raise NotLowerable("a mask hides all of a row, whose softmax is undefined")
 
     def _has_empty(self, mask: Node, over: frozenset[int]) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from mugraph.ir.ops import Kind
 from mugraph.ir.windows import Window
@@ -53,11 +54,50 @@ class Node:
         return tuple(run for atoms, end in zip(self.dims, ends, strict=True) for run in (atoms[:end], atoms[end:]))
 
 
+def hidden(a: Node, keep: Node) -> Node:
+    """See Node.keep."""
+    return Node(Kind.ADD, (a,), keep=keep)
+
+
+def in_pieces(cases: Sequence[Node], on: AtomDim) -> Node:
+    """See Node.cases."""
+    return replace(cases[0], kind=Kind.ADD, inputs=(), over=(), dims=(), cases=tuple(cases), on=on)
+
+
+def terms(node: Node) -> Sequence[tuple[Node, Node]]:
+    """The two that the node adds, in both orders; nothing where it is no sum of two."""
+    is_sum = node.kind is Kind.ADD and node.keep is None and not node.cases
+    return _both_orders(node) if is_sum else ()
+
+
+def factors(node: Node) -> Sequence[tuple[Node, Node]]:
+    """The two that the node multiplies, in both orders; nothing where it is no product of two."""
+    return _both_orders(node) if node.kind is Kind.MUL else ()
+
+
+def _both_orders(node: Node) -> Sequence[tuple[Node, Node]]:
+    one, other = node.inputs
+    return (one, other), (other, one)
+
+
+def constant_factor(node: Node) -> tuple[float, Node] | None:
+    """The node as a constant times another one. (The constant stands first.)"""
+    if node.kind is not Kind.MUL or node.inputs[0].kind is not Kind.CONST:
+        return None
+    return node.inputs[0].value, node.inputs[1]
+
+
+def factored(node: Node) -> tuple[float, Node]:
+    """As constant_factor; 1 times itself for any other node."""
+    return constant_factor(node) or (1.0, node)
+
+
 def is_scaled(node: Node, factor: float, of: Node) -> bool:
     """Is the node `of` times the factor?"""
-    if node.kind is not Kind.MUL or node.inputs[0].kind is not Kind.CONST:
+    found = constant_factor(node)
+    if found is None:
         return False
-    if node.inputs[1] is of:
-        return node.inputs[0].value == factor
-    scaled = of.kind is Kind.MUL and of.inputs[0].kind is Kind.CONST and of.inputs[1] is node.inputs[1]
-    return scaled and node.inputs[0].value == factor * of.inputs[0].value
+    if found[1] is of:
+        return found[0] == factor
+    inner = constant_factor(of)
+    return inner is not None and inner[1] is found[1] and found[0] == factor * inner[0]

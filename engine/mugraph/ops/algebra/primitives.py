@@ -12,7 +12,7 @@ from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim, AtomDims, Atoms
 from mugraph.ops.algebra.concat import Pieces
 from mugraph.ops.algebra.masks import Masks
-from mugraph.ops.algebra.nodes import HIDDEN, LOG, Node, is_scaled
+from mugraph.ops.algebra.nodes import HIDDEN, LOG, Node, constant_factor, factored, hidden, is_scaled, terms
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.sigmoids import share, shifted
 
@@ -100,7 +100,7 @@ class Primitives:
             raise NotLowerable("a concatenation is masked")
         if a.keep is not None:
             raise NotLowerable("two masks on one value are outside the fragment")
-        return Node(Kind.ADD, (a,), keep=keep)
+        return hidden(a, keep)
 
     def add(self, a: Node, b: Node) -> Node:
         for one, other in ((a, b), (b, a)):
@@ -127,8 +127,10 @@ class Primitives:
                 return self.div(self.mul(other.inputs[0], one), other.inputs[1])
             if other.kind is Kind.UNARY and other.fn == "sigmoid" and other.inputs[0] is one:
                 return self.unary("silu", one)
-        if all(i.kind is Kind.MUL and i.inputs[0].kind is Kind.CONST and not i.cases for i in (a, b)):
-            return self._scale(a.inputs[0].value * b.inputs[0].value, self.mul(a.inputs[1], b.inputs[1]))
+        scaled = constant_factor(a), constant_factor(b)
+        if scaled[0] is not None and scaled[1] is not None:
+            (one, x), (other, y) = scaled[0], scaled[1]
+            return self._scale(one * other, self.mul(x, y))
         return self._add(Node(Kind.MUL, (a, b)))
 
     def _scale(self, factor: float, x: Node) -> Node:
@@ -136,8 +138,9 @@ class Primitives:
             return self.hide(self._scale(factor, x.inputs[0]), x.keep)
         if factor == 1.0:
             return x
-        if x.kind is Kind.MUL and x.inputs[0].kind is Kind.CONST:
-            return self._scale(factor * x.inputs[0].value, x.inputs[1])
+        scaled = constant_factor(x)
+        if scaled is not None:
+            return self._scale(factor * scaled[0], scaled[1])
         if x.kind is Kind.DIV and x.inputs[0].kind is Kind.CONST:
             return self.div(self.const(factor * x.inputs[0].value), x.inputs[1])
         return self._add(Node(Kind.MUL, (self.const(factor), x)))
@@ -164,11 +167,10 @@ class Primitives:
             return self.mul(self.exp(a.inputs[0]), a.keep)
         if a.kind is Kind.CONST and a.value < 700.0:
             return self.const(exp(a.value))
-        if a.kind is Kind.ADD and not a.cases:
-            for one, other in (a.inputs, a.inputs[::-1]):
-                log = other.inputs[-1] if other.kind is Kind.MUL else other
-                if log.fn == LOG and is_scaled(other, -1.0, log):
-                    return self.div(self.exp(one), log.inputs[0])
+        for one, other in terms(a):
+            sign, log = factored(other)
+            if log.fn == LOG and sign == -1.0:
+                return self.div(self.exp(one), log.inputs[0])
         return self._add(Node(Kind.EXP, (a,)))
 
     def maximum(self, a: Node, b: Node) -> Node:

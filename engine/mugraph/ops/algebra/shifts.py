@@ -56,10 +56,9 @@ def _of_maxima(graph: Sequence[Operator]) -> set[int]:
     """Maxima along axes, also times constants."""
     found: set[int] = set()
     for i, op in enumerate(graph):
-        if op.kind.chooses and op.kind.reduces:
+        scaled = [op.inputs[1 - at] for at in op.kind.scaled_by if graph[op.inputs[at]].kind is Kind.CONST]
+        if (op.kind.chooses and op.kind.reduces) or found.intersection(scaled):
             found.add(i)
-        elif op.kind is Kind.MUL and any(graph[j].kind is Kind.CONST for j in op.inputs):
-            found |= {i} & {i for j in op.inputs if j in found}
     return found
 
 
@@ -68,12 +67,11 @@ def _sums(graph: Sequence[Operator], i: int, users: Sequence[int]) -> list[int]:
     op = graph[i]
     if users[i] != 1:
         return []
-    if op.kind is Kind.ADD:
+    if op.kind.shifted_by:
         return [i, *(total for j in op.inputs for total in _sums(graph, j, users))]
-    if op.kind is Kind.MUL:
-        for factor, other in (op.inputs, op.inputs[::-1]):
-            if graph[factor].kind is Kind.CONST:
-                return _sums(graph, other, users)
+    for at in op.kind.scaled_by:
+        if graph[op.inputs[at]].kind is Kind.CONST:
+            return _sums(graph, op.inputs[1 - at], users)
     return []
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.building import Operators
-from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.nodes import Node, constant_factor, factored, terms
 
 
 def share(b: Operators, a: Node, whole: Node) -> Node | None:
@@ -17,21 +17,18 @@ def share(b: Operators, a: Node, whole: Node) -> Node | None:
     The whole is exp(x) + exp(y); a 1 in it counts as such an exponential. Then `a` must be exp(x) or exp(x) - exp(y).
     Where there is such a 1, `a` may be anything.
     """
-    if whole.kind is not Kind.ADD or whole.keep is not None or whole.cases:
-        return None
-    for one, other in (whole.inputs, whole.inputs[::-1]):
-        if other.kind is not Kind.EXP or not (_is(one, 1.0) or one.kind is Kind.EXP):
+    for one, other in terms(whole):
+        if not other.kind.is_exponential or not (_is(one, 1.0) or one.kind.is_exponential):
             continue
         argument = other.inputs[0]
         # of the quotient other / whole
         logit = argument if _is(one, 1.0) else _difference(b, argument, one.inputs[0])
         if _is_power(a, other):
             return b.unary("sigmoid", logit)
-        if a.kind is Kind.ADD and a.keep is None and not a.cases:
-            for plus, minus in (a.inputs, a.inputs[::-1]):
-                for sign, x, y in ((0.5, other, one), (-0.5, one, other)):
-                    if _is_power(plus, x) and _is_minus(minus, y):
-                        return b.unary("tanh", b.mul(b.const(sign), logit))
+        for plus, minus in terms(a):
+            for sign, x, y in ((0.5, other, one), (-0.5, one, other)):
+                if _is_power(plus, x) and _is_minus(minus, y):
+                    return b.unary("tanh", b.mul(b.const(sign), logit))
         if _is(one, 1.0):
             return b.mul(a, b.unary("sigmoid", b.mul(b.const(-1.0), argument)))
     return None
@@ -40,7 +37,7 @@ def share(b: Operators, a: Node, whole: Node) -> Node | None:
 def _difference(b: Operators, x: Node, y: Node) -> Node:
     """x - y, where one is the negative of the other twice the one."""
     for one, other, sign in ((x, y, 2.0), (y, x, -2.0)):
-        if other.kind is Kind.MUL and _is(other.inputs[0], -1.0) and other.inputs[1] is one:
+        if constant_factor(other) == (-1.0, one):
             return b.mul(b.const(sign), one)
     return b.sub(x, y)
 
@@ -51,31 +48,21 @@ def _is(node: Node, value: float) -> bool:
 
 def _is_power(node: Node, power: Node) -> bool:
     """The same exponential, or the same constant 1?"""
-    if power.kind is not Kind.EXP or node.kind is not Kind.EXP:
+    if not power.kind.is_exponential or not node.kind.is_exponential:
         return _is(node, 1.0) and _is(power, 1.0)
-    return _is_same(node.inputs[0], power.inputs[0])
+    return factored(node.inputs[0]) == factored(power.inputs[0])  # the same value, or the same multiple of it
 
 
 def _is_minus(node: Node, power: Node) -> bool:
     """The negative of it?"""
-    if node.kind is Kind.MUL and _is(node.inputs[0], -1.0):
-        return _is_power(node.inputs[1], power)
-    return _is(node, -1.0) and _is(power, 1.0)
-
-
-def _is_same(a: Node, b: Node) -> bool:
-    """The same value, or the same multiple of it?"""
-    if a is b:
-        return True
-    multiples = a.kind is Kind.MUL and b.kind is Kind.MUL and a.inputs[0].kind is Kind.CONST
-    return multiples and _is(b.inputs[0], a.inputs[0].value) and a.inputs[1] is b.inputs[1]
+    sign, negated = factored(node)
+    return _is_power(negated, power) if sign == -1.0 else _is(node, -1.0) and _is(power, 1.0)
 
 
 def shifted(b: Operators, a: Node, constant: float) -> Node | None:
     """constant + a, where a is that constant or its negative times tanh(x), or twice the negative times sigmoid(x): as
     sums they would have no digits left where they are near zero."""
-    scaled = a.kind is Kind.MUL and a.inputs[0].kind is Kind.CONST
-    factor, function = (a.inputs[0].value, a.inputs[1]) if scaled else (1.0, a)
+    factor, function = factored(a)
     if function.kind is not Kind.UNARY or a.cases or not constant:
         return None
     if function.fn == "tanh" and abs(factor) == abs(constant):

@@ -154,7 +154,7 @@ def lerp(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     "torch.nn.functional.alpha_dropout", parameters="input p training inplace", shape_only=True,
 )  # fmt: skip
 def dropout(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    """Nothing, outside training."""
+    """Its input, outside training."""
     if args.flag("training", True) and args.number("p", 0.5) != 0.0:
         raise NotLowerable("dropout in training draws random numbers")
     return b.at(args.ref("input"), dims)

@@ -76,7 +76,7 @@ def vector_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 def norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     order, over, x = args.get("p"), args.integers("dim"), args.ref("input")
     if canonical(args.call.target) == "torch.linalg.norm":
-        # Of a matrix, and over two dimensions, an order means a matrix norm: 2 is the spectral one.
+        # For a matrix, or over two dimensions, an order means a matrix norm: 2 is the spectral norm.
         count = len(over) if over is not None else len(b.shape(x))
         vector = count == 1 or (order is None and over is None) or (order in (None, "fro") and count == 2)
     else:

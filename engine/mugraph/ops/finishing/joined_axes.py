@@ -12,7 +12,7 @@ from mugraph.ops.algebra.sections import Section
 
 
 class JoinedAxes:
-    """Atoms after joining those that stand side by side everywhere: a view cut them, nothing else did.
+    """Atoms that stand side by side wherever they are, joined: only a view had cut them apart.
 
     sizes: of the atoms that are left
     """
@@ -65,7 +65,7 @@ class JoinedAxes:
 
     @property
     def sections(self) -> dict[int, Section]:
-        """What sections are of the axes that are left."""
+        """Each section, in terms of the axes that are left."""
         return {atom: replace(section, inner=self.dim(section.inner)) for atom, section in self._atoms.sections.items()}
 
     def free(self, dim: Sequence[int]) -> AtomDim:

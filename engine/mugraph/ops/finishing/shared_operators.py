@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from mugraph.ir.ops import Kind
 from mugraph.ir.windows import Window
+from mugraph.kinds import Accumulator, kind_named
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.finishing.joined_axes import JoinedAxes
@@ -42,36 +43,36 @@ class SharedGraph:
         self._joined = joined
 
     def place(self, node: Node, inputs: tuple[int, ...]) -> int:
-        """The node's position. Sums over axes an operand lacks become products with their size, maxima nothing."""
+        """The node's position. Over an axis that an operand lacks there are equal elements to reduce: their sum is a
+        product with their number, their maximum is one of them."""
         over = self._joined.dim(node.over)
-        if node.kind is Kind.SUM:
-            return self._sum(inputs[0], over, node)
-        if node.kind.reduces and not node.kind.repeats:
-            present = tuple(x for x in over if x in self.operators[inputs[0]].axes)
-            return self._op(node, node.kind, inputs, present) if present else inputs[0]
-        if node.kind.contracts:
-            a, b = (self.operators[i].axes for i in inputs)
-            left = self._sum(inputs[0], tuple(x for x in over if x in a and x not in b), node)
-            right = self._sum(inputs[1], tuple(x for x in over if x in b and x not in a), node)
-            both = tuple(x for x in over if x in a and x in b)
-            missing = tuple(x for x in over if x not in a and x not in b)
-            made = self._op(node, Kind.DOT if both else Kind.MUL, (left, right), both)
-            return self._repeat(made, missing, node)
-        return self._op(node, node.kind, inputs, ())
+        parts = node.kind.accumulator
+        if parts is None:
+            return self._op(node, node.kind, inputs, ())
+        if not node.kind.contracts:
+            return self._reduced(inputs[0], over, node, parts)
+        a, b = (self.operators[i].axes for i in inputs)
+        left = self._reduced(inputs[0], tuple(x for x in over if x in a and x not in b), node, parts)
+        right = self._reduced(inputs[1], tuple(x for x in over if x in b and x not in a), node, parts)
+        both = tuple(x for x in over if x in a and x in b)
+        missing = tuple(x for x in over if x not in a and x not in b)
+        made = self._op(node, node.kind if both else node.kind.terms, (left, right), both)
+        return self._repeated(made, missing, node, parts)
 
-    def _sum(self, i: int, over: tuple[int, ...], node: Node) -> int:
+    def _reduced(self, i: int, over: tuple[int, ...], node: Node, parts: Accumulator) -> int:
         present = tuple(x for x in over if x in self.operators[i].axes)
         missing = tuple(x for x in over if x not in self.operators[i].axes)
-        return self._repeat(self._op(node, Kind.SUM, (i,), present) if present else i, missing, node)
+        made = self._op(node, kind_named(parts.kind), (i,), present) if present else i
+        return self._repeated(made, missing, node, parts)
 
-    def _repeat(self, i: int, missing: tuple[int, ...], node: Node) -> int:
-        if not missing:
+    def _repeated(self, i: int, missing: tuple[int, ...], node: Node, parts: Accumulator) -> int:
+        if not missing or not parts.repeated:
             return i
         count = 1.0
         for axis in missing:
             count *= self._joined.sizes[axis]
         constant = self._put(SharedOperator(Kind.CONST, (), (), frozenset(), -1, (), count, "", False, "", False))
-        return self._op(node, Kind.MUL, (constant, i), ())
+        return self._op(node, kind_named(parts.repeated), (constant, i), ())
 
     def _op(self, node: Node, kind: Kind, inputs: tuple[int, ...], over: tuple[int, ...]) -> int:
         dims = self._joined.dims(node.dims)

@@ -33,7 +33,7 @@ def title_of(op: Operator, graph: Sequence[Operator], titles: Mapping[int, str])
             return _root(below[0], graph)
         case Kind.SUM:
             return _sum(below[0], names[0])
-        case Kind.DOT if all(len(name) == 1 for name in names):
+        case kind if kind.contracts and all(len(name) == 1 for name in names):
             return "".join(names)
         case Kind.DIV if below[1].kind is Kind.SQRT:
             return "normed"
@@ -60,7 +60,7 @@ def _product(op: Operator, below: Sequence[Operator], names: Sequence[str], grap
 
 
 def _sum(operand: Operator, name: str) -> str:
-    if operand.kind is Kind.EXP:
+    if operand.kind.is_exponential:
         return "row_sum"
     return "sum_of_squares" if _is_square(operand) else _after(name, Kind.SUM.title.removeprefix("_"))
 

@@ -17,7 +17,7 @@ from mugraph.ops.algebra.nodes import Node
 
 AxisSets = dict[Node, frozenset[int]]
 _STATES = 8
-"""Remembered: a merge that is refused goes back to the one before it."""
+"""States of the atoms for which the axes of all nodes are remembered: a refused merge goes back to an earlier one."""
 
 
 def reachable(builder: Builder, outputs: Sequence[Node]) -> list[Node]:
@@ -62,7 +62,7 @@ def _merge(
 ) -> bool:  # fmt: skip
     """Make the axes of two dimensions equal as far as that is right; did anything change?
 
-    known: the axes that nodes see, in states of the atoms met before
+    known: state of the atoms -> the axes that each node sees in it, of states met before
     """
     atoms = builder.atoms
     if atoms.resolve(one) == atoms.resolve(two):

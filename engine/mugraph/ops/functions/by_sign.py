@@ -13,9 +13,9 @@ from mugraph.ir.ops import Kind, Op
 BY_SIGN = frozenset({"relu", "abs"})
 """`fn` of a UNARY."""
 MAX = "max"
-"""Stands for maxima: that max(x, 0) is x where x is positive."""
+"""Stands for maxima of two values among the functions that are taken by sign: max(x, 0) is x where x is positive."""
 ORDER = "order"
-"""Stands for the order of real numbers, by which maxima, relu and abs are taken."""
+"""Stands for the order of real numbers, when maxima, relu and abs are computed by it."""
 
 
 def has_maxima(*graphs: Iterable[Op]) -> bool:
@@ -24,7 +24,7 @@ def has_maxima(*graphs: Iterable[Op]) -> bool:
 
 
 def taken_by_sign(*graphs: Iterable[Op]) -> frozenset[str]:
-    """Functions in the graphs that signs decide, MAX among them where there are any or a maximum of two values."""
+    """Functions in the graphs that signs decide; and MAX, if there is one or a maximum of two values."""
     ops = [op for graph in graphs for op in graph]
     found = {op.fn for op in ops if op.kind is Kind.UNARY and op.fn in BY_SIGN}
     maxima = any(op.kind.chooses and op.kind.is_elementwise for op in ops)

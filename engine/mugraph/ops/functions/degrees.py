@@ -49,7 +49,7 @@ class Degrees:
         return a + b
 
     def none(self, *degrees: float) -> float:
-        """Of what has a degree only where no operand depends on the number."""
+        """0 where no operand depends on the number; else there is no degree."""
         if any(degrees):
             raise NoDegree
         return 0.0

@@ -203,7 +203,7 @@ def estimate_library_us(program: TensorProgram, target: Target) -> float:
     total = 0.0
     for op in program.compute_ops:
         operands = [ops[i] for i in op.inputs]
-        if op.kind in (Kind.ADD, Kind.MUL, Kind.DIV) and any(i.kind is Kind.CONST for i in operands):
+        if (op.kind.scaled_by or op.kind.shifted_by) and any(i.kind is Kind.CONST for i in operands):
             continue
         moved = sum(_held(program, i) for i in {o.name: o for o in operands}.values())
         moved += _elements(program, op.axes)

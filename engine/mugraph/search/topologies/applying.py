@@ -1,7 +1,7 @@
 """The operators that may be applied to one value or to two, with the abstract expressions of what they make.
 
-Types decide here, and expressions: of two operands, only what can lead to the output is built. What is evaluated, kept
-or too large, the saturation decides.
+Axes and abstract expressions decide: of two operands, only what can lead to the output is built. The saturation decides
+what is evaluated, what is kept, and what is too large.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Pair = tuple[NF, ...]
 """Abstract expressions of x and y by each operator of two operands; 0 for those that cannot lead to the goal."""
 
 
-class Applied(NamedTuple):
+class Application(NamedTuple):
     """An operator on one value or two.
 
     mask, after, nf: of the result
@@ -75,10 +75,11 @@ class Applying:
         self._reductions = [kind for kind in kinds if kind.reduces and kind.arity == 1]
         self._ways = [way for kind in two for way in _ways(kind, self._expressions)]
         self.any_pair = any(MARKS[way.first] == ANYWHERE for way in self._ways)
-        self._product = next(i for i, way in enumerate(self._ways) if way.kind is Kind.MUL)
+        self._contraction = next(kind for kind in kinds if kind.contracts)
+        self._product = next(i for i, way in enumerate(self._ways) if way.kind is self._contraction.terms)
         # An outer product makes a tile larger than both operands: only where the program has a value of those axes.
         self._axis_sets = {value.mask & frame.tile_bits for value in frame.values.values()}
-        # Matrix-vector products are MUL and SUM, unless the program writes them as products.
+        # Matrix-vector products are products and sums, unless the program writes them as contractions.
         self._thin_dots = any(_is_thin(*(frame.mask(program.op(i).axes) for i in op.inputs))
                               for op in program.ops if op.kind.contracts)  # fmt: skip
 
@@ -87,34 +88,34 @@ class Applying:
         return self._algebra.sub(nf, self._goal)
 
     def may_dot(self) -> bool:
-        """May a DOT arise from this program's axes? Not where the axes of any two values lie one in the other."""
+        """May a product of matrices arise? Not where of any two inputs one has all axes of the other."""
         frame = self._frame
         loads = [frame.values[op.name].mask & frame.tile_bits for op in frame.program.ops if op.kind is Kind.LOAD]
         if self._thin_dots or len(frame.reductions) > 1:
             return True
         return any(not _is_thin(a, b) for a in loads for b in loads)
 
-    def to_one(self, value: Value) -> Iterator[Applied]:
+    def to_one(self, value: Value) -> Iterator[Application]:
         mask, after, nf, expressions = value.mask, value.after, value.nf, self._expressions
         for kind, meaning, fn in self._functions:
-            yield Applied(kind, mask, after, meaning(expressions, (nf,), fn, 1), fn=fn)
+            yield Application(kind, mask, after, meaning(expressions, (nf,), fn, 1), fn=fn)
         for kind in self._reductions:
             yield from self._reduced(value, kind)
 
-    def _reduced(self, value: Value, kind: Kind) -> Iterator[Applied]:
+    def _reduced(self, value: Value, kind: Kind) -> Iterator[Application]:
         """Along a tile, and over a loop."""
         frame, mask, after, operands = self._frame, value.mask, value.after, (value.nf,)
         for reduction in frame.reductions:
             if mask & reduction.mask == reduction.mask:
                 nf = kind.meaning(self._expressions, operands, "", reduction.prime)
-                yield Applied(kind, mask & ~reduction.mask, after, nf, reduction.slots, reduction.axes)
+                yield Application(kind, mask & ~reduction.mask, after, nf, reduction.slots, reduction.axes)
         if kind.accumulator is None:
             return
         fn = kind.accumulator.fn
         for axis, slot in frame.loop_slot.items():
             if mask >> slot & 1:
                 nf = kind.meaning(self._expressions, operands, "", frame.primes[slot])
-                yield Applied(Kind.ACCUM, mask & ~(1 << slot), after | 1 << slot, nf, (slot,), (axis,), fn)
+                yield Application(Kind.ACCUM, mask & ~(1 << slot), after | 1 << slot, nf, (slot,), (axis,), fn)
 
     def pair(self, x: NF, y: NF) -> Pair:
         """Of two expressions."""
@@ -139,7 +140,7 @@ class Applying:
                     if self.leads_on(nf):
                         yield nf
 
-    def to_two(self, a: Value, b: Value, nfs: Pair) -> Iterator[Applied]:
+    def to_two(self, a: Value, b: Value, nfs: Pair) -> Iterator[Application]:
         """nfs: the pair of their expressions"""
         frame = self._frame
         mask, after = a.mask | b.mask, a.after | b.after
@@ -155,13 +156,13 @@ class Applying:
         if tile in (tile_a, tile_b) or tile in self._axis_sets:
             for way, nf in zip(self._ways, nfs, strict=True):
                 if nf and not (way.swapped and a is b):
-                    yield Applied(way.kind, mask, after, nf, swapped=way.swapped)
+                    yield Application(way.kind, mask, after, nf, swapped=way.swapped)
         elif not dots:
             self._pruned["type"] += 1
         if dots:
             yield from self._dots(a.mask & b.mask, mask, after, product)
 
-    def _masked(self, a: Value, b: Value, nf: NF) -> Iterator[Applied]:
+    def _masked(self, a: Value, b: Value, nf: NF) -> Iterator[Application]:
         """A mask as a factor of a value that has all of its axes.
 
         If there is an exponential in the value, it must be the value itself: then the kernel can put minus infinity
@@ -171,13 +172,13 @@ class Applying:
         if not nf or mask.mask & ~value.mask or (value.has_exp and not value.kind.is_exponential):
             self._pruned["type"] += 1
             return
-        yield Applied(Kind.MUL, value.mask, value.after, nf)
+        yield Application(self._contraction.terms, value.mask, value.after, nf)
 
-    def _dots(self, shared: int, mask: int, after: int, product: NF) -> Iterator[Applied]:
+    def _dots(self, shared: int, mask: int, after: int, product: NF) -> Iterator[Application]:
         for reduction in self._frame.reductions:
             if shared & reduction.mask == reduction.mask:
                 nf = self._expressions.sum(product, reduction.prime)
-                yield Applied(Kind.DOT, mask & ~reduction.mask, after, nf, reduction.slots, reduction.axes)
+                yield Application(self._contraction, mask & ~reduction.mask, after, nf, reduction.slots, reduction.axes)
 
 
 def _ways(kind: Kind, expressions: Expressions) -> Iterator[_Way]:

@@ -12,8 +12,8 @@ def forest(
 ) -> tuple[Loop, ...] | None:
     """The loops as trees, outermost first and in the order they run; None where there is no such order.
 
-    inside: loop -> those in each of whose iterations it runs
-    after:  loop -> those of which a value that varies in it knows the result
+    inside: loop -> the loops in each of whose iterations it runs
+    after:  loop -> the loops whose results are used by a value that varies in it
     """
     around = {axis: frozenset(inside[axis]) for axis in axes}
     parent: dict[str, str] = {}
@@ -24,7 +24,7 @@ def forest(
         if outer and around[outer] | {outer} != around[axis]:
             return None
         parent[axis] = outer
-        if around[axis].intersection(after[axis]):  # an iteration does not know what the loop around it leads to
+        if around[axis].intersection(after[axis]):  # the result of a loop is not known inside of the loop
             return None
 
     def subtree(axis: str) -> frozenset[str]:

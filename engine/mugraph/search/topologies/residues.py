@@ -123,7 +123,8 @@ class Evaluation:
 
 
 class _Second:
-    """The primitives mod Q: a function, and which of two values is the larger, go by the value, not by a component."""
+    """The primitives mod Q. Functions, and which of two is the larger, go by the residues mod P: both components are of
+    the same number."""
 
     def __init__(self, evaluation: Evaluation) -> None:
         self._evaluation, self._of = evaluation, evaluation.second

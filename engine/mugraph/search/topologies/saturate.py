@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from mugraph.ir.ops import Kind
 from mugraph.search.algebra.abstract import NF
-from mugraph.search.topologies.applying import Applied, Applying, Pair
+from mugraph.search.topologies.applying import Application, Applying, Pair
 from mugraph.search.topologies.doubts import Doubts, Operands
 from mugraph.search.topologies.edges import Edge
 from mugraph.search.topologies.frame import Frame, Value
@@ -220,7 +220,7 @@ class Saturation:
                 operands = (other, index) if applied.swapped else (index, other)
             self._try(applied, operands, dag)
 
-    def _try(self, applied: Applied, inputs: Operands, dag: int) -> None:
+    def _try(self, applied: Application, inputs: Operands, dag: int) -> None:
         """Evaluate one operator, and record what it makes: a new value, or another way to a known one."""
         kind, mask, after, nf, slots, over, fn, _ = applied
         if not self._applying.leads_on(nf):

@@ -26,9 +26,10 @@ _ROUNDING = 1e-9
 def draw(
     ops: Sequence[Op], shapes: Mapping[str, tuple[int, ...]], slots: Mapping[str, tuple[int, ...]]
 ) -> dict[str, Reals] | None:
-    """Values of loads, constants and masks, by name, for which no root of the program is of a negative number: loads of
-    both signs where that is so for any, else positive. None where there are none (a size among the constants that these
-    small arrays have not).
+    """Values of loads, constants and masks, by name, for which the program takes no root of a negative number.
+
+    Loads have both signs if the roots are right for some such draw, else they are positive. None if they are right for
+    neither, as where a constant is a size that these small arrays do not have.
 
     shapes: of loads, constants and masks, one position for each slot. slots: of reductions, those they sum over
     """

@@ -59,8 +59,8 @@ class Topologies:
         return BlockGraph(program.name, dict(program.sizes), self._tensors(ops, tensor), tuple(ops), loops)
 
     def _in_float32(self, kind: Kind, operands: list[bool]) -> bool:
-        """The precision mark of a value the program does not have. A product takes 16-bit operands unless the program
-        itself multiplies matrices in float32: there too computed operands were rounded on their way into one."""
+        """The precision mark of a value the program does not have. A product takes 16-bit operands, computed ones too,
+        unless the program itself multiplies matrices in float32."""
         return any(operands) and (not kind.contracts or self._float32_products)
 
     def _owners(self, order: list[int]) -> dict[int, Op]:
@@ -91,7 +91,7 @@ class Topologies:
                 return f"{owners[user].name}_part"
         if edge.kind is Kind.UNARY:
             return f"{edge.fn}_{inputs[0]}"
-        if edge.kind is Kind.MUL and all(i in self._taken for i in inputs):
+        if edge.kind.juxtaposed and all(i in self._taken for i in inputs):
             return "_".join(inputs)
         return edge.kind.stem
 

@@ -34,8 +34,6 @@ _SUFFIXES: Mapping[str, str] = {
 
 _PRODUCTS = frozenset({"matmul", "mm", "bmm", "mv", "rmatmul"})
 _CASTS = frozenset({"to", "float", "half", "bfloat16", "double", "type", "type_as"})
-_OWNED = frozenset({"linear", "layer_norm", "rms_norm", "group_norm", "batch_norm", "conv1d", "conv2d", "conv3d"})
-"""Calls a module makes with its own weight: their result goes by the module's name."""
 
 
 def stem(call: Call, names: Mapping[int, str], paths: Mapping[int, str], values: Mapping[int, TensorInfo]) -> str:
@@ -45,7 +43,8 @@ def stem(call: Call, names: Mapping[int, str], paths: Mapping[int, str], values:
     """
     kind = function_name(call)
     read = [names[value] for value in operands(call) if value in names]
-    if kind in _OWNED:
+    entry = entry_for(call.target)
+    if entry is not None and "weight" in entry.parameters:  # a module's own: the result goes by the module's name
         modules = [_module(paths[value]) for value in operands(call) if value in paths]
         owner = next((module for module in modules if module), "")
         if owner:
@@ -58,7 +57,6 @@ def stem(call: Call, names: Mapping[int, str], paths: Mapping[int, str], values:
         return after(read, "squared" if call.args[1:] == (2,) else "power")
     if kind in _NOUNS:
         return _NOUNS[kind]
-    entry = entry_for(call.target)
     moved = "view" if entry is not None and entry.shape_only else ""
     return after(read, _SUFFIXES.get(kind, moved or kind))
 

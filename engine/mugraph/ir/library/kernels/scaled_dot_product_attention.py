@@ -16,6 +16,7 @@ from mugraph.ir.library.call import LibraryCall, Product, Steps, View, dense, vi
 from mugraph.ir.library.record import PredefinedKernel
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Tensor, contiguous_strides
+from mugraph.kinds.numbers import Numbers
 
 _TILE = 128
 """Rows of a thread block, and keys of a step, of PyTorch's fused kernels."""
@@ -55,14 +56,12 @@ class _Reader:
     def scaled(self, name: str) -> tuple[str, float]:
         """What a value is a multiple of, and how many times."""
         op = self._ops[name]
-        for at, operand in enumerate(op.inputs if op.kind in (Kind.MUL, Kind.DIV) else ()):
-            constant = self._ops[operand]
-            if constant.kind is Kind.CONST and (at == 1 or op.kind is Kind.MUL):
-                self.met.update((name, operand))
+        for at in op.kind.scaled_by:
+            constant = self._ops[op.inputs[at]]
+            if constant.kind is Kind.CONST and constant.value:
+                self.met.update((name, constant.name))
                 inner, factor = self.scaled(op.inputs[1 - at])
-                if op.kind is Kind.MUL:
-                    return inner, factor * constant.value
-                return inner, factor / constant.value if constant.value else inf
+                return inner, op.kind.meaning(Numbers(), (factor, constant.value), "", ())
         return name, 1.0
 
     def loaded(self, name: str) -> tuple[Tensor, float] | None:

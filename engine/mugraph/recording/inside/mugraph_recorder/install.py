@@ -6,6 +6,7 @@ import atexit
 import builtins
 import os
 import sys
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType
 
@@ -16,9 +17,11 @@ from .script import as_script
 from .spool import Spool
 
 FOLDER = "MUGRAPH_RECORD_TO"
+Changed = Callable[[SourceFileLoader, str], CodeType | None]
+"""As in mugraph_imports.py."""
 
 
-def install() -> None:
+def install(change_imports: Callable[[Changed, str], None]) -> None:
     """Does nothing where nothing is to be recorded."""
     folder = os.environ.get(FOLDER)
     if not folder or not os.path.isdir(folder):
@@ -26,7 +29,6 @@ def install() -> None:
     spool = Spool(folder)
     looks = Looks(spool.write)
     setattr(builtins, SLOTS, looks.slots)
-    setattr(builtins, TRACED, lambda: False)
     setattr(builtins, OPEN, looks.clock.open)
     setattr(builtins, END, looks.clock.end)
     atexit.register(looks.finish)
@@ -37,35 +39,12 @@ def install() -> None:
             looks.forked()
 
         os.register_at_fork(after_in_child=forked)
-    _hook_imports(looks)
+
+    def changed(loader: SourceFileLoader, name: str) -> CodeType | None:
+        return compiled(loader.get_data(loader.path), loader.path, looks) if is_own(loader.path) else None
+
+    change_imports(changed, TRACED)
     _hook_script(looks)
-
-
-def _hook_imports(looks: Looks) -> None:
-    """Wraps the one method that all ways of importing a source file call. Its result is not kept on disk as
-    bytecode."""
-    ordinary = SourceFileLoader.get_code
-
-    def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
-        path = self.path
-        if fullname == "torch._dynamo":
-            _tell_dynamo()
-        if is_own(path):
-            try:
-                return compiled(self.get_data(path), path, looks)
-            except (OSError, SyntaxError, ValueError, RecursionError):
-                pass  # the ordinary way says what is wrong
-        return ordinary(self, fullname)
-
-    SourceFileLoader.get_code = get_code
-
-
-def _tell_dynamo() -> None:
-    """Once torch is there, the name stands for the function that returns False, and that dynamo takes for True."""
-    compiler = getattr(sys.modules.get("torch"), "compiler", None)
-    traced = getattr(compiler, "is_dynamo_compiling", None)
-    if callable(traced):
-        setattr(builtins, TRACED, traced)
 
 
 def _hook_script(looks: Looks) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 import os
-import sys
+from collections.abc import Callable
+from functools import partial
 from importlib.machinery import SourceFileLoader
 from types import CodeType
 
@@ -14,9 +15,11 @@ from .instrument import ASKED, TRACED, instrument, is_generated
 from .watch import Watch
 
 FOLDER = "MUGRAPH_WATCH_TO"
+Changed = Callable[[SourceFileLoader, str], CodeType | None]
+"""As in mugraph_imports.py."""
 
 
-def install() -> None:
+def install(change_imports: Callable[[Changed, str], None]) -> None:
     """Does nothing where nothing is to be watched."""
     folder = os.environ.get(FOLDER)
     if not folder or not os.path.isdir(folder):
@@ -24,38 +27,20 @@ def install() -> None:
     counts = Counts(folder)
     watch = Watch(counts)
     setattr(builtins, ASKED, watch.asked)
-    setattr(builtins, TRACED, lambda: False)
     if hasattr(os, "fork"):
         os.register_at_fork(after_in_child=counts.forked)
-    _hook_imports(watch)
+    change_imports(partial(_changed, watch), TRACED)
 
 
-def _hook_imports(watch: Watch) -> None:
-    """Wraps the one method that all ways of importing a source file call. Its result is not kept on disk as
-    bytecode."""
-    ordinary = SourceFileLoader.get_code
-
-    def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
-        path = self.path
-        if fullname == "torch._dynamo":
-            _tell_dynamo()
-            if os.environ.get("TORCH_COMPILE_DISABLE") is None:
-                try:
-                    return _eager(self.get_data(path), path)
-                except (OSError, SyntaxError, ValueError, RecursionError):
-                    pass
-        if "_mugraph" in os.path.basename(path):
-            try:
-                data = self.get_data(path)
-                names = is_generated(data, path)
-                if names:
-                    tree = instrument(data, path, names, watch.register)
-                    return compile(tree, path, "exec", dont_inherit=True)
-            except (OSError, SyntaxError, ValueError, RecursionError):
-                pass  # the ordinary way says what is wrong
-        return ordinary(self, fullname)
-
-    SourceFileLoader.get_code = get_code
+def _changed(watch: Watch, loader: SourceFileLoader, name: str) -> CodeType | None:
+    path = loader.path
+    if name == "torch._dynamo" and os.environ.get("TORCH_COMPILE_DISABLE") is None:
+        return _eager(loader.get_data(path), path)
+    if "_mugraph" not in os.path.basename(path):
+        return None
+    data = loader.get_data(path)
+    names = is_generated(data, path)
+    return compile(instrument(data, path, names, watch.register), path, "exec", dont_inherit=True) if names else None
 
 
 def _eager(data: bytes, path: str) -> CodeType:
@@ -65,12 +50,3 @@ def _eager(data: bytes, path: str) -> CodeType:
     [statement] = ast.parse("torch.compiler.set_stance('force_eager')").body
     tree.body.append(statement)
     return compile(tree, path, "exec", dont_inherit=True)
-
-
-def _tell_dynamo() -> None:
-    """Once torch is there, the name stands for the function that returns False, and that dynamo takes for True: what is
-    compiled asks the guard as it stands in the file."""
-    compiler = getattr(sys.modules.get("torch"), "compiler", None)
-    traced = getattr(compiler, "is_dynamo_compiling", None)
-    if callable(traced):
-        setattr(builtins, TRACED, traced)

@@ -1,0 +1,118 @@
+"""A call of PyTorch's in a launcher that computes, as a step of it, and what is said of each to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mugraph.triton_text.owners import Runs
+from mugraph.triton_text.reals import Real, Reals
+from mugraph.triton_text.refusals import Wrong
+from mugraph.triton_text.running import World
+from mugraph.triton_text.tensors import HostTensor
+
+Box = tuple[slice, ...]
+Compute = Callable[["Call", Box], Real]
+
+
+@dataclass(eq=False)
+class Call:
+    """A call as a step of a launcher. Blocks of its result are whole rows of its dimensions but the last."""
+
+    world: World
+    number: int
+    function: str
+    operands: tuple[HostTensor, ...]
+    arguments: Mapping[str, Any]
+    out: HostTensor
+    line: int
+    compute: Compute
+
+    @property
+    def reals(self) -> Reals:
+        return self.world.reals
+
+    def survey(self) -> None:
+        """Say that it writes all of its result, a row being a block."""
+        layer = self.out.memory.layer(self.number, self.line)
+        places = self.out.places().reshape(-1, self.out.shape[-1])
+        rows = np.arange(len(places))
+        ends = places[:, -1] + 1
+        if (ends - places[:, 0] == places.shape[1]).all():
+            layer.owners.add(Runs(places[:, 0], ends, rows))
+        else:
+            flat = places.reshape(-1)
+            layer.owners.add(Runs(flat, flat + 1, np.repeat(rows, places.shape[1])))
+        for operand in self.operands:
+            if not operand.memory.is_written(self.number):
+                raise Wrong("unwritten", f"{self.function} reads {operand.memory.name}, not all of which was written")
+
+    def run(self, blocks: NDArray[np.int64]) -> None:
+        layer = self.out.memory.of_step(self.number)
+        assert layer is not None
+        for box in _boxes(self.out.shape, blocks):
+            places = self.out.places(box)
+            value = self.compute(self, box)
+            layer.put(places.reshape(-1), value.each(lambda x: x.reshape(-1)))
+
+    def part(self, operand: HostTensor, box: Sequence[slice]) -> Real:
+        """A part of an operand."""
+        memory, run = operand.memory, operand.run_dim(box)
+        if memory.source is None or memory.layers or run is None:
+            places = operand.places(box)
+            self.world.elements += places.size
+            found = self.world.read(memory, places.reshape(-1), self.number)
+            return found.each(lambda array: array.reshape(places.shape))
+        starts = operand.places([slice(b.start, b.start + 1) if d == run else b for d, b in enumerate(box)])
+        p, q = self.world.inputs.block(starts.squeeze(run) + memory.source, box[run].stop - box[run].start)
+        self.world.elements += p.size
+        return Real(p, q).each(lambda array: np.moveaxis(array, -1, run))
+
+
+def _boxes(shape: Sequence[int], rows: NDArray[np.int64]) -> list[Box]:
+    """Of a result's rows: neighbours in the last dimension but one are together."""
+    if len(shape) < 2:
+        return [tuple(slice(0, n) for n in shape)]
+    found: list[Box] = []
+    height = shape[-2]
+    for outer in np.unique(rows // height):
+        inner = rows[rows // height == outer] % height
+        index = np.unravel_index(int(outer), shape[:-2]) if shape[:-2] else ()
+        for run in np.split(inner, np.flatnonzero(np.diff(inner) != 1) + 1):
+            first, last = int(run[0]), int(run[-1]) + 1
+            found.append((*(slice(int(i), int(i) + 1) for i in index), slice(first, last), slice(0, shape[-1])))
+    return found
+
+
+def part_of(operand: HostTensor, outer: Sequence[slice]) -> tuple[slice, ...]:
+    """The part of an operand's leading dimensions; those of one element are broadcast."""
+    own = operand.shape[:-2]
+    used = outer[len(outer) - len(own) :]
+    return tuple(slice(0, 1) if n == 1 else part for n, part in zip(own, used, strict=True))
+
+
+def matrices(a: Real, b: Real) -> tuple[Real, Real]:
+    rank = max(a.p.ndim, b.p.ndim) + 1
+
+    def padded(value: Real) -> Real:
+        return value.each(lambda x: x.reshape((1,) * (rank - x.ndim) + x.shape))
+
+    return padded(a), padded(b)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """
+    parameters: of the call, in order; the first `tensors` are operands
+    shape:      of the result, from the operands and the other arguments
+    compute:    a part of the result
+    """
+
+    parameters: tuple[str, ...]
+    tensors: int
+    shape: Callable[[Sequence[HostTensor], Mapping[str, Any]], tuple[int, ...]]
+    compute: Compute

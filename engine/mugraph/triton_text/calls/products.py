@@ -1,0 +1,74 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mugraph.triton_text.calls.call import Box, Call, Reading, matrices, part_of
+from mugraph.triton_text.reals import Real
+from mugraph.triton_text.refusals import Unreadable, Wrong
+from mugraph.triton_text.tensors import HostTensor
+
+
+def _product(call: Call, box: Box) -> Real:
+    left, right = call.operands[:2]
+    if len(left.shape) < 2 or len(right.shape) < 2:
+        raise Unreadable(f"{call.function} of vectors is not read")
+    (*outer, rows, columns) = box
+    one = call.part(left, (*part_of(left, outer), rows, slice(0, left.shape[-1])))
+    two = call.part(right, (*part_of(right, outer), slice(0, right.shape[-2]), columns))
+    return call.reals.dot(*matrices(one, two))
+
+
+def _linear(call: Call, box: Box) -> Real:
+    x, weight, *rest = call.operands
+    (*outer, columns) = box
+    rows = call.part(x, (*outer, slice(0, x.shape[-1])))
+    matrix = call.part(weight, (columns, slice(0, weight.shape[1]))).each(lambda array: array.T)
+    flat = rows.each(lambda array: array.reshape(-1, array.shape[-1]))
+    found = call.reals.dot(*matrices(flat, matrix))
+    found = found.each(lambda array: array.reshape(*rows.p.shape[:-1], array.shape[-1]))
+    if rest:
+        bias = call.part(rest[0], (columns,))
+        found = call.reals.add(found, bias.each(lambda x: x.reshape((1,) * (found.p.ndim - 1) + x.shape)))
+    return found
+
+
+def _addmm(call: Call, box: Box) -> Real:
+    bias, left, right = call.operands
+    rows, columns = box
+    one = call.part(left, (rows, slice(0, left.shape[1])))
+    two = call.part(right, (slice(0, right.shape[0]), columns))
+    part = [slice(0, 1) if n == 1 else at for n, at in zip(bias.shape, box[-len(bias.shape) :], strict=True)]
+    found = call.reals.dot(*matrices(one, two))
+    added = call.part(bias, part)
+    return call.reals.add(found, added.each(lambda x: x.reshape((1,) * (found.p.ndim - x.ndim) + x.shape)))
+
+
+def _rows(left: HostTensor, columns: int, right: HostTensor | None = None) -> tuple[int, ...]:
+    outer = np.broadcast_shapes(left.shape[:-2], right.shape[:-2]) if right is not None else left.shape[:-2]
+    return (*outer, left.shape[-2], columns)
+
+
+def _shape_of_product(operands: Sequence[HostTensor], arguments: Mapping[str, Any]) -> tuple[int, ...]:
+    left, right = operands[-2:]
+    if left.shape[-1] != right.shape[-2]:
+        raise Wrong("type", f"a product of shapes {list(left.shape)} and {list(right.shape)}")
+    return _rows(left, right.shape[-1], right)
+
+
+def _shape_of_linear(operands: Sequence[HostTensor], arguments: Mapping[str, Any]) -> tuple[int, ...]:
+    return (*operands[0].shape[:-1], operands[1].shape[0])
+
+
+_MM = Reading(("input", "other"), 2, _shape_of_product, _product)
+READINGS: Mapping[str, Reading] = {
+    "torch.mm": _MM,
+    "torch.bmm": _MM,
+    "torch.matmul": _MM,
+    "torch.addmm": Reading(("bias", "input", "other"), 3, _shape_of_product, _addmm),
+    "torch.nn.functional.linear": Reading(("input", "weight", "bias"), 3, _shape_of_linear, _linear),
+}

@@ -1,0 +1,34 @@
+"""What a check of a text has found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class TextVerdict:
+    """
+    passed: what was run agrees, and nothing is wrong with how memory is used
+    reason: why not, in one sentence
+    check:  which check it was: "unread" for what cannot be read, else as refusals.Wrong says
+    line:   of the text
+    where:  kernel, tile, tensor and element of a counterexample
+    configurations: that the kernels' decorators name
+    run, blocks: blocks that were run over the fields, and blocks that there are
+    """
+
+    passed: bool
+    reason: str | None = None
+    check: str = ""
+    line: int = 0
+    run: int = 0
+    blocks: int = 0
+    where: Mapping[str, object] = field(default_factory=dict[str, object])
+    configurations: int = 1
+
+    @property
+    def said(self) -> str:
+        """What was run, in words."""
+        part = "all of" if self.run == self.blocks else f"{self.run} of"
+        return f"{part} its {self.blocks} blocks run over the fields, the addresses of all of them looked at"
