@@ -22,7 +22,7 @@ from mugraph.ir.shares import Share, largest_first
 from mugraph.memory.traces import traced
 from mugraph.options import Options
 from mugraph.plans.plan import RegionPlan
-from mugraph.recording.memory import Recorded
+from mugraph.recording.memory import Seen
 from mugraph.recording.regions import shared
 from mugraph.recording.withheld import withhold
 from mugraph.search.topologies.limits import never
@@ -52,7 +52,7 @@ def run(
     *,
     source: str | None = None,
     recorded_shapes: RecordedShapes | None = None,
-    recorded_calls: Mapping[str, Sequence[Recorded]] | None = None,
+    recorded_calls: Mapping[str, Sequence[Seen]] | None = None,
     pictures: Mapping[str, Picture] | None = None,
     shares: Mapping[str, Share] | None = None,
     store: Store | None = None,

@@ -12,7 +12,11 @@ from importlib.util import module_from_spec
 def _begin() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     try:
-        for name in ("mugraph_recorder", "mugraph_watcher"):  # each does nothing where it is not asked for
+        for name in (
+            "mugraph_eager",
+            "mugraph_recorder",
+            "mugraph_watcher",
+        ):  # which may have nothing to do
             import_module(f"{name}.install").install()
     except Exception as error:  # the user's program runs, whatever becomes of us
         print(f"mugraph: nothing can be recorded here ({type(error).__name__}: {error})", file=sys.stderr)

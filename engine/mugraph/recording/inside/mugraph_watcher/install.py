@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 import os
 import sys
@@ -39,11 +38,6 @@ def _hook_imports(watch: Watch) -> None:
         path = self.path
         if fullname == "torch._dynamo":
             _tell_dynamo()
-            if os.environ.get("TORCH_COMPILE_DISABLE") is None:
-                try:
-                    return _eager(self.get_data(path), path)
-                except (OSError, SyntaxError, ValueError, RecursionError):
-                    pass
         if "_mugraph" in os.path.basename(path):
             try:
                 data = self.get_data(path)
@@ -56,15 +50,6 @@ def _hook_imports(watch: Watch) -> None:
         return ordinary(self, fullname)
 
     SourceFileLoader.get_code = get_code
-
-
-def _eager(data: bytes, path: str) -> CodeType:
-    """The module's code, after which torch.compile leaves all as it is: what is compiled asks a guard once, and not at
-    each call. Its environment variable does the same, but `fullgraph=True` raises then."""
-    tree = ast.parse(data, path)
-    [statement] = ast.parse("torch.compiler.set_stance('force_eager')").body
-    tree.body.append(statement)
-    return compile(tree, path, "exec", dont_inherit=True)
 
 
 def _tell_dynamo() -> None:
