@@ -86,7 +86,7 @@ def run(
     if shares and text is not None:
         trace = shared(trace, shares, text)
     yield Traced(trace, time.monotonic() - began)
-    program = ProgramText(text, recorded_shapes) if text is not None else None
+    program = ProgramText(text, recorded_shapes, pictures) if text is not None else None
     yield from run_trace(trace, device, target, options, store, cancelled, program=program)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mugraph.ir.calls import Triangle
+from mugraph.trace.picture import Picture
 
 Compiler = Literal["none", "default", "max-autotune-no-cudagraphs"]
 
@@ -47,7 +48,7 @@ class Applied:
     module, module_text: name of the kernel module that it imports, and its text
     function:    in which the region is
     fits, name:  the test and the replacement in the kernel module
-    recorded:    shapes that `mugraph record` has seen, as tracing takes them
+    recorded, pictures: shapes and calls that `mugraph record` has seen, as tracing takes them
     """
 
     path: str
@@ -58,6 +59,7 @@ class Applied:
     fits: str
     name: str
     recorded: Mapping[str, Mapping[str, str]] | None = None
+    pictures: Mapping[str, Picture] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,6 +232,11 @@ def test_values_of_tensors_are_never_kept(tmp_path: Path, record: Record):
     assert b"314159" not in kept
 
 
+def test_the_help_says_what_is_kept_of_masks():
+    said = subprocess.run([PYTHON, "-m", "mugraph.cli", "record", "--help"], capture_output=True, text=True)
+    assert "causal mask" in " ".join(said.stdout.split())
+
+
 def test_a_signal_goes_to_the_program(tmp_path: Path):
     (tmp_path / "waits.py").write_text(
         "import signal, sys, time, torch\n"
