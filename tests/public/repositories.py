@@ -45,8 +45,11 @@ REPOSITORIES = {
     ),
 }
 """With the files that are optimized."""
-_SIZE = re.compile(r" has (\d+ (row|column|element)s?|size \d+ in dimension \d+|shape \(.*\)), the kernel is for ")
-"""A call of another size than the kernel's."""
+_SIZE = re.compile(
+    r" has (\d+ (row|column|element)s?|size \d+ in dimension \d+|shape \(.*\)), the kernel is for "
+    r"|^\w+ is (-?\d+|None|an? \w+), the kernel is for (-?\d+|None|an? \w+)$"
+)
+"""A call of other sizes than the kernel's, or with another number, or without an argument that the kernel's has."""
 
 
 @dataclass
@@ -68,7 +71,7 @@ class Row:
         return [self.name, *numbers, share, self.results, self.reverted]
 
 
-HEAD = ["repository", "regions", "calls", "of other sizes", "taken", "of its size", "results", "reverted"]
+HEAD = ["repository", "regions", "calls", "of other sizes or arguments", "taken", "of its own", "results", "reverted"]
 
 
 class Failed(Exception):

@@ -81,6 +81,17 @@ def test_a_call_that_is_looked_at_stands_for_others_and_a_first_one_for_none():
     assert program.clock.run == 5, "nor does the run have what only the first one took"
 
 
+def test_a_first_call_that_took_less_counts_as_what_it_took():
+    """Else the parts of a run would be more than the run."""
+    program = Program()
+    f, g = Time(), Time()
+    for slot, of in enumerate((f, g)):
+        for seconds in (2, 6):
+            program.timed(slot, of)(program.passes(seconds))
+    assert (f.total, g.total, program.clock.run) == (8, 8, 16)
+    assert f.own == 8
+
+
 def test_recursion_and_exceptions():
     program = Program()
     of = Time()

@@ -20,14 +20,14 @@ def ready(model: Any, seed: int = 1) -> Any:
     generator = torch.Generator().manual_seed(seed)
     for name, tensor in model.named_parameters():
         scale = 1.0 / tensor.shape[-1] ** 0.5 if tensor.dim() > 1 else 0.1
-        drawn = torch.randn(tensor.shape, generator=generator) * scale
+        drawn = torch.randn(tensor.shape, generator=generator, dtype=torch.float32) * scale
         tensor.data.copy_(1.0 + drawn if tensor.dim() == 1 and name.endswith("weight") else drawn)
     model = model.eval()
     return model.double() if EXACT else model
 
 
 def drawn(*shape: int, seed: int = 2) -> torch.Tensor:
-    values = torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+    values = torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float32)
     return values.double() if EXACT else values
 
 

@@ -41,9 +41,9 @@ def _hook_imports(watch: Watch) -> None:
         if "_mugraph" in os.path.basename(path):
             try:
                 data = self.get_data(path)
-                names = is_generated(data, path)
-                if names:
-                    tree = instrument(data, path, names, watch.register)
+                regions = is_generated(data, path)
+                if regions:
+                    tree = instrument(data, path, regions, watch.register)
                     return compile(tree, path, "exec", dont_inherit=True)
             except (OSError, SyntaxError, ValueError, RecursionError):
                 pass  # the ordinary way says what is wrong

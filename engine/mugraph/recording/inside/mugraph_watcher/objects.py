@@ -11,6 +11,7 @@ from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from .guards import Frame, Refusal
+from .values import a
 
 _HOOKS = {
     "_forward_hooks": "a forward hook is on it",
@@ -92,7 +93,7 @@ def of_object(refusal: Refusal) -> str | None:
     if about is None:
         return cause
     if about.of_module and about.what != about.kind:
-        return f"{about.words} is a {about.kind}, the kernel is for a {about.what}"
+        return f"{about.words} is {a(about.kind)}, the kernel is for {a(about.what)}"
     if cause is None and not about.named:
         return None
     cause = cause or "its code is another"

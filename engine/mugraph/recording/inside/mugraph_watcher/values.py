@@ -67,4 +67,9 @@ def short(value: Any) -> str:
         return str(value).removeprefix("torch.")
     if isinstance(value, str):
         return repr(value if len(value) < 60 else f"{value[:57]}...")
-    return f"a {type(value).__qualname__}"
+    return a(type(value).__qualname__)
+
+
+def a(name: str) -> str:
+    """ "an int"."""
+    return f"{'an' if name[:1] in tuple('aeiouAEIO') else 'a'} {name}"
