@@ -57,6 +57,19 @@ def _argument(seen: Seen, name: str) -> ShownTensor | None:
     return ShownTensor(spec.dtype, shape, strides, name in call.wanted_of)
 
 
+def trains(seen: Seen, expression: str, dtype: str, shape: tuple[int, ...]) -> bool:
+    """Whether a gradient is wanted of a parameter that is read from an object nobody has the path of, as of `block` in
+    `for block in self.blocks`: all that it can be want one."""
+    name = expression.rpartition(".")[2]
+    picture = seen.picture() if seen.call.gradients and name.isidentifier() and "." in expression else None
+    if picture is None:
+        return False
+    states = [node.state for node in picture.nodes if isinstance(node, Object)]
+    found = [one for state in states if isinstance(one := _of_pairs(state, "_parameters", name, picture), Tensor)]
+    alike = [one for one in found if (DTYPES.get(one.dtype), one.shape) == (dtype, shape)]
+    return bool(alike) and all(one.needs_grad for one in alike)
+
+
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     strides: list[int] = []
     step = 1

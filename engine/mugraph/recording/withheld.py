@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from mugraph.ir.region import Region, Trace
 from mugraph.recording.memory import Seen
-from mugraph.recording.shown import shown
+from mugraph.recording.shown import shown, trains
 from mugraph.trace.syntax.definitions import definitions
 
 _GRADIENT = "a gradient is wanted"
@@ -73,7 +73,11 @@ def _misfits(region: Region, seen: Seen, bound: frozenset[str], gpu: bool) -> It
         if _root(live_in.expression) not in bound
         and (found := shown(seen, live_in.expression, _self_name(region))) is not None
     ]
-    if any(found.wants_gradient for _, found in tensors):
+    known = {live_in.value for live_in, _ in tensors}
+    others = [(one.expression, region.values[one.value]) for one in region.live_ins if one.value not in known]
+    if any(found.wants_gradient for _, found in tensors) or any(
+        trains(seen, expression, info.dtype, info.shape) for expression, info in others
+    ):
         yield _GRADIENT
     if gpu and call.devices and all(device.partition(":")[0] == "cpu" for device in call.devices):
         yield "the tensors are on the CPU"

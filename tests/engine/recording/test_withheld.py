@@ -88,6 +88,7 @@ def test_strides(region: Region):
 
 
 MODULE = """\
+import sys
 import torch
 from torch import nn
 
@@ -98,6 +99,17 @@ class Gate(nn.Module):
     def forward(self, x):
         return torch.nn.functional.silu(self.up[0](x)) * x[:, :32]
 
+class Gates(nn.Module):
+    def __init__(self, frozen):
+        super().__init__()
+        self.gates = nn.ModuleList([nn.Linear(64, 64), nn.Linear(64, 64)])
+        self.gates[0].requires_grad_(not frozen)
+    def forward(self, x):
+        for gate in self.gates:
+            x = torch.nn.functional.silu(gate(x)) * x
+            print(end="")
+        return x
+
 def turned(x, w):
     return torch.nn.functional.silu(x @ w) * x[:, :32]
 
@@ -106,21 +118,26 @@ if __name__ == "__main__":
     gate(x)
     for _ in range(2):
         gate(x).sum().backward()
+    for _ in range(2):
+        Gates(frozen=sys.argv[1] == "frozen")(x)
     with torch.no_grad():
         turned(torch.ones(64, 16).t(), torch.ones(64, 32))
     turned(torch.ones(16, 64), torch.ones(64, 32, requires_grad=True))
 """
 
 
-def test_what_a_run_has_shown(tmp_path: Path, record: Callable[..., object]):
-    """A module that is trained, of whose tensors no argument is one; strides."""
+@pytest.mark.parametrize("frozen", ["frozen", "no"])
+def test_what_a_run_has_shown(tmp_path: Path, record: Callable[..., object], frozen: str):
+    """A module that is trained, of whose tensors no argument is one; one that a loop goes through; strides."""
     path = tmp_path / "trained.py"
     path.write_text(MODULE)
-    record(sys.executable, "trained.py")
+    record(sys.executable, "trained.py", frozen)
     calls = seen(path, MODULE)
     traced = trace_file(path, recorded_shapes=recorded_shapes(path, MODULE), pictures=pictured(path, MODULE))
     why = {one.function: one.reason for one in withhold(traced, MODULE, calls).regions}
     assert why["Gate.forward"] == "its kernel would never run: all 3 recorded calls want a gradient"
+    in_the_loop = "its kernel would never run: all 2 recorded calls want a gradient"
+    assert why["Gates.forward"] == (in_the_loop if frozen == "no" else None), "the first gate may be run"
     assert len(calls["turned"]) == 2
     by_strides = {one.call.strides == {"x": [1, 16]}: one.call for one in calls["turned"]}
     assert (by_strides[True].wanted_of, by_strides[False].wanted_of) == ([], ["w"])
