@@ -47,9 +47,10 @@ REPOSITORIES = {
 """With the files that are optimized."""
 _SIZE = re.compile(
     r" has (\d+ (row|column|element)s?|size \d+ in dimension \d+|shape \(.*\)), the kernel is for "
-    r"|^\w+ is (-?\d+|None|an? \w+), the kernel is for (-?\d+|None|an? \w+)$"
+    r"|^[\w.]+ is (-?\d+|None|\([\d, ]*\)|an? [\w.]+), the kernel is for (-?\d+|None|\([\d, ]*\)|an? [\w.]+)$"
 )
-"""A call of other sizes than the kernel's, or with another number, or without an argument that the kernel's has."""
+"""A call of other sizes than the kernel's, with another number, without an argument that the kernel's has, or of a
+module with parts of other classes."""
 
 
 @dataclass

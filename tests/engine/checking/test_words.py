@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -59,5 +60,28 @@ def test_why(tmp_path: Path, given: tuple[object, ...], why: str):
     space: dict[str, object] = {}
     exec(compile(KERNELS, str(path), "exec"), space)
     refusal = Guards(str(path), ast.parse(KERNELS)).refusal("norm_fits", space, given, regions["norm"])
+    assert refusal is not None
+    assert sentence(refusal) == why
+
+
+PARTS = """\
+def stage_fits(self):
+    return type(self.downsample[0]) is int and self.size == (64,)
+_REVERT = {"file": "model.py", "regions": []}
+"""
+
+
+@pytest.mark.parametrize(
+    ("downsample", "size", "why"),
+    [
+        (torch.nn.Identity(), (64,), "self.downsample is an Identity, which has no parts"),
+        ([0], (32,), "self.size is (32,), the kernel is for (64,)"),
+    ],
+)
+def test_why_of_parts(downsample: object, size: tuple[int], why: str):
+    space: dict[str, object] = {}
+    exec(compile(PARTS, "parts", "exec"), space)
+    given = SimpleNamespace(downsample=downsample, size=size)
+    refusal = Guards("parts", ast.parse(PARTS)).refusal("stage_fits", space, (given,))
     assert refusal is not None
     assert sentence(refusal) == why

@@ -56,6 +56,10 @@ def _of_error(refusal: Refusal) -> str:
             said = frame.said(node)
             if isinstance(node, ast.Subscript) and isinstance(error, KeyError):
                 return f"{said} is not there"
+            if isinstance(node, ast.Subscript) and isinstance(error, TypeError):
+                return (
+                    f"{frame.said(node.value)} is {a(type(frame.value(node.value)).__qualname__)}, which has no parts"
+                )
             if isinstance(node, ast.Attribute):
                 owner = frame.value(node.value)
                 kind = "a module" if is_module(owner) else a(type(owner).__qualname__)
