@@ -159,7 +159,7 @@ def test_time_on_a_device():
 
 def test_what_a_gain_is_worth_overall():
     share = Share(0.31, 0.1, None, 12, whole=True)
-    assert share_words(share, 1.6) == "31 % of the run; 1.60x here is 1.13x overall"
+    assert share_words(share, 1.6, "1.60x here") == "31 % of the run; 1.60x here is 1.13x overall"
     assert share_words(share, None) == "31 % of the run"
     assert "at most 1.13x" in share_words(Share(0.31, 0.1, None, 12), 1.6)
     assert share_words(Share(0.9, 0.1, 0.31, 12), 1.6).startswith("31 %"), "of the device, where it was timed"
