@@ -103,7 +103,7 @@ def _given(applied: Applied, kernels: ModuleType, space: dict[str, object], devi
             with torch.no_grad():
                 with torch.device(device):
                     torch.random.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
-                    ready = Builder(places, None, Constants(real=True), device).ready(entry)
+                    ready = Builder(places, None, Constants(real=True), device=device).ready(entry)
                 with as_recorded(ready.around):
                     ready.function(*ready.args, **ready.kwargs)
         except _Heard as heard:

@@ -61,8 +61,8 @@ def short(value: Any) -> str:
     if value is None or isinstance(value, bool | int | float | complex):
         return repr(value)
     if type(value) in (tuple, list) and len(value) <= 8:
-        inside = ", ".join(short(one) for one in value)
-        inside += "," if type(value) is tuple and len(value) == 1 else ""
+        items = [short(one) for one in value]
+        inside = ", ".join(items) + "," * (type(value) is tuple and len(items) == 1)
         return f"({inside})" if type(value) is tuple else f"[{inside}]"
     if type(value).__module__ == "torch" and type(value).__name__ in ("dtype", "device", "layout", "Size"):
         return str(value).removeprefix("torch.")
