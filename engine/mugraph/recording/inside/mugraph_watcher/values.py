@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from .guards import Refusal
 
@@ -60,10 +60,12 @@ def short(value: Any) -> str:
     """A value in a sentence."""
     if value is None or isinstance(value, bool | int | float | complex):
         return repr(value)
-    if type(value) in (tuple, list) and len(value) <= 8:
-        items = [short(one) for one in value]
-        inside = ", ".join(items) + "," * (type(value) is tuple and len(items) == 1)
-        return f"({inside})" if type(value) is tuple else f"[{inside}]"
+    kind = type(value)
+    if kind in (tuple, list) and len(value) <= 8:
+        items = [short(one) for one in cast("list[Any]", value)]
+        if kind is list:
+            return f"[{', '.join(items)}]"
+        return f"({', '.join(items)}{',' * (len(items) == 1)})"
     if type(value).__module__ == "torch" and type(value).__name__ in ("dtype", "device", "layout", "Size"):
         return str(value).removeprefix("torch.")
     if isinstance(value, str):
