@@ -60,7 +60,7 @@ def short(value: Any) -> str:
     """A value in a sentence."""
     if value is None or isinstance(value, bool | int | float | complex):
         return repr(value)
-    kind = type(value)
+    kind = cast("type[object]", type(value))
     if kind in (tuple, list) and len(value) <= 8:
         items = [short(one) for one in cast("list[Any]", value)]
         if kind is list:
