@@ -47,7 +47,8 @@ REPOSITORIES = {
 """With the files that are optimized."""
 _SIZE = re.compile(
     r" has (\d+ (row|column|element)s?|size \d+ in dimension \d+|shape \(.*\)), the kernel is for "
-    r"|^[\w.]+ is (-?\d+|None|\([\d, ]*\)|an? [\w.]+), the kernel is for (-?\d+|None|\([\d, ]*\)|an? [\w.]+)$"
+    r"|^[\w.\[\]]+ is (-?\d+|None|\([\d, ]*\)|an? [\w.]+), the kernel is for (-?\d+|None|\([\d, ]*\)|an? [\w.]+)$"
+    r"|, which has no parts$"
 )
 """A call of other sizes than the kernel's, with another number, without an argument that the kernel's has, or of a
 module with parts of other classes."""
