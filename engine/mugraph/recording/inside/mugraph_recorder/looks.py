@@ -136,11 +136,8 @@ class Looks:
             for value in values:
                 kind = type(value)  # pyright: ignore[reportUnknownVariableType] - of anything
                 if kind in tensors:
-                    add(value.shape)
-                    add(value.dtype)
-                    add(value.device)
-                    add(strides_of(value))
-                    add(gradients and value.requires_grad)
+                    wanted = gradients and value.requires_grad
+                    key += value.shape, value.dtype, value.device, strides_of(value), wanted
                 elif kind is bool:
                     add(value)
                 elif kind is tuple or kind is list or kind is dict:
