@@ -97,6 +97,7 @@ class Trial:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "OMP_NUM_THREADS": "1",  # for times that do not depend on what else runs here
             "MUGRAPH_CACHE_DIR": str(self.notes / "cache"),
         }
 

@@ -66,7 +66,7 @@ def test_why(tmp_path: Path, given: tuple[object, ...], why: str):
 
 PARTS = """\
 def stage_fits(self):
-    return type(self.downsample[0]) is int and self.size == (64,)
+    return self.mask.shape == (3,) and type(self.downsample[0]) is int and self.size == (64,)
 _REVERT = {"file": "model.py", "regions": []}
 """
 
@@ -74,6 +74,7 @@ _REVERT = {"file": "model.py", "regions": []}
 @pytest.mark.parametrize(
     ("downsample", "size", "why"),
     [
+        (None, (64,), "self.mask is None, the kernel is for a tensor"),
         (torch.nn.Identity(), (64,), "self.downsample is an Identity, which has no parts"),
         ([0], (32,), "self.size is (32,), the kernel is for (64,)"),
     ],
@@ -81,7 +82,8 @@ _REVERT = {"file": "model.py", "regions": []}
 def test_why_of_parts(downsample: object, size: tuple[int], why: str):
     space: dict[str, object] = {}
     exec(compile(PARTS, "parts", "exec"), space)
-    given = SimpleNamespace(downsample=downsample, size=size)
+    mask = torch.ones(3) if downsample is not None else None
+    given = SimpleNamespace(mask=mask, downsample=downsample, size=size)
     refusal = Guards("parts", ast.parse(PARTS)).refusal("stage_fits", space, (given,))
     assert refusal is not None
     assert sentence(refusal) == why

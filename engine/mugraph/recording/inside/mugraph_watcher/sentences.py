@@ -14,6 +14,7 @@ from .tensors import of_tensor
 from .values import a, compared, short
 
 LONGEST = 200
+_OF_TENSORS = frozenset({"shape", "size", "dim", "dtype", "device", "stride", "requires_grad", "data_ptr"})
 
 
 def sentence(refusal: Refusal) -> str:
@@ -62,6 +63,9 @@ def _of_error(refusal: Refusal) -> str:
                 )
             if isinstance(node, ast.Attribute):
                 owner = frame.value(node.value)
+                if owner is None:
+                    wanted = "the kernel is for a tensor" if node.attr in _OF_TENSORS else f"which has no {node.attr}"
+                    return f"{frame.said(node.value)} is None, {wanted}"
                 kind = "a module" if is_module(owner) else a(type(owner).__qualname__)
                 return f"{frame.said(node.value)} is {kind} without {node.attr}"
             return f"{said} cannot be read ({type(error).__name__})"
