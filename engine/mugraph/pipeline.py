@@ -22,7 +22,7 @@ from mugraph.ir.shares import Share, largest_first
 from mugraph.memory.traces import traced
 from mugraph.options import Options
 from mugraph.plans.plan import RegionPlan
-from mugraph.recording.memory import Recorded
+from mugraph.recording.memory import Seen
 from mugraph.recording.regions import shared
 from mugraph.recording.withheld import withhold
 from mugraph.search.topologies.limits import never
@@ -52,7 +52,7 @@ def run(
     *,
     source: str | None = None,
     recorded_shapes: RecordedShapes | None = None,
-    recorded_calls: Mapping[str, Sequence[Recorded]] | None = None,
+    recorded_calls: Mapping[str, Sequence[Seen]] | None = None,
     pictures: Mapping[str, Picture] | None = None,
     shares: Mapping[str, Share] | None = None,
     store: Store | None = None,
@@ -86,7 +86,7 @@ def run(
     if shares and text is not None:
         trace = shared(trace, shares, text)
     yield Traced(trace, time.monotonic() - began)
-    program = ProgramText(text, recorded_shapes) if text is not None else None
+    program = ProgramText(text, recorded_shapes, pictures) if text is not None else None
     yield from run_trace(trace, device, target, options, store, cancelled, program=program)
 
 

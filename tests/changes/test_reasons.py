@@ -35,7 +35,7 @@ WHY = {
     "what_silu_calls_patched-gated": "torch._C._nn.silu is not what it was",
     "a_helpers_file_edited": "gate is not the code as analysed: its code is another",
     "a_number_edited": "RESIDUAL is 0.125, the kernel is for 0.5",
-    "a_number_that_says_it_is_equal": "RESIDUAL is a Equal, the kernel is for a float",
+    "a_number_that_says_it_is_equal": "RESIDUAL is an Equal, the kernel is for a float",
     "imported_by_two_names": "project in gated.py is something else than it was",
     "traced": "torch.jit traces it",
 }

@@ -161,7 +161,7 @@ def test_a_share_of_the_run_is_shown_with_what_the_gain_is_worth() -> None:
     share = v.Share(0.31, 0.2, 12, whole=True, overall=1.13)
     (mark,) = file.marks
     file.marks = (replace(mark, region=msgspec.structs.replace(mark.region, share=share)),)
-    said = "31 % of the run; 1.8× here is 1.13× overall"
+    said = "31 % of the run; 1.80× here is 1.13× overall"
     (lens,) = code_lens.lenses(source, document, file)
     assert lens.command is not None
     assert lens.command.title.endswith(f"replace with the Triton kernel ({said})")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from mugraph.checking.run import function_of
 from mugraph.edit.module.carried import Carried, carried, is_sealed
+from mugraph.edit.names import module_name
+from mugraph.edit.revert import kernel_modules
 from mugraph.edit.source.record import Record, Replaced, read_record, text_hash
 from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.edit.undo import undo
@@ -37,7 +39,7 @@ class Checked:
 
 
 def modules_in(paths: Sequence[Path]) -> Iterator[tuple[Path, Record | str]]:
-    """The kernel modules among files and in folders, each with its record, or why that cannot be read."""
+    """The kernel modules among files, of files, and in folders, each with its record, or why that cannot be read."""
     seen: set[Path] = set()
     for path in paths:
         for file in _python_files(path):
@@ -127,6 +129,10 @@ def _name(record: Record, region: Replaced) -> str:
 def _python_files(path: Path) -> Iterator[Path]:
     if path.is_file():
         yield path
+        try:
+            yield from (module for module, _ in kernel_modules(path))  # of the user's file
+        except EditError:  # which is said of the module itself
+            yield path.with_name(f"{module_name(path)}.py")
         return
     for root, folders, files in os.walk(path):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED and not name.startswith("."))

@@ -49,8 +49,6 @@ def run_watched(command: Sequence[str], stdout: int | None = None) -> ProgramRun
     """stdout: a file descriptor that the program's standard output goes to. Raises recording.launch.CannotRun."""
     with tempfile.TemporaryDirectory(prefix="mugraph-check-", ignore_cleanup_errors=True) as folder:
         around = {**os.environ, **environment(FOLDER, folder)}
-        if "TORCH_COMPILE_DISABLE" not in os.environ:  # the watcher has a gentler way
-            del around["TORCH_COMPILE_DISABLE"]
         status = run_command(command, around, stdout)
         counts = read(Path(folder))
     return ProgramRun(status, tuple(_regions(counts)))

@@ -125,7 +125,14 @@ def bench(
 def record(
     command: Annotated[list[str] | None, typer.Argument(metavar="COMMAND", help="What to run, after --.")] = None,
 ) -> int:
-    """Run a program once and remember the shapes its functions were called with."""
+    """Run a program once and remember how its functions were called.
+
+    What is kept of a tensor is its shape, strides, type and device, never
+    its values. One exception: a module's buffer that is zero, one or minus
+    infinity on either side of a diagonal, as a causal mask is, is kept as
+    such. Of other arguments and attributes, numbers, flags and texts are
+    kept. All of it stays in a folder on this machine.
+    """
     from mugraph.commands.record import record as command_
 
     return command_(command or [])

@@ -16,7 +16,7 @@ from mugraph.executors.executor import CannotExecute
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.shares import Share
 from mugraph.pipeline import Options, improved, run
-from mugraph.recording.memory import Recorded, complaint, pictured, recorded, recorded_shapes, shares
+from mugraph.recording.memory import Seen, complaint, pictured, recorded_shapes, seen, shares
 from mugraph.reports.document import file_document
 from mugraph.reports.text import print_report
 from mugraph.store import Store
@@ -68,14 +68,14 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     raise AssertionError("the pipeline ended without a result")
 
 
-class _Seen(TypedDict, total=False):
+class _FromRuns(TypedDict, total=False):
     recorded_shapes: RecordedShapes
-    recorded_calls: Mapping[str, Sequence[Recorded]]
+    recorded_calls: Mapping[str, Sequence[Seen]]
     pictures: Mapping[str, Picture]
     shares: Mapping[str, Share]
 
 
-def _recorded(place: Where) -> _Seen:
+def _recorded(place: Where) -> _FromRuns:
     """What `mugraph record` has seen of the file."""
     try:
         path, text = place.path, read_source(place.path)
@@ -88,7 +88,7 @@ def _recorded(place: Where) -> _Seen:
         return {}
     return {
         "recorded_shapes": recorded_shapes(path, text),
-        "recorded_calls": recorded(path, text),
+        "recorded_calls": seen(path, text),
         "pictures": pictured(path, text),
         "shares": shares(path, text),
     }

@@ -38,12 +38,11 @@ class Share(msgspec.Struct, frozen=True):
         return 1 / (1 - self.part + self.part / gain) if gain is not None and gain > 1 else None
 
 
-def share_words(share: Share, gain: float | None, *, estimated: bool = False) -> str:
-    """ "31 % of the run; 1.60x here is 1.13x overall". estimated: the gain is an estimate, which is said"""
+def share_words(share: Share, gain: float | None, here: str = "") -> str:
+    """ "31 % of the run; 1.60x here is 1.13x overall". here: the gain in words ("1.60x here")"""
     said, overall = f"{percent(share.part)} of the run", share.overall(gain)
     if overall is None:
         return said
-    here = f"about {gain:.2f}x here by estimate" if estimated else f"{gain:.2f}x here"
     return f"{said}; {here} is {'' if share.whole else 'at most '}{overall:.2f}x overall"
 
 

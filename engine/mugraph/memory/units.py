@@ -3,8 +3,10 @@
 The document has what took time to find: the candidate, its verdict, its times. The kernel's text is generated again. It
 is the same text, because the key holds the version of this package.
 
-Anything may have written to the file that a store is. So a candidate from it is verified again before it is used. Only
-its float test, which takes longest, is not repeated: its result is kept with a mark of the candidate it belongs to.
+Anything may have written to the file that a store is. So a candidate from it is verified again before it is used. What
+takes longest is not repeated. The float test's result is kept with a mark of the candidate it belongs to. That the
+kernel's text was run over the fields is kept with a digest of the text, of the program, and of this package's source:
+a candidate that was changed makes another text, which is run.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import msgspec
 
 from mugraph.events import Considered, SearchReport, Solution, UnitResult
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
+from mugraph.ir.content import digest
 from mugraph.ir.json import candidate_from_json, candidate_to_json, schedule_from_json, schedule_to_json
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.region import SearchUnit
@@ -27,6 +30,7 @@ from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.sizes.indexed import indexed
 from mugraph.sizes.table import Kernels, SizeTable
 from mugraph.sizes.text import text_checked
+from mugraph.store.keys import code_digest
 from mugraph.targets import Target
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import verify_topologies
@@ -58,6 +62,8 @@ def remember(result: UnitResult, names: Renaming) -> Mapping[str, object]:
         document["plain_us"] = solution.plain_us
         document["pays_smaller"] = solution.pays_smaller
         document["launches"] = _launches(solution, names)
+        if solution.verdict.text:
+            document["text"] = _text_digest(result.unit, solution.source)
         document["mark"] = _mark(document)
     return document
 
@@ -102,7 +108,7 @@ def recall(
             raise NotRight(f"it cannot be read ({error})") from error
         return None
     if again:
-        verdict = _verified(unit, kernels, source, verdict)
+        verdict = _verified(unit, kernels, source, verdict, document.get("text"))
     solution = Solution(
         kernel, source, verdict, candidate.estimate_us, library_us, measured_us, plain_us, tuple(then), pays_smaller
     )
@@ -110,17 +116,27 @@ def recall(
 
 
 def _verified(
-    unit: SearchUnit, kernels: Sequence[tuple[BlockGraph, Schedule]], source: KernelSource, stored: Verdict
+    unit: SearchUnit,
+    kernels: Sequence[tuple[BlockGraph, Schedule]],
+    source: KernelSource,
+    stored: Verdict,
+    text_digest: object,
 ) -> Verdict:
-    """The verdict of this run, with the float test of the run that found the candidate. Raises NotRight."""
+    """The verdict of this run, with the float test of the run that found the candidate. Raises NotRight.
+
+    text_digest: of the text that was run over the fields then
+    """
     if not stored.passed:
         raise NotRight(f"its verdict is that it is wrong: {stored.reason}")
     right = indexed(unit.program, kernels, source)
     if not right.passed:
         raise NotRight(right.reason or "its tiles are wrong")
-    text = text_checked(unit.program, source)
-    if not text.passed:
-        raise NotRight(text.reason or "its text is wrong")
+    text = stored.text
+    if not text or text_digest != _text_digest(unit, source):
+        ran = text_checked(unit.program, source)
+        if not ran.passed:
+            raise NotRight(ran.reason or "its text is wrong")
+        text = ran.text
     verdict = verify_topologies(unit.program, [(block, None) for block, _ in kernels])
     if not verdict.passed:
         raise NotRight(verdict.reason or "it is another function")
@@ -132,9 +148,20 @@ def _verified(
         bound=verdict.bound,
         bound_note=verdict.bound_note,
         indexing=right.indexing,
-        text=text.text,
+        text=text,
         float_from_store=stored.max_rel_error is not None,
     )
+
+
+def _text_digest(unit: SearchUnit, source: KernelSource) -> str:
+    """Of all that the check of the text depends on."""
+    names = [tensor.name for tensor in (*source.inputs, *source.outputs)]
+    return digest("text", unit.program, source.standalone(), names, _sizes(source), code_digest())
+
+
+def _sizes(source: KernelSource) -> list[list[int]]:
+    """Up to which a kernel's schedules are used: at these it is checked."""
+    return [[row.largest for row in part.launches] for part in source.kernels]
 
 
 def _mark(document: Mapping[str, object]) -> str:

@@ -91,7 +91,14 @@ def _span(gains: Sequence[float], sign: str, *, digits: bool = True) -> str:
 
 
 def times(gain: float, sign: str, *, digits: bool = True) -> str:
-    """ "1.20x"; of an estimate, digits=False: "1.2x"."""
+    """ "1.20x"; of an estimate, digits=False: "1.2x", and "1.05x", which is not none."""
     if gain >= 10:
         return f"{gain:.0f}{sign}"
-    return f"{gain:.2f}{sign}" if digits else f"{gain:.2g}{sign}"
+    return f"{gain:.2f}{sign}" if digits or 1 <= gain < 1.095 else f"{gain:.2g}{sign}"
+
+
+def here_words(gain: float | None, measured: bool, sign: str = "x") -> str:
+    """Of a part of a run: "1.20x here", of an estimate "about 1.2x here by estimate"."""
+    if gain is None:
+        return ""
+    return f"{times(gain, sign)} here" if measured else f"about {times(gain, sign, digits=False)} here by estimate"

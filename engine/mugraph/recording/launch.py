@@ -16,6 +16,7 @@ import msgspec
 
 from mugraph.ir.shares import Share
 from mugraph.recording import inside
+from mugraph.recording.inside.mugraph_eager.install import WANTED
 from mugraph.recording.inside.mugraph_recorder.install import FOLDER
 from mugraph.recording.memory import Recorded, RecordedFunction, Recording, keep, together
 from mugraph.recording.stored import Objects, apart
@@ -52,6 +53,8 @@ class _Line(msgspec.Struct):
     init: dict[str, str] | None
     calls: int
     gradients: bool
+    wanted_of: list[str]
+    strides: dict[str, list[int]]
     seconds: tuple[float, float, float, int, float]
     picture: Picture | None = None
 
@@ -74,8 +77,7 @@ def environment(variable: str, spool: str) -> Mapping[str, str]:
     """What looks on first on the path, for this Python and those it starts; variable: where it finds its folder. Code
     runs as it is written, not compiled: torch.compile would keep functions from being called."""
     paths = [str(Path(inside.__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    compiled = os.environ.get("TORCH_COMPILE_DISABLE", "1")
-    return {variable: spool, "PYTHONPATH": os.pathsep.join(paths), "TORCH_COMPILE_DISABLE": compiled}
+    return {variable: spool, "PYTHONPATH": os.pathsep.join(paths), WANTED: "1"}
 
 
 def run_command(command: Sequence[str], environment: Mapping[str, str], stdout: int | None = None) -> int:
@@ -137,6 +139,8 @@ def _function(processes: list[list[_Line]], objects: Objects) -> RecordedFunctio
             line.devices,
             line.calls,
             line.gradients,
+            line.wanted_of,
+            line.strides,
             line.seconds[0],
             apart(line.picture, objects) if line.picture is not None else None,
         )

@@ -4,6 +4,7 @@ There is one JSON file for each source file, in `recordings` beside the store. T
 counts for it; a run of another part of the program leaves it as it was. What is read here:
 
     recorded        by function, the sets of arguments with their counts, the one that took longest first
+    seen            the same, each with what a picture shows of it
     recorded_shapes for tracing: arguments in words
     pictured        for tracing: calls as they were
     shares          how much of its run each function took
@@ -16,7 +17,9 @@ import contextlib
 import logging
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -46,6 +49,8 @@ class Recorded(msgspec.Struct, frozen=True):
     devices:   where its tensors were
     calls:     how many calls were like this, counted or, for functions called all the time, estimated
     gradients: whether they were wanted (`torch.is_grad_enabled()`)
+    wanted_of: tensors among the arguments that want one
+    strides:   of tensors among them that are not contiguous; None where they were not looked at
     seconds:   wall time of these calls
     picture:   one of the calls as it was
     """
@@ -56,6 +61,8 @@ class Recorded(msgspec.Struct, frozen=True):
     devices: list[str] = []
     calls: int = 0
     gradients: bool = False
+    wanted_of: list[str] = []
+    strides: dict[str, list[int]] | None = None
     seconds: float = 0.0
     picture: StoredPicture | None = None
 
@@ -63,6 +70,15 @@ class Recorded(msgspec.Struct, frozen=True):
     def usable(self) -> bool:
         """Whether it can be traced."""
         return self.picture is not None or not self.opaque
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A set of arguments, and a picture that shows it; its_own: or, of another set, that shows the same object."""
+
+    call: Recorded
+    picture: Callable[[], Picture | None] = lambda: None
+    is_its_own: bool = True
 
 
 class RecordedFunction(msgspec.Struct, frozen=True):
@@ -133,6 +149,34 @@ def recorded(path: Path, text: str | None = None) -> dict[str, list[Recorded]]:
     return {name: function.sets for name, function in _fitting(path, text)[1].items()}
 
 
+def seen(path: Path, text: str) -> dict[str, list[Seen]]:
+    """By function, the sets of arguments, what took longest first, and what pictures show of them."""
+    recording, functions = _fitting(path, text)
+    if recording is None:
+        return {}
+    kept = recording
+
+    def reader(stored: StoredPicture | None) -> Callable[[], Picture | None]:
+        @cache
+        def read_it() -> Picture | None:
+            if stored is None:
+                return None
+            with contextlib.suppress(BadRecording):
+                return _picture(path, kept, stored)
+            return None
+
+        return read_it
+
+    found: dict[str, list[Seen]] = {}
+    for name, function in functions.items():
+        of_another = reader(next((one.picture for one in function.sets if one.picture is not None), None))
+        found[name] = [
+            Seen(one, reader(one.picture) if one.picture is not None else of_another, one.picture is not None)
+            for one in function.sets
+        ]
+    return found
+
+
 def recorded_shapes(path: Path, text: str) -> RecordedShapes:
     """For tracing: of each function the arguments that took longest and can be written; a module's constructor's as of
     a function `Block.__init__`."""
@@ -194,7 +238,8 @@ def together(sets: Iterable[Recorded]) -> list[Recorded]:
     """Equal sets put together: several processes of a program have the same ones."""
     found: dict[tuple[object, ...], Recorded] = {}
     for one in sets:
-        key = (repr(one.arguments), repr(one.init), repr(one.opaque), repr(one.devices), one.gradients)
+        words = one.arguments, one.init, one.opaque, one.devices, one.gradients, one.wanted_of, one.strides
+        key = tuple(map(repr, words))
         before = found.get(key, msgspec.structs.replace(one, calls=0, seconds=0.0))
         picture = before.picture or one.picture
         calls, seconds = before.calls + one.calls, before.seconds + one.seconds

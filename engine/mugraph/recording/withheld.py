@@ -1,27 +1,28 @@
 """Regions whose kernel would take none of the recorded calls: they are said to be so before anything is searched.
 
-What a region's guard will ask of its function's own arguments is compared with every recorded call. What a recording
-does not say counts as fitting.
+What a region's guard will ask of its function's arguments, and of the tensors that its object keeps, is compared with
+every recorded call. What a recording does not say counts as fitting.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mugraph.ir.region import Region, Trace
-from mugraph.recording.memory import Recorded
+from mugraph.recording.memory import Seen
+from mugraph.recording.shown import shown, trains
 from mugraph.trace.syntax.definitions import definitions
-from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_spec
 
 _GRADIENT = "a gradient is wanted"
 _MOST = 3
 """Reasons that are said of one region."""
 
 
-def withhold(trace: Trace, text: str, calls: Mapping[str, Sequence[Recorded]], *, gpu: bool = False) -> Trace:
+def withhold(trace: Trace, text: str, calls: Mapping[str, Sequence[Seen]], *, gpu: bool = False) -> Trace:
     """The trace, its regions that no recorded call would take with the reason.
 
     text: that was traced. calls: by function. gpu: there is one here, so that a call on the CPU is one that will be
@@ -41,7 +42,7 @@ def withhold(trace: Trace, text: str, calls: Mapping[str, Sequence[Recorded]], *
 
 
 def why_never_taken(
-    region: Region, calls: Sequence[Recorded], bound: frozenset[str] = frozenset(), *, gpu: bool = False
+    region: Region, calls: Sequence[Seen], bound: frozenset[str] = frozenset(), *, gpu: bool = False
 ) -> str | None:
     """None where one of the calls would be taken. bound: arguments that the function binds anew: a recording does not
     say what they are at the region."""
@@ -50,7 +51,7 @@ def why_never_taken(
         why = next(_misfits(region, call, bound, gpu), None)
         if why is None:
             return None
-        reasons[why] += max(call.calls, 1)
+        reasons[why] += max(call.call.calls, 1)
     total, found = sum(reasons.values()), reasons.most_common()
     if len(found) == 1:
         [(why, _)] = found
@@ -63,24 +64,41 @@ def why_never_taken(
     return f"its kernel would never run: in none of the {total} recorded calls does it fit: {'; '.join(said)}"
 
 
-def _misfits(region: Region, call: Recorded, bound: frozenset[str], gpu: bool) -> Iterator[str]:
+def _misfits(region: Region, seen: Seen, bound: frozenset[str], gpu: bool) -> Iterator[str]:
     """In the order that a guard asks."""
-    if getattr(call, "wants_gradient", False):  # a recording that says so
+    call = seen.call
+    tensors = [
+        (live_in, found)
+        for live_in in region.live_ins
+        if _root(live_in.expression) not in bound
+        and (found := shown(seen, live_in.expression, _self_name(region))) is not None
+    ]
+    known = {live_in.value for live_in, _ in tensors}
+    others = [(one.expression, region.values[one.value]) for one in region.live_ins if one.value not in known]
+    if any(found.wants_gradient for _, found in tensors) or any(
+        trains(seen, expression, info.dtype, info.shape) for expression, info in others
+    ):
         yield _GRADIENT
     if gpu and call.devices and all(device.partition(":")[0] == "cpu" for device in call.devices):
         yield "the tensors are on the CPU"
-    for live_in in region.live_ins:
-        name = live_in.expression
-        if name not in region.function_args or name in bound or name not in call.arguments:
-            continue
-        spec = _spec(call.arguments[name])
-        if spec is None:
-            continue
-        info = region.values[live_in.value]
-        if spec.dtype != info.dtype:
-            yield f"{name} is {spec.dtype}, the kernel is for {info.dtype}"
-        if not _fits(region, live_in.value, spec.shape):
-            yield f"{name} has shape {_listed(spec.shape)}, the kernel is for {_listed(info.shape)}"
+    for live_in, found in tensors:
+        name, info = live_in.expression, region.values[live_in.value]
+        if found.dtype != info.dtype:
+            yield f"{name} is {found.dtype}, the kernel is for {info.dtype}"
+        if not _fits(region, live_in.value, found.shape):
+            yield f"{name} has shape {_listed(found.shape)}, the kernel is for {_listed(info.shape)}"
+        elif found.strides is not None and not _laid_out(region, live_in.value, found.shape, found.strides):
+            yield f"{name} has strides {_listed(found.strides)}, the kernel is for {_listed(info.strides)}"
+
+
+def _root(expression: str) -> str:
+    """ "self" of "self.norm.weight"."""
+    return re.split(r"[.\[]", expression, maxsplit=1)[0]
+
+
+def _self_name(region: Region) -> str | None:
+    """None in a function of no class: an argument is what it is called then."""
+    return region.function_args[0] if "." in region.function and region.function_args else None
 
 
 def _fits(region: Region, value: int, shape: Sequence[int]) -> bool:
@@ -98,12 +116,12 @@ def _fits(region: Region, value: int, shape: Sequence[int]) -> bool:
     return True
 
 
-def _spec(text: str) -> TensorSpec | None:
-    try:
-        spec = parse_spec(text)
-    except BadShapes:
-        return None
-    return spec if isinstance(spec, TensorSpec) else None
+def _laid_out(region: Region, value: int, shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """The stride of a dimension of size 1 addresses nothing. Those that vary with a size are unknown here."""
+    if region.dynamic is not None and value in region.dynamic.strides:
+        return True
+    wanted = region.values[value].strides
+    return all(size == 1 or one == other for size, one, other in zip(shape, strides, wanted, strict=True))
 
 
 def _listed(shape: Sequence[int]) -> str:

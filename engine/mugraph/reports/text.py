@@ -16,7 +16,7 @@ from rich.tree import Tree
 from mugraph.events import Figures, FileResult, RegionResult, Timing, UnitResult
 from mugraph.ir.drawing import draw_tree
 from mugraph.ir.shares import Share, largest_first, share_words
-from mugraph.protocol.gain_words import in_a_run
+from mugraph.protocol.gain_words import here_words, in_a_run
 from mugraph.reports.document import verdicts_of
 from mugraph.sizes.timing import gain_words
 from mugraph.targets import TARGETS
@@ -76,7 +76,7 @@ def _region(
         yield _said("", result.reason)
     if share is not None:
         gain = in_a_run(result.timing) if result.status == "improved" else None
-        yield _said("share", share_words(share, gain, estimated=result.timing.source == "estimated"))
+        yield _said("share", share_words(share, gain, here_words(gain, result.timing.source == "measured")))
     if region.dynamic is not None:
         yield _said("sizes", f"{region.dynamic.range}; tiles and blocks below are for the largest")
     if result.plan is not None:

@@ -35,6 +35,7 @@ from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited
 from mugraph.store import Store
 from mugraph.targets import figures_of
+from mugraph.trace.picture import Picture
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.tune.against import Measurement, Times, against_peers, peer_subjects
 from mugraph.tune.device import Device
@@ -49,10 +50,11 @@ PATIENCE = 9
 
 @dataclass(frozen=True)
 class ProgramText:
-    """The user's file as it was traced. recorded: shapes that were seen, as tracing takes them"""
+    """The user's file as it was traced. recorded, pictures: shapes and calls that were seen, as tracing takes them"""
 
     text: str
     recorded: RecordedShapes | None = None
+    pictures: Mapping[str, Picture] | None = None
 
 
 @dataclass
@@ -215,6 +217,7 @@ class RegionTimer:
             plan.name,
             {f"{RUNTIME_NAME}.py": RUNTIME},
             self.program.recorded,
+            self.program.pictures,
         )
 
 

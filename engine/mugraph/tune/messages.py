@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mugraph.ir.calls import Triangle
+from mugraph.trace.picture import Picture
 
 Compiler = Literal["none", "default", "max-autotune-no-cudagraphs"]
 
@@ -48,7 +49,7 @@ class Applied:
     function:    in which the region is
     fits, name:  the test and the replacement in the kernel module
     beside:      files that the kernel module reads: name -> text
-    recorded:    shapes that `mugraph record` has seen, as tracing takes them
+    recorded, pictures: shapes and calls that `mugraph record` has seen, as tracing takes them
     """
 
     path: str
@@ -60,6 +61,7 @@ class Applied:
     name: str
     beside: Mapping[str, str]
     recorded: Mapping[str, Mapping[str, str]] | None = None
+    pictures: Mapping[str, Picture] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """What an applied program calls, with the user's own objects on a device. Child process only: it runs the user's code.
 
-The edited file is run beside its kernel module in a folder of our own; then its entry is built as tracing builds it and
-run once, while a listener in the place of the region's test notes what the user's code passes there.
+The edited file is run beside its kernel module in a folder of our own. Then its entry is built as tracing builds it,
+from the recorded call where there is one, and run once, while a listener in the place of the region's test notes what
+the user's code passes there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, cast
 
 import torch
 
+from mugraph.trace.run.around import as_recorded
 from mugraph.trace.run.build import Builder
 from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.entries import Entry, find_definitions
@@ -57,6 +59,10 @@ def _imported(applied: Applied, folder: Path) -> tuple[ModuleType, dict[str, obj
         (place / file).write_text(text, encoding="utf-8")
     if str(top) not in sys.path:
         sys.path.insert(0, str(top))
+    for picture in (applied.pictures or {}).values():
+        sys.path += [one for one in picture.around.path if one not in sys.path and Path(one).is_dir()]
+        if picture.module.rpartition(".")[2] == path.stem != "__init__":  # as the program imported it
+            name, package = picture.module, picture.module.rpartition(".")[0] or None
     owner = importlib.import_module(package) if package is not None and path.stem != "__init__" else None
     kernels = _run(place / f"{applied.module}.py", applied.module_text, _beside(applied.module, package), package)
     if owner is not None:
@@ -99,8 +105,9 @@ def _given(applied: Applied, kernels: ModuleType, space: dict[str, object], devi
             with torch.no_grad():
                 with torch.device(device):
                     torch.random.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
-                    ready = Builder(places, None, Constants(real=True)).ready(entry)
-                ready.function(*ready.args, **ready.kwargs)
+                    ready = Builder(places, None, Constants(real=True), device=device).ready(entry)
+                with as_recorded(ready.around):
+                    ready.function(*ready.args, **ready.kwargs)
         except _Heard as heard:
             return cast("tuple[object, ...]", heard.args[0])
         except Exception as error:
@@ -114,5 +121,5 @@ def _entries(applied: Applied) -> Iterator[Entry]:
     """Those of the region's own function first. They are found in the edited text: its comments and signatures are the
     user's."""
     source = Source(applied.path, applied.text)
-    found = find_definitions(source, applied.recorded).entries
+    found = find_definitions(source, applied.recorded, pictures=applied.pictures).entries
     yield from sorted(found, key=lambda entry: entry.function != applied.function)

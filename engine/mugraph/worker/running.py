@@ -61,8 +61,10 @@ _log = logging.getLogger("mugraph.worker")
 def _program(order: SearchTrace) -> ProgramText | None:
     if order.text is None:
         return None
-    shapes: RecordedShapes = recorded_shapes(Path(order.trace.path), order.text) if order.options.recorded else {}
-    return ProgramText(order.text, shapes or None)
+    if not order.options.recorded:
+        return ProgramText(order.text)
+    path = Path(order.trace.path)
+    return ProgramText(order.text, recorded_shapes(path, order.text) or None, pictured(path, order.text) or None)
 
 
 class Blind(Store):

@@ -18,7 +18,7 @@ from mugraph.options import Options
 from mugraph.protocol import messages as m
 from mugraph.protocol.settings import EngineSettings
 from mugraph.protocol.values import Priority
-from mugraph.recording.memory import recorded
+from mugraph.recording.memory import seen
 from mugraph.recording.withheld import withhold
 from mugraph.tune.device import Device
 from mugraph.worker.documents import Known, Text
@@ -221,7 +221,7 @@ class Schedule:
     def _traced(self, job: Job, word: TracedFile) -> None:
         assert self.device is not None
         text = Text(job.uri, job.version, word.text, word.state)
-        calls = recorded(Path(job.request.document.path).absolute(), word.text)
+        calls = seen(Path(job.request.document.path).absolute(), word.text)
         trace = withhold(word.trace, word.text, calls, gpu=self.device.kind == "gpu")
         known = Known(text, job.settings, self.device, trace, word.heads, word.applied, word.seconds)
         earlier = self.documents.get(job.uri)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mugraph.protocol.gain_words import gain_words, in_a_run
+from mugraph.protocol.gain_words import gain_words, here_words, in_a_run
 from mugraph.protocol.values import Called, Region, Timing
 
 from mugraph_server.region_marks import Mark
@@ -121,7 +121,7 @@ def lens(file: FileState, mark: Mark) -> str:
 
 
 def share(region: Region) -> str:
-    """Of a recorded run: "31 % of the run; 1.6× here is 1.13× overall"; "" where nothing was recorded."""
+    """Of a recorded run: "31 % of the run; 1.60× here is 1.13× overall"; "" where nothing was recorded."""
     took = region.share
     if took is None:
         return ""
@@ -129,7 +129,7 @@ def share(region: Region) -> str:
     if took.overall is None or region.status != "improved" or region.timing is None:
         return f"{part} of the run"
     gain = in_a_run(region.timing) or 1.0
-    here = f"{gain:.2g}× here" if region.timing.source == "measured" else f"about {gain:.2g}× here by estimate"
+    here = here_words(gain, region.timing.source == "measured", "×")
     return f"{part} of the run; {here} is {'' if took.whole else 'at most '}{took.overall:.2f}× overall"
 
 

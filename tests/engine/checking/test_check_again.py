@@ -51,6 +51,16 @@ def test_what_was_written_holds(tmp_path: Path):
     assert [kernel.name for kernel in step.graph.kernels] == ["gate"]
 
 
+def test_the_users_file_is_checked_by_its_kernel_module(tmp_path: Path):
+    module = applied(tmp_path)
+    assert [found for found, _ in modules_in([tmp_path / "gated_model.py"])] == [module]
+    assert [found for found, _ in modules_in([module])] == [module]
+    edited(module, '"regions"', '"region"')
+    assert [(found, type(record)) for found, record in modules_in([tmp_path / "gated_model.py"])] == [(module, str)]
+    (tmp_path / "another.py").touch()
+    assert list(modules_in([tmp_path / "another.py"])) == []
+
+
 def test_the_replaced_source_was_changed(tmp_path: Path):
     applied(tmp_path)
     edited(tmp_path / "gated_model.py", "* self.u", "+ self.u")

@@ -50,7 +50,9 @@ def rotary(x, angles, w):
 def test_functions_that_call_them_get_kernels_that_are_right(tmp_path: Path) -> None:
     path = tmp_path / "angles.py"
     path.write_text(SPELLINGS)
-    (done,) = (event for event in run(path, options=Options(budget_s=2, compare_with="code")) if isinstance(event, Done))
+    (done,) = (
+        event for event in run(path, options=Options(budget_s=2, compare_with="code")) if isinstance(event, Done)
+    )
     assert done.result.errors == ()
     texts: dict[str, str] = {}
     for region in done.result.regions:

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from mugraph.events import Done, FileResult
 from mugraph.ir.kernel import KernelSource
+from mugraph.ir.program import TensorProgram
 from mugraph.memory import units
 from mugraph.options import Options
 from mugraph.pipeline import run
 from mugraph.reports.text import evidence
 from mugraph.store import Store
+from mugraph.verify.verdict import Verdict
 
 MODEL = """\
 import torch
@@ -139,6 +141,51 @@ def test_what_was_changed_is_searched_for_again(path: Path, name: str, mark: boo
     third, notices = optimized(path)
     assert notices == []
     assert [p.from_store for r in third.regions for p in r.units] == [True]
+
+
+def other_warps(document: Json) -> None:
+    schedule = document["candidate"]["schedule"]
+    schedule["num_warps"] = 4 if schedule["num_warps"] != 4 else 8
+    for row in document["launches"][0]:
+        row[1]["num_warps"] = schedule["num_warps"]
+
+
+def no_text(document: Json) -> None:
+    del document["text"]
+
+
+@pytest.mark.parametrize(("change", "runs"), [(None, 0), (other_warps, 1), (no_text, 1)])
+def test_a_text_is_run_again_where_it_is_another(
+    path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Json], None] | None, runs: int
+) -> None:
+    """In this process: a text over the fields."""
+    first, _ = optimized(path)
+    if change is not None:
+        edit(path, change, mark=True)
+    ran: list[str] = []
+    whole = units.text_checked
+
+    def counted(program: TensorProgram, source: KernelSource) -> Verdict:
+        ran.append(source.standalone())
+        return whole(program, source)
+
+    monkeypatch.setattr(units, "text_checked", counted)
+    second, notices = optimized(path)
+    assert notices == []
+    assert len(ran) == runs
+    assert (source_of(second).standalone() == source_of(first).standalone()) == (change is not other_warps)
+    (one,), (other,) = ([p.solution for r in result.regions for p in r.units] for result in (first, second))
+    assert one is not None
+    assert other is not None
+    assert one.verdict.text == other.verdict.text
+
+
+def test_a_kept_text_does_not_cover_another_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, _ = optimized(path)
+    (unit,) = [p for r in first.regions for p in r.units]
+    before = units._text_digest(unit.unit, source_of(first))
+    monkeypatch.setattr(units, "code_digest", lambda: "another")
+    assert units._text_digest(unit.unit, source_of(first)) != before
 
 
 def missing_largest(document: Json) -> None:

@@ -203,6 +203,24 @@ def _eager() -> dict[str, str]:
     return {**os.environ, "TORCH_COMPILE_DISABLE": "1"}
 
 
+def test_what_is_compiled_runs_as_it_is_written(tmp_path: Path, record: Record):
+    """A whole graph too; but what the environment says of it counts."""
+    (tmp_path / "compiled.py").write_text(
+        "import torch\n"
+        "def act(x):\n"
+        "    return torch.relu(x)\n"
+        "graphs = []\n"
+        "run = torch.compile(act, fullgraph=True, backend=lambda graph, _: graphs.append(graph) or graph)\n"
+        "for _ in range(3): run(torch.ones(2, 4))\n"
+        "print(len(graphs))\n"
+    )
+    run = record(PYTHON, "compiled.py")
+    assert (run.returncode, run.stdout) == (0, "0\n"), run.stderr
+    assert recorded(tmp_path / "compiled.py")["act"][0].calls == 3
+    run = record(PYTHON, "compiled.py", TORCH_COMPILE_DISABLE="0")
+    assert (run.returncode, run.stdout) == (0, "1\n"), run.stderr
+
+
 def test_values_of_tensors_are_never_kept(tmp_path: Path, record: Record):
     (tmp_path / "secret.py").write_text(
         "import torch\ndef f(x, y): return x\nf(torch.full((3,), 271828.0), [torch.tensor(314159)])\n"
@@ -212,6 +230,11 @@ def test_values_of_tensors_are_never_kept(tmp_path: Path, record: Record):
     assert b"f32[3]" in kept
     assert b"271828" not in kept
     assert b"314159" not in kept
+
+
+def test_the_help_says_what_is_kept_of_masks():
+    said = subprocess.run([PYTHON, "-m", "mugraph.cli", "record", "--help"], capture_output=True, text=True)
+    assert "causal mask" in " ".join(said.stdout.split())
 
 
 def test_a_signal_goes_to_the_program(tmp_path: Path):

@@ -81,6 +81,17 @@ def test_a_call_that_is_looked_at_stands_for_others_and_a_first_one_for_none():
     assert program.clock.run == 5, "nor does the run have what only the first one took"
 
 
+def test_a_first_call_that_took_less_counts_as_what_it_took():
+    """Else the parts of a run would be more than the run."""
+    program = Program()
+    f, g = Time(), Time()
+    for slot, of in enumerate((f, g)):
+        for seconds in (2, 6):
+            program.timed(slot, of)(program.passes(seconds))
+    assert (f.total, g.total, program.clock.run) == (8, 8, 16)
+    assert f.own == 8
+
+
 def test_recursion_and_exceptions():
     program = Program()
     of = Time()
@@ -148,7 +159,7 @@ def test_time_on_a_device():
 
 def test_what_a_gain_is_worth_overall():
     share = Share(0.31, 0.1, None, 12, whole=True)
-    assert share_words(share, 1.6) == "31 % of the run; 1.60x here is 1.13x overall"
+    assert share_words(share, 1.6, "1.60x here") == "31 % of the run; 1.60x here is 1.13x overall"
     assert share_words(share, None) == "31 % of the run"
     assert "at most 1.13x" in share_words(Share(0.31, 0.1, None, 12), 1.6)
     assert share_words(Share(0.9, 0.1, 0.31, 12), 1.6).startswith("31 %"), "of the device, where it was timed"

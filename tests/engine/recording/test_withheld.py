@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from mugraph.commands.common import Where
 from mugraph.commands.optimize import optimize
 from mugraph.ir.region import Region, Trace
 from mugraph.pipeline import Options
-from mugraph.recording.memory import Recorded, RecordedFunction, Recording, keep
+from mugraph.recording.memory import Recorded, RecordedFunction, Recording, Seen, keep, pictured, recorded_shapes, seen
 from mugraph.recording.withheld import why_never_taken, withhold
 from mugraph.trace.tracer import trace_file
 
@@ -60,33 +62,89 @@ def call(x: str = "f16[16, 64]", w: str = "f16[64, 32]", calls: int = 1, devices
     ],
 )
 def test_why(region: Region, calls: list[Recorded], why: str | None):
-    assert why_never_taken(region, calls) == (why and f"its kernel would never run: {why}")
+    assert why_never_taken(region, [Seen(one) for one in calls]) == (why and f"its kernel would never run: {why}")
 
 
 def test_on_the_cpu_where_there_is_a_gpu(region: Region):
-    why = why_never_taken(region, [call(calls=2)], gpu=True)
+    why = why_never_taken(region, [Seen(call(calls=2))], gpu=True)
     assert why == "its kernel would never run: in all 2 recorded calls the tensors are on the CPU"
-    assert why_never_taken(region, [call(devices=["cuda:0"])], gpu=True) is None
+    assert why_never_taken(region, [Seen(call(devices=["cuda:0"]))], gpu=True) is None
 
 
 def test_a_gradient(region: Region):
-    @dataclass(frozen=True)
-    class Seen:
-        """A recording that says so."""
+    wanted = [Seen(msgspec.structs.replace(call(calls=12), gradients=True, wanted_of=["x"]))]
+    assert why_never_taken(region, wanted) == ("its kernel would never run: all 12 recorded calls want a gradient")
+    of_another = [Seen(msgspec.structs.replace(call(), gradients=True, wanted_of=["scale"]))]
+    assert why_never_taken(region, of_another) is None
 
-        arguments: dict[str, str]
-        devices: list[str]
-        calls: int
-        wants_gradient: bool
 
-    calls = [Seen({"x": "f16[16, 64]"}, ["cpu"], 12, True)]
-    assert why_never_taken(region, calls) == (  # type: ignore[arg-type]
-        "its kernel would never run: all 12 recorded calls want a gradient"
+def test_strides(region: Region):
+    transposed = Seen(msgspec.structs.replace(call(calls=3), strides={"x": [1, 16]}))
+    assert why_never_taken(region, [transposed]) == (
+        "its kernel would never run: in all 3 recorded calls x has strides (1, 16), the kernel is for (64, 1)"
     )
+    assert why_never_taken(region, [transposed, Seen(call())]) is None, "of a recording that has none"
+    assert why_never_taken(region, [Seen(msgspec.structs.replace(call(), strides={}))]) is None
+
+
+MODULE = """\
+import sys
+import torch
+from torch import nn
+
+class Gate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.ModuleList([nn.Linear(64, 32)])
+    def forward(self, x):
+        return torch.nn.functional.silu(self.up[0](x)) * x[:, :32]
+
+class Gates(nn.Module):
+    def __init__(self, frozen):
+        super().__init__()
+        self.gates = nn.ModuleList([nn.Linear(64, 64), nn.Linear(64, 64)])
+        self.gates[0].requires_grad_(not frozen)
+    def forward(self, x):
+        for gate in self.gates:
+            x = torch.nn.functional.silu(gate(x)) * x
+            print(end="")
+        return x
+
+def turned(x, w):
+    return torch.nn.functional.silu(x @ w) * x[:, :32]
+
+if __name__ == "__main__":
+    x, gate = torch.ones(16, 64), Gate()
+    gate(x)
+    for _ in range(2):
+        gate(x).sum().backward()
+    for _ in range(2):
+        Gates(frozen=sys.argv[1] == "frozen")(x)
+    with torch.no_grad():
+        turned(torch.ones(64, 16).t(), torch.ones(64, 32))
+    turned(torch.ones(16, 64), torch.ones(64, 32, requires_grad=True))
+"""
+
+
+@pytest.mark.parametrize("frozen", ["frozen", "no"])
+def test_what_a_run_has_shown(tmp_path: Path, record: Callable[..., object], frozen: str):
+    """A module that is trained, of whose tensors no argument is one; one that a loop goes through; strides."""
+    path = tmp_path / "trained.py"
+    path.write_text(MODULE)
+    record(sys.executable, "trained.py", frozen)
+    calls = seen(path, MODULE)
+    traced = trace_file(path, recorded_shapes=recorded_shapes(path, MODULE), pictures=pictured(path, MODULE))
+    why = {one.function: one.reason for one in withhold(traced, MODULE, calls).regions}
+    assert why["Gate.forward"] == "its kernel would never run: all 3 recorded calls want a gradient"
+    in_the_loop = "its kernel would never run: all 2 recorded calls want a gradient"
+    assert why["Gates.forward"] == (in_the_loop if frozen == "no" else None), "the first gate may be run"
+    assert len(calls["turned"]) == 2
+    by_strides = {one.call.strides == {"x": [1, 16]}: one.call for one in calls["turned"]}
+    assert (by_strides[True].wanted_of, by_strides[False].wanted_of) == ([], ["w"])
 
 
 def test_an_argument_that_the_function_binds_anew_says_nothing(trace: Trace):
-    calls = {"changed": [Recorded({"x": "f32[3, 3]"}, calls=1)], "product": [call("f16[3, 64]")]}
+    calls = {"changed": [Seen(Recorded({"x": "f32[3, 3]"}, calls=1))], "product": [Seen(call("f16[3, 64]"))]}
     before = {one.function: one.status for one in trace.regions}
     after = {one.function: one.status for one in withhold(trace, SOURCE, calls).regions}
     assert after == before | {"product": "unsupported"}

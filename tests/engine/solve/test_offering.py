@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from mugraph.events import Called, SizeTiming, Timing
-from mugraph.protocol.gain_words import gain_words
+from mugraph.protocol.gain_words import gain_words, here_words
 from mugraph.protocol.settings import CompareWith
 from mugraph.solve.offering import judged
 
@@ -96,6 +96,9 @@ def test_a_setting_narrows_what_the_title_compares_with() -> None:
 def test_an_estimate_has_no_digits_it_has_not_earned() -> None:
     assert gain_words([timing(2.983, 1.2)], measured=False, sign="×") == "about 3× by estimate"
     assert gain_words([timing(12.4, 1.2)], measured=False) == "about 12x by estimate"
+    assert gain_words([timing(1.046, 1.0)], measured=False) == "about 1.05x by estimate", "not 1x, which would be none"
+    assert here_words(4.206, measured=False, sign="×") == "about 4.2× here by estimate"
+    assert here_words(1.6, measured=True) == "1.60x here"
 
 
 def test_several_sizes() -> None:

@@ -40,6 +40,29 @@ def test_a_list_that_outlives_the_call_is_not(regions: Regions) -> None:
     assert [(region.function, region.text) for region in found] == [("remember", "y = x @ w")]
 
 
+def test_what_a_function_is_described_for_comes_before_what_another_calls_it_with(regions: Regions) -> None:
+    """Of a recorded program that is the call that took longest, whatever is traced first. What only the other call
+    reaches is found too."""
+    found = regions("""
+        log = []
+
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def f(x, w):
+            return inner(x, w, True) + 1
+
+        # mugraph: x=f32[2, 8], w=f32[8, 8]
+        def inner(x, w, more=False):
+            y = x @ w
+            log.append(y)
+            if more:
+                y = (y @ w).relu()
+                log.append(y)
+            return y
+        """)
+    shapes = [(region.function, region.text, region.values[region.live_ins[0].value].shape) for region in found]
+    assert shapes == [("inner", "y = x @ w", (2, 8)), ("inner", "y = (y @ w).relu()", (4, 8))]
+
+
 def test_dead_calls_are_gone(regions: Regions) -> None:
     region = only(
         regions("""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from mugraph.recording.launch import record
+from mugraph.recording.memory import pictured
 from mugraph.tune.messages import Applied
 from mugraph.tune.program import NotCalled, entered
 from mugraph.tune.timing import called_us
@@ -72,6 +75,45 @@ def test_the_guard_is_called_with_the_objects_of_the_program(tmp_path: Path) -> 
     call()
     assert len(sys.modules["layer_mugraph"].asked) == before + 1
     assert sys.modules["layer_mugraph"].asked[-1] == "Layer"
+
+
+RECORDED = """\
+import torch
+from torch import nn
+import layer_mugraph as kernels
+
+
+class Layer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.factor = None
+
+    def forward(self, x):
+        y = x + 1
+        if kernels.scaled_fits(self, y):
+            return kernels.scaled(self, y)
+        else:
+            return y * self.weight
+
+
+if __name__ == "__main__":
+    layer = Layer(8).to(torch.bfloat16)
+    layer.factor = 5
+    with torch.no_grad():
+        layer(torch.ones(8, 2, dtype=torch.bfloat16).t())
+"""
+
+
+def test_a_recorded_call_is_made_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its object has what was set after it was made, its tensors their strides; no constructor runs."""
+    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "layer.py").write_text(RECORDED)
+    (tmp_path / "layer_mugraph.py").write_text("def scaled_fits(self, y): return False\n")
+    assert record([sys.executable, str(tmp_path / "layer.py")]).status == 0
+    fits = "(self.factor, self.weight.dtype, y.stride()) == (5, y.dtype, (1, 2))"
+    known = replace(applied(tmp_path, RECORDED, fits), pictures=pictured(tmp_path / "layer.py", RECORDED))
+    assert isinstance(entered(known, tmp_path, "cpu")(), torch.Tensor)
 
 
 def test_a_guard_that_refuses_is_told(tmp_path: Path) -> None:

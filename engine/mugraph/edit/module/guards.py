@@ -306,7 +306,8 @@ def _meet(raw: object, code: _Code) -> list[_Check]:
         if free != code.free or tuple(map(_said, defaults)) != code.defaults:
             return _NEVER
         if not any(_alike(own, other) for text in (code.text, code.edited) for other in _compiled(code, text)):
-            return _NEVER
+            if not _only_edited(function, code):
+                return _NEVER
         names = tuple(name for name, dotted in code.outside.items() if dotted)
         values = tuple(_named(code.outside[name]) for name in names)
         absent = frozenset(code.outside.keys() - set(names))

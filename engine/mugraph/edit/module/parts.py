@@ -21,10 +21,12 @@ except ImportError:  # every test below says no, and the original code runs
 """
 
 IMPORTS = """\
+import ast
 import functools
 import gc
 import hashlib
 import importlib
+import inspect
 import os
 import subprocess
 import sys

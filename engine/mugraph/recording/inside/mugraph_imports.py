@@ -1,4 +1,4 @@
-"""Changes modules as a Python imports them: what the recorder and the watcher have in common.
+"""Changes modules as a Python imports them: what the parts of this folder have in common.
 
 They are given it when they are installed, and import nothing of each other: in the user's program each is a package of
 its own, here they are parts of this one.
@@ -13,17 +13,18 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType
 
 
-def change_imports(changed: Callable[[SourceFileLoader, str], CodeType | None], traced: str) -> None:
+def change_imports(changed: Callable[[SourceFileLoader, str], CodeType | None], traced: str | None = None) -> None:
     """Wraps the one method that all ways of importing a source file call. Its result is not kept on disk as bytecode.
 
     changed: the code of a module, given its loader and its name; None where it stays as it is
     traced:  name of a builtin function that changed code asks whether torch.compile is reading it
     """
-    setattr(builtins, traced, lambda: False)
+    if traced is not None:
+        setattr(builtins, traced, lambda: False)
     ordinary = SourceFileLoader.get_code
 
     def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
-        if fullname == "torch._dynamo":
+        if fullname == "torch._dynamo" and traced is not None:
             _tell_dynamo(traced)
         try:
             code = changed(self, fullname)

@@ -13,7 +13,7 @@ def _begin() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     try:
         change_imports = import_module("mugraph_imports").change_imports
-        for name in ("mugraph_recorder", "mugraph_watcher"):  # each does nothing where it is not asked for
+        for name in ("mugraph_eager", "mugraph_recorder", "mugraph_watcher"):  # each may have nothing to do
             import_module(f"{name}.install").install(change_imports)
     except Exception as error:  # the user's program runs, whatever becomes of us
         print(f"mugraph: nothing can be recorded here ({type(error).__name__}: {error})", file=sys.stderr)

@@ -33,18 +33,27 @@ class Partition:
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, Range], Assembled] = {}
+        self._own: dict[tuple[str, Range], Assembled] = {}
         self.refused: Counter[str] = Counter()
 
     def add_all(self, scope: Scope) -> None:
         """Partitions what the outermost activations of a run have done."""
         for activation in scope.tape.activations:
             if activation.site is None:
-                _Search(scope, self._found, self.refused).activation(activation)
+                found: dict[tuple[str, Range], Assembled] = {}
+                _Search(scope, found, self.refused).activation(activation)
+                outermost = scope.name_of(activation)
+                for key, one in found.items():
+                    add(self._own if key[0] == outermost else self._found, key, one)
 
     def kept(self) -> tuple[Assembled, ...]:
-        """In the order of the source, none overlapping another that was found before it."""
+        """In the order of the source, none overlapping another that was found before it. What was found in a function
+        that was run for its own sake comes before what was found where another called it."""
         kept: list[Assembled] = []
-        for found in self._found.values():
+        all_found = dict(self._own)
+        for key, one in self._found.items():
+            add(all_found, key, one)
+        for found in all_found.values():
             here = found.region.range
             overlapping = any(o.region.range.start < here.end and here.start < o.region.range.end for o in kept)
             if not overlapping:
@@ -149,12 +158,7 @@ class _Search:
         region = result.region
         if not any(matters(call.target) for call in region.calls):
             return None  # what mattered is dead
-        key = (region.function, region.range)
-        known = self.found.get(key)
-        if known is None:
-            self.found[key] = result
-        elif replace(known.region, ran=region.ran, outside=region.outside, called=region.called) == region:
-            self.found[key] = _merged(known, result)
+        add(self.found, (region.function, region.range), result)
         return None
 
     def expression(self, activation: Activation, item: Item, node: ast.expr) -> None:
@@ -194,6 +198,15 @@ class _Search:
         for inner in self.scope.called(activation, item.first):
             if inner.site is not None and (not inner.site.nodes or inner.site.nodes[-1] not in searched):
                 self.activation(inner)
+
+
+def add(found: dict[tuple[str, Range], Assembled], key: tuple[str, Range], new: Assembled) -> None:
+    """The first one stays. It is put together with another that is the same but for the code that ran."""
+    known, region = found.get(key), new.region
+    if known is None:
+        found[key] = new
+    elif replace(known.region, ran=region.ran, outside=region.outside, called=region.called) == region:
+        found[key] = _merged(known, new)
 
 
 def _merged(known: Assembled, other: Assembled) -> Assembled:

@@ -46,11 +46,12 @@ class Ready:
 @dataclass
 class Builder:
     """places: the user's module, and others. mode: FakeTensorMode, or None for real tensors with real numbers.
-    constants: is told what is an argument."""
+    constants: is told what is an argument. device: for recorded tensors; None: the CPU."""
 
     places: Places
     mode: FakeTensorMode | None
     constants: Constants
+    device: str | None = None
 
     @property
     def namespace(self) -> dict[str, object]:
@@ -100,7 +101,7 @@ class Builder:
         """The object, and unless a comment gives others the arguments, as they were recorded."""
         set_up(picture.around.distributed)
         with self.within():
-            call = pictured_call(entry, picture, Rebuilder(picture, self.places), self.namespace)
+            call = pictured_call(entry, picture, Rebuilder(picture, self.places, self.device), self.namespace)
         given = {name: self.value(spec) for name, spec in entry.arguments.items()} or call.arguments
         self.constants.forget(given)
         function: object = None

@@ -52,12 +52,12 @@ class StandIn:
 
 
 class Rebuilder:
-    """Makes the values of one picture, each node once."""
+    """Makes the values of one picture, each node once. device: for tensors; None: the CPU."""
 
-    def __init__(self, picture: p.Picture, places: Places) -> None:
+    def __init__(self, picture: p.Picture, places: Places, device: str | None = None) -> None:
         self._nodes = picture.nodes
         self._places = places
-        self._tensors = PicturedTensors(picture.nodes)
+        self._tensors = PicturedTensors(picture.nodes, device)
         self._made: dict[int, object] = {}
         self._begun: set[int] = set()
 

@@ -57,7 +57,7 @@ def decided_at(entry: Entry, other: Entry, places: Places, size: SizeRange) -> s
     try:
         factors: dict[object, int] = {}
         given = {id(spec): _tensor(spec, dims, mode, factors) for spec, dims in _varying(entry, other, size)}
-        builder = _SymbolicBuilder(places, mode, constants, given)
+        builder = _SymbolicBuilder(places, mode, constants, given=given)
         with torch.no_grad(), OneDevice(), constants:
             ready = builder.ready(entry)
             with builder.within(), as_recorded(ready.around), enable_python_dispatcher():

@@ -15,7 +15,7 @@ _log = logging.getLogger("mugraph.trace")
 
 _MARK = re.compile(r"#\s*mugraph:\s*(?P<text>.*\S)\s*\Z")
 _INIT = re.compile(r"(?<![\w.=(])init\s*\(")  # init(...) stands among keyword arguments, and is no value
-_DTYPE = {
+DTYPES = {
     "f16": "f16", "float16": "f16", "half": "f16", "bf16": "bf16", "bfloat16": "bf16", "f32": "f32", "float32": "f32",
     "float": "f32", "f64": "f64", "float64": "f64", "double": "f64", "i64": "i64", "int64": "i64", "long": "i64",
     "i32": "i32", "int32": "i32", "int": "i64", "i16": "i16", "int16": "i16", "i8": "i8", "int8": "i8", "u8": "u8",
@@ -137,11 +137,11 @@ def parse_spec(text: str) -> Spec:
 
 
 def _spec(node: ast.expr, sizes: Mapping[str, int]) -> Spec:
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in _DTYPE:
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in DTYPES:
         dims = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        return TensorSpec(_DTYPE[node.value.id], tuple(_size(dim, sizes) for dim in dims))
-    if isinstance(node, ast.Name) and node.id in _DTYPE and node.id not in ("float", "int", "bool"):
-        return TensorSpec(_DTYPE[node.id], ())
+        return TensorSpec(DTYPES[node.value.id], tuple(_size(dim, sizes) for dim in dims))
+    if isinstance(node, ast.Name) and node.id in DTYPES and node.id not in ("float", "int", "bool"):
+        return TensorSpec(DTYPES[node.id], ())
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         known = "f16, bf16, f32, f64, i64, i32, bool"
         raise BadShapes(f"“{ast.unparse(node)}” names no dtype; known are {known}")

@@ -35,7 +35,7 @@ class _Seconds:
 
 class Time:
     """Of one set of arguments. A first call sets up much that no other does: where there are others, it counts as one
-    of them. device: seconds on the device, of `device_calls` calls."""
+    of them, if it took longer. device: seconds on the device, of `device_calls` calls."""
 
     def __init__(self) -> None:
         self.first = _Seconds()
@@ -57,7 +57,7 @@ class Time:
         return max(0.0, self.first.total - self.rest.total / self.rest.calls) if self.rest.calls else 0.0
 
     def _scaled(self, first: float, rest: float) -> float:
-        return rest * (1 + self.first.calls / self.rest.calls) if self.rest.calls else first
+        return rest + min(first, rest / self.rest.calls * self.first.calls) if self.rest.calls else first
 
 
 @dataclass(eq=False)

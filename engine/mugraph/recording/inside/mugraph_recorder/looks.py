@@ -1,5 +1,5 @@
-"""What a function's first statement calls. It tells calls apart by the shapes, types and devices of tensors and by
-flags.
+"""What a function's first statement calls. It tells calls apart by the shapes, strides, types and devices of tensors,
+by whether gradients are wanted, and by flags.
 
 It runs before every call, so it is quick for what was seen before: it builds a key, finds it and has the call timed, in
 a few microseconds. If a function is called so often that this would be felt, it looks at one call in 8 or in 32. Only a
@@ -54,7 +54,8 @@ class Made:
 class Seen:
     """One set of arguments. number: OTHERS for calls unlike all that are kept. opaque: of those that cannot be
     written, the type. picture: of a call, until the spool has it. picture_at: how many calls until one is taken.
-    written: what the spool says of calls and times. gradients: whether they were wanted."""
+    written: what the spool says of calls and times. gradients: whether they were wanted. wanted_of: arguments that want
+    one. strides: of arguments that are not contiguous."""
 
     function: Signature
     number: int
@@ -63,6 +64,8 @@ class Seen:
     devices: tuple[str, ...]
     init: Mapping[str, str] | None
     gradients: bool = False
+    wanted_of: tuple[str, ...] = ()
+    strides: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
     calls: int = 1
     written: tuple[float, ...] = ()
     picture: dict[str, Any] | None = None
@@ -129,13 +132,12 @@ class Looks:
 
         def key_of(values: tuple[Any, ...]) -> list[Hashable]:
             key: list[Hashable] = []
-            add = key.append
+            add, gradients = key.append, wants_gradients()
             for value in values:
                 kind = type(value)  # pyright: ignore[reportUnknownVariableType] - of anything
                 if kind in tensors:
-                    add(value.shape)
-                    add(value.dtype)
-                    add(value.device)
+                    wanted = gradients and value.requires_grad
+                    key += value.shape, value.dtype, value.device, strides_of(value), wanted
                 elif kind is bool:
                     add(value)
                 elif kind is tuple or kind is list or kind is dict:
@@ -145,7 +147,7 @@ class Looks:
             if is_method:
                 key[0] = made.get(id(values[0])) or cast(Any, type(values[0]))
                 add(held_by(values[0]).get("training"))
-            add(wants_gradients())
+            add(gradients)
             return key
 
         def look(*values: Any) -> None:
@@ -253,6 +255,13 @@ class Looks:
         exact = made is not None and made.kind.__qualname__ == signature.owner
         seen = Seen(signature, len(known), arguments, opaque, devices, made.arguments if made and exact else None)
         seen.gradients = wants_gradients()
+        of_tensors = [
+            (parameter.name, cast(Any, value))
+            for parameter, value in zip(signature.parameters, given, strict=True)
+            if type(value) in self._tensors
+        ]
+        seen.wanted_of = tuple(name for name, value in of_tensors if seen.gradients and value.requires_grad)
+        seen.strides = {name: strides for name, value in of_tensors if (strides := strides_of(value)) is not None}
         seen.on_device = any(device.startswith("cuda") for device in devices)
         if len(known) < MOST_PICTURES:
             seen.picture = _pictured(signature, values, frame)
@@ -342,6 +351,14 @@ def _leaves(value: object, depth: int = 0) -> list[object]:
         items = list(cast("dict[object, object]", value).values())[:64]
         return [leaf for item in items for leaf in _leaves(item, depth + 1)]
     return [value]
+
+
+def strides_of(tensor: Any) -> tuple[int, ...] | None:
+    """None for a contiguous one, and for one that has none."""
+    try:
+        return None if tensor.is_contiguous() else tuple(map(int, tensor.stride()))
+    except RuntimeError:  # sparse, nested
+        return None
 
 
 def wants_gradients() -> bool:

@@ -2,8 +2,9 @@
 
 Objects that are met again, or refer to each other, are nodes of one list; a value is a number, a text, or says in `is`
 what it is. `mugraph/trace/picture.py` describes the form. Tensors are kept by shape, strides, type, device and whose
-storage they share, never by content; of a mask that a module keeps, that it is a triangle of zeros, ones or minus
-infinity. Nothing of the program's is called: no property, no `__getattr__`, no `__reduce__`.
+storage they share, never by content. The one exception is said in `mugraph record --help`: of a mask that a module
+keeps, that it is a triangle of zeros, ones or minus infinity, which is structure: without it no causal attention would
+be known as one. Nothing of the program's is called: no property, no `__getattr__`, no `__reduce__`.
 """
 
 from __future__ import annotations

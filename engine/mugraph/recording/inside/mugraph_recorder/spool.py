@@ -31,6 +31,8 @@ class Spool:
             "init": seen.init,
             "calls": seen.calls,
             "gradients": seen.gradients,
+            "wanted_of": seen.wanted_of,
+            "strides": seen.strides,
             "seconds": [seen.time.total, seen.time.own, seen.time.device, seen.time.device_calls, run],
         }
         try:

@@ -99,10 +99,14 @@ class Guards:
         self._compiled: dict[int, CodeType] = {}
         self._assigned: dict[int, ast.stmt] = {}
 
-    def refusal(self, name: str, space: Mapping[str, Any], given: Sequence[Any]) -> Refusal | None:
-        """space: the module's names. None if every check holds now. Raises what is not foreseen."""
+    def refusal(
+        self, name: str, space: Mapping[str, Any], given: Sequence[Any], said: Sequence[str] = ()
+    ) -> Refusal | None:
+        """space: the module's names. said: what the user's file calls what is given. None if every check holds now.
+        Raises what is not foreseen."""
         function = self._functions[name]
         words = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+        words = list(said) if len(said) == len(words) else words
         try:
             end = self._called(function, space, tuple(given), tuple(words), (), outermost=True)
         except _Raised as raised:

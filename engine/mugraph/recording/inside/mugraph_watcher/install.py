@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 import os
 from collections.abc import Callable
@@ -34,19 +33,10 @@ def install(change_imports: Callable[[Changed, str], None]) -> None:
 
 def _changed(watch: Watch, loader: SourceFileLoader, name: str) -> CodeType | None:
     path = loader.path
-    if name == "torch._dynamo" and os.environ.get("TORCH_COMPILE_DISABLE") is None:
-        return _eager(loader.get_data(path), path)
     if "_mugraph" not in os.path.basename(path):
         return None
     data = loader.get_data(path)
-    names = is_generated(data, path)
-    return compile(instrument(data, path, names, watch.register), path, "exec", dont_inherit=True) if names else None
-
-
-def _eager(data: bytes, path: str) -> CodeType:
-    """The module's code, after which torch.compile leaves all as it is: what is compiled asks a guard once, and not at
-    each call. Its environment variable does the same, but `fullgraph=True` raises then."""
-    tree = ast.parse(data, path)
-    [statement] = ast.parse("torch.compiler.set_stance('force_eager')").body
-    tree.body.append(statement)
-    return compile(tree, path, "exec", dont_inherit=True)
+    regions = is_generated(data, path)
+    if not regions:
+        return None
+    return compile(instrument(data, path, regions, watch.register), path, "exec", dont_inherit=True)

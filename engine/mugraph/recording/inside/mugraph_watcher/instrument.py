@@ -10,45 +10,64 @@ import ast
 import copy
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 ASKED = "__mugraph_asked__"
 TRACED = "__mugraph_traced_here__"
 _RECORD = "_REVERT"
-_ANCHOR = re.compile(r"\w+\.(\w+)_fits\(")
+_ANCHOR = re.compile(r"(\w+)\.(\w+)_fits\(")
+
+Regions = Mapping[str, "tuple[str, ...]"]
+"""By name, what the user's file calls the things that it asks about: `input` of `kernels.norm_fits(self, input)`."""
 
 
-def is_generated(data: bytes, path: str) -> tuple[str, ...]:
-    """Names of the regions of a generated kernel module; empty for another file. As `mugraph revert` knows one: by the
+def is_generated(data: bytes, path: str) -> Regions:
+    """The regions of a generated kernel module; empty for another file. As `mugraph revert` knows one: by the
     record of the edit that is in it, and by the file beside it that the record names."""
     if f"\n{_RECORD} = {{".encode() not in data:
-        return ()
+        return {}
     for node in ast.parse(data).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == _RECORD:
             return _regions(ast.literal_eval(node.value), path)
-    return ()
+    return {}
 
 
-def _regions(record: object, path: str) -> tuple[str, ...]:
+def _regions(record: object, path: str) -> Regions:
     """Raises ValueError where it is no record."""
     try:
         found = cast("dict[str, Any]", record)
-        if not os.path.isfile(os.path.join(os.path.dirname(os.path.abspath(path)), found["file"])):
-            return ()
+        edited = os.path.join(os.path.dirname(os.path.abspath(path)), found["file"])
+        if not os.path.isfile(edited):
+            return {}
         anchors = [_ANCHOR.fullmatch(region["anchor"]) for region in found["regions"]]
-        return tuple(match[1] for match in anchors if match is not None)
     except (KeyError, TypeError):
         raise ValueError("no record") from None
+    asked = _asked_in(edited)
+    return {match[2]: asked.get(f"{match[1]}.{match[2]}_fits", ()) for match in anchors if match is not None}
+
+
+def _asked_in(path: str) -> dict[str, tuple[str, ...]]:
+    """By what is called, the arguments as they are written."""
+    try:
+        with open(path, "rb") as file:
+            tree = ast.parse(file.read(), path)
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return {}
+    return {
+        ast.unparse(node.func): tuple(map(ast.unparse, node.args))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_fits")
+    }
 
 
 def instrument(
-    data: bytes, path: str, names: Sequence[str], register: Callable[[str, str, ast.Module], int]
+    data: bytes, path: str, regions: Regions, register: Callable[[str, str, ast.Module, Sequence[str]], int]
 ) -> ast.Module:
     """The module's tree with the statements. register: gives a region its slot, from the module's path, the region's
-    name and the module's tree as it is in the file."""
+    name, the module's tree as it is in the file, and what the user's file calls the things asked about."""
     tree, plain = ast.parse(data, path), ast.parse(data, path)
-    for name in names:
+    for name, words in regions.items():
         at = next(
             (
                 n
@@ -63,7 +82,7 @@ def instrument(
         assert isinstance(function, ast.FunctionDef)
         original = copy.deepcopy(function)
         original.name = f"__mugraph_{function.name}__"
-        _ask(function, register(path, name, plain), original.name)
+        _ask(function, register(path, name, plain, words), original.name)
         tree.body.insert(at, original)
     return tree
 

@@ -11,6 +11,7 @@ from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from .guards import Frame, Refusal
+from .values import a
 
 _HOOKS = {
     "_forward_hooks": "a forward hook is on it",
@@ -23,7 +24,8 @@ _HOOKS = {
 @dataclass(frozen=True)
 class Subject:
     """What a check is about. what: the name of the class or function that was analysed, without its module. of_module:
-    it is a module, or a module's class; kind: that class's name; named: a guard was asked whether it is `what`"""
+    it is a module, or a module's class; kind: that class's name; named: a guard was asked whether it is `what`; whole:
+    that name with its module, where it is known"""
 
     thing: Any
     words: str
@@ -31,10 +33,18 @@ class Subject:
     of_module: bool
     kind: str
     named: bool = False
+    whole: str = ""
 
     @staticmethod
     def of(thing: Any, words: str, what: str, *, named: bool = False) -> Subject:
-        return Subject(thing, words, what, is_module(thing), type(thing).__name__, named)
+        return Subject(thing, words, what.rpartition(".")[2], is_module(thing), type(thing).__name__, named, what)
+
+    @property
+    def namesakes(self) -> tuple[str, str] | None:
+        """The class that it is, and the one that was analysed: of one name, in two modules."""
+        kind = cast("type[Any]", self.thing if isinstance(self.thing, type) else type(self.thing))
+        is_one = f"{kind.__module__}.{kind.__qualname__}"
+        return (is_one, self.whole) if "." in self.whole and self.whole not in (is_one, kind.__qualname__) else None
 
 
 def is_module(value: object) -> bool:
@@ -53,7 +63,7 @@ def subject(refusal: Refusal) -> Subject | None:
     for asked in refusal.frame.asked:
         match asked.given:
             case (thing, str(what)) if is_module(thing) or callable(thing) or isinstance(thing, FunctionType):
-                return Subject.of(thing, asked.words[0], what.rpartition(".")[2], named=True)
+                return Subject.of(thing, asked.words[0], what, named=True)
             case (str(region), *things) if region in refusal.frame.values.get("_REGIONS", ()):
                 return _of_region(refusal, region, things, asked.words[1:])
             case _:
@@ -81,7 +91,8 @@ def _class_or_function(thing: Any, said: str, what: str | tuple[str, ...]) -> Su
     name = what.rpartition(".")[2] if isinstance(what, str) else getattr(thing, "__name__", said)
     is_class = isinstance(thing, type) and said.startswith("type(")
     words = said[len("type(") : -1] if is_class else said
-    return Subject(thing, words, name, is_class and _is_module_class(thing), getattr(thing, "__name__", said), True)
+    kind, whole = getattr(thing, "__name__", said), what if isinstance(what, str) else ""
+    return Subject(thing, words, name, is_class and _is_module_class(thing), kind, True, whole)
 
 
 def of_object(refusal: Refusal) -> str | None:
@@ -92,7 +103,10 @@ def of_object(refusal: Refusal) -> str | None:
     if about is None:
         return cause
     if about.of_module and about.what != about.kind:
-        return f"{about.words} is a {about.kind}, the kernel is for a {about.what}"
+        return f"{about.words} is {a(about.kind)}, the kernel is for {a(about.what)}"
+    if about.of_module and about.namesakes is not None:
+        is_one, other = about.namesakes
+        return f"{about.words} is {a(is_one)}, the kernel is for {a(other)}"
     if cause is None and not about.named:
         return None
     cause = cause or "its code is another"

@@ -11,9 +11,10 @@ from .guards import Refusal
 from .modes import of_mode
 from .objects import is_module, of_object, subject
 from .tensors import of_tensor
-from .values import compared, short
+from .values import a, compared, short
 
 LONGEST = 200
+_OF_TENSORS = frozenset({"shape", "size", "dim", "dtype", "device", "stride", "requires_grad", "data_ptr"})
 
 
 def sentence(refusal: Refusal) -> str:
@@ -56,9 +57,16 @@ def _of_error(refusal: Refusal) -> str:
             said = frame.said(node)
             if isinstance(node, ast.Subscript) and isinstance(error, KeyError):
                 return f"{said} is not there"
+            if isinstance(node, ast.Subscript) and isinstance(error, TypeError):
+                return (
+                    f"{frame.said(node.value)} is {a(type(frame.value(node.value)).__qualname__)}, which has no parts"
+                )
             if isinstance(node, ast.Attribute):
                 owner = frame.value(node.value)
-                kind = "a module" if is_module(owner) else f"a {type(owner).__qualname__}"
+                if owner is None:
+                    wanted = "the kernel is for a tensor" if node.attr in _OF_TENSORS else f"which has no {node.attr}"
+                    return f"{frame.said(node.value)} is None, {wanted}"
+                kind = "a module" if is_module(owner) else a(type(owner).__qualname__)
                 return f"{frame.said(node.value)} is {kind} without {node.attr}"
             return f"{said} cannot be read ({type(error).__name__})"
     return f"{frame.said(refusal.node)} cannot be read ({type(error).__name__})"
@@ -69,8 +77,9 @@ def _of_values(refusal: Refusal) -> str | None:
     frame, pair = refusal.frame, compared(refusal)
     if pair is None:
         return None
-    left = frame.said(frame.names.behind(pair.left))
-    match pair.left:
+    behind = frame.names.behind(pair.left)
+    left = frame.said(behind)
+    match behind:
         case ast.Call(ast.Attribute(space, "get"), [ast.Constant() | ast.Name() as name]):
             names = cast("dict[str, object]", frame.value(space))
             if type(names) is dict and "__name__" in names:
@@ -78,9 +87,12 @@ def _of_values(refusal: Refusal) -> str | None:
                 return f"{frame.value(name)} in {file} is something else than it was"
         case ast.Call(ast.Name("type"), [one]):
             was = pair.expected.__qualname__ if isinstance(pair.expected, type) else "another type"
+            was = "tensor" if was in ("Tensor", "Parameter") else was
             said = frame.said(one)
+            if pair.actual is type(None):
+                return f"{said} is None, the kernel is for {a(was)}"
             if isinstance(pair.actual, type):
-                return f"{said} is a {pair.actual.__qualname__}, the kernel is for a {was}"
+                return f"{said} is {a(pair.actual.__qualname__)}, the kernel is for {a(was)}"
         case ast.Call(ast.Name("getattr"), [one, *_]):
             return f"{frame.said(one)} is another than it was ({short(pair.actual)})"
         case _:

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from .guards import Frame, Refusal
-from .values import compared, short
+from .values import a, compared, short
 
 _BITS = {
     "is_neg": "is a view that is still to be negated",
@@ -122,8 +122,7 @@ def _is_device_type(value: object) -> bool:
 
 
 def _a(value: Any) -> str:
-    name = value.__qualname__ if isinstance(value, type) else str(value)
-    return f"a {name}"
+    return a(value.__qualname__ if isinstance(value, type) else str(value))
 
 
 def _is_tensor(value: object) -> bool:

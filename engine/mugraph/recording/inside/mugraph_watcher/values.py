@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from .guards import Refusal
 
@@ -60,11 +60,19 @@ def short(value: Any) -> str:
     """A value in a sentence."""
     if value is None or isinstance(value, bool | int | float | complex):
         return repr(value)
-    if type(value) in (tuple, list) and len(value) <= 8:
-        inside = ", ".join(short(one) for one in value)
-        return f"({inside})" if type(value) is tuple else f"[{inside}]"
+    kind = cast("type[object]", type(value))
+    if kind in (tuple, list) and len(value) <= 8:
+        items = [short(one) for one in cast("list[Any]", value)]
+        if kind is list:
+            return f"[{', '.join(items)}]"
+        return f"({', '.join(items)}{',' * (len(items) == 1)})"
     if type(value).__module__ == "torch" and type(value).__name__ in ("dtype", "device", "layout", "Size"):
         return str(value).removeprefix("torch.")
     if isinstance(value, str):
         return repr(value if len(value) < 60 else f"{value[:57]}...")
-    return f"a {type(value).__qualname__}"
+    return a(type(value).__qualname__)
+
+
+def a(name: str) -> str:
+    """ "an int"."""
+    return f"{'an' if name[:1] in tuple('aeiouAEIO') else 'a'} {name}"

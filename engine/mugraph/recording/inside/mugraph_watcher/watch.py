@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .counts import Counts
@@ -16,25 +16,25 @@ UNKNOWN = "its test said no, and every check of it holds when it is made again"
 class Watch:
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
-        self._regions: list[tuple[str, str, Guards]] = []
+        self._regions: list[tuple[str, str, Guards, Sequence[str]]] = []
         self._guards: dict[str, Guards] = {}
 
-    def register(self, path: str, name: str, tree: ast.Module) -> int:
+    def register(self, path: str, name: str, tree: ast.Module, words: Sequence[str]) -> int:
         guards = self._guards.setdefault(path, Guards(path, tree))
-        self._regions.append((path, name, guards))
+        self._regions.append((path, name, guards, words))
         self._counts.add((path, name, None), 0)  # known, though it may never be called
         return len(self._regions) - 1
 
     def asked(self, slot: int, test: Callable[..., Any], given: tuple[Any, ...]) -> Any:
         said = test(*given)
-        path, name, guards = self._regions[slot]
-        self._counts.add((path, name, None if said else _why(guards, f"{name}_fits", test, given)))
+        path, name, guards, words = self._regions[slot]
+        self._counts.add((path, name, None if said else _why(guards, f"{name}_fits", test, given, words)))
         return said
 
 
-def _why(guards: Guards, name: str, test: Callable[..., Any], given: tuple[Any, ...]) -> str:
+def _why(guards: Guards, name: str, test: Callable[..., Any], given: tuple[Any, ...], words: Sequence[str]) -> str:
     try:
-        refusal = guards.refusal(name, test.__globals__, given)
+        refusal = guards.refusal(name, test.__globals__, given, words)
         return sentence(refusal) if refusal is not None else UNKNOWN
     except Exception as error:  # the program goes on, whatever becomes of us
         return f"its test said no; why cannot be told ({type(error).__name__})"

@@ -1,0 +1,203 @@
+"""Public repositories, as a user has them: recorded, optimized, applied, run with their kernels, reverted. A table.
+
+    python -m tests.public.repositories CLONES [NAMES] [--work FOLDER] [--packages FOLDER] [--budget SECONDS]
+
+CLONES is a folder with clones of the repositories (names as in REPOSITORIES); those that are absent are skipped. They
+are copied to the work folder, and what they need besides PyTorch is looked for in the folder of packages. Kernels are
+estimated for an H100 and run in Triton's interpreter: no GPU is needed. Not part of the suite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+DRIVERS = Path(__file__).parent / "drivers"
+STUBS = Path(__file__).parent / "stubs"
+"""Packages that are imported and not needed, for where they are not installed."""
+CHILD = Path(__file__).parent / "compare_child.py"
+REPOSITORIES = {
+    "nanoGPT": ("model.py",),
+    "gpt-fast": ("model.py", "generate.py"),
+    "llama3": ("llama/model.py",),
+    "mamba-minimal": ("model.py",),
+    "vit-pytorch": ("vit_pytorch/vit.py", "vit_pytorch/simple_vit.py"),
+    "dino": ("vision_transformer.py",),
+    "whisper": ("whisper/model.py",),
+    "LoRA": ("loralib/layers.py",),
+    "pytorch-image-models": (
+        "timm/models/vision_transformer.py",
+        "timm/models/mlp_mixer.py",
+        "timm/models/convnext.py",
+        "timm/layers/mlp.py",
+        "timm/layers/attention.py",
+        "timm/layers/norm.py",
+    ),
+}
+"""With the files that are optimized."""
+_SIZE = re.compile(
+    r" has (\d+ (row|column|element)s?|size \d+ in dimension \d+|shape \(.*\)), the kernel is for "
+    r"|^[\w.\[\]]+ is (-?\d+|None|\([\d, ]*\)|an? [\w.]+), the kernel is for (-?\d+|None|\([\d, ]*\)|an? [\w.]+)$"
+    r"|, which has no parts$"
+)
+"""A call of other sizes than the kernel's, with another number, without an argument that the kernel's has, or of a
+module with parts of other classes."""
+
+
+@dataclass
+class Row:
+    name: str
+    offered: int = 0
+    calls: int = 0
+    taken: int = 0
+    other_sizes: int = 0
+    results: str = "-"
+    reverted: str = "-"
+    said: list[str] = field(default_factory=list[str])
+
+    @property
+    def cells(self) -> list[str]:
+        of_its_size = self.calls - self.other_sizes
+        share = f"{100 * self.taken / of_its_size:.0f} %" if of_its_size else "-"
+        numbers = [str(one) for one in (self.offered, self.calls, self.other_sizes, self.taken)]
+        return [self.name, *numbers, share, self.results, self.reverted]
+
+
+HEAD = ["repository", "regions", "calls", "of other sizes or arguments", "taken", "of its own", "results", "reverted"]
+
+
+class Failed(Exception):
+    """One step, in a sentence."""
+
+
+class Trial:
+    def __init__(self, name: str, clone: Path, work: Path, packages: Path | None, budget: float) -> None:
+        self.name = name
+        self.folder = work / name
+        self.notes = work / f"{name}.notes"
+        self.budget = budget
+        self.driver = DRIVERS / f"run_{name.replace('-', '_')}.py"
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.notes, ignore_errors=True)
+        self.notes.mkdir(parents=True)
+        shutil.copytree(clone, self.folder, symlinks=True, ignore=shutil.ignore_patterns(".git", "__pycache__"))
+        self.original = digests(self.folder)
+        paths = [self.folder, DRIVERS, *([packages] if packages is not None else []), STUBS]
+        self.around = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "OMP_NUM_THREADS": "1",  # for times that do not depend on what else runs here
+            "MUGRAPH_CACHE_DIR": str(self.notes / "cache"),
+        }
+
+    def ran(self, step: str, *command: str, **around: str) -> str:
+        """Its standard output; all it says is kept in the notes."""
+        since = time.monotonic()
+        run = subprocess.run(
+            command, cwd=self.folder, env={**self.around, **around}, capture_output=True, text=True, timeout=1800
+        )
+        (self.notes / f"{step}.txt").write_text(f"{' '.join(command)}\n{run.stdout}\n--\n{run.stderr}")
+        print(f"  {self.name}: {step} ({time.monotonic() - since:.0f} s)", file=sys.stderr, flush=True)
+        if run.returncode:
+            raise Failed(f"{step} ends with status {run.returncode}: {(run.stderr.splitlines() or ['-'])[-1]}")
+        return run.stdout
+
+    def mugraph(self, step: str, *arguments: str, **around: str) -> str:
+        return self.ran(step, sys.executable, "-m", "mugraph", *arguments, **around)
+
+    def driven(self, results: str, **around: str) -> dict[str, str]:
+        return {"PUBLIC_RESULTS": str(self.notes / results), **around}
+
+    def row(self) -> Row:
+        row = Row(self.name)
+        program = (sys.executable, str(self.driver))
+        try:
+            self.ran("exact", *program, **self.driven("exact.pt", PUBLIC_EXACT="1"))
+            self.mugraph("record", "record", "--", *program, **self.driven("before.pt"))
+            for file in REPOSITORIES[self.name]:
+                row.offered += self.applied(file, row)
+            if row.offered:
+                self.checked(row, program)
+                row.results = self.ran("compare", sys.executable, str(CHILD), str(self.notes)).strip()
+        except (Failed, subprocess.TimeoutExpired) as failed:
+            row.said.append(str(failed))
+        row.reverted = self.reverted()
+        return row
+
+    def applied(self, file: str, row: Row) -> int:
+        """How many regions were written."""
+        step = f"optimize {file.replace('/', '-')}"
+        options = ["--apply", "--json", "--no-measure", "--target", "h100", "--budget", str(self.budget)]
+        document: Any = json.loads(self.mugraph(step, "optimize", file, *options))
+        for region in document["regions"]:
+            speedup = region.get("timing", {}).get("speedup")
+            said = f"{region['status']} {speedup or ''}".strip()
+            line = region["range"]["start"]["line"] + 1
+            row.said.append(f"{file}:{line} {region['function']}: {said}; {region['reason'] or '-'}")
+        return sum(region["status"] == "improved" for region in document["regions"])
+
+    def checked(self, row: Row, program: tuple[str, ...]) -> None:
+        around = self.driven("after.pt", TRITON_INTERPRET="1")
+        document: Any = json.loads(self.mugraph("check", "check", "--run", "--json", "--", *program, **around))
+        for region in document["regions"]:
+            row.calls += region["calls"]
+            row.taken += region["taken"]
+            refused = [(one["why"], one["calls"]) for one in region["refused"]]
+            row.other_sizes += sum(calls for why, calls in refused if _SIZE.search(why))
+            row.said.append(f"{region['function']}: {region['taken']} of {region['calls']}")
+            row.said += [f"    {calls}: {why}" for why, calls in refused]
+
+    def reverted(self) -> str:
+        try:
+            for file in REPOSITORIES[self.name]:
+                if list((self.folder / file).parent.glob(f"{Path(file).stem}_mugraph.py")):
+                    self.mugraph(f"revert {file.replace('/', '-')}", "revert", file)
+        except Failed as failed:
+            return str(failed)
+        return "byte for byte" if digests(self.folder) == self.original else "no"
+
+
+def digests(folder: Path) -> dict[Path, str]:
+    """Of all its files, bytecode apart."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    return {path.relative_to(folder): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def table(rows: list[list[str]]) -> str:
+    return "\n".join(["| " + " | ".join(row) + " |" for row in (HEAD, ["---"] * len(HEAD), *rows)])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("clones", type=Path)
+    parser.add_argument("names", nargs="*", default=[])
+    parser.add_argument("--work", type=Path, default=Path("public-trial"))
+    parser.add_argument("--packages", type=Path)
+    parser.add_argument("--budget", type=float, default=5.0)
+    given = parser.parse_args()
+    rows: list[Row] = []
+    for name in given.names or REPOSITORIES:
+        clone: Path = given.clones / name
+        if not clone.is_dir():
+            print(f"  {name}: not in {given.clones}", file=sys.stderr)
+            continue
+        trial = Trial(name, clone.resolve(), given.work.resolve(), given.packages, given.budget)
+        row = trial.row()
+        rows.append(row)
+        print(f"{name}\n" + "\n".join(f"  {said}" for said in row.said), flush=True)
+    print(table([row.cells for row in rows]))
+
+
+if __name__ == "__main__":
+    main()
