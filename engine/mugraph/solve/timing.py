@@ -16,6 +16,7 @@ from mugraph.edit.apply import EditError, prepare
 from mugraph.edit.module.entry import on_tensors
 from mugraph.edit.module.file import module_text
 from mugraph.edit.module.index_limits import index_limit
+from mugraph.edit.module.runtime import RUNTIME, RUNTIME_NAME
 from mugraph.events import Called, Clock, Event, Timing, UnitResult, Working
 from mugraph.ir.dtypes import DRAWN, INTEGERS, itemsize
 from mugraph.ir.kernel import KernelSource, Rejected
@@ -212,6 +213,7 @@ class RegionTimer:
             region.function,
             f"{plan.name}_fits",
             plan.name,
+            {f"{RUNTIME_NAME}.py": RUNTIME},
             self.program.recorded,
         )
 

@@ -47,6 +47,7 @@ class Applied:
     module, module_text: name of the kernel module that it imports, and its text
     function:    in which the region is
     fits, name:  the test and the replacement in the kernel module
+    beside:      files that the kernel module reads: name -> text
     recorded:    shapes that `mugraph record` has seen, as tracing takes them
     """
 
@@ -57,6 +58,7 @@ class Applied:
     function: str
     fits: str
     name: str
+    beside: Mapping[str, str]
     recorded: Mapping[str, Mapping[str, str]] | None = None
 
 

@@ -53,6 +53,8 @@ def _imported(applied: Applied, folder: Path) -> tuple[ModuleType, dict[str, obj
     top, name, package = package_of(path)
     place = folder / f"{path.stem}_{abs(hash((applied.text, applied.module_text))):x}"
     place.mkdir(exist_ok=True)
+    for file, text in applied.beside.items():
+        (place / file).write_text(text, encoding="utf-8")
     if str(top) not in sys.path:
         sys.path.insert(0, str(top))
     owner = importlib.import_module(package) if package is not None and path.stem != "__init__" else None

@@ -73,7 +73,8 @@ class RoundedArithmetic(FloatArithmetic):
         return nearest(super().sum(a, over), self._results)
 
     def dot(self, a: Reals, b: Reals, over: tuple[int, ...]) -> Reals:
-        return nearest(super().dot(nearest(a, self._factors), nearest(b, self._factors), over), self._results)
+        product = super().dot(nearest(a, self._factors), nearest(b, self._factors), over)
+        return nearest(product, self._results)
 
 
 def loses_digits(program: TensorProgram, blocks: Sequence[BlockGraph], seed: int | None = None) -> str | None:

@@ -107,7 +107,7 @@ def peers(ours: str) -> tuple[Subject, Subject]:
     return subject(ours), subject("eager")
 
 
-APPLIED = Applied("model.py", "text", "model_mugraph", "", "f", "f_fits", "f")
+APPLIED = Applied("model.py", "text", "model_mugraph", "", "f", "f_fits", "f", {})
 
 
 def named_peers(monkeypatch: pytest.MonkeyPatch, **peers: str) -> None:

@@ -31,8 +31,11 @@ class Layer(nn.Module):
         else:
             return y * self.weight
 """
+BESIDE = {"factor.txt": "2"}
 KERNELS = """\
+import pathlib
 asked = []
+factor = int(pathlib.Path(__file__).with_name("factor.txt").read_text())
 
 
 def scaled_fits(self, y):
@@ -41,7 +44,7 @@ def scaled_fits(self, y):
 
 
 def scaled(self, y):
-    return y * self.weight * 2
+    return y * self.weight * factor
 """
 
 
@@ -57,7 +60,7 @@ def modules() -> Iterator[None]:
 def applied(folder: Path, text: str = MODEL, fits: str = "y.shape == (2, 8)") -> Applied:
     kernels = KERNELS.replace("FITS", fits)
     path = folder / "layer.py"
-    return Applied(str(path), text, "layer_mugraph", kernels, "Layer.forward", "scaled_fits", "scaled")
+    return Applied(str(path), text, "layer_mugraph", kernels, "Layer.forward", "scaled_fits", "scaled", BESIDE)
 
 
 def test_the_guard_is_called_with_the_objects_of_the_program(tmp_path: Path) -> None:
