@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from math import ceil, prod
 
 from mugraph.baseline.estimate import Baseline
-from mugraph.baseline.fused import OWN, fused, joined
+from mugraph.baseline.fused import OWN, fused, joined, with_attentions
 from mugraph.baseline.launches import Launch, Values, Work, launches
 from mugraph.baseline.rates import Rates, fitted
 from mugraph.ir.calls import Call
@@ -18,6 +18,12 @@ _TILE = (64, 128)
 _STEP = 64
 _ROWS, _KEYS = 128, 128
 """Rows of a thread block, and keys of a step, of an attention."""
+_LONG_ROW = 8192
+"""Elements; several thread blocks share a longer one."""
+_SLOW = 10.0
+"""Of an attention in float32, which takes no tensor cores."""
+_PROCESSORS = 132
+"""Of the device that the rates were fitted on."""
 
 
 def baseline(
@@ -26,7 +32,7 @@ def baseline(
     """read_after: values that the calls make and others read"""
     rates = rates or fitted().rates
     each = launches(calls, values)
-    groups = fused(each)
+    groups = fused(with_attentions(each))
     compiled = [joined(group, groups, read_after) for group in groups]
     return Baseline(_us(each, rates, target, compiled=False), _us(compiled, rates, target, compiled=True))
 
@@ -36,7 +42,7 @@ def _us(run: Sequence[Launch], rates: Rates, target: Target, *, compiled: bool) 
     near: dict[int, int] = {}
     """What was written a moment ago, and is still in the cache."""
     for launch in run:
-        total += rates.kernel_us + _launch_us(launch, near, rates, target, compiled=compiled)
+        total += rates.kernel_us + launch_us(launch, near, rates, target, compiled=compiled)
         near.update(launch.writes)
         for value in list(near):
             if sum(near.values()) <= target.l2 / 2:
@@ -45,8 +51,8 @@ def _us(run: Sequence[Launch], rates: Rates, target: Target, *, compiled: bool) 
     return total
 
 
-def _launch_us(launch: Launch, near: Collection[int], rates: Rates, target: Target, *, compiled: bool) -> float:
-    """Without the kernel's start and end."""
+def launch_us(launch: Launch, near: Collection[int], rates: Rates, target: Target, *, compiled: bool) -> float:
+    """Of one kernel, without its start and end. near: values that the cache still holds"""
     cold = sum(size for value, size in launch.reads.items() if value not in near)
     warm = sum(size for value, size in launch.reads.items() if value in near)
     # What is written goes to the cache first, if it fits.
@@ -56,13 +62,17 @@ def _launch_us(launch: Launch, near: Collection[int], rates: Rates, target: Targ
     memory = (cold + warm / rates.cached) / (target.bandwidth * share)
     match launch.work:
         case "elementwise":
-            return memory
+            return max(memory, _functions_us(launch, rates, target))
         case "reduction":
-            return memory + (rates.fused_reduce_us if compiled else rates.reduce_us)
+            start, row = (rates.fused_reduce_us, rates.fused_row_us) if compiled else (rates.reduce_us, rates.row_us)
+            along = start + row * min(launch.row, _LONG_ROW) / 1024
+            return max(memory, _functions_us(launch, rates, target)) + along
         case "attention":
             return max(memory, _attention_us(launch, rates, target))
         case "product" | "convolution":
-            return _products_us(launch.products, memory, _share(launch.dtype, launch.work, rates), rates, target)
+            slow = launch.work == "product" or launch.is_narrow
+            share = rates.float32 / 2 if launch.is_narrow else _share(launch.dtype, launch.work, rates)
+            return _products_us(launch.products, memory, share, _least(launch.dtype, slow=slow), rates, target)
 
 
 def products_us(
@@ -76,7 +86,11 @@ def products_us(
     rates = fitted().rates
     memory = moved / (target.bandwidth * rates.library)
     share = _share(dtype, "convolution" if convolution else "product", rates)
-    return rates.kernel_us + _products_us(products, memory, share, rates, target)
+    return rates.kernel_us + _products_us(products, memory, share, _least(dtype, slow=not convolution), rates, target)
+
+
+def _functions_us(launch: Launch, rates: Rates, target: Target) -> float:
+    return launch.functions / 2**20 * rates.function_us * _PROCESSORS / target.processors
 
 
 def _share(dtype: str, work: Work, rates: Rates) -> float:
@@ -86,24 +100,38 @@ def _share(dtype: str, work: Work, rates: Rates) -> float:
     return rates.convolved32 if work == "convolution" else rates.float32
 
 
-def _products_us(products: Sequence[Product], memory: float, share: float, rates: Rates, target: Target) -> float:
-    computing = sum(_product_us(one, share, target) for one in products)
+def _least(dtype: str, *, slow: bool) -> int:
+    """Rows and columns that a tile has at least. slow: in float32, without the tensor cores"""
+    return _TILE[0] if dtype in ("f16", "bf16") or not slow else _TILE[1]
+
+
+def _products_us(
+    products: Sequence[Product], memory: float, share: float, least: int, rates: Rates, target: Target
+) -> float:
+    computing = sum(_product_us(one, share, least, target) for one in products)
     return max(memory, computing) + sum(ceil(one.depth / _STEP) * rates.depth_us for one in products)
 
 
-def _product_us(product: Product, share: float, target: Target) -> float:
+def _product_us(product: Product, share: float, least: int, target: Target) -> float:
+    """least: rows and columns that a tile has at least; what has one row or column only is as fast as its traffic."""
+    if least > _TILE[0] and 1 in (product.rows, product.columns):
+        return 0.0
     sides = (product.rows, product.columns)
-    lanes = [max(_TILE[0], min(n, _TILE[1])) for n in sides]
+    lanes = [max(least, min(n, _TILE[1])) for n in sides]
     tiles = product.matrices * prod(ceil(n / tile) for n, tile in zip(sides, lanes, strict=True))
     waves = tiles / target.processors
-    flops = 2.0 * product.matrices * product.depth * prod(max(_TILE[0], n) for n in sides)
+    flops = 2.0 * product.matrices * product.depth * prod(max(least, n) for n in sides)
     return flops / (target.flops * share) * (ceil(waves) / waves if waves > 1 else 1.0)
 
 
 def _attention_us(launch: Launch, rates: Rates, target: Target) -> float:
     first, second = launch.products
-    blocks = ceil(first.matrices * ceil(first.rows / _ROWS) / target.processors)
-    steps = ceil(first.columns / _KEYS) * (0.5 if launch.is_causal else 1.0)
+    each = ceil(first.columns / _KEYS)
+    waves = first.matrices * ceil(first.rows / _ROWS) / target.processors
+    if first.rows == 1:  # then the keys are split over thread blocks
+        steps = max(1.0, waves * each)
+    else:  # the last rows of a causal one have all keys before them, and in the last wave nothing is beside them
+        steps = ceil(waves) * each * (0.5 + 0.5 / ceil(waves) if launch.is_causal else 1.0)
     wide = 0.6 + 0.4 * max(first.depth, second.columns) / 64
-    slow = 1.0 if launch.dtype in ("f16", "bf16") else 8.0
-    return rates.softmax_us + blocks * steps * rates.step_us * wide * slow
+    slow = 1.0 if launch.dtype in ("f16", "bf16") else _SLOW
+    return rates.softmax_us + steps * rates.step_us * wide * slow

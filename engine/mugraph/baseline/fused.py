@@ -3,12 +3,49 @@ convolution or an attention."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from mugraph.baseline.launches import Launch
 
 OWN = frozenset(("product", "convolution", "attention"))
 """Work that a library's kernel does, which nothing is fused into."""
+
+
+_DIMS = 4
+"""Batch, heads, rows, columns: of the products that torch.compile looks for."""
+
+
+def with_attentions(launches: Sequence[Launch]) -> tuple[Launch, ...]:
+    """With each product, softmax and product of 16-bit numbers as one attention, as torch.compile recognises it where
+    a scale, and nothing else, is between."""
+    made_by = {value: launch for launch in launches for value in launch.writes}
+    readers = Counter(value for launch in launches for value in launch.reads)
+
+    def only(launch: Launch) -> Launch | None:
+        """What makes the one thing that it reads, for it alone."""
+        value = next(iter(launch.reads))
+        return made_by.get(value) if len(launch.reads) == 1 and readers[value] == 1 else None
+
+    gone: set[int] = set()
+    found: dict[int, Launch] = {}
+    for second in launches:
+        between = [made_by[value] for value in second.reads if value in made_by and readers[value] == 1]
+        softmax = next((one for one in between if one.work == "reduction" and one.functions), None)
+        if second.work != "product" or second.dtype not in ("f16", "bf16") or softmax is None:
+            continue
+        scale = only(softmax)
+        if scale is None or scale.work != "elementwise" or scale.functions:
+            continue
+        first = only(scale)
+        if first is None or first.work != "product" or first.dims != _DIMS:
+            continue
+        inner = {*softmax.writes, *first.writes, *scale.writes}
+        reads = {value: size for value, size in {**first.reads, **second.reads}.items() if value not in inner}
+        gone |= {id(first), id(scale), id(softmax)}
+        products = (*first.products, *second.products)
+        found[id(second)] = Launch("attention", reads, second.writes, products, second.dtype)
+    return tuple(found.get(id(launch), launch) for launch in launches if id(launch) not in gone)
 
 
 def fused(launches: Sequence[Launch]) -> tuple[tuple[Launch, ...], ...]:
@@ -53,4 +90,7 @@ def joined(group: Sequence[Launch], groups: Sequence[Sequence[Launch]], read_aft
                 reads[value] = max(size, reads.get(value, 0))
     kept = {value: size for value, size in made.items() if value in outside or value in read_after}
     reduces = any(launch.work == "reduction" for launch in group)
-    return Launch("reduction" if reduces else "elementwise", reads, kept, dtype=group[0].dtype)
+    functions = sum(launch.functions for launch in group)
+    row = max(launch.row for launch in group)
+    work = "reduction" if reduces else "elementwise"
+    return Launch(work, reads, kept, dtype=group[0].dtype, row=row, functions=functions)

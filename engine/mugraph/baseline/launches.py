@@ -40,6 +40,15 @@ _REDUCTIONS = frozenset(
     all argmax argmin cumsum cross_entropy nll_loss mse_loss avg_pool1d avg_pool2d max_pool1d max_pool2d
     """.split()  # noqa: SIM905 - a word list is read more easily
 )
+_FUNCTIONS = frozenset(
+    """
+    exp exp2 expm1 log log2 log1p tanh sigmoid logsigmoid silu gelu erf mish elu selu celu softplus softmax log_softmax
+    sin cos pow logsumexp
+    """.split()  # noqa: SIM905 - a word list is read more easily
+)
+"""Calls that take an exponential or the like of each element."""
+_CHANNELS = 8
+"""That a convolution needs at least for the tensor cores."""
 _PASSES = {"normalize": 3, "logsumexp": 4, "cosine_similarity": 6, "group_norm": 2, "cross_entropy": 2, "std": 2}
 """Of calls that run as several kernels: a reduction, then element by element."""
 
@@ -53,6 +62,10 @@ class Launch:
     products: one after the other, of matrices
     dtype:    that it computes in
     is_causal: of an attention: half of the scores are not computed
+    row:      of a reduction, elements that make one of its results
+    functions: exponentials and the like that it computes
+    dims:     of the result of a product
+    is_narrow: of a convolution: it has too few channels for the tensor cores
     """
 
     work: Work
@@ -61,6 +74,10 @@ class Launch:
     products: tuple[Product, ...] = ()
     dtype: str = "f16"
     is_causal: bool = False
+    row: int = 1
+    functions: int = 0
+    dims: int = 0
+    is_narrow: bool = False
 
 
 def name_of(call: Call) -> str:
@@ -125,23 +142,38 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
         reads[owners.get(value, value)] = reads.get(owners.get(value, value), 0) + held_bytes(values[value])
     writes = {value: held_bytes(values[value]) for value in call.outputs}
     dtype = values[operands(call)[0]].dtype if reads else values[call.outputs[0]].dtype
-    launch = Launch("elementwise", reads, writes, dtype=dtype)
+    elements = max((prod(values[value].shape) for value in (*operands(call), *call.outputs)), default=0)
+    launch = Launch("elementwise", reads, writes, dtype=dtype, functions=elements if name in _FUNCTIONS else 0)
     if name == "scaled_dot_product_attention":
         causal = call.kwargs.get("is_causal") is True or True in call.args[5:6]
         yield replace(launch, work="attention", products=_attention(call, values), is_causal=causal)
     elif name.startswith("conv") and name[-1:] == "d":
-        yield replace(launch, work="convolution", products=_convolution(call, values))
+        source, weight, *_ = _tensors(call, values)
+        converts = dtype in ("f16", "bf16") and _is_dense(source) and weight.shape[1:] != (1,) * len(weight.shape[1:])
+        if converts:  # the tensor cores take channels last
+            yield Launch("elementwise", {**reads}, {}, dtype=dtype)
+        narrow = weight.shape[1] < _CHANNELS
+        yield replace(launch, work="convolution", products=_convolution(call, values), is_narrow=narrow)
+        if converts:
+            yield Launch("elementwise", {**writes}, {}, dtype=dtype)
         if len(call.args) > 2 and isinstance(call.args[2], Ref):  # PyTorch adds the bias on its own
             yield Launch("elementwise", {**writes}, writes, dtype=dtype)
     elif name in _PRODUCTS:
-        yield replace(launch, work="product", products=(_product(call, values),))
+        dims = len(values[call.outputs[0]].shape)
+        yield replace(launch, work="product", products=(_product(call, values),), dims=dims)
     else:
         if name in _REDUCTIONS or name in _PASSES:
-            yield replace(launch, work="reduction")
+            yield replace(launch, work="reduction", row=_row(call, values))
         else:
             yield launch
         for _ in range(_PASSES.get(name, 1) - 1):
             yield Launch("elementwise", {**writes}, writes, dtype=dtype)
+
+
+def _row(call: Call, values: Values) -> int:
+    """Elements that a reduction makes one number of; of a norm, the last dimension, which it mostly is along."""
+    source, out = values[operands(call)[0]].shape, values[call.outputs[0]].shape
+    return source[-1] if source and source == out else max(1, prod(source) // max(1, prod(out)))
 
 
 def _tensors(call: Call, values: Values) -> list[TensorInfo]:

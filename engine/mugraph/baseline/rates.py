@@ -19,14 +19,15 @@ class Rates:
     graph_us, kernel_us: of a region, once; of each kernel, to start and to end
     stream:      share of the bandwidth that element-wise kernels reach
     cached:      how many times as fast is what the second-level cache still holds
-    reduce_us:   of a reduction, besides its traffic
+    reduce_us, row_us: of a reduction, besides its traffic; of each 1024 elements of its rows
+    function_us: of 2^20 exponentials or the like
     library:     share of the bandwidth that products reach
     wide:        share of the tensor cores' rate: products of 16-bit numbers
     float32:     the same of float32 products, without TF32
     convolved32: the same of float32 convolutions, which take TF32 unless they are told not to
     depth_us:    of a product, each 64 elements that it sums
     softmax_us, step_us: of an attention: its start and end; a step over 128 keys with heads of 64
-    fused_stream, fused_reduce_us: as above, of a kernel that torch.compile makes
+    fused_stream, fused_reduce_us, fused_row_us: as above, of a kernel that torch.compile makes
     """
 
     graph_us: float = 0.5
@@ -34,6 +35,8 @@ class Rates:
     stream: float = 0.7
     cached: float = 2.0
     reduce_us: float = 1.0
+    row_us: float = 1.0
+    function_us: float = 0.5
     library: float = 0.85
     wide: float = 0.75
     float32: float = 0.062
@@ -43,6 +46,7 @@ class Rates:
     step_us: float = 1.1
     fused_stream: float = 0.8
     fused_reduce_us: float = 0.5
+    fused_row_us: float = 0.1
 
 
 class Fitted(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
 """Estimates of what PyTorch takes, against measured times.
 
-    python -m mugraph.research.baseline compare [--search SECONDS] [FILES]   how far they are, before and after
+    python -m mugraph.research.baseline compare [--search SECONDS [--plot SVG]] [FILES]   how far they are
     python -m mugraph.research.baseline fit [FILES]                          fit the rates again, and keep them
     python -m mugraph.research.baseline measure FILE [--seconds S]           on a GPU: measure the programs of
                                                                              `grid`, add them to FILE, fit again
@@ -25,6 +25,7 @@ from mugraph.options import Options
 from mugraph.pipeline import run_trace
 from mugraph.research.fitting import ESTIMATED, Sample, agreement, fit
 from mugraph.research.points import OURS, kept, read, traced
+from mugraph.research.scatter import scatter
 from mugraph.search.schedules.cost import estimate_library_us
 from mugraph.solve.search_unit import SearchUnit
 from mugraph.targets import TARGETS
@@ -67,7 +68,7 @@ def held_out(samples: Sequence[Sample]) -> Pairs:
     return pairs
 
 
-def compare(samples: Sequence[Sample], search_s: float | None) -> None:
+def compare(samples: Sequence[Sample], search_s: float | None, plot: Path | None) -> None:
     rates = fitted().rates
     known = [one for one in samples if times([one], lambda _, __: 1.0)]
     before = times(known, lambda one, _: operator_by_operator(one))
@@ -76,11 +77,12 @@ def compare(samples: Sequence[Sample], search_s: float | None) -> None:
     print(f"  as PyTorch runs it    {agreement(times(known, lambda one, peer: one.estimated(rates).peers_us[peer]))}")
     print(f"  {FOLDS}-fold, held out      {agreement(held_out(known))}")
     if search_s is not None:
-        _speedups([one for one in known if OURS in one.point.us], rates, search_s)
+        _speedups([one for one in known if OURS in one.point.us], rates, search_s, plot)
 
 
-def _speedups(samples: Sequence[Sample], rates: Rates, search_s: float) -> None:
-    """Of the generated code over the best of what is estimated, and over the code as it runs."""
+def _speedups(samples: Sequence[Sample], rates: Rates, search_s: float, plot: Path | None) -> None:
+    """Of the generated code over the best of what is estimated, and over the code as it runs. plot: of the latter"""
+    named: list[tuple[str, float, float]] = []
     old: Pairs = []
     new: Pairs = []
     code: Pairs = []
@@ -96,6 +98,7 @@ def _speedups(samples: Sequence[Sample], rates: Rates, search_s: float) -> None:
         old.append((operator_by_operator(one) / kernels, best / measured[OURS]))
         new.append((found.best_us / kernels, best / measured[OURS]))
         code.append((found.eager_us / kernels, measured["eager"] / measured[OURS]))
+        named.append((one.point.name, *code[-1]))
         print(
             f"  {one.point.name:<45} over the best: {old[-1][0]:6.2f} before {new[-1][0]:6.2f} after"
             f" {new[-1][1]:6.2f} measured"
@@ -105,6 +108,8 @@ def _speedups(samples: Sequence[Sample], rates: Rates, search_s: float) -> None:
     print(f"  as PyTorch runs it, over the best       {agreement(new)}")
     print(f"  as PyTorch runs it, over the code       {agreement(code)}")
     print(f"  times of the generated code             {agreement(ours)}")
+    if plot is not None and named:
+        plot.write_text(scatter(named, f"Speedup over the code as it runs, {fitted().device}"), encoding="utf-8")
 
 
 def _estimated_us(sample: Sample, search_s: float) -> float:
@@ -136,6 +141,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("what", choices=["compare", "fit", "measure"])
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--search", type=float, metavar="SECONDS")
+    parser.add_argument("--plot", type=Path, metavar="SVG")
     parser.add_argument("--seconds", type=float, default=540.0)
     given = parser.parse_args(arguments)
     files: list[Path] = given.files or kept()
@@ -158,7 +164,7 @@ def main(arguments: Sequence[str]) -> int:
         last = read(files[-1])
         found = refit(samples, last.device, last.date)
         print(f"fitted to {found.points} times: {found.rates}")
-    compare(samples, given.search)
+    compare(samples, given.search, given.plot)
     return 0
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mugraph.baseline.cost import baseline
+from mugraph.baseline.cost import baseline, launch_us
 from mugraph.baseline.estimate import Baseline
-from mugraph.baseline.fused import fused, joined
+from mugraph.baseline.fused import fused, joined, with_attentions
 from mugraph.baseline.launches import Launch, launches
 from mugraph.baseline.rates import Rates, fitted
+from mugraph.ir.library import Product
 from mugraph.ir.region import Region
 from mugraph.research.fitting import ESTIMATED, Sample, agreement, fit
 from mugraph.research.points import Point, kept, read
@@ -109,7 +111,8 @@ def test_estimates_that_were_far_off_are_near(regions: dict[str, Region]) -> Non
     moved = 2 * 4096 * 4096 * 2
     for name in ("layer_norm", "softmax"):
         assert estimated(regions[name]).eager_us < 2 * moved / H200.bandwidth
-    assert estimated(regions["causal"]).eager_us < estimated(regions["full"]).eager_us < 15
+    # of one wave of thread blocks, the last of which sees all keys: measured 11.1 causal, 10.7 full
+    assert estimated(regions["causal"]).eager_us <= estimated(regions["full"]).eager_us < 15
     # 49 TFLOP/s were measured of float32 products, several hundred of 16-bit ones
     flops = 2 * 4096**3
     assert 40e6 < flops / estimated(regions["wide32"]).eager_us < 60e6
@@ -171,3 +174,30 @@ def test_points_of_the_peers_agree_with_what_was_measured() -> None:
     for name, peers in measured.items():
         assert mine[name].us["eager"] == pytest.approx(peers["eager"]["cold"], abs=0.01)
         assert mine[name].us["torch.compile"] == pytest.approx(peers["compile"]["cold"], abs=0.01)
+
+
+def test_an_attention_by_hand_is_one_kernel_for_torch_compile_where_it_has_a_scale_and_four_dimensions() -> None:
+    scores = Launch("product", {0: 8, 1: 8}, {3: 8}, (Product(4, 64, 64, 32),), dims=4)
+    scaled = Launch("elementwise", {3: 8}, {4: 8})
+    softmax = Launch("reduction", {4: 8}, {5: 8}, row=64, functions=64)
+    out = Launch("product", {5: 8, 2: 8}, {6: 8}, (Product(4, 64, 32, 64),), dims=4)
+    (attention,) = with_attentions([scores, scaled, softmax, out])
+    assert (attention.work, attention.reads, attention.writes) == ("attention", {0: 8, 1: 8, 2: 8}, {6: 8})
+    for others in (
+        [replace(scores, dims=3), scaled, softmax, out],
+        [replace(scores, writes={4: 8}), softmax, out],
+        [replace(scores, dtype="f32"), scaled, softmax, replace(out, dtype="f32")],
+        [scores, scaled, softmax, out, Launch("elementwise", {5: 8}, {7: 8})],
+    ):
+        assert with_attentions(others) == tuple(others)
+
+
+def test_a_longer_row_takes_longer_and_an_exponential_has_its_price() -> None:
+    rows = {row: Launch("reduction", {0: 8}, {1: 8}, row=row) for row in (1024, 4096)}
+    assert _us(rows[1024]) < _us(rows[4096])
+    plain = Launch("elementwise", {0: 1 << 20}, {1: 1 << 20})
+    assert _us(plain) < _us(replace(plain, functions=1 << 26))
+
+
+def _us(launch: Launch) -> float:
+    return launch_us(launch, (), Rates(), H200, compiled=False)

@@ -52,7 +52,7 @@ def test_compare_and_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 
     assert msgspec.json.decode(rates.read_bytes(), type=Fitted) == found
     assert found.rates != Rates()
-    baseline.compare(samples, None)
+    baseline.compare(samples, None, None)
     said = capsys.readouterr().out
     assert said.count("median error") == 3
     assert said.count("within 30 %") == 3
