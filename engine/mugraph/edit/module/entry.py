@@ -95,14 +95,16 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     guards = [check for guard in guards if guard not in kept for check in straight(guard, region.ran)]
     if own:
         guards = [*none_of([f"{name!r} in self.__dict__" for name in own], 3), *guards]
+    together = f"f({', '.join(modules)})"
+    called = [f"f({', '.join(things)})", *guards, *([together] if kept else []), f"f({', '.join(tested)})"]
+    bindings, (first, *checks, last) = hoisted(called, scope)
     if kept:
-        guards.append(f"_last({plan.name!r}, {modules_fit(plan)}, {', '.join(modules)})")
+        inner = [repr(plan.name), _tuple(_arguments_of(first)), _tuple(_arguments_of(checks.pop())), modules_fit(plan)]
+        lines = call("", "_as_analysed", inner, width=100)
         tests += _modules_fit(plan, [check for guard in kept for check in straight(guard, region.ran)], modules)
-    bindings, (first, *checks, last) = hoisted([f"f({', '.join(things)})", *guards, f"f({', '.join(tested)})"], scope)
-    lines = call("", "_same_code", [repr(plan.name), *_arguments_of(first)], width=100)
-    lines += [f"and {_bracketed(check)}" for check in checks[: len(checks) - bool(kept)]]
-    if kept:
-        lines += call("and ", "_last", _arguments_of(checks[-1]), width=100)
+    else:
+        lines = call("", "_same_code", [repr(plan.name), *_arguments_of(first)], width=100)
+    lines += [f"and {_bracketed(check)}" for check in checks]
     lines += call("and ", tensors_fit(plan), _arguments_of(last), width=100)
     test = [
         "try:",
@@ -203,6 +205,10 @@ def things_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[tuple[str, ...
             case _:
                 pass
     return tuple(found), tuple(found.values())
+
+
+def _tuple(items: Sequence[str]) -> str:
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
 def _arguments_of(text: str) -> list[str]:

@@ -138,57 +138,68 @@ def _all_hold(region: str, world: _World) -> bool:
 
 
 class _Seen(NamedTuple):
-    """Modules whose hooks and own attributes were as a region relies on, and when that was: the version of their
-    dictionaries, and of what the region relies on besides. alive: so that nothing else can have one of the numbers"""
+    """What `_as_analysed` said yes of, and what is compared when it is asked again. dicts: of classes, files, modules;
+    version: theirs, all together; hooks: what must be empty; always: as in a _World; alive: the modules, so that nothing
+    else can have their numbers"""
 
-    world: _World
-    of_world: list[int]
-    numbers: list[int]
+    things: list[int]
+    modules: list[int]
     dicts: list[dict[Any, Any]]
     version: int
     hooks: list[Any]
+    always: list[tuple[Callable[[Any], object], list[Any], list[object]]]
     alive: list[weakref.ref[Any]]
 
 
 _seen: dict[tuple[str, int], _Seen] = {}
+_last: dict[tuple[str, int], int] = {}
 _HOOKED = itemgetter("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
-def _last(region: str, fit: Callable[..., bool], *modules: Any) -> bool:
-    """Whether modules fit, or are as they were when they last did: `fit` reads their hooks and what they keep in their
-    own dictionaries (constants, and whether a parameter is there), and classes, which `_same_code` looks at."""
-    if _compiling() or _version is None:
-        return fit(*modules)
-    one, world = _seen.get((region, id(modules[0]))), _worlds.get(region)
+def _as_analysed(
+    region: str, things: tuple[object, ...], modules: tuple[Any, ...], fit: Callable[..., bool]
+) -> bool:
+    """Whether classes and functions have the code that was analysed, and modules fit: `fit` reads their hooks and what
+    they keep in their own dictionaries (constants, whether a parameter is there), and their classes."""
+    if _dynamo():
+        return _same_code(region, *things) and fit(*modules)
+    one = _seen.get((region, id(modules[0])))
     if (
         one is not None
-        and one.world is world
-        and one.of_world == world.version
-        and [*map(id, modules)] == one.numbers
+        and [*map(id, things)] == one.things
+        and [*map(id, modules)] == one.modules
         and sum(map(_version, one.dicts)) == one.version
         and not any(one.hooks)
     ):
-        return True
-    return _fit_now(region, world, fit, modules)
+        for read, those, expected in one.always:
+            if [*map(read, those)] != expected:
+                break
+        else:
+            return True
+    return _same_code(region, *things) and _fit_now(region, things, modules, fit)
 
 
-def _fit_now(region: str, world: _World | None, fit: Callable[..., bool], modules: tuple[Any, ...]) -> bool:
-    """As `_last`, with everything compared, and remembered if it can be told when that changes."""
-    key = region, id(modules[0])
-    _seen.pop(key, None)
+def _fit_now(region: str, things: tuple[object, ...], modules: tuple[Any, ...], fit: Callable[..., bool]) -> bool:
+    """Whether modules fit; remembered if nothing has changed since it was asked last, and changes can be told."""
+    key, world = (region, id(modules[0])), _worlds[region]
     dicts = {id(own): own for one in modules for own in (vars(one), vars(one).get("_parameters"))}
-    version = sum(map(_version, dicts.values())) if all(type(own) is dict for own in dicts.values()) else None
-    of_world = [*world.version] if world is not None else []
+    dicts |= {id(own): own for own in world.dicts}
+    told = _version is not None and world.version and all(type(own) is dict for own in dicts.values())
+    version = sum(map(_version, dicts.values())) if told else -1
     if not fit(*modules):
+        _seen.pop(key, None)
         return False
-    if world is None or not of_world or version is None or not all(map(_keeps_parts, modules)):
-        return True
-    if len(_seen) > 1000:
+    if len(_last) > 1000:
         _seen.clear()
-    hooks = [hooks for one in modules for hooks in _HOOKED(vars(one))]
-    alive = [weakref.ref(one, lambda _: _seen.pop(key, None)) for one in modules]
-    numbers = [*map(id, modules)]
-    _seen[key] = _Seen(world, of_world, numbers, [*dicts.values()], version, hooks, alive)
+        _last.clear()
+    if told and _last.get(key) == version and all(map(_keeps_parts, modules)):
+        hooks = [*_HOOKS, *(hooks for one in modules for hooks in _HOOKED(vars(one)))]
+        alive = [weakref.ref(one, lambda _: _seen.pop(key, None)) for one in modules]
+        numbers = [*map(id, things)], [*map(id, modules)]
+        _seen[key] = _Seen(*numbers, [*dicts.values()], version, hooks, world.always, alive)
+    else:
+        _seen.pop(key, None)
+    _last[key] = version
     return True
 
 

@@ -114,19 +114,22 @@ _fitted: dict[str, list[tuple[Callable[..., bool], bool]]] = {}
 
 def _fit_again(region: str, *tensors: torch.Tensor) -> bool:
     """Whether tensors are like others that fitted the region: of the same kinds, types, devices, shapes and strides."""
-    if _compiling() or _tracing() or _transforms() or _dispatch_modes() or forward_ad._current_level >= 0:
+    if _dynamo() or _tracing() or _transforms() or _dispatch_modes() or forward_ad._current_level >= 0:
         return False
-    for are_alike, only_without_grad in _fitted.get(region, ()):
+    if region not in _fitted or _any_autocast() or (_function_modes() and _in_a_mode()):
+        return False
+    for tensor in tensors:
+        if tensor.data_ptr() & 15 or tensor.is_nested:  # which is not to be compared
+            return False
+    for are_alike, only_without_grad in _fitted[region]:
         if are_alike(*tensors):
-            if (only_without_grad and _grad_enabled()) or _any_autocast() or (_function_modes() and _in_a_mode()):
-                return False
-            return not functools.reduce(or_, map(_address, tensors)) & 15
+            return not (only_without_grad and _grad_enabled())
     return False
 
 
 def _fit_from_now(region: str, *tensors: torch.Tensor) -> bool:
     """Remembers what tensors that fit are like, where PyTorch can compare that at once."""
-    if _compiling() or not _apart or not all(type(one) in _PLAIN for one in tensors):
+    if _compiling() or not _apart or any([type(one) not in _PLAIN or one.is_nested for one in tensors]):
         return True
     known = _fitted.setdefault(region, [])
     if len(known) < 8:

@@ -46,6 +46,8 @@ def lasting(guard: str, modules: Mapping[str, Ran]) -> bool:
             return _is_plain(name, modules.get(ast.unparse(module))) and not _equal("it", right)[0].startswith(
                 "_equals"
             )
+        case ast.Compare(ast.Attribute(module, name), [ast.Is()], [ast.Constant()]):
+            return _is_plain(name, modules.get(ast.unparse(module)))
         case ast.Compare(ast.Attribute(module, name), [ast.In()], [ast.Tuple(elts)]):
             return _is_plain(name, modules.get(ast.unparse(module))) and all(map(_cannot_change, elts))
         case _:

@@ -146,7 +146,8 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
     if dynamic is None:
         named = [f'"{plan.name}"', *parameters]
         checks += call("and ", "_fit_from_now", named, width=90)
-        first_lines += [*call("if ", "_fit_again", named, ":", width=90), f"    return {' and '.join(masks) or True}"]
+        first_lines += call("if ", "_fit_again", named, ":", width=90)
+        first_lines.append(f"    return {' and '.join(masks) or True}")
     if dynamic is not None:
         owner, rank = sizes.owner()
         given = [*parameters, "any_size=True"]
