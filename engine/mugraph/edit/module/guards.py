@@ -139,8 +139,8 @@ def _all_hold(region: str, world: _World) -> bool:
 
 class _Seen(NamedTuple):
     """What `_as_analysed` said yes of, and what is compared when it is asked again. dicts: of classes, files, modules;
-    version: theirs, all together; hooks: what must be empty; always: as in a _World; alive: the modules, so that nothing
-    else can have their numbers"""
+    version: theirs, all together; hooks: what must be empty; always: as in a _World; alive: the modules: nothing else
+    has their numbers"""
 
     things: list[int]
     modules: list[int]
@@ -173,9 +173,8 @@ def _as_analysed(
     ):
         for read, those, expected in one.always:
             if [*map(read, those)] != expected:
-                break
-        else:
-            return True
+                return _same_code(region, *things) and _fit_now(region, things, modules, fit)
+        return True
     return _same_code(region, *things) and _fit_now(region, things, modules, fit)
 
 
