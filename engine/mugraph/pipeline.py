@@ -21,6 +21,7 @@ from mugraph.ir.region import Trace
 from mugraph.ir.shares import Share, largest_first
 from mugraph.memory.traces import traced
 from mugraph.options import Options
+from mugraph.plans.covered import covered, why_left_out
 from mugraph.plans.plan import RegionPlan
 from mugraph.recording.memory import Seen
 from mugraph.recording.regions import shared
@@ -128,7 +129,7 @@ def run_trace(
             result = yield from job.result()
             found[number] = result
             yield RegionDone(number, result)
-    results = [found[number] for number in range(len(trace.regions))]
+    results = with_left_out([found[number] for number in range(len(trace.regions))])
     errors, preview = list(trace.errors), None
     try:
         preview = preview_text(results, Path(trace.path), target)
@@ -144,13 +145,28 @@ def _measurer(tools: Tools, stack: contextlib.ExitStack) -> Measurer:
     return SpreadMeasurer(stack.enter_context(contextlib.closing(gpus))) if gpus is not None else Measurer()
 
 
+def _is_offered(result: RegionResult) -> bool:
+    return result.status == "improved" and result.plan is not None
+
+
+def with_left_out(results: Sequence[RegionResult]) -> list[RegionResult]:
+    """The results; of improved ones that are not written, why."""
+    at = [number for number, result in enumerate(results) if _is_offered(result)]
+    inner = covered([results[number].region for number in at])
+    said = {at[number]: why_left_out(results[at[number]].region, outer) for number, outer in inner.items()}
+    return [replace(result, reason=said.get(number, result.reason)) for number, result in enumerate(results)]
+
+
 def improved(results: Sequence[RegionResult]) -> tuple[list[RegionPlan], dict[str, KernelSource], dict[str, Speed]]:
-    """What the kernel module is written from: plans, kernels and speeds of the improved regions."""
+    """What the kernel module is written from: plans, kernels and speeds of the improved regions, without those whose
+    code another one of them replaces."""
     plans: list[RegionPlan] = []
     sources: dict[str, KernelSource] = {}
     speeds: dict[str, Speed] = {}
-    for result in results:
-        if result.status == "improved" and result.plan is not None:
+    offered = [result for result in results if _is_offered(result)]
+    inner = covered([result.region for result in offered])
+    for number, result in enumerate(offered):
+        if number not in inner and result.plan is not None:
             plans.append(result.plan)
             sources.update(result.sources)
             if result.timing.speedup is not None:

@@ -181,7 +181,7 @@ def test_exports(fits, strict, edited, original, x, on_this_machine):
 def test_operator_keeps_pytorchs_rules(edited, x, on_this_machine):
     on_this_machine(edited.kernels)
     inputs = (torch.randn(4, 16), torch.randn(4, 16))
-    torch.library.opcheck(edited.kernels._op_gate, inputs, test_utils=("test_schema", "test_faketensor"))
+    torch.library.opcheck(edited.kernels._gate.operator, inputs, test_utils=("test_schema", "test_faketensor"))
 
 
 def test_a_watching_mode_sees_the_original(edited, x, on_this_machine):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,18 @@ def test_its_name_says_what_it_holds() -> None:
     names = {alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "" for node in imports if isinstance(node, ast.ImportFrom)}
     assert {name.partition(".")[0] for name in names} - sys.stdlib_module_names == {"torch", "triton"}
+
+
+def test_no_name_means_two_things() -> None:
+    bound = [name for node in ast.parse(RUNTIME).body for name in names_of(node)]
+    assert [name for name, times in Counter(bound).items() if times > 1] == []
+
+
+def names_of(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
 
 
 def test_two_files_share_one_and_the_last_takes_it_out(tmp_path, maker, source, part) -> None:

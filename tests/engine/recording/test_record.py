@@ -94,7 +94,7 @@ def test_a_script(project: Path, record: Record):
     model = project / "pkg" / "model.py"
     sets = recorded(model)
     assert set(sets) == {"Block.forward", "scaled", "cached"}
-    often, once = sets["Block.forward"]
+    often, once = sorted(sets["Block.forward"], key=lambda one: -one.calls)  # the first call may take longest
     assert (often.arguments, often.calls) == ({"x": "f32[4, 16]"}, 3)
     assert often.init == {"config": "Config(dim=16, act=nn.GELU)", "scale": "2"}
     assert (once.arguments, once.calls) == ({"x": "f32[2, 16]", "causal": "False"}, 1)

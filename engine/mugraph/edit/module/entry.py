@@ -13,11 +13,12 @@ import builtins
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from mugraph.edit.module.guard_paths import by_members, hoisted
+from mugraph.edit.module.guard_paths import by_members, hoisted, name_for, with_names
 from mugraph.edit.module.operator import call, returns
-from mugraph.edit.module.straight import none_of, straight
+from mugraph.edit.module.straight import lasting, none_of, straight
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import Scope
+from mugraph.ir.ran import Ran
 from mugraph.plans.plan import RegionPlan
 
 MODULES_OWN = frozenset(
@@ -58,10 +59,15 @@ def tensors_fit(plan: RegionPlan) -> str:
     return f"_{plan.name}_tensors_fit"
 
 
+def modules_fit(plan: RegionPlan) -> str:
+    """Name of the test as a function of modules."""
+    return f"_{plan.name}_modules_fit"
+
+
 def entry_names(plan: RegionPlan) -> tuple[str, ...]:
     """Every name the region's functions bind in the kernel module."""
     own = (plan.name, f"{plan.name}_fits", f"_{plan.name}_fits", f"_{plan.name}_reference")
-    return tuple(dict.fromkeys((*own, on_tensors(plan), tensors_fit(plan))))
+    return tuple(dict.fromkeys((*own, on_tensors(plan), tensors_fit(plan), modules_fit(plan))))
 
 
 def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozenset[str]) -> str:
@@ -72,9 +78,6 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
         return _test(plan, [f"{name}: torch.Tensor" for name in renamed.values()], _both(plan, renamed.values()))
     tensors = {live_in.expression for live_in in region.live_ins}
     parameters = [f"{new}: {'torch.Tensor' if old in tensors else 'Any'}" for old, new in renamed.items()]
-    values = [
-        _renamed(by_members(live_in.expression, region.ran, region.guards), renamed) for live_in in region.live_ins
-    ]
     own = own_modules(plan, classes)
     members = {"self": dict.fromkeys(own, "_modules")} if own else {}
     quick = [by_members(guard, region.ran, region.guards, members) for guard in region.guards]
@@ -87,11 +90,20 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
         _renamed(by_members(thing, region.ran, region.guards, members), renamed)
         for thing in things_of(plan, classes)[0]
     ]
-    guards = [check for guard in guards for check in straight(guard, region.ran)]
+    modules = _modules_of(guards, region.ran)
+    kept = [guard for guard in guards if lasting(guard, modules)]
+    guards = [check for guard in guards if guard not in kept for check in straight(guard, region.ran)]
     if own:
         guards = [*none_of([f"{name!r} in self.__dict__" for name in own], 3), *guards]
-    bindings, (first, *checks, last) = hoisted([f"f({', '.join(things)})", *guards, f"f({', '.join(tested)})"], scope)
-    lines = call("", "_same_code", [repr(plan.name), *_arguments_of(first)], width=100)
+    together = f"f({', '.join(modules)})"
+    called = [f"f({', '.join(things)})", *guards, *([together] if kept else []), f"f({', '.join(tested)})"]
+    bindings, (first, *checks, last) = hoisted(called, scope)
+    if kept:
+        inner = [repr(plan.name), _tuple(_arguments_of(first)), _tuple(_arguments_of(checks.pop())), modules_fit(plan)]
+        lines = call("", "_as_analysed", inner, width=100)
+        tests += _modules_fit(plan, [check for guard in kept for check in straight(guard, region.ran)], modules)
+    else:
+        lines = call("", "_same_code", [repr(plan.name), *_arguments_of(first)], width=100)
     lines += [f"and {_bracketed(check)}" for check in checks]
     lines += call("and ", tensors_fit(plan), _arguments_of(last), width=100)
     test = [
@@ -104,6 +116,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
         "    return False",
     ]
     names = ", ".join(renamed.values())
+    read, (values,) = hoisted([f"f({', '.join(tested)})"], Scope({*module_names, *renamed.values()}))
     return "\n".join(
         [
             _test(plan, parameters, call("return ", f"_{plan.name}_fits", list(renamed.values()), width=100)),
@@ -117,9 +130,39 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
             "@torch.jit.unused",
             *call("def ", plan.name, parameters, f" -> {returns(len(region.live_outs))}:", width=110),
             f'    """{region.function}; only where {plan.name}_fits says yes."""',
-            *(f"    {line}" for line in call("return ", on_tensors(plan), values, width=104)),
+            *(f"    {line}" for line in read),
+            *(f"    {line}" for line in call("return ", on_tensors(plan), _arguments_of(values), width=104)),
         ]
     )
+
+
+def _modules_of(guards: Sequence[str], ran: Mapping[str, Ran]) -> dict[str, Ran]:
+    """Expressions of the modules that the guards know to be of a class that was analysed."""
+    found: dict[str, Ran] = {}
+    for guard in guards:
+        match ast.parse(guard, mode="eval").body:
+            case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]) if what in ran:
+                found[ast.unparse(module)] = ran[what]
+            case _:
+                pass
+    return found
+
+
+def _modules_fit(plan: RegionPlan, checks: Sequence[str], modules: Iterable[str]) -> list[str]:
+    """The test of modules, which is made again only when something about them has changed."""
+    scope = Scope({"self"})
+    names = {module: module if module.isidentifier() else scope.unique(name_for(module)) for module in modules}
+    bindings, checks = hoisted([with_names(check, names) for check in checks], Scope(names.values()))
+    lines = [f"{'and ' if number else ''}{_bracketed(check)}" for number, check in enumerate(checks)]
+    return [
+        *call("def ", modules_fit(plan), list(names.values()), ":", width=110),
+        *(f"    {line}" for line in bindings),
+        "    return (",
+        *(f"        {line}" for line in lines),
+        "    )",
+        "",
+        "",
+    ]
 
 
 def _test(plan: RegionPlan, parameters: Sequence[str], answer: Sequence[str]) -> str:
@@ -162,6 +205,10 @@ def things_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[tuple[str, ...
             case _:
                 pass
     return tuple(found), tuple(found.values())
+
+
+def _tuple(items: Sequence[str]) -> str:
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
 def _arguments_of(text: str) -> list[str]:

@@ -17,7 +17,7 @@ from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import operator_text, torch_type, tuple_text
 from mugraph.edit.module.parts import PRELUDE
 from mugraph.edit.module.ran import TABLES, tables
-from mugraph.edit.module.runtime import END, LOADER, RUNTIME
+from mugraph.edit.module.runtime import END, LOADER, OPERATORS, RUNTIME
 from mugraph.edit.module.sizes import cases_of
 from mugraph.edit.module.wrapper import wrapper
 from mugraph.edit.names import operator_name
@@ -101,10 +101,10 @@ def module_text(
                 sections += [kernel.jit.strip(), kernel.launcher.strip()]
                 operators.append(operator_text(kernel, operator_name(kernel, original_path)))
         sections.append(wrapped.text)
-    sections += [*operators, _cases(plans), tables(plans, original_path.name, capability, edited, classes)]
+    sections += [_cases(plans), tables(plans, original_path.name, capability, edited, classes)]
     if record is not None:
         sections += [carried_text(plans), record_text(record).rstrip()]
-    sections += [(RUNTIME if alone else LOADER).rstrip(), END.rstrip()]
+    sections += [(RUNTIME if alone else LOADER).rstrip(), OPERATORS + "\n\n\n".join(operators), END.rstrip()]
     text = _joined(sections)
     ast.parse(text)  # a kernel's text that is no Python must not reach a user's disk
     return text if record is None else sealed(text)
@@ -163,7 +163,7 @@ def _global_names(plans: Sequence[RegionPlan], kernels: Sequence[KernelSource]) 
     for kernel in kernels:
         for text in (kernel.jit, kernel.launcher):
             bound += [(name, ast.dump(node)) for node in ast.parse(text).body for name in _binds(node)]
-        bound += [(f"{prefix}_{kernel.name}", kernel.name) for prefix in ("_run", "_op", "_fake", "")]
+        bound += [(f"{prefix}_{kernel.name}", kernel.name) for prefix in ("_made_by", "")]
     meanings: dict[str, str] = dict.fromkeys(MODULE_NAMES, "")
     for name, meaning in bound:
         if meanings.setdefault(name, meaning) != meaning:

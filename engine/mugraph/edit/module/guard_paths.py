@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mugraph.edit.names import parameter_name
 from mugraph.ir.names import Scope
@@ -80,12 +81,12 @@ def hoisted(expressions: Sequence[str], scope: Scope) -> tuple[list[str], list[s
     for number, tree in enumerate(trees):
         _note(tree.body, f"expression {number}", uses)
     shared = [path for path, users in uses.items() if len(users) > 1]
-    names = {path: scope.unique(_name_for(path)) for path in sorted(shared, key=len)}
+    names = {path: scope.unique(name_for(path)) for path in sorted(shared, key=len)}
     bindings = [f"{name} = {_with(path, names, whole=False)}" for path, name in names.items()]
     return bindings, [_with(expression, names, whole=True) for expression in expressions]
 
 
-def _name_for(path: str) -> str:
+def name_for(path: str) -> str:
     """`attention_q_proj` of self.attention.q_proj; `rotate` of type(self).forward.__globals__["rotate"]."""
     path = _MEMBER.sub(r".\1", path)
     if path.endswith(".__dict__"):
@@ -124,6 +125,20 @@ def _is_root(node: ast.AST) -> bool:
             return _is_root(argument) or _is_path(argument)
         case _:
             return False
+
+
+def with_names(expression: str, names: dict[str, str]) -> str:
+    """The expression with names in place of what stands for them."""
+    return ast.unparse(_Replaced(names).visit(ast.parse(expression, mode="eval")))
+
+
+class _Replaced(ast.NodeTransformer):
+    def __init__(self, names: dict[str, str]) -> None:
+        self._names = names
+
+    def visit(self, node: ast.AST) -> Any:
+        name = self._names.get(ast.unparse(node)) if isinstance(node, ast.expr) else None
+        return ast.Name(name, ast.Load()) if name is not None else self.generic_visit(node)
 
 
 def _with(expression: str, names: dict[str, str], whole: bool) -> str:

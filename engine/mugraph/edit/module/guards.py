@@ -53,15 +53,13 @@ _met: dict[tuple[int, str | tuple[str, ...]], tuple[object, list[_Check]]] = {}
 
 
 class _World(NamedTuple):
-    """What a region relies on, as it was met. dicts: where most of it stands; versions: theirs when
-    all of it held; reads, read, expected: of what is compared at each call"""
+    """What a region relies on, as it was met. dicts: where most of it stands; version: theirs, all together, when all
+    of it held (each only grows); always: what is compared at each call, by how it is read: of what, and what it was"""
 
     things: tuple[object, ...]
     dicts: list[dict[Any, Any]]
-    versions: list[int]
-    reads: list[Callable[[Any], object]]
-    read: list[object]
-    expected: list[object]
+    version: list[int]
+    always: list[tuple[Callable[[Any], object], list[Any], list[object]]]
     checks: list[_Check]
 
 
@@ -111,11 +109,12 @@ def _same_code(region: str, *things: object) -> bool:
         world = _met_world(region, things)
     if any(_HOOKS):
         return False
-    if [*map(_version, world.dicts)] != world.versions:
+    if [sum(map(_version, world.dicts))] != world.version:
         return _all_hold(region, world)
     try:
-        if [*map(call, world.reads, world.read)] != world.expected:
-            return _all_hold(region, world)
+        for read, those, expected in world.always:
+            if [*map(read, those)] != expected:
+                return _all_hold(region, world)
     except (AttributeError, KeyError):  # what was a function of Python's is something else, or nothing
         return False
     return bool(_copies)
@@ -125,17 +124,91 @@ def _all_hold(region: str, world: _World) -> bool:
     """As `_same_code`, with everything compared anew."""
     if _find_copies():
         return False  # what was read of the file was read of another module
-    versions = [*map(_version, world.dicts)]
+    version = [sum(map(_version, world.dicts))]
     try:
         for read, thing, expected, _ in world.checks:
             if read(thing) != expected:
                 if not (read in (_ACCESS, _ATTRIBUTES) and torch.compiler.is_exporting()):  # which patches them
                     return False
-                versions = []
+                version = []
     except (AttributeError, KeyError):
         return False
-    world.versions[:] = versions
+    world.version[:] = version
     return bool(_copies)
+
+
+class _Seen(NamedTuple):
+    """What `_as_analysed` said yes of, and what is compared when it is asked again. dicts: of classes, files, modules;
+    version: theirs, all together; hooks: what must be empty; always: as in a _World; alive: the modules: nothing else
+    has their numbers"""
+
+    things: list[int]
+    modules: list[int]
+    dicts: list[dict[Any, Any]]
+    version: int
+    hooks: list[Any]
+    always: list[tuple[Callable[[Any], object], list[Any], list[object]]]
+    alive: list[weakref.ref[Any]]
+
+
+_seen: dict[tuple[str, int], _Seen] = {}
+_last: dict[tuple[str, int], int] = {}
+_HOOKED = itemgetter("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def _as_analysed(
+    region: str, things: tuple[object, ...], modules: tuple[Any, ...], fit: Callable[..., bool]
+) -> bool:
+    """Whether classes and functions have the code that was analysed, and modules fit: `fit` reads their hooks and what
+    they keep in their own dictionaries (constants, whether a parameter is there), and their classes."""
+    if _dynamo():
+        return _same_code(region, *things) and fit(*modules)
+    one = _seen.get((region, id(modules[0])))
+    if (
+        one is not None
+        and [*map(id, things)] == one.things
+        and [*map(id, modules)] == one.modules
+        and sum(map(_version, one.dicts)) == one.version
+        and not any(one.hooks)
+    ):
+        for read, those, expected in one.always:
+            if [*map(read, those)] != expected:
+                return _same_code(region, *things) and _fit_now(region, things, modules, fit)
+        return True
+    return _same_code(region, *things) and _fit_now(region, things, modules, fit)
+
+
+def _fit_now(region: str, things: tuple[object, ...], modules: tuple[Any, ...], fit: Callable[..., bool]) -> bool:
+    """Whether modules fit; remembered if nothing has changed since it was asked last, and changes can be told."""
+    key, world = (region, id(modules[0])), _worlds[region]
+    dicts = {id(own): own for one in modules for own in (vars(one), vars(one).get("_parameters"))}
+    dicts |= {id(own): own for own in world.dicts}
+    told = _version is not None and world.version and all(type(own) is dict for own in dicts.values())
+    version = sum(map(_version, dicts.values())) if told else -1
+    if not fit(*modules):
+        _seen.pop(key, None)
+        return False
+    if len(_last) > 1000:
+        _seen.clear()
+        _last.clear()
+    if told and _last.get(key) == version and all(map(_keeps_parts, modules)):
+        hooks = [*_HOOKS, *(hooks for one in modules for hooks in _HOOKED(vars(one)))]
+        alive = [weakref.ref(one, lambda _: _seen.pop(key, None)) for one in modules]
+        numbers = [*map(id, things)], [*map(id, modules)]
+        _seen[key] = _Seen(*numbers, [*dicts.values()], version, hooks, world.always, alive)
+    else:
+        _seen.pop(key, None)
+    _last[key] = version
+    return True
+
+
+def _keeps_parts(module: Any) -> bool:
+    """Whether a module's parts are modules and tensors, and its other attributes stand in dictionaries whose changes
+    are counted."""
+    own, parts = vars(module), (torch.nn.Module, torch.Tensor, type(None))
+    kept = [value for name in ("_parameters", "_buffers", "_modules") for value in own[name].values()]
+    classes = [kind for kind in type(module).__mro__ if kind not in (torch.nn.Module, object)]
+    return all(isinstance(value, parts) for value in kept) and bool(_inside_of(*classes))
 
 
 def _met_world(region: str, things: tuple[object, ...]) -> _World:
@@ -146,9 +219,10 @@ def _met_world(region: str, things: tuple[object, ...]) -> _World:
     checks = list({id(check): check for check in checks}.values())
     always = [check for check in checks if _version is None or not check.inside]
     dicts = {id(one): one for check in checks for one in check.inside if _version is not None}
-    columns = [[check[at] for check in always] for at in range(3)]
-    world = _World(things, list(dicts.values()), [], *columns, checks)
-    _worlds[region] = world
+    reads = {id(check.read): check.read for check in always}
+    alike = [(read, [check for check in always if check.read is read]) for read in reads.values()]
+    columns = [(read, [check.thing for check in some], [check.expected for check in some]) for read, some in alike]
+    world = _worlds[region] = _World(things, list(dicts.values()), [], columns, checks)
     return world
 
 
@@ -465,13 +539,14 @@ def _counter() -> Callable[[dict[Any, Any]], int] | None:
     """PyTorch's own count of a dictionary's changes, if it has one and each kind of change counts."""
     count = getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), "dict_version", None)
     kind, module, plain = type("_Sample", (), {"a": 1}), ModuleType("sample"), {"a": 1}
-    places = [*_inside_of(kind), vars(module), plain]
+    thing = kind()
+    places = [*_inside_of(kind), vars(module), plain, vars(thing)]
     changes = (
-        lambda: (setattr(kind, "a", 2), setattr(module, "a", 2), plain.update(a=2)),
-        lambda: (setattr(kind, "a", 3), setattr(module, "a", 3), plain.__setitem__("a", 3)),
-        lambda: (delattr(kind, "a"), delattr(module, "a"), plain.pop("a")),
-        lambda: (setattr(kind, "b", 4), setattr(module, "b", 4), plain.setdefault("b", 4)),
-        lambda: (setattr(kind, "c", 5), vars(module).clear(), plain.clear()),
+        lambda: [setattr(one, "a", 2) for one in (kind, module, thing)] + [plain.update(a=2)],
+        lambda: [setattr(one, "a", 3) for one in (kind, module, thing)] + [plain.__setitem__("a", 3)],
+        lambda: [delattr(one, "a") for one in (kind, module, thing)] + [plain.pop("a")],
+        lambda: [setattr(one, "b", 4) for one in (kind, module, thing)] + [plain.setdefault("b", 4)],
+        lambda: [setattr(kind, "c", 5), *(own.clear() for own in (vars(module), plain, vars(thing)))],
     )
     try:
         seen = [[*map(count, places)]]
@@ -482,7 +557,18 @@ def _counter() -> Callable[[dict[Any, Any]], int] | None:
                 return None
     except (TypeError, AttributeError):
         return None
-    return count if len(places) == 3 and all(len(set(one)) == len(seen) for one in zip(*seen)) else None
+    grows = all(list(one) == sorted(set(one)) for one in zip(*seen))
+    return count if len(places) == 4 and grows and _counts_writes(count) else None
+
+
+def _counts_writes(count: Callable[[dict[Any, Any]], int]) -> bool:
+    """Whether it counts what code that has become fast writes."""
+    thing = type("_Sample", (), {})()
+    own, seen = vars(thing), []
+    for number in range(64):
+        thing.a = number
+        seen.append(count(own))
+    return len(set(seen)) == len(seen)
 
 
 _version = _counter()

@@ -50,44 +50,22 @@ def parameters_of(kernel: KernelSource) -> tuple[str, ...]:
 
 
 def operator_text(kernel: KernelSource, operator: str) -> str:
-    """The functions around one kernel. `_run_<name>` launches it on the tensors' device. `_op_<name>` is the operator
-    (called `operator` in PyTorch's registry) with its fake. `_<name>` is what regions call.
-
-    In plain eager code `_<name>` launches directly, because the dispatcher costs about 10 µs of host time. While
-    something traces, or on another device than the current one, it calls the operator.
-    """
-    name, parameters = kernel.name, parameters_of(kernel)
-    arguments = ", ".join(parameters)
-    result = returns(len(kernel.outputs))
+    """`_<name>`, which regions call, made of the kernel's launcher and what the operator (called `operator` in
+    PyTorch's registry) returns where something traces it."""
+    parameters = parameters_of(kernel)
     called = dict(zip((tensor.name for tensor in kernel.inputs), parameters, strict=True))
     read, sizes = size_lines(kernel.inputs, called, kernel.sizes, kernel.least, Scope({*RESERVED, *parameters}))
     empties = [
         f"{parameters[0]}.new_empty({shape_text(tensor, kernel.sizes, sizes)}, dtype={torch_type(tensor.dtype)})"
         for tensor in kernel.outputs
     ]
-    taken = (
-        [f"{name}: torch.Tensor" for name in parameters]
-        if read
-        else [f"{parameters[0]}: torch.Tensor", "*_: torch.Tensor"]
-    )
-    fake = [f"return {empties[0]}"] if len(empties) == 1 else ["return (", *(f"    {e}," for e in empties), ")"]
-    run = [f"with torch.cuda.device_of({parameters[0]}):", f"    return launch_{name}({arguments})"]
-    return "\n".join(
-        [
-            function(f"_run_{name}", parameters, result, run),
-            "",
-            "",
-            f"_op_{name} = torch.library.custom_op(",
-            f'    "{operator}", _run_{name}, mutates_args=(), tags=(torch.Tag.needs_exact_strides,)',
-            ")",
-            "",
-            "",
-            f"@_op_{name}.register_fake",
-            *call("def ", f"_fake_{name}", taken, f" -> {result}:", width=110),
-            *(f"    {line}" for line in (*read, *fake)),
-            "",
-            "",
-            f"def _{name}(*tensors: torch.Tensor) -> {result}:",
-            f"    return launch_{name}(*tensors) if _direct(tensors[0]) else _op_{name}(*tensors)",
-        ]
-    )
+    made = empties[0] if len(empties) == 1 else f"({', '.join(empties)})"
+    if read:
+        fake = call("def ", f"_made_by_{kernel.name}", parameters, ":", width=110)
+        lines = [*fake, *(f"    {line}" for line in (*read, f"return {made}")), "", ""]
+        made = f"_made_by_{kernel.name}"
+    else:
+        lines, made = [], f"lambda {', '.join(parameters)}: {made}"
+    results = [f"results={len(empties)}"] if len(empties) > 1 else []
+    given = [f'"{operator}"', f'"launch_{kernel.name}"', made, *results]
+    return "\n".join([*lines, *call(f"_{kernel.name} = ", "_operator", given, width=110)])

@@ -33,7 +33,7 @@ import sys
 import warnings
 import weakref
 from collections.abc import Callable
-from operator import attrgetter, call, is_, itemgetter
+from operator import attrgetter, call, is_, itemgetter, or_
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
@@ -62,6 +62,8 @@ _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 _function_modes = getattr(torch._C, "_len_torch_function_stack", lambda: 1)
 _any_autocast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 _grad_enabled, _dynamo = torch.is_grad_enabled, torch.compiler.is_dynamo_compiling
+_compiling = torch.compiler.is_compiling
+_address = torch.Tensor.data_ptr
 _places: dict[torch.device, tuple[str, int | None]] = {}
 _gpus: dict[int | None, bool] = {}
 
@@ -108,6 +110,56 @@ def _runs_here(*tensors: torch.Tensor, any_size: bool = False) -> bool:
     return _tested_gpu(*place) and not (_any_autocast() and torch.is_autocast_enabled(place[0]))
 
 
+_guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+_fitted: dict[str, list[tuple[Callable[..., bool], bool]]] = {}
+
+
+def _fit_again(region: str, *tensors: torch.Tensor) -> bool:
+    """Whether tensors are like others that fitted the region: of the same kinds, types, devices, shapes and strides."""
+    if _dynamo() or _tracing() or _transforms() or _dispatch_modes() or forward_ad._current_level >= 0:
+        return False
+    if region not in _fitted or _any_autocast() or (_function_modes() and _in_a_mode()):
+        return False
+    for tensor in tensors:
+        if tensor.data_ptr() & 15 or tensor.is_nested:  # which is not to be compared
+            return False
+    for are_alike, only_without_grad in _fitted[region]:
+        if are_alike(*tensors):
+            return not (only_without_grad and _grad_enabled())
+    return False
+
+
+def _fit_from_now(region: str, *tensors: torch.Tensor) -> bool:
+    """Remembers what tensors that fit are like, where PyTorch can compare that at once."""
+    if _compiling() or not _apart or any([type(one) not in _PLAIN or one.is_nested for one in tensors]):
+        return True
+    known = _fitted.setdefault(region, [])
+    if len(known) < 8:
+        if (are_alike := _likeness(*tensors)) is not None:
+            known.append((are_alike, any([one.requires_grad for one in tensors])))
+    return True
+
+
+def _likeness(*tensors: torch.Tensor) -> Callable[..., bool] | None:
+    """PyTorch's own comparison with tensors, which torch.compile makes before each call."""
+    try:
+        sizes, strides = [list(one.shape) for one in tensors], [list(one.stride()) for one in tensors]
+        made = _guards.TensorGuards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
+        return made.check if made.check(*tensors) else None
+    except (AttributeError, TypeError, RuntimeError):
+        return None
+
+
+def _tells_apart() -> bool:
+    """Whether that comparison tells all that matters."""
+    plain = torch.zeros(2, 3)
+    others = [plain.half(), plain[:1], plain[None], plain.mT.contiguous().mT, plain.to("meta"), None]
+    others += [torch.nn.Parameter(plain), torch._efficientzerotensor((2, 3))]
+    others += [torch.zeros(2, 3, requires_grad=True), torch._neg_view(plain), plain.to_sparse(), plain.to_mkldnn()]
+    are_alike = _likeness(plain)
+    return are_alike is not None and are_alike(plain.clone()) and not any([are_alike(other) for other in others])
+
+
 def _traced(tensors: tuple[torch.Tensor, ...], any_size: bool) -> bool:
     """As `_runs_here`, while a program is compiled or exported. For many sizes, to compare a size with a number would
     fix it: then a kernel for one size does not run."""
@@ -129,17 +181,12 @@ def _traced(tensors: tuple[torch.Tensor, ...], any_size: bool) -> bool:
     return _tested_gpu(device.type, device.index) and not torch.is_autocast_enabled(device.type)
 
 
-def _direct(tensor: torch.Tensor) -> bool:
-    """Whether a kernel may be launched without PyTorch's dispatcher: nothing traces or watches, and the tensor is on
-    the current device."""
-    if torch.compiler.is_compiling() or _dispatch_modes():
-        return False
-    return not tensor.is_cuda or tensor.get_device() == torch.cuda.current_device()
-
-
 def _laid_out(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
     """The tensor with these strides, copied if it has others."""
     if tensor.stride() == strides:
         return tensor
     return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
+
+
+_apart = _tells_apart()
 '''

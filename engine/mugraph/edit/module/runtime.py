@@ -11,6 +11,7 @@ from mugraph.edit.module.edits import EDITS
 from mugraph.edit.module.first_use import CHECK, FIRST_USE
 from mugraph.edit.module.guards import GUARDS
 from mugraph.edit.module.judge import JUDGE
+from mugraph.edit.module.launch import LAUNCH
 from mugraph.edit.module.masks import MASKS
 from mugraph.edit.module.parts import IMPORTS, MACHINERY
 from mugraph.edit.module.sizes import KNOWN_TO_FIT
@@ -26,7 +27,7 @@ It says whether a kernel may run here, and compares kernels with PyTorch. Where 
 
 
 def _parts() -> str:
-    parts = (IMPORTS, MACHINERY, KNOWN_TO_FIT, GUARDS, EDITS, FIRST_USE, JUDGE, MASKS, CHECK)
+    parts = (IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, GUARDS, EDITS, FIRST_USE, JUDGE, MASKS, CHECK)
     return f"{_HEADER}\n" + "\n\n".join(part.rstrip() + "\n" for part in parts)
 
 
@@ -50,10 +51,16 @@ except Exception as error:  # this file was copied alone: the original code runs
     def _same_code(*_: object) -> bool:
         return False
 
+    def _operator(*_: object) -> None:
+        return None
+
     def _main() -> None:
         raise SystemExit(f"{{_path}} is missing or damaged: the original code runs.")
 '''
 """How a kernel module reads it."""
+OPERATORS = """\
+# The kernels as operators of PyTorch's, which torch.compile and torch.export see: how each is launched, what it makes
+"""
 END = """\
 if __name__ == "__main__":
     _main()

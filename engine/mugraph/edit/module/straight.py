@@ -31,6 +31,47 @@ def straight(guard: str, ran: Mapping[str, Ran]) -> list[str]:
             return [guard]
 
 
+def lasting(guard: str, modules: Mapping[str, Ran]) -> bool:
+    """Whether a condition holds for as long as dictionaries of these modules are as they are, and their classes: it
+    compares what they keep there with what cannot change.
+
+    modules: expressions of modules that are known to be of the classes that were analysed
+    """
+    match ast.parse(guard, mode="eval").body:
+        case ast.Call(ast.Name("_is"), [module, ast.Constant(str())]):
+            return ast.unparse(module) in modules
+        case ast.Compare(left, [ast.Eq() | ast.Is()], [ast.Constant(None)]) if _parameter_of(left) in modules:
+            return True
+        case ast.Compare(ast.Attribute(module, name), [ast.Eq()], [right]):
+            return _is_plain(name, modules.get(ast.unparse(module))) and not _equal("it", right)[0].startswith(
+                "_equals"
+            )
+        case ast.Compare(ast.Attribute(module, name), [ast.Is()], [ast.Constant()]):
+            return _is_plain(name, modules.get(ast.unparse(module)))
+        case ast.Compare(ast.Attribute(module, name), [ast.In()], [ast.Tuple(elts)]):
+            return _is_plain(name, modules.get(ast.unparse(module))) and all(map(_cannot_change, elts))
+        case _:
+            return False
+
+
+def _parameter_of(node: ast.expr) -> str:
+    match node:
+        case ast.Subscript(ast.Attribute(module, "_parameters"), ast.Constant(str())):
+            return ast.unparse(module)
+        case _:
+            return ""
+
+
+def _cannot_change(constant: ast.expr) -> bool:
+    """Whether what is the same constant stays so."""
+    return not _equal("it", constant)[0].startswith("_equals")
+
+
+def _is_plain(name: str, ran: Ran | None) -> bool:
+    """Whether an attribute is what a module or its class keeps under that name."""
+    return ran is not None and name not in ran.properties and not (name.startswith("__") and name.endswith("__"))
+
+
 def _of_module(module: str, ran: Ran) -> list[str]:
     """Nothing is hooked into a module, and it has nothing of its own before its class's methods or its parts."""
     own = f"{module}.__dict__"

@@ -122,7 +122,7 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
     """The test. It only compares Python values, so that torch.compile turns it into guards."""
     if not parameters:
         raise Rejected("the region reads no tensor")
-    dynamic = plan.region.dynamic
+    dynamic, masks = plan.region.dynamic, list[str]()
     checks = call("", "_runs_here", parameters, width=90) if dynamic is None else []
     if dynamic is not None:
         checks.append(f"{dynamic.range.least} <= {sizes.name} <= {dynamic.range.largest}")
@@ -138,10 +138,16 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
         checks += [together] if len(together) <= 104 else [f"and {check}" for check in of_one]
     for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True):
         if triangle := masks_of(plan).get(live_in.value):
-            checks.append(f"and _holds({parameter}, {triangle_text(triangle, plan.region.values[live_in.value])})")
+            masks.append(f"_holds({parameter}, {triangle_text(triangle, plan.region.values[live_in.value])})")
+    checks += [f"and {mask}" for mask in masks]
     first = parameters[0]
     checks.append(f'and _right_here("{plan.name}", {first}.device.type, {first}.device.index)')
     first_lines: list[str] = []
+    if dynamic is None:
+        named = [f'"{plan.name}"', *parameters]
+        checks += call("and ", "_fit_from_now", named, width=90)
+        first_lines += call("if ", "_fit_again", named, ":", width=90)
+        first_lines.append(f"    return {' and '.join(masks) or True}")
     if dynamic is not None:
         owner, rank = sizes.owner()
         given = [*parameters, "any_size=True"]

@@ -139,6 +139,8 @@ class Guards:
         for name, value, said in zip(plain, given, words, strict=False):
             values[name] = value
             names.say(name, said)
+            if isinstance(value, tuple):
+                names.say_items(name, _items_of(said))
         if arguments.vararg is not None:
             values[arguments.vararg.arg] = given[len(plain) :]
             names.say_items(arguments.vararg.arg, words[len(plain) :])
@@ -257,6 +259,15 @@ class Guards:
             function, frame.values[function.name].__globals__, tuple(values), tuple(words), frame.asked, keywords=named
         )
         return came if came.why is not None else _End(came.value, Refusal(node, frame, bool(came.value)))
+
+
+def _items_of(words: str) -> list[str]:
+    """The words for a tuple's elements."""
+    try:
+        node = ast.parse(words, mode="eval").body
+    except SyntaxError:
+        return []
+    return [ast.unparse(element) for element in node.elts] if isinstance(node, ast.Tuple) else []
 
 
 def _functions(tree: ast.Module) -> dict[str, _Function]:

@@ -64,7 +64,7 @@ def subject(refusal: Refusal) -> Subject | None:
         match asked.given:
             case (thing, str(what)) if is_module(thing) or callable(thing) or isinstance(thing, FunctionType):
                 return Subject.of(thing, asked.words[0], what, named=True)
-            case (str(region), *things) if region in refusal.frame.values.get("_REGIONS", ()):
+            case (str(region), *things) if asked.name == "_same_code":
                 return _of_region(refusal, region, things, asked.words[1:])
             case _:
                 pass

@@ -1,0 +1,149 @@
+"""The part of the shared runtime that launches kernels: without Triton's binder, and as operators of PyTorch's."""
+
+from __future__ import annotations
+
+LAUNCH = '''\
+# Kernels are launched without Triton's binder, which works out the types and the alignment of all arguments each time:
+# that takes longer than many kernels run
+_kind_of, _place_of = torch.Tensor.dtype.__get__, torch.Tensor.get_device
+_current_device = getattr(torch._C, "_cuda_getDevice", lambda: -1)
+_current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 0)
+_names = globals()
+
+
+class _Learned(NamedTuple):
+    """What Triton compiled for tensors of these types, all on one device and in whole words of 16 bytes, and for these
+    constants; how to launch it. passed: parameters that its launcher passes over, as they are compiled in"""
+
+    kernel: Any
+    run: Callable[..., object]
+    function: object
+    metadata: object
+    kinds: list[torch.dtype]
+    places: list[int]
+    constants: dict[str, object]
+    passed: list[object]
+
+
+class _Kernel(dict[Any, Callable[..., object]]):
+    """Stands for a kernel of Triton's in the functions that launch it, by `kernel[grid](...)`. Of each grid: what
+    launches it there."""
+
+    def __init__(self, jit: Any) -> None:
+        super().__init__()
+        self.jit = jit
+
+    def __missing__(self, grid: tuple[int, ...]) -> Callable[..., object]:
+        if len(self) > 1000:  # a grid for each size
+            self.clear()
+        self[grid] = _launcher(self.jit, grid)
+        return self[grid]
+
+
+def _launcher(jit: Any, grid: tuple[int, ...]) -> Callable[..., object]:
+    """What launches a kernel over a grid: Triton the first time, and wherever anything is other than it was then, or
+    somebody watches."""
+    known: dict[Any, _Learned] = {}
+    numbers, ordinary, across = 0, jit[grid], (*grid, 1, 1)[:3]
+
+    def launch(*given: Any, **constants: Any) -> object:
+        nonlocal numbers
+        tensors, sizes = (given[:-numbers], given[-numbers:]) if numbers else (given, ())
+        device = _current_device()
+        one = known.get((device, *map(_size_kind, sizes)) if numbers else device)
+        if one is not None and _unwatched(jit):
+            addresses = [*map(_address, tensors)]
+            if (
+                one.constants == constants
+                and [*map(_kind_of, tensors)] == one.kinds
+                and [*map(_place_of, tensors)] == one.places
+                and not functools.reduce(or_, addresses) & 15
+            ):
+                stream = _current_stream(device)
+                one.run(*across, stream, one.function, one.metadata, None, None, None, *addresses, *sizes, *one.passed)
+                return one.kernel
+        kernel = ordinary(*given, **constants)
+        if one is None:
+            numbers = sum(type(value) is int for value in given)
+            found = _learned(jit, kernel, device, given, constants, numbers)
+            if found is not None:
+                key = device, *map(_size_kind, given[len(given) - numbers :])
+                known[key if numbers else device] = found
+        return kernel
+
+    return launch
+
+
+def _unwatched(jit: Any) -> bool:
+    """Whether nobody is to be told of a launch (Triton's hooks; a profiler in the place of its own function)."""
+    hooks = triton.knobs.runtime
+    try:
+        if hooks.launch_enter_hook.calls or hooks.launch_exit_hook.calls:
+            return False
+    except AttributeError:  # a hook of another kind
+        return False
+    return type(jit).run is _usual_run and not jit.pre_run_hooks
+
+
+def _size_kind(size: int) -> tuple[bool, ...]:
+    """What Triton compiles apart: 1, multiples of 16, and what fits in so many bits."""
+    return size == 1, not size & 15, -(2**31) <= size < 2**31, size < 2**63
+
+
+def _learned(
+    jit: Any, kernel: Any, device: int, given: tuple[Any, ...], constants: dict[str, Any], numbers: int
+) -> _Learned | None:
+    """What Triton has just launched; None where it is to be launched by Triton again."""
+    tensors, places = given[: len(given) - numbers], [parameter.is_constexpr for parameter in jit.params]
+    tensors_first = all(type(one) in _PLAIN for one in tensors)
+    constants_last = places == [False] * len(given) + [True] * (len(places) - len(given))
+    if not tensors_first or not constants_last or jit.used_global_vals or not _unwatched(jit):
+        return None
+    try:
+        passed = [constants[name] for name in jit.arg_names[len(given) :]]
+        run, function, metadata = kernel.run, kernel.function, kernel.packed_metadata
+    except (AttributeError, KeyError):
+        return None
+    kinds, at = [*map(_kind_of, tensors)], [*map(_place_of, tensors)]
+    if set(at) != {device} or function is None or any(_address(one) & 15 for one in tensors):
+        return None
+    return _Learned(kernel, run, function, metadata, kinds, at, dict(constants), passed)
+
+
+def _usual(jit: Any) -> object:
+    """Triton's own function that launches; None where another is in its place."""
+    run = getattr(jit, "run", None)
+    file = getattr(sys.modules.get(jit.__module__), "__file__", None)
+    return run if isinstance(run, FunctionType) and run.__code__.co_filename == file else None
+
+
+_usual_run = _usual(triton.JITFunction) if _TRITON else None
+
+
+def _operator(name: str, launch: str, made: Callable[..., Any], results: int = 1) -> Callable[..., Any]:
+    """What regions call: the function `launch` at once, or, where something traces, the operator `name` of PyTorch's
+    that does the same. made: its results without their numbers"""
+    for used in _names[launch].__code__.co_names:
+        if _TRITON and isinstance(_names.get(used), triton.JITFunction):
+            _names[used] = _Kernel(_names[used])
+
+    def on_its_device(*tensors: torch.Tensor) -> Any:
+        with torch.cuda.device_of(tensors[0]):
+            return _names[launch](*tensors)
+
+    taken = ", ".join(f"Tensor {name}" for name in made.__code__.co_varnames[: made.__code__.co_argcount])
+    given = "Tensor" if results == 1 else f"({', '.join(['Tensor'] * results)})"
+    operator = torch.library.custom_op(
+        name, on_its_device, mutates_args=(), schema=f"({taken}) -> {given}", tags=(torch.Tag.needs_exact_strides,)
+    )
+    operator.register_fake(made)
+
+    def run(*tensors: torch.Tensor) -> Any:
+        if _compiling() or _dispatch_modes():
+            return operator(*tensors)
+        at = tensors[0].get_device()
+        return _names[launch](*tensors) if at < 0 or at == _current_device() else on_its_device(*tensors)
+
+    run.operator = operator
+    return run
+'''

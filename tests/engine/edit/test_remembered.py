@@ -1,0 +1,57 @@
+"""What a guard remembers of modules and tensors keeps nothing alive, and is forgotten as soon as anything changes."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+import torch
+from mugraph.edit.apply import apply_files
+
+
+@pytest.fixture
+def loaded(gated_file, maker, source, part, load, on_this_machine):
+    apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
+    found = load(gated_file)
+    on_this_machine(found.kernels)
+    return found
+
+
+def asked(loaded, times: int = 3):
+    model, x = loaded.model.Gated().eval(), torch.randn(4, 8)
+    with torch.no_grad():
+        for _ in range(times):
+            model(x)
+    return model
+
+
+def test_tensors_are_told_apart_by_pytorchs_own_comparison(loaded) -> None:
+    kernels, plain = loaded.kernels, torch.zeros(4, 8)
+    assert kernels._apart
+    assert kernels._fit_from_now("sample", plain)
+    assert kernels._fit_again("sample", torch.ones(4, 8))
+    others = [torch.zeros(8, 8)[::2], torch.zeros(4, 9)[:, 1:], plain.double(), torch.nn.Parameter(plain), plain.mT]
+    nested = torch.nested.nested_tensor([torch.zeros(8), torch.zeros(8)])  # to compare it would end the process
+    assert [kernels._fit_again("sample", other) for other in (*others, nested)] == [False] * 6
+    with torch.autocast("cpu"):
+        assert not kernels._fit_again("sample", plain)
+    with torch.autograd.forward_ad.dual_level():
+        assert not kernels._fit_again("sample", plain)
+
+
+def test_nothing_is_kept_alive(loaded) -> None:
+    model = asked(loaded)
+    parts = [weakref.ref(one) for one in (*model.modules(), *model.parameters())]
+    del model
+    gc.collect()
+    assert [one() for one in parts] == [None] * len(parts)
+    assert not loaded.kernels._seen
+
+
+def test_what_was_tested_without_gradients_is_asked_again_with_them(loaded) -> None:
+    kernels, weight = loaded.kernels, torch.nn.Parameter(torch.zeros(4, 8))
+    with torch.no_grad():
+        kernels._fit_from_now("sample", weight)
+        assert kernels._fit_again("sample", weight)
+    assert not kernels._fit_again("sample", weight)

@@ -1,0 +1,75 @@
+"""A region whose code runs inside another one that is written is left out, and the report says why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mugraph.events import RegionResult
+from mugraph.ir.region import Region
+from mugraph.pipeline import improved, with_left_out
+from mugraph.plans.covered import covered
+from mugraph.plans.plan import RegionPlan
+from mugraph.trace.tracer import trace_file
+
+PROGRAM = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def scaled(x: torch.Tensor) -> torch.Tensor:
+    return F.softmax(x * 0.5, dim=-1)
+
+
+# mugraph: x=f16[8, 32]
+class Inner(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = nn.Linear(32, 32, dtype=torch.float16)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return scaled(F.silu(self.up(x)) * x)
+
+
+# mugraph: x=f16[8, 32]
+class Outer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.inner(x * 2.0)
+
+
+# mugraph: x=f16[8, 32]
+def apart(x: torch.Tensor) -> torch.Tensor:
+    return F.softmax(x * 3.0, dim=-1) + x
+"""
+
+
+def result(region: Region, **of: Any) -> RegionResult:
+    plan: Any = RegionPlan(region.function.lower().replace(".", "_"), region, (), None)  # type: ignore[arg-type]
+    return RegionResult(region, **{"status": "improved", "plan": plan, **of})
+
+
+def test_the_outer_one_alone_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "nested.py"
+    path.write_text(PROGRAM)
+    regions = trace_file(path).regions
+    names = [region.function for region in regions]
+    assert names == ["Inner.forward", "Outer.forward", "apart"]
+    found = covered(regions)
+    assert {names[inner]: outer.function for inner, outer in found.items()} == {"Inner.forward": "Outer.forward"}
+
+    results = [result(region) for region in regions]
+    plans, _, _ = improved(results)
+    assert [plan.region.function for plan in plans] == ["Outer.forward", "apart"]
+    why = "left out: Inner.forward runs inside Outer.forward, whose kernels take its place"
+    assert [one.reason for one in with_left_out(results)] == [why, None, None]
+
+    # Where the outer one is not written, or only the inner one is asked for, that one is
+    results[1] = result(regions[1], status="no-gain")
+    assert [plan.region.function for plan in improved(results)[0]] == ["Inner.forward", "apart"]
+    assert all(one.reason is None for one in with_left_out(results))
+    assert len(improved(results[:1])[0]) == 1
