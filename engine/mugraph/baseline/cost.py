@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from mugraph.baseline.fused import OWN, fused, joined
-from mugraph.baseline.launches import Launch, Values, launches
+from mugraph.baseline.launches import Launch, Values, held_bytes, launches
 from mugraph.baseline.rates import Rates, fitted
 from mugraph.ir.calls import Call
 from mugraph.ir.library import Product
@@ -50,7 +50,8 @@ def baseline(
     rates = rates or fitted().rates
     each = launches(calls, values)
     groups = fused(each)
-    compiled = [joined(group, groups, read_after) for group in groups]
+    held = {value: held_bytes(values[value]) for launch in each for value in launch.reads if value in values}
+    compiled = [joined(group, groups, read_after, held) for group in groups]
     return Baseline(_us(each, rates, target, compiled=False), _us(compiled, rates, target, compiled=True))
 
 

@@ -3,7 +3,7 @@ convolution or an attention."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mugraph.baseline.launches import Launch
 
@@ -37,10 +37,13 @@ def fused(launches: Sequence[Launch]) -> tuple[tuple[Launch, ...], ...]:
     return tuple(tuple(members) for _, members in sorted(groups, key=lambda group: group[0]) if members)
 
 
-def joined(group: Sequence[Launch], groups: Sequence[Sequence[Launch]], read_after: Collection[int]) -> Launch:
+def joined(
+    group: Sequence[Launch], groups: Sequence[Sequence[Launch]], read_after: Collection[int], held: Mapping[int, int]
+) -> Launch:
     """The group as one kernel: it reads what it does not make, and writes what others read.
 
-    read_after: values that are read after the last launch
+    read_after: values that are read after the last launch. held: bytes of each value that owns memory: what several
+    launches read of it, in parts or all of it, is read once
     """
     if len(group) == 1:
         return group[0]
@@ -50,7 +53,7 @@ def joined(group: Sequence[Launch], groups: Sequence[Sequence[Launch]], read_aft
     for launch in group:
         for value, size in launch.reads.items():
             if value not in made:
-                reads[value] = max(size, reads.get(value, 0))
+                reads[value] = min(held.get(value, size), size + reads.get(value, 0))
     kept = {value: size for value, size in made.items() if value in outside or value in read_after}
     reduces = any(launch.work == "reduction" for launch in group)
     return Launch("reduction" if reduces else "elementwise", reads, kept, dtype=group[0].dtype)

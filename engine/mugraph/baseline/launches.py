@@ -37,11 +37,19 @@ _PRODUCTS = frozenset(
 _REDUCTIONS = frozenset(
     """
     sum mean amax amin max min prod var std norm vector_norm softmax log_softmax softmin rms_norm layer_norm any
-    all argmax argmin cumsum cross_entropy nll_loss mse_loss avg_pool1d avg_pool2d max_pool1d max_pool2d
+    all argmax argmin cumsum cross_entropy nll_loss avg_pool1d avg_pool2d max_pool1d max_pool2d
     """.split()  # noqa: SIM905 - a word list is read more easily
 )
 _PASSES = {"normalize": 3, "logsumexp": 4, "cosine_similarity": 6, "group_norm": 2, "cross_entropy": 2, "std": 2}
 """Of calls that run as several kernels: a reduction, then element by element."""
+
+_LOSSES = {
+    "mse_loss": 1, "smooth_l1_loss": 1, "huber_loss": 1, "l1_loss": 2, "kl_div": 3, "soft_margin_loss": 4,
+    "margin_ranking_loss": 4, "binary_cross_entropy": 1, "binary_cross_entropy_with_logits": 4,
+}  # fmt: skip
+"""Element-wise kernels of losses; the sum or mean of what they leave is another one."""
+_SUMS_OF_DISTANCES = {"pairwise_distance": 1, "triplet_margin_loss": 2}
+"""Distances, each a difference, eps added to it, and a norm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +146,10 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
         yield replace(launch, work="convolution", products=_convolution(call, values))
         if len(call.args) > 2 and isinstance(call.args[2], Ref):  # PyTorch adds the bias on its own
             yield Launch("elementwise", {**writes}, writes, dtype=dtype)
+    elif name in _LOSSES:
+        yield from _loss(launch, _LOSSES[name], call, values)
+    elif name in _SUMS_OF_DISTANCES:
+        yield from _distances(launch, _SUMS_OF_DISTANCES[name], call, values)
     elif name in _PRODUCTS:
         yield replace(launch, work="product", products=(_product(call, values),))
     else:
@@ -147,6 +159,38 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
             yield launch
         for _ in range(_PASSES.get(name, 1) - 1):
             yield Launch("elementwise", {**writes}, writes, dtype=dtype)
+
+
+_BETWEEN = -1
+"""Stands for the value that one kernel of a call leaves to the next."""
+
+
+def _loss(launch: Launch, passes: int, call: Call, values: Values) -> Iterator[Launch]:
+    """Element by element, then the sum of that, if there is one."""
+    summed = "none" not in (*call.args, *call.kwargs.values())
+    between = _left_between(call, values, launch) if summed else launch.writes
+    yield replace(launch, writes=between)
+    for _ in range(passes - 1):
+        yield replace(launch, reads=between, writes=between)
+    if summed:
+        yield replace(launch, work="reduction", reads=between)
+
+
+def _distances(launch: Launch, count: int, call: Call, values: Values) -> Iterator[Launch]:
+    between = _left_between(call, values, launch)
+    pair = dict(list(launch.reads.items())[:2])
+    for _ in range(count):
+        yield replace(launch, reads=pair, writes=between)
+        yield replace(launch, reads=between, writes=between)
+        yield replace(launch, work="reduction", reads=between)
+    if count > 1:
+        yield replace(launch, reads=launch.writes)
+
+
+def _left_between(call: Call, values: Values, launch: Launch) -> dict[int, int]:
+    """A tensor as large as the largest that the call is given; of the call alone."""
+    largest = max((held_bytes(info) for info in _tensors(call, values)), default=0)
+    return {_BETWEEN - call.outputs[0]: largest}
 
 
 def _tensors(call: Call, values: Values) -> list[TensorInfo]:

@@ -30,6 +30,7 @@ from mugraph.ir.kernel import KernelSource, Launch, Rejected, Unfinished
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import contiguous_strides
+from mugraph.search.topologies.softmax import is_shift_invariant
 from mugraph.targets import Target
 
 
@@ -58,7 +59,17 @@ def lower_kernels(
             continue
         read_later = {tensor.name for other, _ in kernels[number + 1 :] for tensor in other.inputs}
         finished = not read_later.issuperset(tensor.name for tensor in block.outputs)
-        parts.append(lower(block, schedule, target=target, finishes=handed, unfinished=not finished, least=least))
+        parts.append(
+            lower(
+                block,
+                schedule,
+                target=target,
+                finishes=handed,
+                unfinished=not finished,
+                least=least,
+                may_overflow=program is not None and not is_shift_invariant(program.ops),
+            )
+        )
         if any(left in outputs for left in parts[-1].unfinished.degrees):
             raise Rejected(f"{block.name} leaves an output of the program relative to a maximum.")
         handed = _both(handed, parts[-1].unfinished)
@@ -109,6 +120,7 @@ def lower(
     finishes: Unfinished | None = None,
     unfinished: bool = False,
     least: Mapping[str, int] | None = None,
+    may_overflow: bool = False,
 ) -> KernelSource:
     """The kernel of a candidate. Raises Rejected, with one sentence, for what the rules cannot lower, and for what
     needs more shared memory than `target` has (an estimate).
@@ -116,6 +128,7 @@ def lower(
     finishes:   of the kernels before it, whose sums it loads
     unfinished: another kernel finishes its outputs, so they may be relative to maxima, which it stores besides
     least:      dynamic axes -> their least size: their sizes are arguments, at most what the block graph has
+    may_overflow: the program has exponentials that are no softmax's
     """
     least = {axis: size for axis, size in (least or {}).items() if axis in block.sizes}
     _check(block)
@@ -131,7 +144,7 @@ def lower(
     )  # a loop may have become one iteration
     dims = tile_dims(block, nodes, plan)
     order = _order(block, nodes, plan, dims, schedule.swap)
-    softmax = safe_softmax(nodes, plan, varying(nodes, plan), unfinished=unfinished)
+    softmax = safe_softmax(nodes, plan, varying(nodes, plan), unfinished=unfinished, may_overflow=may_overflow)
     block, softmax, left = with_maxima(block, softmax, {tensor.name for tensor in handed.maxima})
     facts = analyse(softmax.nodes, plan, {tensor.name: tensor for tensor in block.tensors}, handed.storage)
     left = replace(left, storage=storage_of(block, facts, softmax.nodes))

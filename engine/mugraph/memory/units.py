@@ -118,7 +118,7 @@ def _verified(
     right = indexed(unit.program, kernels, source)
     if not right.passed:
         raise NotRight(right.reason or "its tiles are wrong")
-    text = text_checked(unit.program, source)
+    text = text_checked(unit.program, source, kernels)
     if not text.passed:
         raise NotRight(text.reason or "its text is wrong")
     verdict = verify_topologies(unit.program, [(block, None) for block, _ in kernels])

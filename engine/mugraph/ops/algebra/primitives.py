@@ -12,7 +12,7 @@ from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim, AtomDims, Atoms
 from mugraph.ops.algebra.concat import Pieces
 from mugraph.ops.algebra.masks import Masks
-from mugraph.ops.algebra.nodes import HIDDEN, LOG, Node, is_scaled
+from mugraph.ops.algebra.nodes import HIDDEN, Node, is_scaled
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.sigmoids import share, shifted
 
@@ -167,7 +167,7 @@ class Primitives:
         if a.kind is Kind.ADD and not a.cases:
             for one, other in (a.inputs, a.inputs[::-1]):
                 log = other.inputs[-1] if other.kind is Kind.MUL else other
-                if log.fn == LOG and is_scaled(other, -1.0, log):
+                if log.kind is Kind.LOG and is_scaled(other, -1.0, log):
                     return self.div(self.exp(one), log.inputs[0])
         return self._add(Node(Kind.EXP, (a,)))
 
@@ -197,8 +197,7 @@ class Primitives:
         return self._add(Node(Kind.AMAX, (a,), over=tuple(over))) if over else a
 
     def log(self, a: Node) -> Node:
-        """The logarithm of what is positive; finish refuses one that is left."""
-        return self.unary(LOG, a)
+        return self.opaque(Kind.LOG, a)
 
     def unary(self, fn: str, a: Node) -> Node:
         return self._add(Node(Kind.UNARY, (a,), fn=fn))
