@@ -101,7 +101,7 @@ def load(tensor: torch.Tensor, layout: Tensor, sizes: Mapping[str, int]) -> torc
     """The tensor with one dimension per axis, in the order of `layout.axes`."""
     if layout.shape(sizes) != tuple(tensor.shape):  # several dimensions side by side in memory are one
         assert prod(layout.shape(sizes)) == tensor.numel()
-        tensor = tensor.as_strided(layout.shape(sizes), layout.strides)
+        tensor = tensor.reshape(layout.shape(sizes))
     for window in layout.windows:  # a dimension of places becomes positions and taps, zero where there is no place
         positions, taps = (prod(sizes[axis] for axis in part) for part in window.split(layout.dims[window.dim]))
         pads = [0] * (2 * tensor.dim())
