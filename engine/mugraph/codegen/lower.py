@@ -17,10 +17,10 @@ from mugraph.codegen.tile.build import tile_nodes
 from mugraph.codegen.tile.constants import Constants
 from mugraph.codegen.tile.dims import product_dims, tile_dims
 from mugraph.codegen.tile.emit import Emitter
-from mugraph.codegen.tile.handover import absolute, storage_of, with_loads, with_maxima
+from mugraph.codegen.tile.handover import absolute, relative, storage_of, with_loads, with_maxima
 from mugraph.codegen.tile.index import Indices, grid_of, kernel_names
 from mugraph.codegen.tile.masks import with_keeps
-from mugraph.codegen.tile.nodes import Nodes
+from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.codegen.tile.order import total_order
 from mugraph.codegen.tile.shared import check_shared, shared_estimate
 from mugraph.codegen.tile.softmax import safe_softmax
@@ -135,13 +135,12 @@ def lower(
     handed = finishes or Unfinished()
     block = with_loads(block, handed)
     plan = plan_axes(block, schedule, least)
-    nodes = absolute(with_keeps(tile_nodes(block, schedule, plan)), plan, handed)
+    nodes = _finishing(with_keeps(tile_nodes(block, schedule, plan)), plan, handed)
     dims = tile_dims(block, nodes, plan)
     sides = {d for n in nodes.values() if n.kind.contracts for d in _sides(n.name, nodes, plan, dims)}
     plan = widen(plan, [dim for dim in dims if dim in sides])
-    nodes = absolute(
-        with_keeps(tile_nodes(block, schedule, plan)), plan, handed
-    )  # a loop may have become one iteration
+    # A loop may have become one iteration.
+    nodes = _finishing(with_keeps(tile_nodes(block, schedule, plan)), plan, handed)
     dims = tile_dims(block, nodes, plan)
     order = _order(block, nodes, plan, dims, schedule.swap)
     softmax = safe_softmax(nodes, plan, varying(nodes, plan), unfinished=unfinished, may_overflow=may_overflow)
@@ -200,6 +199,10 @@ def lower(
             source, launches=(Launch(block.sizes[first], grid.launch, terms, constexprs, *_launch(schedule), schedule),)
         )
     return replace(source, launcher=launcher_text(block.name, [source]))
+
+
+def _finishing(nodes: dict[str, Node], plan: Plan, handed: Unfinished) -> dict[str, Node]:
+    return relative(nodes, plan, handed) or absolute(nodes, plan, handed)
 
 
 def _launch(schedule: Schedule) -> tuple[int, int]:

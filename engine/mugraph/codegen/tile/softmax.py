@@ -121,7 +121,7 @@ def _with_shift(log: Node, degrees: Degrees, taken: set[str]) -> dict[str, Node]
     return made
 
 
-class _Degree(Arithmetic):
+class Degree(Arithmetic):
     """The degree of a value in one exponential, with what is in kernels alone."""
 
     def sub(self, a: float, b: float) -> float:
@@ -139,7 +139,7 @@ class _Degree(Arithmetic):
 
 def _degrees(exp: Node, nodes: Nodes, unfinished: bool) -> dict[str, float]:
     degree: dict[str, float] = {}
-    numbers = _Degree()
+    numbers = Degree()
     for node in nodes.values():
         below = [degree[name] for name in node.inputs]
         try:
