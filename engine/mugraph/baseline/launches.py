@@ -50,6 +50,10 @@ _LOSSES = {
 """Element-wise kernels of losses; the sum or mean of what they leave is another one."""
 _SUMS_OF_DISTANCES = {"pairwise_distance": 1, "triplet_margin_loss": 2}
 """Distances, each a difference, eps added to it, and a norm."""
+LONG_ROW = 256 << 10
+"""Bytes."""
+_AGAIN = {"softmax": 2, "log_softmax": 2, "softmin": 2, "layer_norm": 1, "rms_norm": 1, "group_norm": 0}
+"""Times that a kernel of one call reads a long row again: for a maximum, for a sum, for what it writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ class Launch:
     products: one after the other, of matrices
     dtype:    that it computes in
     is_causal: of an attention: half of the scores are not computed
+    row:      of a reduction: bytes that are reduced to one number, or to one row of the same length
     """
 
     work: Work
@@ -69,6 +74,12 @@ class Launch:
     products: tuple[Product, ...] = ()
     dtype: str = "f16"
     is_causal: bool = False
+    row: int = 0
+
+    @property
+    def is_long(self) -> bool:
+        """Are its rows too long for a processor to hold them, and too many at a time for the cache?"""
+        return self.row > LONG_ROW
 
 
 def name_of(call: Call) -> str:
@@ -154,7 +165,10 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
         yield replace(launch, work="product", products=(_product(call, values),))
     else:
         if name in _REDUCTIONS or name in _PASSES:
-            yield replace(launch, work="reduction")
+            row = _row(call, values)
+            again = _AGAIN.get(name, 0) if row > LONG_ROW else 0
+            read = {value: size * (1 + again) for value, size in reads.items()}
+            yield replace(launch, work="reduction", reads=read, row=row)
         else:
             yield launch
         for _ in range(_PASSES.get(name, 1) - 1):
@@ -173,7 +187,7 @@ def _loss(launch: Launch, passes: int, call: Call, values: Values) -> Iterator[L
     for _ in range(passes - 1):
         yield replace(launch, reads=between, writes=between)
     if summed:
-        yield replace(launch, work="reduction", reads=between)
+        yield replace(launch, work="reduction", reads=between, row=sum(between.values()))
 
 
 def _distances(launch: Launch, count: int, call: Call, values: Values) -> Iterator[Launch]:
@@ -191,6 +205,24 @@ def _left_between(call: Call, values: Values, launch: Launch) -> dict[int, int]:
     """A tensor as large as the largest that the call is given; of the call alone."""
     largest = max((held_bytes(info) for info in _tensors(call, values)), default=0)
     return {_BETWEEN - call.outputs[0]: largest}
+
+
+def _row(call: Call, values: Values) -> int:
+    """Bytes of what is reduced together; of a norm or a softmax, whose result is as large as its operand, a row of
+    it."""
+    (first, *_), out = _tensors(call, values) or [values[call.outputs[0]]], values[call.outputs[0]]
+    name, width = name_of(call), itemsize(first.dtype)
+    if prod(out.shape) < prod(first.shape):
+        return width * (prod(first.shape) // max(1, prod(out.shape)))
+    arguments = (*call.args[1:2], *call.kwargs.values())
+    if name in ("layer_norm", "rms_norm"):
+        shape = next((one for one in arguments if isinstance(one, tuple)), first.shape[-1:])
+        return width * prod(part for part in shape if isinstance(part, int))
+    if name in ("group_norm", "instance_norm", "batch_norm"):
+        groups = next((one for one in arguments if isinstance(one, int)), 1) if name == "group_norm" else 0
+        return width * (prod(first.shape[1:]) // max(1, groups) if groups else prod(first.shape[2:]))
+    dim = next((one for one in arguments if isinstance(one, int)), -1)
+    return width * first.shape[dim] if first.shape and -len(first.shape) <= dim < len(first.shape) else width
 
 
 def _tensors(call: Call, values: Values) -> list[TensorInfo]:
