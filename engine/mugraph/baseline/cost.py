@@ -7,7 +7,7 @@ from math import ceil, prod
 
 from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.fused import OWN, fused, joined, with_attentions
-from mugraph.baseline.launches import Launch, Values, Work, launches
+from mugraph.baseline.launches import Launch, Values, Work, held_bytes, launches
 from mugraph.baseline.rates import Rates, fitted
 from mugraph.ir.calls import Call
 from mugraph.ir.library import Product
@@ -18,8 +18,8 @@ _TILE = (64, 128)
 _STEP = 64
 _ROWS, _KEYS = 128, 128
 """Rows of a thread block, and keys of a step, of an attention."""
-_LONG_ROW = 8192
-"""Elements; several thread blocks share a longer one."""
+_SHARED_ROW = 1 << 15
+"""Bytes; several thread blocks share a longer one, or enough of them are in flight."""
 _SLOW = 10.0
 """Of an attention in float32, which takes no tensor cores."""
 _PROCESSORS = 132
@@ -33,7 +33,8 @@ def baseline(
     rates = rates or fitted().rates
     each = launches(calls, values)
     groups = fused(with_attentions(each))
-    compiled = [joined(group, groups, read_after) for group in groups]
+    held = {value: held_bytes(values[value]) for launch in each for value in launch.reads if value in values}
+    compiled = [joined(group, groups, read_after, held) for group in groups]
     return Baseline(_us(each, rates, target, compiled=False), _us(compiled, rates, target, compiled=True))
 
 
@@ -65,7 +66,7 @@ def launch_us(launch: Launch, near: Collection[int], rates: Rates, target: Targe
             return max(memory, _functions_us(launch, rates, target))
         case "reduction":
             start, row = (rates.fused_reduce_us, rates.fused_row_us) if compiled else (rates.reduce_us, rates.row_us)
-            along = start + row * min(launch.row, _LONG_ROW) / 1024
+            along = start + row * min(launch.row, _SHARED_ROW) / 2048
             return max(memory, _functions_us(launch, rates, target)) + along
         case "attention":
             return max(memory, _attention_us(launch, rates, target))

@@ -4,9 +4,9 @@ convolution or an attention."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from mugraph.baseline.launches import Launch
+from mugraph.baseline.launches import LONG_ROW, Launch
 
 OWN = frozenset(("product", "convolution", "attention"))
 """Work that a library's kernel does, which nothing is fused into."""
@@ -74,23 +74,45 @@ def fused(launches: Sequence[Launch]) -> tuple[tuple[Launch, ...], ...]:
     return tuple(tuple(members) for _, members in sorted(groups, key=lambda group: group[0]) if members)
 
 
-def joined(group: Sequence[Launch], groups: Sequence[Sequence[Launch]], read_after: Collection[int]) -> Launch:
+def joined(
+    group: Sequence[Launch], groups: Sequence[Sequence[Launch]], read_after: Collection[int], held: Mapping[int, int]
+) -> Launch:
     """The group as one kernel: it reads what it does not make, and writes what others read.
 
-    read_after: values that are read after the last launch
+    read_after: values that are read after the last launch. held: bytes of each value that owns memory: what several
+    launches read of it, in parts or all of it, is read once
     """
     if len(group) == 1:
         return group[0]
     made = {value: size for launch in group for value, size in launch.writes.items()}
     outside = {value for other in groups if other is not group for launch in other for value in launch.reads}
     reads: dict[int, int] = {}
+    again = _again(group)
     for launch in group:
         for value, size in launch.reads.items():
             if value not in made:
-                reads[value] = max(size, reads.get(value, 0))
+                reads[value] = min(held.get(value, size), size + reads.get(value, 0))
     kept = {value: size for value, size in made.items() if value in outside or value in read_after}
     reduces = any(launch.work == "reduction" for launch in group)
     functions = sum(launch.functions for launch in group)
     row = max(launch.row for launch in group)
+    reads = {value: size * (1 + again) for value, size in reads.items()}
     work = "reduction" if reduces else "elementwise"
     return Launch(work, reads, kept, dtype=group[0].dtype, row=row, functions=functions)
+
+
+def _again(group: Sequence[Launch]) -> int:
+    """How often the kernel has to read again what it reads: for each reduction of long rows after another one, and for
+    what is computed of a row once its reduction is known."""
+    after: dict[int, int] = {}
+    most = 0
+    for launch in group:
+        before = max((after.get(value, 0) for value in launch.reads), default=0)
+        most = max(most, before if _is_wide(launch) else 0)
+        after.update(dict.fromkeys(launch.writes, before + (launch.work == "reduction" and launch.is_long)))
+    return most
+
+
+def _is_wide(launch: Launch) -> bool:
+    """Does it read more than what a reduction leaves?"""
+    return launch.work == "reduction" or sum(launch.writes.values()) > LONG_ROW

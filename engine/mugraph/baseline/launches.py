@@ -37,7 +37,7 @@ _PRODUCTS = frozenset(
 _REDUCTIONS = frozenset(
     """
     sum mean amax amin max min prod var std norm vector_norm softmax log_softmax softmin rms_norm layer_norm any
-    all argmax argmin cumsum cross_entropy nll_loss mse_loss avg_pool1d avg_pool2d max_pool1d max_pool2d
+    all argmax argmin cumsum cross_entropy nll_loss avg_pool1d avg_pool2d max_pool1d max_pool2d
     """.split()  # noqa: SIM905 - a word list is read more easily
 )
 _FUNCTIONS = frozenset(
@@ -52,6 +52,18 @@ _CHANNELS = 8
 _PASSES = {"normalize": 3, "logsumexp": 4, "cosine_similarity": 6, "group_norm": 2, "cross_entropy": 2, "std": 2}
 """Of calls that run as several kernels: a reduction, then element by element."""
 
+_LOSSES = {
+    "mse_loss": 1, "smooth_l1_loss": 1, "huber_loss": 1, "l1_loss": 2, "kl_div": 3, "soft_margin_loss": 4,
+    "margin_ranking_loss": 4, "binary_cross_entropy": 1, "binary_cross_entropy_with_logits": 4,
+}  # fmt: skip
+"""Element-wise kernels of losses; the sum or mean of what they leave is another one."""
+_SUMS_OF_DISTANCES = {"pairwise_distance": 1, "triplet_margin_loss": 2}
+"""Distances, each a difference, eps added to it, and a norm."""
+LONG_ROW = 256 << 10
+"""Bytes."""
+_AGAIN = {"softmax": 2, "log_softmax": 2, "softmin": 2, "layer_norm": 1, "rms_norm": 1, "group_norm": 0}
+"""Times that a kernel of one call reads a long row again: for a maximum, for a sum, for what it writes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -62,7 +74,7 @@ class Launch:
     products: one after the other, of matrices
     dtype:    that it computes in
     is_causal: of an attention: half of the scores are not computed
-    row:      of a reduction, elements that make one of its results
+    row:      of a reduction: bytes that are reduced to one number, or to one row of the same length
     functions: exponentials and the like that it computes
     dims:     of the result of a product
     is_narrow: of a convolution: it has too few channels for the tensor cores
@@ -74,10 +86,15 @@ class Launch:
     products: tuple[Product, ...] = ()
     dtype: str = "f16"
     is_causal: bool = False
-    row: int = 1
+    row: int = 0
     functions: int = 0
     dims: int = 0
     is_narrow: bool = False
+
+    @property
+    def is_long(self) -> bool:
+        """Are its rows too long for a processor to hold them, and too many at a time for the cache?"""
+        return self.row > LONG_ROW
 
 
 def name_of(call: Call) -> str:
@@ -158,22 +175,73 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
             yield Launch("elementwise", {**writes}, {}, dtype=dtype)
         if len(call.args) > 2 and isinstance(call.args[2], Ref):  # PyTorch adds the bias on its own
             yield Launch("elementwise", {**writes}, writes, dtype=dtype)
+    elif name in _LOSSES:
+        yield from _loss(launch, _LOSSES[name], call, values)
+    elif name in _SUMS_OF_DISTANCES:
+        yield from _distances(launch, _SUMS_OF_DISTANCES[name], call, values)
     elif name in _PRODUCTS:
         dims = len(values[call.outputs[0]].shape)
         yield replace(launch, work="product", products=(_product(call, values),), dims=dims)
     else:
         if name in _REDUCTIONS or name in _PASSES:
-            yield replace(launch, work="reduction", row=_row(call, values))
+            row = _row(call, values)
+            again = _AGAIN.get(name, 0) if row > LONG_ROW else 0
+            read = {value: size * (1 + again) for value, size in reads.items()}
+            yield replace(launch, work="reduction", reads=read, row=row)
         else:
             yield launch
         for _ in range(_PASSES.get(name, 1) - 1):
             yield Launch("elementwise", {**writes}, writes, dtype=dtype)
 
 
+_BETWEEN = -1
+"""Stands for the value that one kernel of a call leaves to the next."""
+
+
+def _loss(launch: Launch, passes: int, call: Call, values: Values) -> Iterator[Launch]:
+    """Element by element, then the sum of that, if there is one."""
+    summed = "none" not in (*call.args, *call.kwargs.values())
+    between = _left_between(call, values, launch) if summed else launch.writes
+    yield replace(launch, writes=between)
+    for _ in range(passes - 1):
+        yield replace(launch, reads=between, writes=between)
+    if summed:
+        yield replace(launch, work="reduction", reads=between, row=sum(between.values()))
+
+
+def _distances(launch: Launch, count: int, call: Call, values: Values) -> Iterator[Launch]:
+    between = _left_between(call, values, launch)
+    pair = dict(list(launch.reads.items())[:2])
+    for _ in range(count):
+        yield replace(launch, reads=pair, writes=between)
+        yield replace(launch, reads=between, writes=between)
+        yield replace(launch, work="reduction", reads=between)
+    if count > 1:
+        yield replace(launch, reads=launch.writes)
+
+
+def _left_between(call: Call, values: Values, launch: Launch) -> dict[int, int]:
+    """A tensor as large as the largest that the call is given; of the call alone."""
+    largest = max((held_bytes(info) for info in _tensors(call, values)), default=0)
+    return {_BETWEEN - call.outputs[0]: largest}
+
+
 def _row(call: Call, values: Values) -> int:
-    """Elements that a reduction makes one number of; of a norm, the last dimension, which it mostly is along."""
-    source, out = values[operands(call)[0]].shape, values[call.outputs[0]].shape
-    return source[-1] if source and source == out else max(1, prod(source) // max(1, prod(out)))
+    """Bytes of what is reduced together; of a norm or a softmax, whose result is as large as its operand, a row of
+    it."""
+    (first, *_), out = _tensors(call, values) or [values[call.outputs[0]]], values[call.outputs[0]]
+    name, width = name_of(call), itemsize(first.dtype)
+    if prod(out.shape) < prod(first.shape):
+        return width * (prod(first.shape) // max(1, prod(out.shape)))
+    arguments = (*call.args[1:2], *call.kwargs.values())
+    if name in ("layer_norm", "rms_norm"):
+        shape = next((one for one in arguments if isinstance(one, tuple)), first.shape[-1:])
+        return width * prod(part for part in shape if isinstance(part, int))
+    if name in ("group_norm", "instance_norm", "batch_norm"):
+        groups = next((one for one in arguments if isinstance(one, int)), 1) if name == "group_norm" else 0
+        return width * (prod(first.shape[1:]) // max(1, groups) if groups else prod(first.shape[2:]))
+    dim = next((one for one in arguments if isinstance(one, int)), -1)
+    return width * first.shape[dim] if first.shape and -len(first.shape) <= dim < len(first.shape) else width
 
 
 def _tensors(call: Call, values: Values) -> list[TensorInfo]:

@@ -19,7 +19,7 @@ class Rates:
     graph_us, kernel_us: of a region, once; of each kernel, to start and to end
     stream:      share of the bandwidth that element-wise kernels reach
     cached:      how many times as fast is what the second-level cache still holds
-    reduce_us, row_us: of a reduction, besides its traffic; of each 1024 elements of its rows
+    reduce_us, row_us: of a reduction, besides its traffic; of each 2048 bytes of its rows
     function_us: of 2^20 exponentials or the like
     library:     share of the bandwidth that products reach
     wide:        share of the tensor cores' rate: products of 16-bit numbers

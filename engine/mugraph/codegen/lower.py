@@ -23,6 +23,7 @@ from mugraph.ir.kernel import KernelSource, Launch, Rejected, Unfinished
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import contiguous_strides
+from mugraph.search.topologies.softmax import is_shift_invariant
 from mugraph.targets import Target
 
 
@@ -51,7 +52,17 @@ def lower_kernels(
             continue
         read_later = {tensor.name for other, _ in kernels[number + 1 :] for tensor in other.inputs}
         finished = not read_later.issuperset(tensor.name for tensor in block.outputs)
-        parts.append(lower(block, schedule, target=target, finishes=handed, unfinished=not finished, least=least))
+        parts.append(
+            lower(
+                block,
+                schedule,
+                target=target,
+                finishes=handed,
+                unfinished=not finished,
+                least=least,
+                may_overflow=program is not None and not is_shift_invariant(program.ops),
+            )
+        )
         if any(left in outputs for left in parts[-1].unfinished.degrees):
             raise Rejected(f"{block.name} leaves an output of the program relative to a maximum.")
         handed = _both(handed, parts[-1].unfinished)
@@ -102,6 +113,7 @@ def lower(
     finishes: Unfinished | None = None,
     unfinished: bool = False,
     least: Mapping[str, int] | None = None,
+    may_overflow: bool = False,
 ) -> KernelSource:
     """The kernel of a candidate. Raises Rejected, with one sentence, for what the rules cannot lower, and for what
     needs more shared memory than `target` has (an estimate).
@@ -109,10 +121,13 @@ def lower(
     finishes:   of the kernels before it, whose sums it loads
     unfinished: another kernel finishes its outputs, so they may be relative to maxima, which it stores besides
     least:      dynamic axes -> their least size: their sizes are arguments, at most what the block graph has
+    may_overflow: the program has exponentials that are no softmax's
     """
     least = {axis: size for axis, size in (least or {}).items() if axis in block.sizes}
     _check(block)
-    tiled = tile_graph(block, schedule, finishes or Unfinished(), least, unfinished=unfinished)
+    tiled = tile_graph(
+        block, schedule, finishes or Unfinished(), least, unfinished=unfinished, may_overflow=may_overflow
+    )
     block, plan = tiled.block, tiled.plan
     if target is not None:
         check_shared(shared_estimate(block, tiled.softmax.nodes, tiled.facts, plan, tiled.dims, schedule), target)

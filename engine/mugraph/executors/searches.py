@@ -8,6 +8,7 @@ from mugraph.executors.executor import Executor
 from mugraph.executors.parts import SpreadParts
 from mugraph.executors.spread import SpreadSearch
 from mugraph.ir.program import TensorProgram
+from mugraph.search.direct import DirectSearch, is_direct
 from mugraph.search.kernel_graphs.several import SeveralSearch
 from mugraph.search.run import Search
 from mugraph.search.topologies.limits import Limits, Searcher
@@ -23,6 +24,8 @@ def begin_search(
             return Search(program, limits, cancelled)
         return SpreadSearch(program, limits, executor, cancelled)
 
+    if is_direct(program):
+        return DirectSearch(program)
     if len(program.outputs) > 1:
         return SeveralSearch(program, limits, cancelled, of_one_output)
     return of_one_output(program, limits, cancelled)

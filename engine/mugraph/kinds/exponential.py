@@ -16,4 +16,5 @@ EXP = Kind(
     ulps=2,
     argument_ulps=2,
     test_cost=14.0,
+    triton="tl.exp({0})",  # of one that is no softmax's (codegen/tile/softmax.py)
 )

@@ -17,13 +17,23 @@ class Opaque:
 
     numbers: the function itself, on float64 arrays
     names:   PyTorch's, the usual one first, of functions in torch and of Tensor's methods: "atan2", "arctan2"
+    reference: where there is no such name, the function as an expression in torch of its operands {0} and {1}
+    is_truth:  it is a condition: PyTorch's result is of type bool, which here is 1 or 0
+    is_positive: it has a value for positive arguments only (or nearly so), with which it is tested
+    undoes_exp: of a product with an exponential it is a sum with the exponent
     """
 
     numbers: Callable[..., Floats]
     names: tuple[str, ...]
+    reference: str = ""
+    is_truth: bool = False
+    is_positive: bool = False
+    undoes_exp: bool = False
 
     @property
     def targets(self) -> tuple[str, ...]:
         """The calls that are the function (targets of ir.calls.Call), also those that write their first operand."""
-        spelled = [one for name in self.names for one in (name, f"{name}_")]
-        return tuple(f"{owner}.{name}" for owner in ("torch", "Tensor") for name in spelled)
+        named = [name for name in self.names if not name.startswith("__")]
+        spelled = [one for name in named for one in (name, f"{name}_")]
+        operators = [f"Tensor.{name}" for name in self.names if name not in named]
+        return (*(f"{owner}.{name}" for owner in ("torch", "Tensor") for name in spelled), *operators)

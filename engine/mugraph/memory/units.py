@@ -133,7 +133,7 @@ def _verified(
         raise NotRight(right.reason or "its tiles are wrong")
     text = stored.text
     if not text or text_digest != _text_digest(unit, source):
-        ran = text_checked(unit.program, source)
+        ran = text_checked(unit.program, source, kernels)
         if not ran.passed:
             raise NotRight(ran.reason or "its text is wrong")
         text = ran.text

@@ -21,6 +21,7 @@ from mugraph.reports.document import verdicts_of
 from mugraph.sizes.timing import gain_words
 from mugraph.targets import TARGETS
 from mugraph.tune.against import WITHOUT_GUARDS
+from mugraph.units.outside import outside_words
 from mugraph.verify.verdict import Verdict
 
 _MARGIN = "  "
@@ -74,6 +75,9 @@ def _region(
     )
     if result.reason:
         yield _said("", result.reason)
+    left = outside_words(region)
+    if left and left not in (result.reason or ""):
+        yield _said("plain", f"{left}, and PyTorch's own")
     if share is not None:
         gain = in_a_run(result.timing) if result.status == "improved" else None
         yield _said("share", share_words(share, gain, here_words(gain, result.timing.source == "measured")))

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from mugraph.ir.kernel import KernelSource
+from collections.abc import Sequence
+from math import prod
+
+from mugraph.codegen.lower import lower_kernels
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.program import TensorProgram
+from mugraph.sizes.smaller import smaller
 from mugraph.sizes.table import at_step, sizes_at, steps_of, tested_steps
-from mugraph.triton_text.check import check_text
+from mugraph.triton_text.check import TextVerdict, check_text
 from mugraph.verify.verdict import Verdict
 
+MOST = 1 << 21
+"""Elements that one element of an output is computed from, up to which the text is run at the program's own sizes."""
 
-def text_checked(program: TensorProgram, source: KernelSource) -> Verdict:
-    """With a range of sizes the check is made at the sizes of the float tests, and at each size after which the
+
+def text_checked(
+    program: TensorProgram, source: KernelSource, kernels: Sequence[tuple[BlockGraph, Schedule]]
+) -> Verdict:
+    """What one element needs too much of has its text looked at for the use of memory, and the text of the same kernels
+    run at smaller sizes.
+
+    kernels: those that the source was written from
+
+    With a range of sizes the check is made at the sizes of the float tests, and at each size after which the
     launcher takes another schedule."""
+    if not program.least and _needed(program) > MOST:
+        return _checked_smaller(program, source, kernels)
     said = ""
     steps = _steps(program, source)
-    text = source.standalone()
-    inputs, outputs = ([tensor.name for tensor in tensors] for tensors in (source.inputs, source.outputs))
     for step in steps:
         small = at_step(program, [], step)[0] if program.least else program
-        found = check_text(small, text, f"launch_{source.name}", inputs, outputs)
+        found = _checked(small, source)
         sizes = ", ".join(f"{axis} = {n}" for axis, n in sizes_at(program, step).items() if axis in program.least)
         if not found.passed:
             return Verdict(False, f"{found.reason}{f', with {sizes}' if sizes else ''}")
@@ -26,6 +42,36 @@ def text_checked(program: TensorProgram, source: KernelSource) -> Verdict:
     if len(steps) > 1:
         said += f"; so at {len(steps) - 1} smaller sizes"
     return Verdict(True, text=said)
+
+
+def _needed(program: TensorProgram) -> int:
+    """Elements of inputs that one element of an output is computed from, at most."""
+    reduced = {axis for op in program.ops for axis in op.over}
+    return sum(prod(program.sizes[axis] for axis in tensor.axes if axis in reduced) for tensor in program.tensors)
+
+
+def _checked_smaller(
+    program: TensorProgram, source: KernelSource, kernels: Sequence[tuple[BlockGraph, Schedule]]
+) -> Verdict:
+    reason = "an element of it takes millions of others"
+    memory = _checked(program, source, reason)
+    if not memory.passed:
+        return Verdict(False, memory.reason)
+    small, fewer = smaller(program, kernels)
+    names = [tensor.name for tensor in small.outputs.values()]
+    try:
+        written = lower_kernels(fewer, outputs=names, program=small)
+    except Rejected as error:
+        return Verdict(False, f"at smaller sizes: {error}")
+    found = _checked(small, written)
+    at = ", ".join(f"{axis} = {n}" for axis, n in small.sizes.items())
+    return Verdict(found.passed, found.reason, text=f"{memory.said}; written for {at}, {found.said}")
+
+
+def _checked(program: TensorProgram, source: KernelSource, left: str = "") -> TextVerdict:
+    inputs, outputs = ([tensor.name for tensor in tensors] for tensors in (source.inputs, source.outputs))
+    text, launcher = source.standalone(), f"launch_{source.name}"
+    return check_text(program, text, launcher, inputs, outputs, memory_alone=True, left=left)
 
 
 def _steps(program: TensorProgram, source: KernelSource) -> list[int]:

@@ -23,7 +23,7 @@ from mugraph.plans.plan import RegionPlan
 from mugraph.sizes.search_unit import unit_at
 from mugraph.sizes.timing import first_sizes, spans_of
 from mugraph.solve.planning import planned
-from mugraph.solve.pytorch import library_us
+from mugraph.solve.pytorch import library_us, nothing_to_gain
 from mugraph.solve.recalling import Memory
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
@@ -31,6 +31,7 @@ from mugraph.solve.timing import ProgramText, RegionTimer, with_sizes
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.tune.device import Device
+from mugraph.units.outside import outside_words
 from mugraph.units.region_units import cut_region, reasons_against
 from mugraph.units.search_units import is_divisible
 
@@ -86,9 +87,11 @@ class RegionJob:
         parts, results, report = yield from self._cut_and_solved()
         region = self.region
         if not results:
-            reason = "nothing in it is worth a kernel of its own"
             said = "; ".join(dict.fromkeys([*reasons_against(region), *self.lost]))
-            return RegionResult(region, "unsupported", said or reason, search=report)
+            left = outside_words(region)
+            status = "unsupported" if said or left else "no-gain"
+            reason = said or "; ".join(filter(None, (left, nothing_to_gain(region, self.tools.target))))
+            return RegionResult(region, status, reason, search=report)
         name = self.names.unique(plan_name(region.function))
         solutions = {id(found.unit): found.solution for found in results if found.solution is not None}
         sources = {solution.kernel.name: solution.source for solution in solutions.values()}

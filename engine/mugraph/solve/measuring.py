@@ -65,7 +65,7 @@ def fastest_that_is_right(
         if not indexing.passed:
             rejected[f"its tiles: {indexing.reason}"] += 1
             continue
-        text = text_checked(unit.program, source)
+        text = text_checked(unit.program, source, kernels_of(variant.candidate))
         if not text.passed:
             rejected[f"its text: {text.reason}"] += 1
             continue

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mugraph.events import Called, Clock, Figures, SizeTiming, Timing
+from mugraph.events import LEVEL, Called, Clock, Figures, SizeTiming, Timing
 from mugraph.protocol.gain_words import CODE, peer_name
 from mugraph.protocol.settings import CompareWith
 
@@ -31,15 +31,16 @@ def judged(timing: Timing, compare_with: CompareWith) -> Timing:
 
 
 def _why_not(figures: Figures, compare_with: CompareWith, *, measured: bool) -> str | None:
+    least = 1.0 if measured else LEVEL
     clocks: list[Clock] = [figures, *([figures.as_called] if figures.as_called is not None else [])]
     if compare_with != "best":
         for clock in clocks:
-            if clock.speedup is not None and clock.speedup < 1:
+            if clock.speedup is not None and clock.speedup < least:
                 return _slower(clock, CODE, "the code as it runs", measured=measured)
     if compare_with != "code":
         for clock in clocks:
             peer = clock.best_peer
-            if clock.best_speedup is not None and peer is not None and clock.best_speedup < 1:
+            if clock.best_speedup is not None and peer is not None and clock.best_speedup < least:
                 said = "the code as it runs" if peer == CODE else peer_name(peer)
                 return _slower(clock, peer, said, measured=measured)
     if any(gain > 1 for gain in _decisive(clocks, compare_with)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mugraph.codegen.plain import FUNCTION, plain_source
 from mugraph.events import Solution
@@ -52,6 +53,9 @@ def plain_specs(unit: SearchUnit, values: Sequence[int]) -> tuple[InputSpec, ...
     of its inputs that has to be smallest."""
     names = {value: name for name, value in unit.inputs.items()}
     kernel = dict(zip(names, input_specs(unit.program, list(names.values())), strict=True))
+    for value, spec in kernel.items():  # a kernel may see several dimensions as one
+        if (info := unit.values.get(value)) is not None:
+            kernel[value] = replace(spec, shape=info.shape, strides=info.strides)
     least = min(spec.scale for spec in kernel.values())
     whole = {v: InputSpec(info.shape, info.strides, info.dtype, least) for v, info in unit.viewed.items()}
     return tuple({**whole, **kernel}[value] for value in values)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mugraph.baseline.cost import baseline
 from mugraph.baseline.estimate import Baseline
+from mugraph.baseline.launches import launches
 from mugraph.ir.calls import are_known
-from mugraph.ir.region import SearchUnit
+from mugraph.ir.region import Region, SearchUnit
 from mugraph.protocol.settings import CompareWith
 from mugraph.search.schedules.cost import estimate_library_us
 from mugraph.targets import Target
@@ -23,3 +24,13 @@ def library_us(unit: SearchUnit, target: Target, compare_with: CompareWith) -> f
     """What a kernel has to be faster than."""
     found = pytorch_us(unit, target)
     return found.eager_us if compare_with == "code" else found.best_us
+
+
+def nothing_to_gain(region: Region, target: Target) -> str:
+    """Why no kernel is looked for, with what PyTorch would take, one sentence."""
+    words = "nothing in it is worth a kernel of its own"
+    if not are_known(region.calls, region.values):
+        return words
+    count = len(launches(region.calls, region.values))
+    us = baseline(region.calls, region.values, {live.value for live in region.live_outs}, target).eager_us
+    return f"{words}: PyTorch runs it as {count} kernel{'s' if count != 1 else ''}, estimated at {us:.1f} µs"

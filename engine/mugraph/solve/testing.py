@@ -7,12 +7,10 @@ from collections.abc import Generator
 
 from mugraph.codegen.lower import lower_kernels
 from mugraph.events import Event
-from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
-from mugraph.ir.transforms.resizing import resize
 from mugraph.sizes.indexed import indexed
+from mugraph.sizes.smaller import smaller
 from mugraph.sizes.table import at_tested_steps
 from mugraph.sizes.text import text_checked
 from mugraph.sizes.tuning import tested_at_sizes
@@ -22,15 +20,9 @@ from mugraph.solve.tools import Tools
 from mugraph.solve.writing import Written, kernels_of
 from mugraph.verify.verdict import Verdict
 from mugraph.verify.verifier import verify_schedules
-from mugraph.verify.weights import summing_as_at_full_size
 
-LARGEST_TILE = 32
-"""Of a kernel in the interpreter. Of several kernels one has small tiles, and so many blocks at the sizes that another
-one needs: theirs are half as large."""
 FLOAT_TRIED = 6
 """Kernels tested at most, the best by estimate first, until one is right."""
-
-Kernels = list[tuple[BlockGraph, Schedule]]
 
 
 def best_that_is_right(
@@ -43,14 +35,14 @@ def best_that_is_right(
     for number, (variant, verdict) in enumerate(written.variants):
         yield telling.working(f"testing {telling.place.name} {where}", number, len(written.variants))
         whole = kernels_of(variant.candidate)
-        small, kernels = _reduced(program, whole)
+        small, kernels = smaller(program, whole)
         tiles = [verify_schedules(*one) for one in at_tested_steps(small, kernels)]
         indexing = indexed(program, whole, variant.kernel)
         wrong = _first_wrong([*tiles, indexing])
         if wrong is not None:
             rejected[f"its tiles: {wrong.reason}"] += 1
             continue
-        text = text_checked(program, variant.kernel)
+        text = text_checked(program, variant.kernel, whole)
         if not text.passed:
             rejected[f"its text: {text.reason}"] += 1
             continue
@@ -71,13 +63,6 @@ def best_that_is_right(
 
 def output_names(program: TensorProgram) -> list[str]:
     return [tensor.name for tensor in program.outputs.values()]
-
-
-def _reduced(program: TensorProgram, whole: Kernels) -> tuple[TensorProgram, Kernels]:
-    """The program and its kernels at sizes that the interpreter can do."""
-    kernels = reduced_kernels(whole, largest_tile=LARGEST_TILE if len(whole) == 1 else LARGEST_TILE // 2)
-    small = resize(program, program_sizes(program, kernels))
-    return summing_as_at_full_size(small, kernels, program, whole)
 
 
 def _first_wrong(verdicts: list[Verdict]) -> Verdict | None:

@@ -10,14 +10,15 @@ from functools import cache
 from itertools import zip_longest
 from typing import cast
 
+from mugraph.kinds import Kind
 from mugraph.ops.functions.unary import UNARY
 
-_ARGUMENT = "__argument__"
-_KNOWN = ("tanh",)
+_ARGUMENT = "__argument_{}__"
+_ARGUMENTS = {_ARGUMENT.format(number): number for number in range(2)}
 
 
-def known_form(node: ast.Call) -> tuple[str, ast.expr] | None:
-    """The function's name and its argument, if the expression is one of those."""
+def known_form(node: ast.Call) -> tuple[str, list[ast.expr]] | None:
+    """The function's name and its arguments, if the expression is one of those."""
     found = getattr(node, "_mugraph_form", False)
     if found is False:
         found = _matched(node)
@@ -25,24 +26,31 @@ def known_form(node: ast.Call) -> tuple[str, ast.expr] | None:
     return found  # type: ignore[no-any-return]
 
 
-def _matched(node: ast.Call) -> tuple[str, ast.expr] | None:
-    for name in _KNOWN:
-        bound: list[ast.expr] = []
-        if _alike(_template(name), node, bound):
-            return f"tl.{name}", bound[0]
+def _matched(node: ast.Call) -> tuple[str, list[ast.expr]] | None:
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "where":
+        return None
+    for name, template in _templates().items():
+        bound: dict[int, ast.expr] = {}
+        if _alike(template, node, bound):
+            return name, [bound[number] for number in sorted(bound)]
     return None
 
 
 @cache
-def _template(name: str) -> ast.expr:
-    return ast.parse(UNARY[name].triton.replace("{x}", _ARGUMENT), mode="eval").body
+def _templates() -> dict[str, ast.expr]:
+    """By the name of the function: tanh, and the kinds whose text is a choice."""
+    texts = {"tl.tanh": UNARY["tanh"].triton.replace("{x}", _ARGUMENT.format(0))}
+    for kind in Kind:
+        if kind.opaque is not None and kind.triton.startswith("tl.where("):
+            names = [_ARGUMENT.format(number) for number in range(kind.arity)]
+            texts[f"mugraph.{kind.name}"] = kind.triton.replace(":atom", "").format(*names)
+    return {name: ast.parse(text, mode="eval").body for name, text in texts.items()}
 
 
-def _alike(template: ast.AST, node: ast.AST, bound: list[ast.expr]) -> bool:
-    if isinstance(template, ast.Name) and template.id == _ARGUMENT and isinstance(node, ast.expr):
-        if not bound:
-            bound.append(node)
-        return ast.dump(bound[0]) == ast.dump(node)
+def _alike(template: ast.AST, node: ast.AST, bound: dict[int, ast.expr]) -> bool:
+    if isinstance(template, ast.Name) and template.id in _ARGUMENTS and isinstance(node, ast.expr):
+        known = bound.setdefault(_ARGUMENTS[template.id], node)
+        return ast.dump(known) == ast.dump(node)
     if type(template) is not type(node):
         return False
     if isinstance(template, ast.Constant) and isinstance(node, ast.Constant):

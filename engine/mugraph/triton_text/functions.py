@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.kinds import Kind as Kinds
 from mugraph.triton_text.ints import Ints, Shape
 from mugraph.triton_text.reals import LN_2, Real
 from mugraph.triton_text.refusals import Unreadable, Wrong
@@ -129,6 +130,21 @@ def _unary(how: Callable[[Arithmetic, Real], Real], folded: Callable[[float], fl
 
 def _named_function(name: str) -> Function:
     return _unary(lambda of, x: _reals(of).unary(name, x))
+
+
+def _opaque(kind: Kinds) -> Function:
+    """A kind that is known by its numbers alone (approximations.py)."""
+
+    def function(of: Arithmetic, *given: Any, **_: Any) -> Any:
+        tiles = [of.floats(x) for x in given]
+        shape = tiles[0].shape if len(tiles) == 1 else common(tiles[0].shape, tiles[1].shape)
+        wide = [of_shape(tile, shape) for tile in tiles]
+        reals = [tile.real for tile in wide if isinstance(tile, Floats) and tile.real is not None]
+        if of.reals is None or len(reals) < len(tiles):
+            return Floats(shape, "float32", None)
+        return Floats(shape, "float32", of.reals.opaque(kind, *reals))
+
+    return function
 
 
 def _reals(of: Arithmetic) -> Any:
@@ -460,6 +476,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "tl.device_print": _nothing,
     "tl.device_assert": _nothing,
     "tl.static_assert": static_assert,
+    **{f"mugraph.{kind.name}": _opaque(kind) for kind in Kinds if kind.opaque is not None},
     **{f"tl.{name}": _named_function(name) for name in ("sigmoid", "tanh", "erf", "sin", "cos", "floor", "ceil")},
     **{f"libdevice.{name}": _named_function(name) for name in ("tanh", "erf", "sin", "cos", "log1p", "floor", "ceil")},
     "libdevice.exp": _unary(lambda of, x: _reals(of).exp(x)),

@@ -410,8 +410,8 @@ class Evaluator:
     def _call(self, node: ast.Call, here: Mapping[str, Value], module: Module) -> Value:
         known = known_form(node)
         if known is not None:
-            name, argument = known
-            return self._language.call(Named(name), [self.value(argument, here, module)], {})
+            name, arguments = known
+            return self._language.call(Named(name), [self.value(one, here, module) for one in arguments], {})
         function = self.value(node.func, here, module)
         arguments = self._elements(node.args, here, module)
         keywords: dict[str, Value] = {}

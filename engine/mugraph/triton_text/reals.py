@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.kinds import Kind
 from mugraph.verify import modular
 from mugraph.verify.constants import LN_2 as LOGARITHM
 from mugraph.verify.constants import read
@@ -127,6 +128,14 @@ class Reals:
     def unary(self, fn: str, a: Real) -> Real:
         found = self.field.unary(fn, _value(a))
         state = None if a.state is None else np.where(a.state == FINITE, FINITE, NAN).astype(np.uint8)
+        return _settled(found.p[0], None if found.q is None else found.q[0], state)
+
+    def opaque(self, kind: Kind, *operands: Real) -> Real:
+        found = self.field.opaque(kind, *map(_value, operands))
+        states = [np.where(a.state == FINITE, FINITE, NAN).astype(np.uint8) for a in operands if a.state is not None]
+        state = None
+        for one in states:
+            state = one if state is None else np.maximum(state, one)
         return _settled(found.p[0], None if found.q is None else found.q[0], state)
 
     def maximum(self, a: Real, b: Real, *, propagate: bool) -> Real:

@@ -16,6 +16,7 @@ class TextVerdict:
     where:  kernel, tile, tensor and element of a counterexample
     configurations: that the kernels' decorators name
     run, blocks: blocks that were run over the fields, and blocks that there are
+    left: why none was run, where that is so
     """
 
     passed: bool
@@ -26,9 +27,12 @@ class TextVerdict:
     blocks: int = 0
     where: Mapping[str, object] = field(default_factory=dict[str, object])
     configurations: int = 1
+    left: str = ""
 
     @property
     def said(self) -> str:
         """What was run, in words."""
+        if self.left:
+            return f"the addresses of all its {self.blocks} blocks looked at, none run over the fields: {self.left}"
         part = "all of" if self.run == self.blocks else f"{self.run} of"
         return f"{part} its {self.blocks} blocks run over the fields, the addresses of all of them looked at"

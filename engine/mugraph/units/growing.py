@@ -82,9 +82,9 @@ class UnitPrograms:
         return lowered if fits(lowered.program) else None
 
 
-def worthwhile(program: TensorProgram) -> bool:
-    """Has the program a reduction or a product to gain from?"""
-    return any(op.kind.reduces for op in program.ops)
+def worthwhile(unit: GrowingUnit) -> bool:
+    """Has its program a reduction or a product to gain from?"""
+    return any(op.kind.reduces for op in unit.lowered.program.ops)
 
 
 def prepared(program: TensorProgram) -> int:

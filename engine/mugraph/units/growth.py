@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mugraph.units.fusion import joins_well
 from mugraph.units.growing import GrowingUnit, UnitPrograms, worthwhile
 from mugraph.units.lower import Lowered
@@ -12,11 +14,14 @@ _CALLS_AN_OPERATOR = 1.5
 
 
 class UnitGrowth:
-    """Makes the search units of one region."""
+    """Makes the search units of one region. is_worthwhile: what a set of calls must have to be one"""
 
-    def __init__(self, graph: RegionGraph, programs: UnitPrograms) -> None:
+    def __init__(
+        self, graph: RegionGraph, programs: UnitPrograms, is_worthwhile: Callable[[GrowingUnit], bool] = worthwhile
+    ) -> None:
         self._graph = graph
         self._programs = programs
+        self._is_worthwhile = is_worthwhile
 
     def whole(self) -> GrowingUnit | None:
         """The region as one unit."""
@@ -31,9 +36,10 @@ class UnitGrowth:
         if sum(not graph.shape_only(i) for i in calls) > _CALLS_AN_OPERATOR * self._programs.most:
             return None
         lowered = self._programs.lower(calls, output, self._programs.most)
-        if lowered is None or not worthwhile(lowered.program) or not joins_well(lowered.program, crowded=False):
+        if lowered is None or not joins_well(lowered.program, crowded=False):
             return None
-        return GrowingUnit(calls, output, lowered)
+        unit = GrowingUnit(calls, output, lowered)
+        return unit if self._is_worthwhile(unit) else None
 
     def grow(self, root: int, needed: set[int], ends: frozenset[int]) -> GrowingUnit | None:
         """The largest unit that ends with call `root`, its nearest producers first.
@@ -56,9 +62,9 @@ class UnitGrowth:
                 continue
             calls, lowered = joined
             refused.clear()  # a value can become private when a later user of it joins
-        if lowered is None or not worthwhile(lowered.program):
+        if lowered is None or not self._is_worthwhile(unit := GrowingUnit(calls, output, lowered)):
             return None
-        return self._trimmed(GrowingUnit(calls, output, lowered))
+        return self._trimmed(unit)
 
     def _joined(
         self, calls: frozenset[int], i: int, output: int, needed: set[int]

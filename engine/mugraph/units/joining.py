@@ -20,6 +20,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Call, Part, PlainCalls, Region, SearchUnit
 from mugraph.ops.algebra.registry import entry_for
 from mugraph.trace.regions.value_names import value_names
+from mugraph.units.chains import with_chains
 from mugraph.units.fusion import fits, joins_well, kernel_us
 from mugraph.units.growing import identifier_of
 from mugraph.units.lower import Lowered, NotLowerable, lower
@@ -41,11 +42,11 @@ MAX_ITEMS = 400
 def units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[Part, ...]:
     """The region's units, those joined that gain by it, in an order in which they can run. refused: as of `units`."""
     cut = single_units(region, refused=refused)
-    if any(is_inplace(call) for call in region.calls):  # calls would have to keep their order
-        return cut
-    if not any(isinstance(unit, SearchUnit) for unit in cut):
-        return cut
-    return _Joiner(region, cut).joined()
+    # Written in place, calls have to keep their order.
+    ordered = any(is_inplace(call) for call in region.calls)
+    if not ordered and any(isinstance(unit, SearchUnit) for unit in cut):
+        cut = _Joiner(region, cut).joined()
+    return with_chains(region, cut, refused)
 
 
 @dataclass(eq=False)

@@ -17,6 +17,7 @@ from mugraph.ir.tensors import Tensor
 from mugraph.trace.regions.dynamic import Varies
 from mugraph.trace.regions.size_words import masked_along, other_program
 from mugraph.trace.regions.value_names import value_names
+from mugraph.units.chains import with_chains
 from mugraph.units.growing import identifier_of
 from mugraph.units.joining import units
 from mugraph.units.lower import NotLowerable, lower
@@ -40,7 +41,7 @@ def ranged_units(region: Region, refused: Collection[frozenset[int]] = ()) -> tu
         return units(region, refused), ()
     without, reasons = list(refused), list[str]()
     while True:
-        cut = single_units(region, refused=without)
+        cut = with_chains(region, single_units(region, refused=without), without)
         found: list[Part] = []
         divisible: list[SearchUnit] = []
         for unit in cut:

@@ -16,15 +16,13 @@ from mugraph.ir.tensors import Dims, Tensor
 def with_shared_axes(program: TensorProgram) -> TensorProgram:
     """The program with axes of one output renamed to those of an earlier output: same place, same size, and no value
     has both. It is the same function of the same tensors."""
-    first, *others = program.outputs.values()
-    known = [first]
-    for tensor in others:
-        for one in known:
-            new = _alike(program, one, tensor)
+    values = tuple(program.outputs)
+    for number, value in enumerate(values):
+        for earlier in values[:number]:
+            # As they are by now: what is renamed in one output may be in several.
+            new = _alike(program, program.outputs[earlier], program.outputs[value])
             if new:
                 program = _renamed(program, new)
-                tensor = _tensor(tensor, new)
-        known.append(tensor)
     return program
 
 

@@ -23,6 +23,7 @@ Base = int | str
 _EXACT_BITS = 24  # whole numbers times powers of two of so many bits are what they are
 _DIGITS = 12  # a decimal fraction of at most so many digits is one
 _SMALL = 1 << 30  # numerator times denominator, both odd, of other fractions
+_LONG = 1 << 44  # the same, powers of two counted, of the fractions on the way to one
 _NEAR = Fraction(1, 1 << 50)  # a few units in the last place
 _FACTORS = 1 << 12  # what has no factor below this is left whole
 _IRRATIONAL: tuple[tuple[float, tuple[tuple[Base, int], ...]], ...] = (
@@ -101,11 +102,10 @@ def _fraction(exact: Fraction, near: Fraction) -> Fraction | None:
         whole = rest.numerator // rest.denominator
         above, above_before = whole * above + above_before, above
         below, below_before = whole * below + below_before, below
-        if _odd(above) * _odd(below) > _SMALL:
-            return None
         if above and abs(Fraction(above, below) - target) <= near * target:
-            return Fraction(above, below) * Fraction(2) ** power
-        if rest == whole:
+            simple = _odd(above) * _odd(below) <= _SMALL
+            return Fraction(above, below) * Fraction(2) ** power if simple else None
+        if rest == whole or above * below > _LONG:
             return None
         rest = 1 / (rest - whole)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import Literal
 
@@ -29,6 +30,7 @@ _GUARD = 1024  # elements; keeps the start of the tensor aligned
 _LARGE = 200.0  # exp overflows float16 at 11 and float32 at 89
 _MODERATE = 12.0  # small enough that the largest logit does not hide all others
 _HEADROOM = 16.0
+_LEAST = 2.0**-10  # of numbers that have to be positive
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,16 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
         key = (tensor.source or f"tensor {tensor.name}", tensor.shape(program.sizes), tensor.strides)
         home[tensor.name] = owners.setdefault(key, tensor.name)
     state = generator.get_state()
-    for reach, degenerate, factor in _attempts(scenario):
+    positive = {home[name] for name in _below_logarithms(program)}
+    signs = (False, True) if positive else (False,)
+    for (reach, degenerate, factor), is_positive in product(_attempts(scenario), signs):
         generator.set_state(state)
         drawn = {
             name: factor * _draw(program, program.tensor(name), scenario, number, generator, reach, degenerate)
             for number, name in enumerate(owners.values())
         }
+        if is_positive:
+            drawn |= {name: drawn[name].abs() + _LEAST for name in positive}
         if scenario != "normal":
             drawn = _bounded_logits(program, drawn, home, _LARGE if scenario == "large logits" else _MODERATE)
         placed = {name: place(drawn[name], program.tensor(name), program.sizes) for name in drawn}
@@ -68,6 +74,13 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
         if eager is not None:
             return Drawn(inputs, eager)
     return None
+
+
+def _below_logarithms(program: TensorProgram) -> Iterator[str]:
+    """Tensors on which the argument of a function of positive numbers depends."""
+    arguments = {name for op in program.ops if op.kind.opaque and op.kind.opaque.is_positive for name in op.inputs}
+    above = ancestors(program.ops, arguments)
+    yield from (op.tensor for op in program.ops if op.kind is Kind.LOAD and op.name in above)
 
 
 def _attempts(scenario: Scenario) -> Iterator[tuple[float, bool, float]]:

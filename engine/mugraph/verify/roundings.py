@@ -93,7 +93,10 @@ class Perturbed:
     def _wrong(self, data: Tensor, size: float, least: float = 0.0) -> Tensor:
         noise = torch.rand(data.shape, generator=self._random, device=data.device, dtype=torch.float32)
         noise = (noise - 0.5).to(torch.float64) * (sqrt(12) * SPREAD * size)
-        return data + noise * (data.abs().clamp_min(least) if least else data)
+        if not least:
+            return data + noise * data
+        wrong = data + noise * data.abs().clamp_min(least)
+        return torch.where(wrong * data.sign() > 0.0, wrong, 0.0)  # nothing is rounded beyond zero: a square has a root
 
 
 def _least(kind: DType | None) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from math import inf
 from typing import Protocol, cast
 
@@ -156,8 +156,7 @@ class TorchArithmetic:
         return _each(unary(fn), a)
 
     def opaque(self, kind: Kind, *operands: Value) -> Value:
-        assert kind.opaque is not None
-        return _each(getattr(torch, kind.opaque.names[0]), *operands)
+        return _each(_opaque(kind), *operands)
 
     def maximum(self, a: Value, b: Value) -> Value:
         return _each(torch.maximum, a, b)
@@ -192,6 +191,17 @@ def _align(data: Tensor, own: tuple[str, ...], axes: tuple[str, ...]) -> Tensor:
     ordered = data.permute([own.index(axis) for axis in present])
     sizes = iter(ordered.shape)
     return ordered.reshape([next(sizes) if axis in own else 1 for axis in axes])
+
+
+@cache
+def _opaque(kind: Kind) -> Callable[..., Tensor]:
+    assert kind.opaque is not None
+    if not kind.opaque.reference:
+        function: Callable[..., Tensor] = getattr(torch, kind.opaque.names[0])
+        return lambda *operands: function(*operands).to(torch.float64)
+    names = [f"operand_{number}" for number in range(kind.arity)]
+    text = kind.opaque.reference.format(*names)
+    return eval(f"lambda {', '.join(names)}: {text}", {"torch": torch})  # the text is a kind's own
 
 
 def unary(name: str) -> Callable[[Tensor], Tensor]:

@@ -60,7 +60,7 @@ def compiled(region: Region) -> list[str]:
     each = launches(region.calls, region.values)
     groups = fused(each)
     after = {live.value for live in region.live_outs}
-    return [joined(group, groups, after).work for group in groups]
+    return [joined(group, groups, after, {}).work for group in groups]
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_a_fused_kernel_reads_and_writes_only_what_crosses_it() -> None:
     second = Launch("reduction", {1: 200, 2: 50}, {3: 10})
     groups = fused([first, second])
     assert groups == ((first, second),)
-    found = joined(groups[0], groups, {3})
+    found = joined(groups[0], groups, {3}, {})
     assert (found.work, found.reads, found.writes) == ("reduction", {0: 100, 2: 50}, {3: 10})
-    assert joined(groups[0], groups, {1, 3}).writes == {1: 200, 3: 10}
+    assert joined(groups[0], groups, {1, 3}, {}).writes == {1: 200, 3: 10}
 
 
 def test_nothing_is_fused_around_a_product() -> None:

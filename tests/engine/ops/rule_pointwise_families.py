@@ -123,6 +123,43 @@ def triangular(rng: Rng) -> Drawn:
     return rng.choice((drawn(T(of)), drawn(T(of), rng.randrange(-2, 3)), drawn(T(of), diagonal=1)))
 
 
+def comparison(rng: Rng) -> Drawn:
+    """Of numbers some of which are equal."""
+    of = shape(rng)
+    other = rng.choice((0, 0.5, -1.25, T(broadcast(rng, of), exact=True)))
+    return drawn(T(of, exact=True), other)
+
+
+def conditions(rng: Rng) -> Drawn:
+    of = (*shape(rng, 0, 2), 3, 4)
+    return drawn(condition(rng, of), condition(rng, of))
+
+
+def one_condition(rng: Rng) -> Drawn:
+    return drawn(condition(rng, (3, 4)))
+
+
+def softplus(rng: Rng) -> Drawn:
+    return drawn(T(shape(rng)), **some(rng, beta=rng.choice((0.5, 3.0)), threshold=40.0))
+
+
+def with_alpha(rng: Rng) -> Drawn:
+    return drawn(T(shape(rng)), **some(rng, alpha=rng.choice((0.5, 2.0))))
+
+
+def with_limit(rng: Rng) -> Drawn:
+    return drawn(T(shape(rng)), **some(rng, lambd=rng.choice((0.2, 1.0))))
+
+
+def threshold(rng: Rng) -> Drawn:
+    return drawn(T(shape(rng)), rng.choice((0.0, 0.3)), rng.choice((0.0, -2.0)))
+
+
+def prelu(rng: Rng) -> Drawn:
+    of = shape(rng, 2)
+    return drawn(T(of), T(rng.choice(((1,), (of[1],)))))
+
+
 POINTWISE: dict[str, Callable[[Rng], Drawn]] = {
     **dict.fromkeys(["neg", "negative", "positive", "pos", "square", "exp", "exp2"], unary),
     **dict.fromkeys(["relu", "sigmoid", "tanh", "expit", "abs", "absolute", "erf"], unary),
@@ -137,12 +174,33 @@ POINTWISE: dict[str, Callable[[Rng], Drawn]] = {
     **dict.fromkeys(["relu6", "hardsigmoid", "hardswish"], inplace_option),
     "pow": power, "addcmul": three, "addcdiv": three, "lerp": lerp, "silu": inplace_option, "gelu": gelu,
     "dropout": dropout, "dropout1d": dropout, "dropout2d": dropout, "alpha_dropout": plain_dropout,
+    **dict.fromkeys(["log", "log2", "log10"], positive),
+    **dict.fromkeys(["softsign", "tanhshrink", "logsigmoid", "mish", "selu", "sign", "sgn"], unary),
+    **dict.fromkeys(["elu", "celu"], with_alpha), **dict.fromkeys(["softshrink", "hardshrink"], with_limit),
+    "softplus": softplus, "threshold": threshold, "prelu": prelu,
+    **dict.fromkeys(["gt", "ge", "eq", "lt", "le", "ne", "greater", "greater_equal"], comparison),
+    **dict.fromkeys(["less", "less_equal", "not_equal"], comparison),
     "masked_fill": masked_fill, "where": where, "tril": triangular, "triu": triangular,
 }  # fmt: skip
 
 
 POINTWISE_BY_TARGET: dict[str, Callable[[Rng], Drawn]] = {
     "torch.dropout": plain_dropout,
+    **{
+        f"{owner}.{kind}_{name}": conditions
+        for owner in ("torch", "Tensor")
+        for kind in ("logical", "bitwise")
+        for name in ("and", "or")
+    },
+    **{f"{owner}.{kind}_not": one_condition for owner in ("torch", "Tensor") for kind in ("logical", "bitwise")},
+    "Tensor.__and__": conditions,
+    "Tensor.__or__": conditions,
+    "Tensor.__invert__": one_condition,
+    "torch.nn.functional.elu_": unary,
+    "torch.nn.functional.celu_": unary,
+    "torch.nn.functional.selu_": unary,
+    "torch.celu_": unary,
+    "torch.selu_": unary,
     "torch.nn.functional.dropout2d": plain_dropout_of_images,
     "Tensor.__rsub__": binary,
     "torch.nn.functional.gelu": gelu,

@@ -109,12 +109,52 @@ def old_softmax(rng: Rng) -> Drawn:
     return drawn(T(of), **some(rng, dim=rng.randrange(-len(of), len(of)), _stacklevel=5))
 
 
+def loss(*options: str) -> Callable[[Rng], Drawn]:
+    """Of an input and a target of one shape. options: of those that some losses have"""
+
+    def draw(rng: Rng) -> Drawn:
+        of = shape(rng)
+        how = ["mean", "sum", "none", *(["batchmean"] if "batchmean" in options else [])]
+        given = {"reduction": rng.choice(how)}
+        for name in options:
+            if name in ("delta", "beta", "margin"):
+                given |= some(rng, **{name: rng.choice((0.5, 2.0))})
+            if name == "log_target":
+                given |= some(rng, log_target=True)
+        positive = "positive" in options
+        tensors = 3 if "three" in options else 2
+        return drawn(T(of), *(T(of, positive=positive) for _ in range(tensors - 1)), **given)
+
+    return draw
+
+
+def similarity(rng: Rng) -> Drawn:
+    of = shape(rng, 2)
+    return drawn(T(of), T(of), **some(rng, dim=rng.randrange(-len(of), len(of)), eps=0.3))
+
+
+def distance(rng: Rng) -> Drawn:
+    of = shape(rng)
+    return drawn(T(of), T(of), **some(rng, eps=0.1, keepdim=True))
+
+
+def triplet(rng: Rng) -> Drawn:
+    of = (4, rng.choice((3, 6)))
+    return drawn(T(of), T(of), T(of), reduction=rng.choice(("mean", "sum", "none")), **some(rng, margin=0.5, swap=True))
+
+
 REDUCTIONS: dict[str, Callable[[Rng], Drawn]] = {
     "sum": reduction, "mean": reduction, "var": variance, "vector_norm": vector_norm, "norm": old_norm,
     "amax": largest, "amin": largest, "rms_norm": rms_norm, "layer_norm": layer_norm, "batch_norm": batch_norm,
-    "group_norm": group_norm, "instance_norm": instance_norm, "normalize": normalize, "softmax": softmax,
+    "std": variance, "log_softmax": softmax, "logsumexp": largest, "mse_loss": loss(), "l1_loss": loss(),
+    "huber_loss": loss("delta"), "smooth_l1_loss": loss("beta"), "kl_div": loss("log_target", "batchmean", "positive"),
+    "binary_cross_entropy_with_logits": loss(), "soft_margin_loss": loss(),
+    "margin_ranking_loss": loss("three", "margin"), "cosine_similarity": similarity, "pairwise_distance": distance,
+    "triplet_margin_loss": triplet, "group_norm": group_norm, "instance_norm": instance_norm, "normalize": normalize,
+    "softmax": softmax,
 }  # fmt: skip
 REDUCTIONS_BY_TARGET: dict[str, Callable[[Rng], Drawn]] = {
     "torch.nn.functional.softmax": old_softmax,
+    "torch.nn.functional.log_softmax": old_softmax,
     "torch.linalg.norm": matrix_norm,
 }

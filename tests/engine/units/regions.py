@@ -52,7 +52,8 @@ def run(region: Region, cut_up: tuple[Part, ...], inputs: dict[str, torch.Tensor
         env = replay(unit.views, env)
         assert all(value in env for value in unit.inputs.values())
         results = evaluate(unit.program, {name: env[value].double() for name, value in unit.inputs.items()})
-        env |= {unit.outputs[name]: result for name, result in results.items()}
+        shaped = {number: region.values[number].shape for number in unit.outputs.values()}
+        env |= {unit.outputs[name]: result.reshape(shaped[unit.outputs[name]]) for name, result in results.items()}
     return env
 
 

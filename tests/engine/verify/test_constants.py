@@ -56,3 +56,9 @@ def test_what_is_read_is_the_number_itself(value: float) -> None:
     )
     assert found.sign == math.copysign(1, value)
     assert logarithm == pytest.approx(math.log(abs(value)), abs=1e-11)
+
+
+def test_a_fraction_is_read_though_a_simpler_one_on_the_way_has_larger_odd_parts() -> None:
+    """91749/31 = 65535/31 * 7/5, the weight of a loop over 65,535 elements at a smaller size."""
+    assert read(91749 / 31) == read(65535 / 31 * 1.4)
+    assert dict(read(91749 / 31).halves) == {3: 2, 7: 2, 17: 2, 257: 2, 31: -2}

@@ -14,13 +14,15 @@ from dataclasses import replace
 
 from mugraph.codegen.tile.analyses import Analyses
 from mugraph.codegen.tile.axes import Plan
+from mugraph.codegen.tile.kinds import POWER, SUB
 from mugraph.codegen.tile.nodes import Node, Nodes
-from mugraph.codegen.tile.softmax import SafeSoftmax
+from mugraph.codegen.tile.softmax import LOG2E, Degree, SafeSoftmax
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.kernel import Rejected, Unfinished
 from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
+from mugraph.ops.functions.degrees import NoDegree
 
 
 def with_maxima(
@@ -88,6 +90,60 @@ def absolute(nodes: dict[str, Node], plan: Plan, handed: Unfinished) -> dict[str
                 value = product
         alias[node.name] = value
     return out
+
+
+def relative(nodes: Nodes, plan: Plan, handed: Unfinished) -> dict[str, Node] | None:
+    """The nodes of a kernel that takes exponentials again, element by element, and divides them by sums of them that it
+    loads: exp(x) is exp2(x log2(e) - m), and the sums stay as they are, relative to the same m. None where that is not
+    the same: where an output is not of degree 0 in both together, or something is summed again.
+    """
+    exps = [node for node in nodes.values() if node.kind is Kind.EXP]
+    loaded = {node.name: handed.degrees[node.tensor] for node in nodes.values() if handed.degrees.get(node.tensor)}
+    names = {name for degrees in loaded.values() for name in degrees}
+    if not exps or len(names) != 1:
+        return None
+    (name,) = names
+    tensor = next(tensor for tensor in handed.maxima if tensor.name == name)
+    rows = frozenset(axis for axis in tensor.axes if axis in plan)
+    own = {exp.name: 1.0 for exp in exps} | {load: degrees[name] for load, degrees in loaded.items()}
+    if not _is_of_degree_0(nodes, own, rows):
+        return None
+    taken = set(nodes)
+    load, factor = take(numbered(name), taken), take(numbered("log2e"), taken)
+    out = {load: Node(load, Kind.LOAD, (), rows, tensor=name), factor: Node(factor, Kind.CONST, value=LOG2E)}
+    for node in nodes.values():
+        if node.kind is Kind.EXP:
+            scaled, below = (take(numbered(f"{node.name}_{what}"), taken) for what in ("scaled", "shifted"))
+            out[scaled] = Node(scaled, Kind.MUL, (factor, node.inputs[0]), node.axes)
+            out[below] = Node(below, SUB, (scaled, load), node.axes)
+            out[node.name] = replace(node, kind=POWER, inputs=(below,))
+        else:
+            out[node.name] = node
+    return out
+
+
+def _is_of_degree_0(nodes: Nodes, own: Mapping[str, float], rows: frozenset[str]) -> bool:
+    """own: degrees of exponentials and of loaded sums"""
+    numbers, degrees = Degree(), dict[str, float]()
+    for node in nodes.values():
+        below = [degrees[name] for name in node.inputs]
+        if node.kind.reduces and any(below):
+            return False
+        try:
+            if node.name in own:
+                found = own[node.name]
+            elif node.kind is Kind.STORE:
+                found = numbers.none(*below)
+            elif node.kind.is_leaf:
+                found = 0.0
+            else:
+                found = node.kind.meaning(numbers, below, node.fn, node.over)
+        except NoDegree:
+            return False
+        if found and not rows <= node.axes:
+            return False
+        degrees[node.name] = found
+    return True
 
 
 def with_loads(block: BlockGraph, handed: Unfinished) -> BlockGraph:

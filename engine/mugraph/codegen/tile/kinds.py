@@ -54,5 +54,7 @@ MIN = TileKind(
 KEEP = TileKind("keep", lambda on, of, fn, over: on.keep(of[0]))
 # 2 ** (value * inputs[0] - inputs[1]), inputs[1] a ROWMAX
 EXP2 = TileKind("exp2", lambda on, of, fn, over: on.exp2(of[0]))
+# 2 ** a
+POWER = TileKind("power", lambda on, of, fn, over: on.exp(of[0]), triton="tl.exp2({0})")
 # the running maximum of value * inputs[0] over `over`, through the iterations of `loop` if any
 ROWMAX = TileKind("rowmax", is_elementwise=False)

@@ -79,7 +79,8 @@ class Lanes:
         known = [a for a in operands if not isinstance(a, Unknown)]
         if kind.opaque is None or len(known) < len(operands) or not all(map(math.isfinite, known)):
             return ANY
-        result = float(kind.opaque.numbers(*map(np.float64, known)))
+        with np.errstate(all="ignore"):  # a logarithm of 0 is anything
+            result = float(kind.opaque.numbers(*map(np.float64, known)))
         return result if math.isfinite(result) else ANY
 
 

@@ -43,11 +43,18 @@ class SafeSoftmax:
 
 
 def safe_softmax(
-    nodes: Nodes, plan: Plan, vary: Mapping[str, frozenset[str]], *, unfinished: bool = False
+    nodes: Nodes,
+    plan: Plan,
+    vary: Mapping[str, frozenset[str]],
+    *,
+    unfinished: bool = False,
+    may_overflow: bool = False,
 ) -> SafeSoftmax:
     """Replace every EXP by ROWMAX and EXP2, or raise Rejected where no shift leaves the outputs unchanged.
 
-    unfinished: outputs may be relative to the shift
+    unfinished:   outputs may be relative to the shift
+    may_overflow: the program itself takes exponentials that no shift leaves unchanged: such a one stays as it is, and
+                  overflows where it does in PyTorch
     """
     exps = [node for node in nodes.values() if node.kind.is_exponential]
     degrees: dict[str, dict[str, float]] = {name: {} for name in nodes}
@@ -57,9 +64,14 @@ def safe_softmax(
     hidden: dict[str, Node] = {}  # exponential -> the logits of the kept ones
     alias: dict[str, str] = {}
     for exp in exps:
-        degree = _degrees(exp, nodes, unfinished)
-        reduced = _reduced(exp, nodes, degree, vary)
-        shift, scale = _shift(exp, nodes, plan, reduced, vary)
+        try:
+            degree = _degrees(exp, nodes, unfinished)
+            reduced = _reduced(exp, nodes, degree, vary)
+            shift, scale = _shift(exp, nodes, plan, reduced, vary)
+        except Rejected:
+            if not may_overflow or exp.value:
+                raise
+            continue
         mask = mask_of(exp, nodes)
         if mask is not None:
             # The maximum is of the logits that count, and exp2(-inf) is 0: the product is in the exponential already.
@@ -85,12 +97,32 @@ def safe_softmax(
                 out[hidden[node.name].name] = hidden[node.name]
             out[shift.name] = shift
             out[node.name] = replace(node, kind=EXP2, inputs=(shift.inputs[0], shift.name), value=shift.value)
+        elif any(degrees.get(name) for name in node.inputs) and _undoes(node):
+            out.update(_with_shift(node, degrees[node.inputs[0]], {*nodes, *out}))
         else:
             out[node.name] = node
     return SafeSoftmax(out, degrees, scales)
 
 
-class _Degree(Arithmetic):
+def _undoes(node: Node) -> bool:
+    return isinstance(node.kind, Kind) and node.kind.opaque is not None and node.kind.opaque.undoes_exp
+
+
+def _with_shift(log: Node, degrees: Degrees, taken: set[str]) -> dict[str, Node]:
+    """The logarithm of a value that is relative to maxima, plus those: they are in units of log2."""
+    name = unused(underscored(f"{log.name}_relative"), taken)
+    made = {name: replace(log, name=name)}
+    for number, (shift, degree) in enumerate(degrees.items(), 1):
+        factor, part = (unused(underscored(f"{log.name}_{what}"), {*taken, *made}) for what in ("ln2", "shift"))
+        made[factor] = Node(factor, Kind.CONST, value=degree / LOG2E)
+        made[part] = Node(part, Kind.MUL, (factor, shift), log.axes)
+        total = log.name if number == len(degrees) else unused(underscored(f"{log.name}_sum"), {*taken, *made})
+        made[total] = Node(total, Kind.ADD, (name, part), log.axes)
+        name = total
+    return made
+
+
+class Degree(Arithmetic):
     """The degree of a value in one exponential, with what is in kernels alone."""
 
     def sub(self, a: float, b: float) -> float:
@@ -108,7 +140,7 @@ class _Degree(Arithmetic):
 
 def _degrees(exp: Node, nodes: Nodes, unfinished: bool) -> dict[str, float]:
     degree: dict[str, float] = {}
-    numbers = _Degree()
+    numbers = Degree()
     for node in nodes.values():
         below = [degree[name] for name in node.inputs]
         try:

@@ -9,7 +9,7 @@ from mugraph.codegen.tile.analyses import Analyses, analyse, varying
 from mugraph.codegen.tile.axes import Dim, Plan, plan_axes, widen
 from mugraph.codegen.tile.build import tile_nodes
 from mugraph.codegen.tile.dims import product_dims, tile_dims
-from mugraph.codegen.tile.handover import absolute, storage_of, with_loads, with_maxima
+from mugraph.codegen.tile.handover import absolute, relative, storage_of, with_loads, with_maxima
 from mugraph.codegen.tile.masks import with_keeps
 from mugraph.codegen.tile.nodes import Nodes
 from mugraph.codegen.tile.order import total_order
@@ -39,12 +39,18 @@ class Tiled:
 
 
 def tile_graph(
-    block: BlockGraph, schedule: Schedule, handed: Unfinished, least: Mapping[str, int], *, unfinished: bool
+    block: BlockGraph,
+    schedule: Schedule,
+    handed: Unfinished,
+    least: Mapping[str, int],
+    *,
+    unfinished: bool,
+    may_overflow: bool,
 ) -> Tiled:
     """Raises Rejected.
 
     handed: what kernels before it have left unfinished
-    least, unfinished: as of `lower`
+    least, unfinished, may_overflow: as of `lower`
     """
     block = with_loads(block, handed)
     plan = plan_axes(block, schedule, least)
@@ -55,7 +61,7 @@ def tile_graph(
     nodes = _nodes(block, schedule, plan, handed)  # a wider tile may have left a loop one iteration
     dims = tile_dims(block, nodes, plan)
     order = _order(block, nodes, plan, dims, schedule.swap)
-    softmax = safe_softmax(nodes, plan, varying(nodes, plan), unfinished=unfinished)
+    softmax = safe_softmax(nodes, plan, varying(nodes, plan), unfinished=unfinished, may_overflow=may_overflow)
     block, softmax, left = with_maxima(block, softmax, {tensor.name for tensor in handed.maxima})
     facts = analyse(softmax.nodes, plan, {tensor.name: tensor for tensor in block.tensors}, handed.storage)
     left = replace(left, storage=storage_of(block, facts, softmax.nodes))
@@ -63,7 +69,8 @@ def tile_graph(
 
 
 def _nodes(block: BlockGraph, schedule: Schedule, plan: Plan, handed: Unfinished) -> Nodes:
-    return absolute(with_keeps(tile_nodes(block, schedule, plan)), plan, handed)
+    nodes = with_keeps(tile_nodes(block, schedule, plan))
+    return relative(nodes, plan, handed) or absolute(nodes, plan, handed)
 
 
 def _sides(name: str, nodes: Nodes, plan: Plan, dims: tuple[Dim, ...]) -> tuple[Dim, Dim, Dim]:

@@ -30,13 +30,15 @@ class Entry:
     rule: its meaning. parameters: names of the call's parameters in order; a last one with a star takes the rest.
     shape_only: the result holds the operand's numbers, moved or repeated, so that it costs nothing by itself.
     first_only: the call may have several results; the rule gives the first.
-    several: calls of it have several results; `Arguments.output` says which one is asked for."""
+    several: calls of it have several results; `Arguments.output` says which one is asked for.
+    truth: a result of type bool is the 1 or 0 that the rule gives."""
 
     rule: Rule
     parameters: tuple[str, ...]
     shape_only: bool = False
     first_only: bool = False
     several: bool = False
+    truth: bool = False
 
 
 class Builder(Primitives):
@@ -133,7 +135,7 @@ class Builder(Primitives):
         if not one and not entry.several:
             raise NotLowerable(f"{call.target} has {len(call.outputs)} results; its rule gives one")
         info = self.values[value]
-        if info.dtype not in COMPUTED:
+        if info.dtype not in COMPUTED and not (info.dtype == "bool" and (entry.truth or entry.shape_only)):
             raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
         first = call.args[0] if call.args else None
         writes = is_inplace(call)

@@ -11,8 +11,6 @@ from mugraph.ops.algebra.axes import AtomDim, AtomDims
 
 HIDDEN = "hidden"
 """`fn` of an AMAX of values some of which a mask hides."""
-LOG = "log"
-"""`fn` of a logarithm, which has a meaning under an exponential alone: exp(a - log b) is exp(a) / b."""
 
 
 @dataclass(eq=False, slots=True)

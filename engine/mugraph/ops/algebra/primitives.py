@@ -12,7 +12,7 @@ from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim, AtomDims, Atoms
 from mugraph.ops.algebra.concat import Pieces
 from mugraph.ops.algebra.masks import Masks
-from mugraph.ops.algebra.nodes import HIDDEN, LOG, Node, constant_factor, factored, hidden, is_scaled, terms
+from mugraph.ops.algebra.nodes import HIDDEN, Node, constant_factor, factored, hidden, is_scaled, terms
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.sigmoids import share, shifted
 
@@ -169,7 +169,7 @@ class Primitives:
             return self.const(exp(a.value))
         for one, other in terms(a):
             sign, log = factored(other)
-            if log.fn == LOG and sign == -1.0:
+            if log.kind is Kind.LOG and sign == -1.0:
                 return self.div(self.exp(one), log.inputs[0])
         return self._add(Node(Kind.EXP, (a,)))
 
@@ -199,8 +199,7 @@ class Primitives:
         return self._add(Node(Kind.AMAX, (a,), over=tuple(over))) if over else a
 
     def log(self, a: Node) -> Node:
-        """The logarithm of what is positive; finish refuses one that is left."""
-        return self.unary(LOG, a)
+        return self.opaque(Kind.LOG, a)
 
     def unary(self, fn: str, a: Node) -> Node:
         return self._add(Node(Kind.UNARY, (a,), fn=fn))

@@ -34,7 +34,12 @@ def canonical(target: str) -> str:
 
 
 def lowers(
-    *targets: str, parameters: str = "input", shape_only: bool = False, first_only: bool = False, several: bool = False
+    *targets: str,
+    parameters: str = "input",
+    shape_only: bool = False,
+    first_only: bool = False,
+    several: bool = False,
+    truth: bool = False,
 ) -> Callable[[Rule], Rule]:
     """Register the decorated rule for `targets`.
 
@@ -45,7 +50,7 @@ def lowers(
         for target in targets:
             if target in _ENTRIES:
                 raise ValueError(f"two rules for {target}")
-            _ENTRIES[target] = Entry(rule, tuple(parameters.split()), shape_only, first_only, several)
+            _ENTRIES[target] = Entry(rule, tuple(parameters.split()), shape_only, first_only, several, truth)
         return rule
 
     return register

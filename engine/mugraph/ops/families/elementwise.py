@@ -171,7 +171,8 @@ def opaque(kind: Kind) -> Rule:
 
 for _kind in Kind:
     if _kind.opaque is not None:
-        lowers(*_kind.opaque.targets, parameters=" ".join(_OPERANDS[: _kind.arity]))(opaque(_kind))
+        _parameters = " ".join(_OPERANDS[: _kind.arity])
+        lowers(*_kind.opaque.targets, parameters=_parameters, truth=_kind.opaque.is_truth)(opaque(_kind))
 
 
 def _function(args: Arguments) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mugraph.ir.calls import Ref
+from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
@@ -35,10 +36,32 @@ def chosen(b: Builder, x: Node, keep: Node, other: float | None) -> Node:
     raise NotLowerable("a part replaced by anything but zero or minus infinity is outside the fragment")
 
 
+def where_holds(b: Builder, condition: Node, x: Node, y: Node) -> Node:
+    """`x` where a condition is 1, `y` where it is 0. The other one may be no number there."""
+
+    def part(condition: Node, value: Node) -> Node:
+        return b.mul(condition, value) if value.kind is Kind.CONST else b.opaque(Kind.KEPT, condition, value)
+
+    if y.kind is Kind.CONST and y.value == 0.0:
+        return part(condition, x)
+    opposite = b.sub(b.const(1.0), condition)
+    if x.kind is Kind.CONST and x.value == 0.0:
+        return part(opposite, y)
+    return b.add(part(condition, x), part(opposite, y))
+
+
+def _is_computed(b: Builder, condition: Ref) -> bool:
+    """Is the condition computed here, element by element, and no constant?"""
+    return b.values[condition.value].triangle is None and condition.value in b.producers
+
+
 @lowers(
     "torch.masked_fill", "Tensor.masked_fill", "Tensor.masked_fill_", parameters="input mask value",
 )  # fmt: skip
 def masked_fill(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    if _is_computed(b, args.ref("mask")):
+        holds = b.broadcast(args.ref("mask"), dims)
+        return where_holds(b, holds, b.const(args.number("value")), b.broadcast(args.ref("input"), dims))
     other = filler(b, args, "value")
     keep = b.masks.where(args.ref("mask"), dims, holds=False)
     return chosen(b, b.broadcast(args.ref("input"), dims), keep, other)
@@ -47,6 +70,9 @@ def masked_fill(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 @lowers("torch.where", parameters="condition input other")
 def where(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     condition = args.ref("condition")
+    if _is_computed(b, condition):
+        x, y = (b.broadcast(args.operand(name), dims) for name in ("input", "other"))
+        return where_holds(b, b.broadcast(condition, dims), x, y)
     b.masks.truth(condition)
     number = _filled(b, args, "other")
     if number:

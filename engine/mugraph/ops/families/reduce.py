@@ -60,16 +60,28 @@ def var(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return variance(b, x, over, count, args.number("correction", 1.0 if unbiased else 0.0))
 
 
+@lowers("torch.std", "Tensor.std", parameters="input dim unbiased keepdim correction")
+def std(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return b.sqrt(var(b, args, dims))
+
+
 def _euclidean(order: object) -> bool:
     return order is None or order == 2 or order == "fro"
 
 
+def _length(b: Builder, x: Node, over: AtomDim, order: object) -> Node:
+    """Of a vector, by the order of its norm: Euclidean, or the sum of the sizes of its elements."""
+    if order == 1:
+        return b.sum(b.unary("abs", x), over)
+    if not _euclidean(order):
+        raise NotLowerable("a norm that is neither Euclidean nor the sum of sizes is outside the fragment")
+    return b.sqrt(b.sum(b.mul(x, x), over))
+
+
 @lowers("torch.linalg.vector_norm", parameters="input|x ord dim keepdim dtype")
 def vector_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    if not _euclidean(args.get("ord")):
-        raise NotLowerable("a norm that is not Euclidean is outside the fragment")
     x, over, _ = reduced(b, args, dims, args.integers("dim"))
-    return b.sqrt(b.sum(b.mul(x, x), over))
+    return _length(b, x, over, args.get("ord"))
 
 
 @lowers("torch.norm", "Tensor.norm", "torch.linalg.norm", parameters="input|A p|ord dim keepdim dtype")
@@ -81,7 +93,7 @@ def norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         vector = count == 1 or (order is None and over is None) or (order in (None, "fro") and count == 2)
     else:
         vector = True
-    if not vector or not _euclidean(order):
+    if not vector:
         raise NotLowerable("a norm that is not Euclidean is outside the fragment")
     node, atoms, _ = reduced(b, args, dims, over)
-    return b.sqrt(b.sum(b.mul(node, node), atoms))
+    return _length(b, node, atoms, order)

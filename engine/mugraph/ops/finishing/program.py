@@ -12,9 +12,10 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, Tensor, contiguous_strides
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
-from mugraph.ops.algebra.nodes import HIDDEN, LOG, Node
+from mugraph.ops.algebra.nodes import HIDDEN, Node
 from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
 from mugraph.ops.algebra.shifts import idle_shifts
+from mugraph.ops.finishing.flat_axes import with_flat_axes
 from mugraph.ops.finishing.joined_axes import JoinedAxes
 from mugraph.ops.finishing.names import Names, identifier
 from mugraph.ops.finishing.shared_operators import SharedGraph, SharedOperator
@@ -72,8 +73,6 @@ def finish(builder: Builder, outputs: Sequence[Output], sources: Mapping[int, st
             live.update(flat[i].inputs)
     if any(flat[i].fn == HIDDEN for i in live):
         raise NotLowerable("the maximum of values that a mask hides is outside the fragment")
-    if any(flat[i].fn == LOG for i in live):
-        raise NotLowerable("a logarithm that no exponential is taken of is outside the fragment")
     _refuse_duplicates(builder, place, live, flat)
     for output in outputs:
         if flat[place[output.node]].axes != frozenset(x for dim in joined.dims(output.dims) for x in dim):
@@ -188,7 +187,8 @@ def _named(
         info = builder.values[output.value]
         written[value] = Tensor(result, dims, contiguous_strides(dims, sizes), _dtype(info.dtype), output.name)
     origins = {title[i]: tuple(sorted(flat[i].calls)) for i in live if flat[i].kind not in (Kind.LOAD, Kind.CONST)}
-    return Finished(TensorProgram(name, sizes, tuple(tensors), tuple(ops), written), inputs, origins, views)
+    program = with_flat_axes(TensorProgram(name, sizes, tuple(tensors), tuple(ops), written))
+    return Finished(program, inputs, origins, views)
 
 
 def _dtype(dtype: str) -> DType:

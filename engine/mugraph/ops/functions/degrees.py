@@ -34,7 +34,8 @@ class Degrees:
         return self.none(a)
 
     def opaque(self, kind: Kind, *operands: float) -> float:
-        return self.none(*operands)
+        """Of none, but for a logarithm: what the number adds to it, the code generator adds again."""
+        return 0.0 if kind.opaque is not None and kind.opaque.undoes_exp else self.none(*operands)
 
     def maximum(self, a: float, b: float) -> float:
         return self.none(a, b)
@@ -56,7 +57,10 @@ class Degrees:
 
 
 class PositiveDegrees(Degrees):
-    """Where the number is positive: it does not change which value is the largest."""
+    """Where the number is positive: it does not change which value is the largest. It does change a logarithm."""
+
+    def opaque(self, kind: Kind, *operands: float) -> float:
+        return self.none(*operands)
 
     def maximum(self, a: float, b: float) -> float:
         return a if a == b else self.none(a, b)

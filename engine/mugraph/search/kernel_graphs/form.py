@@ -45,7 +45,10 @@ class Form:
         self.program, self._target, self._limits, self._solver = program, target, limits, solver
         self._factor, self._remainders = expected, remainders
         self._stored = in_memory(program)
-        self._is_softmax = any("exp" in op.kind.primitives for op in program.ops) and is_shift_invariant(program.ops)
+        # Without products a kernel may take exponentials again, relative to the maxima that another one has stored.
+        self._is_softmax = is_shift_invariant(program.ops) and (
+            any("exp" in op.kind.primitives for op in program.ops) and any(op.kind.contracts for op in program.ops)
+        )
         self._partitions = Partitions(program, worth_storing(program), limits.max_reads)
         self.is_cut = False  # there may be more partitions than are kept
         self._programs: dict[Part, TensorProgram] = {}

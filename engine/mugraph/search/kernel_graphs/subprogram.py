@@ -45,7 +45,7 @@ def worth_storing(program: TensorProgram) -> frozenset[str]:
     found: set[str] = set()
     for op in program.compute_ops:
         users = [user for user in program.ops if op.name in user.inputs]
-        if not users or op.name in program.outputs or not op.axes:
+        if not users or op.name in program.outputs or (not op.axes and op.name in at_hand):
             continue
         steps = [user for user in users if user.kind.is_elementwise and user.axes == op.axes]
         further = not op.kind.contracts and len(users) == len(steps) == 1

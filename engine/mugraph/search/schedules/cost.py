@@ -55,6 +55,8 @@ LIBRARY_BANDWIDTH, LIBRARY_FLOPS = 0.85, 0.75
 LIBRARY_SOFTMAX_US, LIBRARY_STEP_US = 1.9, 1.1
 """Of a library's attention: its start and end, and one step over its keys. Twelve shapes measured on an H100 (PyTorch
 2.11) took 0.7 to 1.4 times what is estimated with these."""
+STREAM_SPREAD = 1e-6
+"""Of the time that a grid's waves would take one after the other: what schedules of such a kernel are told apart by."""
 OVERLAP_LOST = 0.3
 """Of the shorter of the two clocks: not hidden behind the longer one."""
 REGISTERS = 65_536
@@ -135,6 +137,8 @@ def estimate_us(
     if each == 1:  # one wave is over with its longest block
         computing *= shape.longest(schedule)
     loading = _memory_us(found, schedule, target, blocks, waves, looped=bool(shape.block.loops))
+    if shape.is_stream:
+        return target.launch_us + max(waves * together * busy, _stream_us(found, target)) + STREAM_SPREAD * loading
     long, short = max(computing, loading), min(computing, loading)
     return target.launch_us + max(0.0, long + OVERLAP_LOST * short - FLOOR_US)
 
@@ -162,6 +166,12 @@ def _memory_us(found: Work, schedule: Schedule, target: Target, blocks: int, wav
     covered = max(1, schedule.num_stages - 1)
     iteration = max(step, (LATENCY_US + step) / covered)
     return waves * (LATENCY_US + found.steps * iteration + (found.fills - 1) * FILL_US)
+
+
+def _stream_us(found: Work, target: Target) -> float:
+    """Of the traffic of a kernel that computes element by element, whose blocks do not wait for one another: as fast as
+    torch.compile's, which are the same."""
+    return found.drawn / (target.bandwidth * fitted().rates.fused_stream)
 
 
 def estimate_call_us(call: LibraryCall, target: Target) -> float:

@@ -19,6 +19,8 @@ AGAIN_US = 2.0
 """What a kernel adds to the one before it in a CUDA graph, however small; the first one's launch costs more."""
 CUTS = 6
 """Cuts, the best by a coarse look, for which all numbers of parts are looked at."""
+MOST_PARTS = 1024
+"""Of a reduction without products."""
 SPLITS = 6
 """Pairs of kernels all of whose schedules are estimated."""
 
@@ -103,4 +105,6 @@ def _looked(
 
 
 def _counts(cut: Cut) -> list[int]:
-    return part_counts(cut.block.sizes[cut.axis])
+    """As many as give a device blocks enough; where there are no products a part needs little."""
+    has_products = any(op.kind.contracts for op in cut.block.ops)
+    return part_counts(cut.block.sizes[cut.axis], *(() if has_products else (MOST_PARTS,)))

@@ -13,7 +13,11 @@ from mugraph.search.schedules.tiles import MIN_DOT, Product, Shape, next_power
 
 MAX_GRID_TILE = 256
 MAX_ROW_TILE = 1024
+MAX_STREAM_TILE = 8192
+"""Of a kernel that computes element by element, where nothing else is in registers."""
 LOOP_TILES = (16, 32, 64, 128, 256, 512)
+LONG_LOOP_TILES = (1024, 2048, 4096, 8192)
+"""Besides these, of kernels without products: little else is in registers, and each step waits for its loads."""
 MAX_PADDING = 0.05
 """MCFuser rule 3: share of a padded axis that is padding."""
 
@@ -50,7 +54,7 @@ class TileChoices:
         if axis in shape.batch_axes or size == 1:
             return [1]
         if axis not in shape.dot_axes:
-            return _tiles(size, 1, MAX_ROW_TILE)
+            return _tiles(size, 1, MAX_STREAM_TILE if shape.is_stream else MAX_ROW_TILE)
         if axis not in shape.several:
             return _side_tiles(size)
         return sorted({*self._alone[axis], *_tiles(size, 1, MIN_DOT), min(next_power(size), MAX_GRID_TILE)})
@@ -92,7 +96,8 @@ def _loop_tiles(shape: Shape, axis: str) -> list[int]:
     several = any(axis in product.depth and len(product.depth) > 1 for product in shape.products)
     if size <= MIN_DOT:  # beside another axis of a product's depth it can be taken one by one
         return [1] if several and size > 1 else []
-    return [tile for tile in LOOP_TILES if tile < size and _padding(size, tile) < MAX_PADDING] or [MIN_DOT]
+    tiles = LOOP_TILES if shape.products else (*LOOP_TILES, *LONG_LOOP_TILES)
+    return [tile for tile in tiles if tile < size and _padding(size, tile) < MAX_PADDING] or [MIN_DOT]
 
 
 def _tiles(size: int, least: int, most: int) -> list[int]:

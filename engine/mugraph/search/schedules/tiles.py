@@ -107,6 +107,8 @@ class Shape:
         self.varies = self._varies()
         self.ends = ends(block)
         self.products = [self._product(op) for op in block.ops if op.kind.contracts]
+        self.is_stream = not any(op.kind.reduces for op in block.ops)
+        """Element by element, one pass over memory?"""
         self.dot_axes = {axis for p in self.products for side in p.sides for axis in side}
         # Without rows or columns of its own a product is multiply and sum: its batch may be as wide as it likes.
         matrices = [p for p in self.products if p.is_matrix]

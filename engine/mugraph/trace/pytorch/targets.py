@@ -20,9 +20,8 @@ _NAMESPACES = (
     ("torch.fft", torch.fft),
 )
 
-# Element-wise functions, reductions, products, views and layouts, normalisation, convolution and pooling, indexing,
-# and constants. The same names are pure as functions of torch, torch.nn.functional and torch.special and as methods.
-_PURE = {name for kind in Kind if kind.opaque for name in kind.opaque.names} | words(
+# Pure as functions of torch, torch.nn.functional and torch.special and as methods, by the same names.
+_ELEMENTWISE = {name for kind in Kind if kind.opaque for name in kind.opaque.names} | words(
     """
     abs absolute acos acosh add addcdiv addcmul asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or
     bitwise_xor bitwise_left_shift bitwise_right_shift ceil clamp clamp_max clamp_min clip copysign cos cosh deg2rad
@@ -37,7 +36,12 @@ _PURE = {name for kind in Kind if kind.opaque for name in kind.opaque.names} | w
     __rsub__ __rdiv__ __rtruediv__ __rpow__ __rfloordiv__ __rmod__ __rmatmul__ __and__ __or__ __xor__ __invert__
     __rand__ __ror__ __rxor__ __pos__ __neg__ __abs__ __add__ __radd__ __sub__ __mul__ __rmul__ __truediv__ __pow__
     __matmul__ __floordiv__ __mod__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
+    """
+)
 
+# Reductions, products, views and layouts, normalisation, convolution and pooling, indexing, and constants.
+_PURE = _ELEMENTWISE | words(
+    """
     all amax amin aminmax any argmax argmin argsort count_nonzero cumprod cumsum cummax cummin diff logcumsumexp
     logsumexp max mean median min nanmean nansum norm prod sort std std_mean sum topk var var_mean vector_norm
     matrix_norm
@@ -61,7 +65,8 @@ _PURE = {name for kind in Kind if kind.opaque for name in kind.opaque.names} | w
     avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d lp_pool1d lp_pool2d conv1d conv2d conv3d conv_transpose1d
     conv_transpose2d conv_transpose3d interpolate upsample grid_sample affine_grid channel_shuffle
     binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy hinge_embedding_loss
-    huber_loss kl_div l1_loss mse_loss nll_loss smooth_l1_loss triplet_margin_loss
+    huber_loss kl_div l1_loss margin_ranking_loss mse_loss nll_loss smooth_l1_loss soft_margin_loss
+    triplet_margin_loss
 
     arange eye full full_like linspace logspace ones ones_like scalar_tensor tensor tril_indices
     triu_indices zeros zeros_like new_full new_ones new_tensor new_zeros
@@ -82,6 +87,8 @@ _TRAINING_FLAG: Mapping[str, tuple[str, int]] = {
 }
 _TRAINING_BY_DEFAULT = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d"})
 
+_WRITING = words("__iadd__ __isub__ __imul__ __itruediv__ __ipow__ masked_fill")
+
 # What makes a region worth a search: products and reductions, by the last part of the target.
 _MATTERS = words(
     """
@@ -89,6 +96,8 @@ _MATTERS = words(
     outer scaled_dot_product_attention tensordot vdot vecdot __matmul__ __rmatmul__ multi_head_attention_forward
     amax amin logsumexp max mean min norm prod std sum var var_mean std_mean softmax log_softmax softmin normalize
     layer_norm group_norm instance_norm rms_norm batch_norm vector_norm cosine_similarity conv1d conv2d conv3d
+    pairwise_distance mse_loss l1_loss smooth_l1_loss huber_loss kl_div triplet_margin_loss cosine_embedding_loss
+    hinge_embedding_loss binary_cross_entropy binary_cross_entropy_with_logits soft_margin_loss margin_ranking_loss
     """
 )
 
@@ -165,3 +174,9 @@ def impurity(target: str, args: tuple[object, ...], kwargs: Mapping[str, object]
 def matters(target: str) -> bool:
     """Whether the target is a product or a reduction, which a fused kernel can be better at."""
     return last_part(target) in _MATTERS
+
+
+def is_elementwise(target: str) -> bool:
+    """Whether the target computes each element by itself: one pass over memory, that a kernel of several can save."""
+    name = last_part(target)
+    return name in _ELEMENTWISE or name.removesuffix("_") in _ELEMENTWISE or name in _WRITING or name == "masked_fill_"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from mugraph.ir.ran import together
 from mugraph.ir.region import Range, Region
-from mugraph.trace.pytorch.targets import matters
+from mugraph.trace.pytorch.targets import is_elementwise, matters
 from mugraph.trace.regions.assemble import Assembled, assemble
 from mugraph.trace.regions.conditions import as_expressions, merge
 from mugraph.trace.regions.executions import Execution, Item, execution_of
@@ -23,6 +23,7 @@ from mugraph.trace.run.tape import Activation, Event, Happening, Made, Record
 from mugraph.trace.syntax.nodes import number_of
 from mugraph.trace.syntax.statements import SCOPES, in_own_scope, leaves_block, tensors_of
 
+CHAIN = 2  # element-wise operators, each a pass over memory, that one kernel is better than
 MAX_CALLS = 192  # above it a unit is taken apart: a whole model is no unit of search, a decoder layer is
 # Evaluated many times or by others, or (in an f-string, on Python 3.11) without a place in the source
 _ELSEWHERE = (ast.JoinedStr, *SCOPES)
@@ -37,14 +38,19 @@ class Partition:
         self.refused: Counter[str] = Counter()
 
     def add_all(self, scope: Scope) -> None:
-        """Partitions what the outermost activations of a run have done."""
-        for activation in scope.tape.activations:
-            if activation.site is None:
-                found: dict[tuple[str, Range], Assembled] = {}
-                _Search(scope, found, self.refused).activation(activation)
-                outermost = scope.name_of(activation)
-                for key, one in found.items():
-                    add(self._own if key[0] == outermost else self._found, key, one)
+        """Partitions what the outermost activations of a run have done. One element-wise operator alone is a region
+        only where there is no other: what it costs is said, and nothing is gained."""
+        before = len(self._own) + len(self._found)
+        for least_chain in (CHAIN, 1):
+            for activation in scope.tape.activations:
+                if activation.site is None:
+                    found: dict[tuple[str, Range], Assembled] = {}
+                    _Search(scope, found, self.refused, least_chain).activation(activation)
+                    outermost = scope.name_of(activation)
+                    for key, one in found.items():
+                        add(self._own if key[0] == outermost else self._found, key, one)
+            if len(self._own) + len(self._found) > before:
+                return
 
     def kept(self) -> tuple[Assembled, ...]:
         """In the order of the source, none overlapping another that was found before it. What was found in a function
@@ -66,9 +72,12 @@ class Partition:
 
 @dataclass
 class _Search:
+    """least_chain: element-wise operators that are worth a look where there is nothing else"""
+
     scope: Scope
     found: dict[tuple[str, Range], Assembled]
     refused: Counter[str]
+    least_chain: int
 
     def activation(self, activation: Activation) -> None:
         function = self.scope.function(activation)
@@ -147,7 +156,16 @@ class _Search:
         return any(isinstance(event, Record) and event.outputs for event in self.scope.between(activation, item))
 
     def is_relevant(self, events: Iterable[Event]) -> bool:
-        return any(isinstance(event, Record) and matters(event.target) for event in events)
+        return self.has_work(event.target for event in events if isinstance(event, Record))
+
+    def has_work(self, targets: Iterable[str]) -> bool:
+        """Whether there is a product or a reduction, or a chain of element-wise operators."""
+        chain = 0
+        for target in targets:
+            chain += is_elementwise(target)
+            if matters(target) or chain >= self.least_chain:
+                return True
+        return False
 
     def keep(self, unit: Unit) -> Offence | None:
         """Adds the region of a unit; what is wrong with it if it cannot be one."""
@@ -156,7 +174,7 @@ class _Search:
             self.refused[result.reason] += 1
             return result
         region = result.region
-        if not any(matters(call.target) for call in region.calls):
+        if not self.has_work(call.target for call in region.calls):
             return None  # what mattered is dead
         add(self.found, (region.function, region.range), result)
         return None

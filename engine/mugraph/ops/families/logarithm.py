@@ -1,0 +1,74 @@
+"""Logarithms to other bases, of softmax and of sigmoid; and what is made of log(1 + exp(x))."""
+
+from __future__ import annotations
+
+from math import log
+
+from mugraph.ir.ops import Kind
+from mugraph.ops.algebra.arguments import Arguments
+from mugraph.ops.algebra.axes import AtomDims
+from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.registry import lowers
+
+_STRAIGHT = 20.0
+"""Where PyTorch's softplus is its argument: the difference is less than a rounding of float32."""
+
+
+@lowers("torch.log2", "Tensor.log2", "Tensor.log2_")
+def log2(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return b.mul(b.const(1.0 / log(2.0)), b.log(b.at(args.ref("input"), dims)))
+
+
+@lowers("torch.log10", "Tensor.log10", "Tensor.log10_")
+def log10(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return b.mul(b.const(1.0 / log(10.0)), b.log(b.at(args.ref("input"), dims)))
+
+
+def log_normalized_exp(b: Builder, x: Node, over: tuple[int, ...]) -> Node:
+    return b.sub(x, b.log(b.sum(b.exp(x), over)))
+
+
+@lowers("torch.log_softmax", "torch.special.log_softmax", "Tensor.log_softmax", parameters="input dim dtype")
+def log_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    if not dims:
+        raise NotLowerable("a softmax of one number is a constant")
+    return log_normalized_exp(b, b.at(args.ref("input"), dims), dims[args.integer("dim")])
+
+
+@lowers("torch.nn.functional.log_softmax", parameters="input dim _stacklevel dtype")
+def functional_log_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Without a dimension, PyTorch still chooses the first one of a vector or a batch of matrices, else the second."""
+    if args.has("dim") or not dims:
+        return log_softmax(b, args, dims)
+    dim = dims[0 if len(dims) in (1, 3) else 1]
+    return log_normalized_exp(b, b.at(args.ref("input"), dims), dim)
+
+
+def soft_plus(b: Builder, x: Node) -> Node:
+    """log(1 + exp(x)), which is max(x, 0) + log(1 + exp(-|x|)): nothing in it overflows."""
+    tail = b.exp(b.mul(b.const(-1.0), b.unary("abs", x)))
+    return b.add(b.unary("relu", x), b.opaque(Kind.LOG1P, tail))
+
+
+@lowers("torch.nn.functional.softplus", parameters="input beta threshold")
+def softplus(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    beta = args.number("beta", 1.0)
+    if beta <= 0.0 or args.number("threshold", _STRAIGHT) < _STRAIGHT:
+        raise NotLowerable("a softplus that is straight where it is curved is outside the fragment")
+    x = b.mul(b.const(beta), b.at(args.ref("input"), dims))
+    return b.mul(b.const(1.0 / beta), soft_plus(b, x))
+
+
+@lowers("torch.nn.functional.mish", parameters="input inplace")
+def mish(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """x tanh(softplus(x))."""
+    x = b.at(args.ref("input"), dims)
+    return b.mul(x, b.unary("tanh", soft_plus(b, x)))
+
+
+@lowers("torch.nn.functional.logsigmoid")
+def logsigmoid(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    minus = b.const(-1.0)
+    return b.mul(minus, soft_plus(b, b.mul(minus, b.at(args.ref("input"), dims))))

@@ -1,0 +1,205 @@
+"""Losses that are element-wise programs and sums, and the distances that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from mugraph.ir.calls import Ref
+from mugraph.ir.ops import Kind
+from mugraph.ops.algebra.arguments import Arguments
+from mugraph.ops.algebra.axes import AtomDim, AtomDims
+from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.registry import lowers
+from mugraph.ops.families.logarithm import soft_plus
+
+_OLD = "size_average reduce"
+"""What `reduction` was said by before."""
+
+
+def _broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that PyTorch broadcasts these to."""
+    rank = max(map(len, shapes))
+    wide = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    return tuple(next((n for n in sizes if n != 1), 1) for sizes in zip(*wide, strict=True))
+
+
+def _reduced(
+    b: Builder, args: Arguments, dims: AtomDims, shape: tuple[int, ...], loss: Callable[[AtomDims], Node]
+) -> Node:
+    """The loss of each element, or their sum or mean, as the call says. shape: of the losses"""
+    if any(args.has(name) for name in _OLD.split()):
+        raise NotLowerable(f"{args.call.target} with size_average or reduce is outside the fragment")
+    how = args.text("reduction", "mean")
+    if how == "none":
+        return loss(dims)
+    counts = {"sum": 1, "mean": prod(shape), "batchmean": shape[0] if shape else 1}
+    if how not in counts:
+        raise NotLowerable(f"{args.call.target} with the reduction {how} is outside the fragment")
+    inner = tuple(b.fresh(size, "k") for size in shape)
+    total = b.sum(loss(inner), tuple(atom for dim in inner for atom in dim))
+    return b.mul(b.const(1.0 / counts[how]), total)
+
+
+def _of_difference(
+    b: Builder, args: Arguments, dims: AtomDims, loss: Callable[[Node], Node], *, weighted: bool = True
+) -> Node:
+    """A loss of input - target. weighted: the call may have a weight for each element"""
+    x, target = args.ref("input"), args.ref("target")
+    weight = args.optional("weight") if weighted else None
+    refs = [x, target, *([weight] if weight is not None else [])]
+
+    def each(inner: AtomDims) -> Node:
+        found = loss(b.sub(b.broadcast(x, inner), b.broadcast(target, inner)))
+        return found if weight is None else b.mul(b.broadcast(weight, inner), found)
+
+    if weight is not None and args.text("reduction", "mean") == "mean":
+        raise NotLowerable(f"the mean of {args.call.target} with weights is outside the fragment")
+    return _reduced(b, args, dims, _broadcast(*map(b.shape, refs)), each)
+
+
+@lowers("torch.nn.functional.mse_loss", parameters=f"input target {_OLD} reduction weight")
+def mse_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return _of_difference(b, args, dims, lambda d: b.mul(d, d))
+
+
+@lowers("torch.nn.functional.l1_loss", parameters=f"input target {_OLD} reduction weight")
+def l1_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return _of_difference(b, args, dims, lambda d: b.unary("abs", d))
+
+
+def _huber(b: Builder, difference: Node, delta: float) -> Node:
+    """d² / 2 up to delta, from there on the straight line that goes on from it: with c = min(|d|, delta) it is
+    c² / 2 + delta (|d| - c)."""
+    size = b.unary("abs", difference)
+    curved = b.minimum(size, b.const(delta))
+    straight = b.mul(b.const(delta), b.sub(size, curved))
+    return b.add(b.mul(b.const(0.5), b.mul(curved, curved)), straight)
+
+
+@lowers("torch.nn.functional.huber_loss", parameters="input target reduction delta weight")
+def huber_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    delta = args.number("delta", 1.0)
+    return _of_difference(b, args, dims, lambda d: _huber(b, d, delta))
+
+
+@lowers("torch.nn.functional.smooth_l1_loss", parameters=f"input target {_OLD} reduction beta")
+def smooth_l1_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    beta = args.number("beta", 1.0)
+    if beta <= 0.0:
+        return _of_difference(b, args, dims, lambda d: b.unary("abs", d), weighted=False)
+    return _of_difference(b, args, dims, lambda d: b.mul(b.const(1.0 / beta), _huber(b, d, beta)), weighted=False)
+
+
+@lowers("torch.nn.functional.kl_div", parameters=f"input target {_OLD} reduction log_target")
+def kl_div(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """target (log(target) - input), nothing where the target is 0."""
+    x, target, is_log = args.ref("input"), args.ref("target"), args.flag("log_target")
+
+    def each(inner: AtomDims) -> Node:
+        given, wanted = b.broadcast(x, inner), b.broadcast(target, inner)
+        if is_log:
+            return b.mul(b.exp(wanted), b.sub(wanted, given))
+        entropy = b.opaque(Kind.KEPT, wanted, b.mul(wanted, b.log(wanted)))
+        return b.sub(entropy, b.mul(wanted, given))
+
+    return _reduced(b, args, dims, _broadcast(b.shape(x), b.shape(target)), each)
+
+
+@lowers(
+    "torch.nn.functional.binary_cross_entropy_with_logits",
+    parameters=f"input target weight {_OLD} reduction pos_weight",
+)
+def binary_cross_entropy_with_logits(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """softplus(x) - x target."""
+    if args.has("pos_weight"):
+        raise NotLowerable("binary_cross_entropy_with_logits with pos_weight is outside the fragment")
+    x, target, weight = args.ref("input"), args.ref("target"), args.optional("weight")
+
+    def each(inner: AtomDims) -> Node:
+        logit = b.broadcast(x, inner)
+        found = b.sub(soft_plus(b, logit), b.mul(logit, b.broadcast(target, inner)))
+        return found if weight is None else b.mul(b.broadcast(weight, inner), found)
+
+    return _reduced(b, args, dims, b.shape(x), each)
+
+
+@lowers("torch.nn.functional.soft_margin_loss", parameters=f"input target {_OLD} reduction")
+def soft_margin_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """log(1 + exp(-x target))."""
+    x, target = args.ref("input"), args.ref("target")
+
+    def each(inner: AtomDims) -> Node:
+        return soft_plus(b, b.mul(b.const(-1.0), b.mul(b.broadcast(x, inner), b.broadcast(target, inner))))
+
+    return _reduced(b, args, dims, _broadcast(b.shape(x), b.shape(target)), each)
+
+
+@lowers("torch.nn.functional.margin_ranking_loss", parameters=f"input1 input2 target margin {_OLD} reduction")
+def margin_ranking_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """max(0, margin - target (input1 - input2))."""
+    refs = [args.ref(name) for name in ("input1", "input2", "target")]
+    margin = b.const(args.number("margin", 0.0))
+
+    def each(inner: AtomDims) -> Node:
+        one, other, target = (b.broadcast(ref, inner) for ref in refs)
+        return b.unary("relu", b.sub(margin, b.mul(target, b.sub(one, other))))
+
+    return _reduced(b, args, dims, _broadcast(*map(b.shape, refs)), each)
+
+
+def _length(b: Builder, x: Node, over: AtomDim) -> Node:
+    return b.sqrt(b.sum(b.mul(x, x), over))
+
+
+@lowers("torch.nn.functional.cosine_similarity", "torch.cosine_similarity", parameters="x1 x2 dim eps")
+def cosine_similarity(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """x1 . x2 over the product of their lengths, neither of which counts as less than eps."""
+    refs = [args.ref("x1"), args.ref("x2")]
+    shape = _broadcast(*map(b.shape, refs))
+    dim, eps = args.integer("dim", 1) % len(shape), args.number("eps", 1e-8)
+    over = b.fresh(shape[dim], "k")
+    inner = (*dims[:dim], over, *dims[dim:])
+    x, y = (b.broadcast(ref, inner) for ref in refs)
+    if any(b.shape(ref) != shape for ref in refs):
+        raise NotLowerable("a cosine of tensors that are broadcast is outside the fragment")
+    lengths = [b.maximum(_length(b, one, over), b.const(eps)) for one in (x, y)]
+    return b.div(b.sum(b.mul(x, y), over), b.mul(*lengths))
+
+
+def _distance(b: Builder, one: Ref, other: Ref, args: Arguments, dims: AtomDims) -> Node:
+    """Along the last dimension; eps is added to each difference. dims: of the others"""
+    if args.number("p", 2.0) != 2.0:
+        raise NotLowerable("a distance that is not Euclidean is outside the fragment")
+    shape = _broadcast(b.shape(one), b.shape(other))
+    if b.shape(one) != shape or b.shape(other) != shape:
+        raise NotLowerable("a distance of tensors that are broadcast is outside the fragment")
+    over = b.fresh(shape[-1], "k")
+    difference = b.sub(b.at(one, (*dims, over)), b.at(other, (*dims, over)))
+    return _length(b, b.add(difference, b.const(args.number("eps", 1e-6))), over)
+
+
+@lowers("torch.nn.functional.pairwise_distance", "torch.pairwise_distance", parameters="x1 x2 p eps keepdim")
+def pairwise_distance(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    rest = dims[:-1] if args.flag("keepdim") else dims
+    return _distance(b, args.ref("x1"), args.ref("x2"), args, rest)
+
+
+@lowers(
+    "torch.nn.functional.triplet_margin_loss",
+    parameters=f"anchor positive negative margin p eps swap {_OLD} reduction",
+)
+def triplet_margin_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """max(0, margin + |anchor - positive| - |anchor - negative|)."""
+    anchor, positive, negative = (args.ref(name) for name in ("anchor", "positive", "negative"))
+    margin = b.const(args.number("margin", 1.0))
+
+    def each(inner: AtomDims) -> Node:
+        far = _distance(b, anchor, negative, args, inner)
+        if args.flag("swap"):
+            far = b.minimum(far, _distance(b, positive, negative, args, inner))
+        return b.unary("relu", b.add(margin, b.sub(_distance(b, anchor, positive, args, inner), far)))
+
+    return _reduced(b, args, dims, b.shape(anchor)[:-1], each)

@@ -1,0 +1,23 @@
+"""The program and its kernels at sizes at which all of them can be run without their device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
+from mugraph.ir.transforms.resizing import resize
+from mugraph.verify.weights import summing_as_at_full_size
+
+LARGEST_TILE = 32
+"""Of a kernel in the interpreter. Of several kernels one has small tiles, and so many blocks at the sizes that another
+one needs: theirs are half as large."""
+
+Kernels = list[tuple[BlockGraph, Schedule]]
+
+
+def smaller(program: TensorProgram, whole: Sequence[tuple[BlockGraph, Schedule]]) -> tuple[TensorProgram, Kernels]:
+    kernels = reduced_kernels(whole, largest_tile=LARGEST_TILE if len(whole) == 1 else LARGEST_TILE // 2)
+    small = resize(program, program_sizes(program, kernels))
+    return summing_as_at_full_size(small, kernels, program, whole)
