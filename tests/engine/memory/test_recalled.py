@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mugraph.events import Done, FileResult
+from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
 from mugraph.memory import units
@@ -165,9 +166,11 @@ def test_a_text_is_run_again_where_it_is_another(
     ran: list[str] = []
     whole = units.text_checked
 
-    def counted(program: TensorProgram, source: KernelSource) -> Verdict:
+    def counted(
+        program: TensorProgram, source: KernelSource, kernels: Sequence[tuple[BlockGraph, Schedule]]
+    ) -> Verdict:
         ran.append(source.standalone())
-        return whole(program, source)
+        return whole(program, source, kernels)
 
     monkeypatch.setattr(units, "text_checked", counted)
     second, notices = optimized(path)
