@@ -110,8 +110,9 @@ def applied(result: FileResult, target: str, folder: Path | None = None, most: i
     plans = tuple(region.plan for region in regions if region.plan is not None)
     sources = {name: source for region in regions for name, source in region.sources.items()}
     written = apply_files(copy, plans, sources, target=resolve(target, detect()))
+    edited = _begun(copy, f"applied_{path.stem}")  # the file is there when it imports its kernels
     kernels = _imported(written.module, written.module.stem)  # by the name under which the edited file imports it
-    edited = _imported(copy, f"applied_{path.stem}")
+    _finish(edited)
     return AppliedSample(copy, path.read_bytes(), plans, _imported(path, f"original_{path.stem}"), edited, kernels)
 
 
@@ -122,13 +123,24 @@ def _temporary() -> Path:
 
 
 def _imported(path: Path, name: str) -> ModuleType:
+    module = _begun(path, name)
+    _finish(module)
+    return module
+
+
+def _begun(path: Path, name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
     return module
+
+
+def _finish(module: ModuleType) -> None:
+    assert module.__spec__ is not None
+    assert module.__spec__.loader is not None
+    module.__spec__.loader.exec_module(module)
 
 
 def targets(sample: AppliedSample) -> list[Target]:

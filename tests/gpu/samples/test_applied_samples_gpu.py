@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -167,9 +168,12 @@ def test_a_kernel_the_compiler_spoils_is_not_used(
     monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path))
     spoiled = tmp_path / "spoiled.py"
     launcher = re.compile(r"(\ndef launch_(?:(?!\ndef ).)*\n    return )(\w+)\n", re.DOTALL)
-    text, count = launcher.subn(r"\1\2 * 1.5\n", Path(str(sample.kernels.__file__)).read_text())
+    module = Path(str(sample.kernels.__file__))
+    text, count = launcher.subn(r"\1\2 * 1.5\n", module.read_text())
     assert count > 0
     spoiled.write_text(text)
+    for beside in module.parent.glob("mugraph_runtime_*.py"):
+        shutil.copy(beside, tmp_path)
     monkeypatch.setattr(sample.kernels, "__file__", str(spoiled))
     with torch.no_grad(), pytest.warns(UserWarning, match="WRONG"):
         torch.testing.assert_close(edited(**inputs), original(**inputs), rtol=0, atol=0)
