@@ -221,3 +221,24 @@ def test_many_grids_do_not_stay(runtime, jit, tensors) -> None:
     for size in range(1500):
         made[size, 1, 1]
     assert len(made) <= 1001
+
+
+def test_outputs_on_a_gpu_are_made_as_compiled_code_makes_them(runtime, monkeypatch) -> None:
+    """On the CPU they are PyTorch's; on a GPU of the shape, row by row, of the type, each strides worked out once."""
+    made: list[Any] = []
+    monkeypatch.setattr(runtime, "_empty_on_gpu", lambda *given: made.append(given) or torch.empty(0))
+    on_cpu = runtime._torch.empty((2, 3), dtype=torch.float16, device=torch.device("cpu"))
+    assert (tuple(on_cpu.shape), on_cpu.dtype, made) == ((2, 3), torch.float16, [])
+    for _ in range(2):
+        runtime._torch.empty((2, 3, 4), dtype=torch.float16, device=torch.device("cuda", 0))
+    assert made == [((2, 3, 4), (12, 4, 1), torch.float16)] * 2
+    assert runtime._row_major[2, 3, 4] == (12, 4, 1)
+    for rows in range(1100):
+        runtime._torch.empty((rows, 1), dtype=torch.float16, device=torch.device("cuda", 0))
+    assert len(runtime._row_major) <= 1001
+
+
+def test_launching_functions_see_the_rest_of_torch_as_it_is(runtime, monkeypatch) -> None:
+    assert runtime._torch.float16 is torch.float16
+    monkeypatch.setattr(torch, "mm", "another")
+    assert runtime._torch.mm == "another"

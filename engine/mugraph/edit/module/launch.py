@@ -9,6 +9,30 @@ _kind_of, _place_of = torch.Tensor.dtype.__get__, torch.Tensor.get_device
 _current_device = getattr(torch._C, "_cuda_getDevice", lambda: -1)
 _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 0)
 _names = globals()
+_empty_on_gpu = getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), "_empty_strided_cuda", None)
+_row_major: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+
+class _Torch:
+    """What the functions that launch kernels know as `torch`. `torch.empty` reads its arguments longer than a kernel
+    takes to launch: on a GPU, which is the current device wherever such a function runs, compiled code's own way."""
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(torch, name)
+
+    def empty(self, shape: tuple[int, ...], *, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        if _empty_on_gpu is None or device.type != "cuda":
+            return torch.empty(shape, dtype=dtype, device=device)
+        strides = _row_major.get(shape)
+        if strides is None:
+            if len(_row_major) > 1000:  # a shape for each size
+                _row_major.clear()
+            strides = _row_major[shape] = torch.empty(shape, device="meta").stride()
+        return _empty_on_gpu(shape, strides, dtype)
+
+
+_torch = _Torch()
+vars(_torch).update({name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)})
 
 
 class _Learned(NamedTuple):
@@ -123,9 +147,12 @@ _usual_run = _usual(triton.JITFunction) if _TRITON else None
 def _operator(name: str, launch: str, made: Callable[..., Any], results: int = 1) -> Callable[..., Any]:
     """What regions call: the function `launch` at once, or, where something traces, the operator `name` of PyTorch's
     that does the same. made: its results without their numbers"""
-    for used in _names[launch].__code__.co_names:
+    code = _names[launch].__code__
+    for used in code.co_names:
         if _TRITON and isinstance(_names.get(used), triton.JITFunction):
             _names[used] = _Kernel(_names[used])
+    named = tuple("_torch" if name == "torch" else name for name in code.co_names)
+    _names[launch] = FunctionType(code.replace(co_names=named), _names, launch)
 
     def on_its_device(*tensors: torch.Tensor) -> Any:
         with torch.cuda.device_of(tensors[0]):
