@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from mugraph.events import Done, FileResult, RegionResult
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel
-from mugraph.ir.ops import REDUCING, Kind
+from mugraph.ir.ops import Kind
 from mugraph.pipeline import Options, run
 
 from tests.heldout.checks import check_edit, check_kernels
@@ -111,7 +111,7 @@ def test_block_and_thread_level(part: int, tmp_path: Path) -> None:
 
 
 def test_kernel_level(tmp_path: Path) -> None:
-    """Element-wise operators and views on their own are PyTorch's kernels; sums and products may be either."""
+    """Between kernels of PyTorch's, which no generated one takes in."""
     path = tmp_path / "table.py"
     result, regions = written(path, [in_kernel_graph(name) for name in TABLE])
     for name in TABLE:
@@ -121,7 +121,5 @@ def test_kernel_level(tmp_path: Path) -> None:
         calls = [kernel.call for kernel in kernels if isinstance(kernel, LibraryKernel)]
         assert any("cumsum" in call for call in calls), name
         assert len(kernels) > 2, name
-        reduces = TABLE[name].kind in (*REDUCING, Kind.EXP)
-        assert reduces or len(calls) > 1, name
     check_edit(path, path.read_bytes(), result)
     check_kernels(path, path.read_bytes(), result)

@@ -174,7 +174,7 @@ def test_text(snapshot: SnapshotAssertion) -> None:
     _, kernels = normed(512, 1024, 4096)
     source = lower_kernels(kernels)
     assert source.standalone() == snapshot(extension_class=PythonFile)
-    assert operator_text(source, "mugraph::normed").count("custom_op") == 1
+    assert operator_text(source, "mugraph::normed").count("_operator(") == 1
 
 
 def test_a_library_kernel_that_is_none_is_rejected() -> None:

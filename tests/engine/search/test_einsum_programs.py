@@ -125,9 +125,11 @@ def check(program: EinsumProgram, tally: Tally) -> None:
 
 def check_unit(unit: SearchUnit, values: Mapping[int, torch.Tensor], program: EinsumProgram, tally: Tally) -> bool:
     arithmetic = FloatArithmetic()
-    inputs = {name: values[value].numpy()[None] for name, value in unit.inputs.items()}
+    tensors = (*unit.program.tensors, *unit.program.outputs.values())
+    shapes = {tensor.name: tensor.shape(unit.program.sizes) for tensor in tensors}  # neighbouring axes may be one
+    inputs = {name: values[value].reshape(shapes[name]).numpy()[None] for name, value in unit.inputs.items()}
     ((output, value),) = unit.outputs.items()
-    expected = values[value].numpy()[None]
+    expected = values[value].reshape(shapes[output]).numpy()[None]
     meaning = evaluate_program(unit.program, inputs, arithmetic)[output]
     assert close(meaning, expected), f"lowered wrongly:\n{program.source}\n{unit.program}"
     try:

@@ -26,8 +26,9 @@ class Block(torch.nn.Module):
 
 if __name__ == "__main__":
     block = Block(64)
-    for size in (16, 16, 8):
-        block(torch.zeros(size, 64))
+    with torch.no_grad():
+        for size in (16, 16, 8):
+            block(torch.zeros(size, 64))
 """
 
 
