@@ -49,7 +49,8 @@ def apart(x: torch.Tensor) -> torch.Tensor:
 
 
 def result(region: Region, **of: Any) -> RegionResult:
-    plan: Any = RegionPlan(region.function.lower().replace(".", "_"), region, (), None)  # type: ignore[arg-type]
+    nothing: Any = None  # of the plan's graph nothing is asked
+    plan = RegionPlan(region.function.lower().replace(".", "_"), region, (), nothing)
     return RegionResult(region, **{"status": "improved", "plan": plan, **of})
 
 

@@ -45,7 +45,7 @@ def kernels_here() -> None:
     patch_interpreter()
     for name, module in list(sys.modules.items()):
         if name.rpartition(".")[2].endswith("_mugraph") and hasattr(module, "_tested_gpu"):
-            setattr(module, "_tested_gpu", lambda kind, index: kind == "cpu")  # noqa: B010
+            vars(module)["_tested_gpu"] = lambda kind, index: kind == "cpu"
 
 
 def report(results: Mapping[str, torch.Tensor] | Sequence[torch.Tensor]) -> None:

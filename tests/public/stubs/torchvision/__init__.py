@@ -30,7 +30,7 @@ class _Inner(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self, is_package=True) if fullname.startswith("torchvision.") else None
 
     def exec_module(self, module: ModuleType) -> None:
-        setattr(module, "__getattr__", _empty)  # noqa: B010
+        vars(module)["__getattr__"] = _empty
 
 
 __getattr__ = _empty
