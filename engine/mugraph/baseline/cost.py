@@ -29,7 +29,7 @@ _PROCESSORS = 132
 def baseline(
     calls: Sequence[Call], values: Values, read_after: Collection[int], target: Target, rates: Rates | None = None
 ) -> Baseline:
-    """read_after: values that the calls make and others read"""
+    """Without what a region costs once (`Rates.graph_us`). read_after: values that the calls make and others read"""
     rates = rates or fitted().rates
     each = launches(calls, values)
     groups = fused(with_attentions(each))
@@ -39,7 +39,7 @@ def baseline(
 
 
 def _us(run: Sequence[Launch], rates: Rates, target: Target, *, compiled: bool) -> float:
-    total = rates.graph_us
+    total = 0.0
     near: dict[int, int] = {}
     """What was written a moment ago, and is still in the cache."""
     for launch in run:

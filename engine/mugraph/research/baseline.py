@@ -120,7 +120,7 @@ def _estimated_us(sample: Sample, search_s: float) -> float:
         if isinstance(event, RegionDone):
             solutions = [unit.solution for unit in event.result.units if unit.solution is not None]
             if len(solutions) == len(event.result.units):
-                return sum(solution.estimate_us for solution in solutions)
+                return fitted().rates.graph_us + sum(solution.estimate_us for solution in solutions)
     return 0.0
 
 

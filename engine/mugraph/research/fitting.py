@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from math import exp, log
+from random import Random
 from statistics import median
 
 import numpy as np
@@ -38,7 +39,8 @@ class Sample:
     def estimated(self, rates: Rates) -> Baseline:
         region = self.region
         after = {live.value for live in region.live_outs}
-        return baseline(region.calls, region.values, after, self.target, rates)
+        once = Baseline(rates.graph_us, rates.graph_us)
+        return once + baseline(region.calls, region.values, after, self.target, rates)
 
     def errors(self, rates: Rates) -> list[float]:
         """Logarithms of estimate / measured, of each peer that is estimated."""
@@ -83,17 +85,33 @@ def fit(samples: Sequence[Sample], begin: Rates | None = None, rounds: int = 40)
         held = sum(log(values[name] / start[name]) ** 2 for name in values)
         return total / max(1, len(samples)) + _TOWARDS * held
 
-    fitted = [name for name in now if name != "wide" or any(_is_large(sample) for sample in samples)]
-    step, best = 0.4, loss(now)
+    fixed = frozenset[str]() if any(_is_large(sample) for sample in samples) else frozenset(("wide",))
+    return Rates(**descended(now, loss, SHARES, rounds, fixed))
+
+
+def descended(
+    begin: dict[str, float],
+    loss: Callable[[dict[str, float]], float],
+    shares: Collection[str],
+    rounds: int,
+    fixed: Collection[str] = (),
+) -> dict[str, float]:
+    """Values with a small loss, rounded: a step along each value, then steps along random directions, since values
+    make up for one another. shares: values that are at most 1; fixed: those that stay"""
+    now, step, best = dict(begin), 0.4, loss(begin)
+    free = [name for name in begin if name not in fixed]
+    draw = Random(0)
     for _ in range(rounds):
         before = best
-        for name in fitted:
-            now, best = _stepped(now, name, step, best, loss)
-        if best > before - 1e-6:
+        ways = [{name: 1.0} for name in free]
+        ways += [{name: draw.gauss(0.0, 0.7) for name in free} for _ in free]
+        for way in ways:
+            now, best = _stepped(now, way, step, best, loss, shares)
+        if best > before * (1 - 1e-3):
             step /= 2
         if step < 0.005:
             break
-    return Rates(**{name: float(f"{value:.3g}") for name, value in now.items()})
+    return {name: float(f"{value:.3g}") for name, value in now.items()}
 
 
 def _is_large(sample: Sample) -> bool:
@@ -105,11 +123,16 @@ def _is_large(sample: Sample) -> bool:
 
 
 def _stepped(
-    now: dict[str, float], name: str, step: float, best: float, loss: Callable[[dict[str, float]], float]
+    now: dict[str, float],
+    way: dict[str, float],
+    step: float,
+    best: float,
+    loss: Callable[[dict[str, float]], float],
+    shares: Collection[str],
 ) -> tuple[dict[str, float], float]:
-    for factor in (exp(step), exp(-step)):
-        value = now[name] * factor
-        tried = {**now, name: min(value, 1.0) if name in SHARES else value}
+    for sign in (step, -step):
+        changed = {name: now[name] * exp(sign * much) for name, much in way.items()}
+        tried = {**now, **{name: min(value, 1.0) if name in shares else value for name, value in changed.items()}}
         found = loss(tried)
         if found < best:
             return tried, found

@@ -20,7 +20,6 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us
 from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
-from mugraph.search.schedules.split_schedules import again_us
 from mugraph.search.schedules.tiles import Shape
 from mugraph.targets import Target
 from mugraph.verify.verdict import Verdict
@@ -186,10 +185,9 @@ class SizeTable:
     def estimate_us(self, candidate: Candidate) -> float:
         """A candidate's estimate over all steps, each with its best schedules: the geometric mean. Where it is slower
         than PyTorch, PyTorch's time counts, because the kernel would not run."""
-        again = again_us(self.target) * (len(candidate.kernels) - 1)
         total = 0.0
         for step in self.steps:
-            us = sum(self._best_us(kernel, step) for kernel in candidate.kernels) + again
+            us = sum(self._best_us(kernel, step) for kernel in candidate.kernels)
             total += log2(max(min(us, self._library_us(step)), 1e-3))
         return float(2.0 ** (total / len(self.steps)))
 
@@ -206,7 +204,7 @@ class SizeTable:
         found = self._candidates(kernel.block, step, kernel.schedule)
         own = kernel.estimate_us
         if kernel.then is not None:
-            own -= kernel.then.estimate_us + again_us(self.target)
+            own -= kernel.then.estimate_us
         return min((one.estimate_us for one in found), default=own)
 
     def _at(self, block: BlockGraph, step: int) -> BlockGraph:

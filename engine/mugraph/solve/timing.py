@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 
-from mugraph.baseline.estimate import NOTHING
+from mugraph.baseline.estimate import NOTHING, Baseline
+from mugraph.baseline.rates import fitted
 from mugraph.codegen.plain import FUNCTION, region_source
 from mugraph.edit.apply import EditError, prepare
 from mugraph.edit.module.entry import on_tensors
@@ -113,6 +114,7 @@ class RegionTimer:
         size: of a range; None where there is none
         """
         before, after, target = NOTHING, 0.0, self.tools.target
+        once = fitted().rates.graph_us
         for result in results:
             solution = result.solution
             if solution is None:
@@ -127,6 +129,7 @@ class RegionTimer:
             after += ours if use_all or solution.pays else library.eager_us
         if not after:
             return Timing()
+        before, after = before + Baseline(once, once), after + once
         best = min(before.peers_us, key=lambda name: before.peers_us[name])
         device = figures_of(target).name
         return Timing(

@@ -15,7 +15,6 @@ class Target:
     shared:      bytes of shared memory one block may use
     bandwidth:   device memory, bytes per microsecond
     flops:       dense 16-bit tensor-core operations per microsecond
-    launch_us:   the least time one kernel takes inside a CUDA graph
     l2:          bytes of second-level cache
     title:       in a sentence, "a B200"; "" where the name does
     figures_of:  name of the target that has these figures; "" where they are its own
@@ -27,7 +26,6 @@ class Target:
     shared: int
     bandwidth: float
     flops: float
-    launch_us: float = 2.4
     l2: int = 50 << 20
     title: str = ""
     figures_of: str = ""

@@ -7,6 +7,7 @@ from math import inf, prod
 
 import numpy as np
 import pytest
+from mugraph.baseline.rates import fitted
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.search import Limits, ScheduleLimits, candidates, estimate_library_us, estimate_us, schedules, topologies
@@ -158,9 +159,9 @@ def test_what_does_not_fit_has_no_schedule() -> None:
 
 def test_library_estimate_counts_launches_and_traffic() -> None:
     small, large = estimate_library_us(gated_mlp(n=64), H200), estimate_library_us(gated_mlp(), H200)
-    assert small == pytest.approx(4 * H200.launch_us, rel=0.5)
+    assert small == pytest.approx(4 * fitted().rates.kernel_us, rel=0.5)
     weights = 2 * 4096 * 4096 * 2 / H200.bandwidth
-    assert large > weights + 4 * H200.launch_us
+    assert large > weights + 4 * fitted().rates.kernel_us
 
 
 def test_published_formula() -> None:

@@ -3,41 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 
 from mugraph.ir.block import Candidate
 from mugraph.ir.names import numbered, take
 from mugraph.ir.transforms.renaming import Names, Renaming
-from mugraph.search.schedules.split_schedules import again_us, with_then
-from mugraph.targets import Target
+from mugraph.search.schedules.split_schedules import alone, with_then
 
 
-def chained(parts: Sequence[Candidate], target: Target) -> Candidate:
+def chained(parts: Sequence[Candidate]) -> Candidate:
     """The candidates as one, which runs them one after the other. Tensors and axes that a split introduces get new
     names."""
     result: Candidate | None = None
     for part in reversed(parts):
-        result = _before(part, result, target)
+        result = _before(part, result)
     assert result is not None
     return result
 
 
-def _before(part: Candidate, rest: Candidate | None, target: Target) -> Candidate:
+def _before(part: Candidate, rest: Candidate | None) -> Candidate:
     if rest is None:
         return part
     if part.then is not None:
-        rest = _before(part.then, rest, target)
-        part = alone(part, target)
-    return with_then(part, rest, target)
-
-
-def alone(candidate: Candidate, target: Target) -> Candidate:
-    """The first kernel without those that follow it, with its own estimate."""
-    if candidate.then is None:
-        return candidate
-    return replace(
-        candidate, estimate_us=candidate.estimate_us - candidate.then.estimate_us - again_us(target), then=None
-    )
+        rest = _before(part.then, rest)
+        part = alone(part)
+    return with_then(part, rest)
 
 
 class Apart:

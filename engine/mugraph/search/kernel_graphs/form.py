@@ -17,7 +17,6 @@ from mugraph.search.kernel_graphs.parts import Solved, as_block, by_estimate
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
 from mugraph.search.schedules.cost import estimate_call_us
-from mugraph.search.schedules.split_schedules import again_us
 from mugraph.search.topologies.softmax import is_shift_invariant
 from mugraph.targets import Target
 
@@ -113,18 +112,17 @@ class Form:
             chains += [[*best[:at], other, *best[at + 1 :]] for other in choice[1:]]
         # Library kernels alone are what the user's code runs already.
         kept = [chain for chain in chains if not all(one.schedule.library for one in chain)]
-        return by_estimate(chained(chain, self._target) for chain in kept)
+        return by_estimate(chained(chain) for chain in kept)
 
     def _options(self, part: Part) -> Options:
-        again = again_us(self._target)
         if part in self.solved:
-            return [(count, us + again) for count, us in self.solved[part].options]
+            return self.solved[part].options
         if part not in self._expected:
             program = self._program(part)
             safe = not self._is_softmax or is_shift_invariant(program.ops)
             least = self._solver.least_us(program)
             expected = max(least * self._factor, self._remainder_us(part, program))
-            self._expected[part] = expected + again if safe else float("inf")
+            self._expected[part] = expected if safe else float("inf")
         return [(1, self._expected[part])]
 
     def _remainder_us(self, part: Part, program: TensorProgram) -> float:

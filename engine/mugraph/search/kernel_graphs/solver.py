@@ -9,7 +9,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.renaming import Names, Renaming, key_of
 from mugraph.search.kernel_graphs.parts import PartTask, Solved, Workers, as_block, by_estimate
 from mugraph.search.kernel_graphs.subprogram import bytes_of
-from mugraph.search.schedules.cost import FLOOR_US
+from mugraph.search.schedules.cost import least_us
 from mugraph.search.topologies.limits import Limits
 from mugraph.targets import Target
 
@@ -69,7 +69,7 @@ class Solver:
     def least_us(self, program: TensorProgram) -> float:
         """What any kernel needs that reads the program's tensors and writes its outputs, by the cost model."""
         moved = bytes_of((*program.tensors, *program.outputs.values()), program.sizes)
-        return self._target.launch_us + max(0.0, moved / self._target.bandwidth - FLOOR_US)
+        return least_us(moved, self._target)
 
     def _task(self, program: TensorProgram) -> PartTask:
         return PartTask(program, self._target, self._limits)

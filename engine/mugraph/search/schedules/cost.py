@@ -5,8 +5,8 @@ hoisting. `mcfuser_us` is that formula as published. Its alpha doubles the time 
 where few-row kernels with deep pipelines already reach the device's bandwidth, and it prefers resident weights to full
 pipelines. `estimate_us` is made of two clocks: memory (bandwidth, or the latency that the stages in flight do not
 cover) and one processor's blocks (the chain of exchanges and instructions in each iteration: kernels of few rows wait
-for themselves, not for arithmetic). Constants were fitted to several hundred kernels measured on an H200
-(`python -m mugraph.research.calibration`); they are costs of operations, the same for every program.
+for themselves, not for arithmetic). `costs.py` has what they are fitted to. A kernel's start and end cost as much as
+those of PyTorch's kernels (`baseline.rates`); what a region costs once is not counted here.
 """
 
 from __future__ import annotations
@@ -21,35 +21,11 @@ from mugraph.ir.dtypes import ITEMSIZE
 from mugraph.ir.library import LibraryCall
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.search.schedules.costs import Costs, fitted_costs
 from mugraph.search.schedules.tiles import Shape, Tiles
 from mugraph.search.schedules.work import Work, work
 from mugraph.targets import Target
 
-LATENCY_US = 0.54
-"""From a load's issue to its data, device memory."""
-FILL_US = 1.04
-"""Of a loop's start and end: an empty pipeline, and its drain."""
-FLOOR_US = 1.1
-"""What the least kernel, whose time is the target's launch_us, does besides starting: a load and a store."""
-PROCESSOR_SHARE = 2.4
-"""Of the device's bandwidth one processor can draw, as a multiple of its even share."""
-CACHE_SPEEDUP = 2.26
-"""Second-level cache bandwidth over device memory's."""
-WIDE_US = 0.04
-"""Of a wide product besides its flops: it is waited for."""
-WIDE_SHARE, NARROW_SHARE = 0.9, 0.39
-"""Of a processor's peak, reached by each path."""
-SHARED_BYTES_PER_US = 2.5e5
-PASSED_BYTES_PER_US = 3.1e4
-"""Of operands that go from registers through shared memory: stores, a barrier, loads."""
-CONVERTED_US = 6.5e-4
-"""Per element of a product with a float32 operand."""
-REDUCTION_US, EXP_US = 0.06, 0.146
-"""Of a reduction over a tile; of an exp, whose running maximum is one and whose accumulators are rescaled."""
-EXCHANGE = 0.74
-"""How much dearer reductions are with each four warps more."""
-LANE_US = 3.9e-4
-"""Of one element-wise operation of one thread, waiting as long as issuing."""
 LIBRARY_BANDWIDTH, LIBRARY_FLOPS = 0.85, 0.75
 """Share of the device's figures that a library's attention reaches."""
 LIBRARY_SOFTMAX_US, LIBRARY_STEP_US = 1.9, 1.1
@@ -57,8 +33,6 @@ LIBRARY_SOFTMAX_US, LIBRARY_STEP_US = 1.9, 1.1
 2.11) took 0.7 to 1.4 times what is estimated with these."""
 STREAM_SPREAD = 1e-6
 """Of the time that a grid's waves would take one after the other: what schedules of such a kernel are told apart by."""
-OVERLAP_LOST = 0.3
-"""Of the shorter of the two clocks: not hidden behind the longer one."""
 REGISTERS = 65_536
 MAX_REGISTERS = 224
 """Per thread, of values; the rest of the 255 holds addresses and masks."""
@@ -119,53 +93,72 @@ def _footprint(shape: Shape, tiles: Tiles) -> tuple[int, int, int]:
 
 
 def estimate_us(
-    block: BlockGraph | Shape, schedule: Schedule, target: Target, used: Usage | None = None, found: Work | None = None
+    block: BlockGraph | Shape,
+    schedule: Schedule,
+    target: Target,
+    used: Usage | None = None,
+    found: Work | None = None,
+    costs: Costs | None = None,
 ) -> float:
-    """Microseconds, launch included; infinite where no block fits on a processor. used, found: if known already (work
-    does not depend on the stages)."""
+    """Microseconds, a kernel's start and end included; infinite where no block fits on a processor. used, found: if
+    known already (work does not depend on the stages). costs: by default those that are kept"""
     shape = block if isinstance(block, Shape) else Shape(block)
     used = used or usage(shape, schedule, target)
     if not used.blocks:
         return float("inf")
+    costs = costs or fitted_costs().costs
     blocks = schedule.blocks(shape.sizes)
     found = found or work(shape, schedule, blocks)
     each = ceil(blocks / target.processors)  # blocks a processor runs
     together = min(used.blocks, each)
     waves = ceil(each / together)
-    chain, busy = _processor_us(found, schedule, target)
+    chain, busy = _processor_us(found, schedule, target, costs)
     computing = waves * max(chain + busy, together * busy)
     if each == 1:  # one wave is over with its longest block
         computing *= shape.longest(schedule)
-    loading = _memory_us(found, schedule, target, blocks, waves, looped=bool(shape.block.loops))
+    loading = _memory_us(found, schedule, target, blocks, waves, costs, looped=bool(shape.block.loops))
+    start = costs.start_us
     if shape.is_stream:
-        return target.launch_us + max(waves * together * busy, _stream_us(found, target)) + STREAM_SPREAD * loading
+        return start + max(waves * together * busy, _stream_us(found, target)) + STREAM_SPREAD * loading
     long, short = max(computing, loading), min(computing, loading)
-    return target.launch_us + max(0.0, long + OVERLAP_LOST * short - FLOOR_US)
+    serial = costs.overlap if shape.dot_axes else costs.serial  # only what products take is loaded ahead
+    alone = serial + (1 - serial) / (found.steps * waves * together)
+    return start + max(0.0, long + alone * short - costs.floor_us)
 
 
-def _processor_us(found: Work, schedule: Schedule, target: Target) -> tuple[float, float]:
+def least_us(moved: int, target: Target) -> float:
+    """Microseconds of any kernel that reads and writes so many bytes."""
+    costs = fitted_costs().costs
+    return costs.start_us + max(0.0, moved / target.bandwidth - costs.floor_us)
+
+
+def _processor_us(found: Work, schedule: Schedule, target: Target, costs: Costs) -> tuple[float, float]:
     """Of one block: what it waits for itself, which blocks beside it can fill, and what it keeps the processor with."""
     peak = target.flops / target.processors
-    exchange = 1 + EXCHANGE * (schedule.num_warps / 4 - 1)
-    chain = found.fills * FILL_US + found.waits * LATENCY_US + found.wide * WIDE_US
-    chain += (found.reductions * REDUCTION_US + found.exps * EXP_US) * exchange
-    chain += found.lanes * LANE_US
-    busy = found.narrow_flops / (peak * NARROW_SHARE) + found.wide_flops / (peak * WIDE_SHARE)
-    busy += found.shared_bytes / SHARED_BYTES_PER_US + found.passed_bytes / PASSED_BYTES_PER_US
-    busy += found.converted * CONVERTED_US + found.lanes * LANE_US * schedule.num_warps / 4
+    exchange = 1 + costs.exchange * (schedule.num_warps / 4 - 1)
+    chain = found.fills * costs.fill_us + found.waits * costs.latency_us + found.wide * costs.wide_us
+    chain += (found.reductions * costs.reduction_us + found.exps * costs.exp_us) * exchange
+    chain += found.exact_depth * costs.exact_us
+    issued = costs.issue_us * schedule.num_warps / 4
+    chain += found.lanes * max(0.0, costs.lane_us - issued)
+    products = found.narrow_flops / (peak * costs.narrow) + found.wide_flops / (peak * costs.wide)
+    busy = max(products, found.shared_bytes / costs.shared) + found.passed_bytes / costs.passed
+    busy += found.exact_flops / (peak * costs.exact) + found.lanes * issued
     return chain, busy
 
 
-def _memory_us(found: Work, schedule: Schedule, target: Target, blocks: int, waves: int, *, looped: bool) -> float:
+def _memory_us(
+    found: Work, schedule: Schedule, target: Target, blocks: int, waves: int, costs: Costs, *, looped: bool
+) -> float:
     """Of the grid's traffic: in each iteration its bytes, or the latency its stages in flight leave uncovered."""
-    drawn = min(1.0, blocks / target.processors * PROCESSOR_SHARE) * target.bandwidth
-    traffic = found.unique / drawn + (found.drawn - found.unique) / (drawn * CACHE_SPEEDUP)
+    drawn = min(costs.bandwidth, blocks / target.processors * costs.processor) * target.bandwidth
+    traffic = found.unique / drawn + (found.drawn - found.unique) / (drawn * costs.cached)
     step = traffic / (found.steps * waves)
     if not looped:
-        return waves * (LATENCY_US + step)
+        return waves * (costs.latency_us + step)
     covered = max(1, schedule.num_stages - 1)
-    iteration = max(step, (LATENCY_US + step) / covered)
-    return waves * (LATENCY_US + found.steps * iteration + (found.fills - 1) * FILL_US)
+    iteration = max(step, (costs.latency_us + step) / covered)
+    return waves * (costs.latency_us + found.steps * iteration + (found.fills - 1) * costs.fill_us)
 
 
 def _stream_us(found: Work, target: Target) -> float:
@@ -175,19 +168,18 @@ def _stream_us(found: Work, target: Target) -> float:
 
 
 def estimate_call_us(call: LibraryCall, target: Target) -> float:
-    """Microseconds of a pre-defined kernel, launch included: as much as where PyTorch's own code runs it."""
-    dtype = call.out.tensor.dtype
+    """Microseconds of a pre-defined kernel, its start and end included: as much as where PyTorch's own code runs it."""
+    dtype, start = call.out.tensor.dtype, fitted().rates.kernel_us
     moved = ITEMSIZE[dtype] * call.moved
     if call.steps is None:
         us = products_us(
             call.products, moved, dtype, target, convolution=call.function.removeprefix("torch.").startswith("conv")
         )
-        return us + (call.launches - 1) * target.launch_us
+        return us + (call.launches - 1) * start
     share = LIBRARY_FLOPS if ITEMSIZE[dtype] == 2 else fitted().rates.float32
     computing = sum(2.0 * p.matrices * p.rows * p.columns * p.depth for p in call.products) / (target.flops * share)
     waiting = LIBRARY_SOFTMAX_US + ceil(call.steps.blocks / target.processors) * call.steps.each * LIBRARY_STEP_US
-    long = max(moved / (target.bandwidth * LIBRARY_BANDWIDTH), computing, waiting)
-    return call.launches * target.launch_us + max(0.0, long + FILL_US + LATENCY_US - FLOOR_US)
+    return call.launches * start + max(moved / (target.bandwidth * LIBRARY_BANDWIDTH), computing, waiting)
 
 
 def mcfuser_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) -> float:
@@ -210,7 +202,7 @@ def estimate_library_us(program: TensorProgram, target: Target) -> float:
     ops = {op.name: op for op in program.ops}
     dtypes = {t.name: t.dtype for t in program.tensors}
     width = max((ITEMSIZE[d] for d in dtypes.values()), default=2)
-    total = 0.0
+    total, start = 0.0, fitted().rates.kernel_us
     for op in program.compute_ops:
         operands = [ops[i] for i in op.inputs]
         if (op.kind.scaled_by or op.kind.shifted_by) and any(i.kind is Kind.CONST for i in operands):
@@ -218,7 +210,7 @@ def estimate_library_us(program: TensorProgram, target: Target) -> float:
         moved = sum(_held(program, i) for i in {o.name: o for o in operands}.values())
         moved += _elements(program, op.axes)
         flops = 2.0 * _elements(program, (*op.axes, *op.over)) if op.kind.contracts else 0.0
-        total += max(moved * width / target.bandwidth, flops / target.flops) + target.launch_us
+        total += max(moved * width / target.bandwidth, flops / target.flops) + start
     return total
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.search.schedules.cost import estimate_us
 from mugraph.search.schedules.sizes import ScheduleLimits, enumerate_schedules, fits
-from mugraph.search.schedules.split_schedules import again_us, with_then
+from mugraph.search.schedules.split_schedules import alone, with_then
 from mugraph.search.schedules.tiles import Shape
 from mugraph.targets import Target
 
@@ -28,10 +28,9 @@ def neighbours(candidate: Candidate, target: Target) -> list[Candidate]:
     """
     found = _of_one(candidate, target)
     if candidate.then is not None:
-        alone = candidate.estimate_us - candidate.then.estimate_us - again_us(target)
-        first = replace(candidate, estimate_us=alone, then=None)
-        found = [with_then(step, candidate.then, target) for step in found]
-        found += [with_then(first, step, target) for step in neighbours(candidate.then, target)]
+        first = alone(candidate)
+        found = [with_then(step, candidate.then) for step in found]
+        found += [with_then(first, step) for step in neighbours(candidate.then, target)]
     return sorted(found, key=lambda candidate: candidate.estimate_us)
 
 

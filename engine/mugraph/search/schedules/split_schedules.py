@@ -15,8 +15,6 @@ from mugraph.search.schedules.sizes import ScheduleLimits, best, looks, schedule
 from mugraph.search.schedules.splits import Cut, cuts, part_counts
 from mugraph.targets import Target
 
-AGAIN_US = 2.0
-"""What a kernel adds to the one before it in a CUDA graph, however small; the first one's launch costs more."""
 CUTS = 6
 """Cuts, the best by a coarse look, for which all numbers of parts are looked at."""
 MOST_PARTS = 1024
@@ -53,19 +51,20 @@ def split_candidates(
     pairs = _promising([cut for block in blocks for cut in cuts(block) if cut.axis not in uncut], target, limits)
     found: list[Candidate] = []
     for first, then in pairs:
-        found += [with_then(candidate, then, target) for candidate in schedules(first, target, limits)]
+        found += [with_then(candidate, then) for candidate in schedules(first, target, limits)]
     return sorted(found, key=lambda candidate: candidate.estimate_us)
 
 
-def with_then(first: Candidate, then: Candidate, target: Target) -> Candidate:
+def with_then(first: Candidate, then: Candidate) -> Candidate:
     """A kernel and one that follows it, each estimated by itself."""
-    return replace(first, estimate_us=first.estimate_us + then.estimate_us + again_us(target), then=then)
+    return replace(first, estimate_us=first.estimate_us + then.estimate_us, then=then)
 
 
-def again_us(target: Target) -> float:
-    """The difference between the cost of a kernel that follows another one and a launch of its own. It is not
-    positive."""
-    return min(AGAIN_US, target.launch_us) - target.launch_us
+def alone(candidate: Candidate) -> Candidate:
+    """The first kernel without those that follow it, with its own estimate."""
+    if candidate.then is None:
+        return candidate
+    return replace(candidate, estimate_us=candidate.estimate_us - candidate.then.estimate_us, then=None)
 
 
 def _promising(every: list[Cut], target: Target, limits: ScheduleLimits) -> list[tuple[BlockGraph, Candidate]]:

@@ -28,7 +28,8 @@ def next_power(n: int) -> int:
 @dataclass(frozen=True, slots=True)
 class Product:
     """A DOT: its operator, the axes of its left rows, right columns, reduction and batch, and whether its operands are
-    loads as they are (computed ones pass through registers or shared memory first)."""
+    loads as they are (computed ones pass through registers or shared memory first). is_exact: in float32, which takes
+    no tensor cores"""
 
     op: Op
     rows: tuple[str, ...]
@@ -37,6 +38,7 @@ class Product:
     batch: tuple[str, ...]
     left_is_load: bool
     right_is_load: bool
+    is_exact: bool
 
     @property
     def is_matrix(self) -> bool:
@@ -279,7 +281,26 @@ class Shape:
             tuple(sorted((a & b) - over)),
             left.kind is Kind.LOAD,
             right.kind is Kind.LOAD,
+            any(self._is_exact(i, op) for i in (left, right)),
         )
+
+    def _is_exact(self, operand: Op, product: Op) -> bool:
+        """Is the operand of a product float32 in PyTorch? What is computed of 16-bit tensors is 16-bit, unless the
+        program multiplies in float32."""
+        if operand.kind is Kind.LOAD:
+            return self.itemsize[operand.tensor] == 4
+        if product.f32:
+            return True
+        seen: set[str] = set()
+        stack = list(operand.inputs)
+        while stack:
+            op = self.ops[stack.pop()]
+            if op.kind is Kind.LOAD and self.itemsize[op.tensor] != 4:
+                return False
+            if op.name not in seen:
+                seen.add(op.name)
+                stack.extend(op.inputs)
+        return True
 
     def _is_chained(self, product: Product) -> bool:
         if self.varies[product.op.name]:

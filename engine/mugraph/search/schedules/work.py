@@ -17,6 +17,9 @@ WIDE_LEFT = 64
 """Rows of the left operand that the wide tensor-core path (wgmma) needs; fewer take the narrow one (mma)."""
 _MMA = (16, 8)
 """Rows and columns of one narrow product instruction: warps beyond a tile's share of these compute the same again."""
+HELD, SPILLS, SPILLED = 512, 3.5, 12
+"""Elements of a product in float32 that a thread can hold in registers; with more it is slower, by this power of how
+many more, and so much at most."""
 _ASYNC_BYTES = 4
 """The least a thread can copy asynchronously: thinner tiles are loaded with a wait in every iteration."""
 
@@ -33,7 +36,8 @@ class Work:
     wide_flops, narrow_flops: of products, warps' repetitions counted
     shared_bytes:   products' operands read from shared memory, again by each warp that needs them
     passed_bytes:   computed operands passed from registers through shared memory
-    converted:      elements of products with a float32 operand, which no load can feed directly
+    exact_flops, exact_depth: of products in float32, which take no tensor cores; elements that are added one after
+                    the other there
     reductions, exps: operators all warps must exchange values for
     lanes:          element-wise operations of one thread, one after the other
     """
@@ -49,7 +53,8 @@ class Work:
     narrow_flops: float = 0.0
     shared_bytes: float = 0.0
     passed_bytes: float = 0.0
-    converted: float = 0.0
+    exact_flops: float = 0.0
+    exact_depth: float = 0.0
     reductions: float = 0
     exps: float = 0
     lanes: float = 0.0
@@ -115,9 +120,10 @@ def _product(found: Work, shape: Shape, schedule: Schedule, product: Product, ti
         batch = prod(tiles[axis] for axis in product.batch)
         found.lanes += 2 * batch * rows * columns * depth * trips / (32 * warps)
         return
-    if product.op.f32:
-        found.converted += (rows + columns) * depth * trips
     flops = 2.0 * rows * columns * depth * trips
+    if product.is_exact:
+        _exact_product(found, rows * columns / (32 * warps), depth, trips, flops)
+        return
     if rows >= WIDE_LEFT and warps >= 4:
         groups = warps // 4
         down = min(groups, rows // WIDE_LEFT)
@@ -140,6 +146,14 @@ def _product(found: Work, shape: Shape, schedule: Schedule, product: Product, ti
         # Warps lie across the columns, and each needs all of a computed left operand.
         found.passed_bytes += 2 * rows * depth * across * trips if left else 0
     found.passed_bytes += 2 * columns * depth * trips if right else 0
+
+
+def _exact_product(found: Work, outputs: float, depth: int, trips: float, flops: float) -> None:
+    """outputs: of one thread, which holds a row's and a column's elements of each"""
+    held = 2 * max(1.0, outputs) ** 0.5 * depth
+    slower = min(SPILLED, max(1.0, held / HELD) ** SPILLS)
+    found.exact_flops += flops * slower
+    found.exact_depth += depth * trips * slower
 
 
 def _is_of_load(shape: Shape, name: str) -> bool:
