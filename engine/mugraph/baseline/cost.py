@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from math import ceil, prod
 
 from mugraph.baseline.estimate import Baseline
-from mugraph.baseline.fused import OWN, fused, joined, with_attentions
-from mugraph.baseline.launches import Launch, Values, Work, held_bytes, launches
+from mugraph.baseline.fused import fused, joined, with_attentions
+from mugraph.baseline.launches import Launch, Values, held_bytes, launches
 from mugraph.baseline.rates import Rates, fitted
 from mugraph.ir.calls import Call
 from mugraph.ir.library import Product
@@ -59,7 +59,7 @@ def launch_us(launch: Launch, near: Collection[int], rates: Rates, target: Targe
     # What is written goes to the cache first, if it fits.
     written = sum(launch.writes.values())
     warm, cold = (warm + written, cold) if written <= target.l2 / 2 else (warm, cold + written)
-    share = rates.library if launch.work in OWN else rates.fused_stream if compiled else rates.stream
+    share = rates.library if launch.is_library else rates.fused_stream if compiled else rates.stream
     memory = (cold + warm / rates.cached) / (target.bandwidth * share)
     match launch.work:
         case "elementwise":
@@ -70,35 +70,34 @@ def launch_us(launch: Launch, near: Collection[int], rates: Rates, target: Targe
             return max(memory, _functions_us(launch, rates, target)) + along
         case "attention":
             return max(memory, _attention_us(launch, rates, target))
-        case "product" | "convolution":
-            slow = launch.work == "product" or launch.is_narrow
-            share = rates.float32 / 2 if launch.is_narrow else _share(launch.dtype, launch.work, rates)
+        case _:
+            slow = not launch.takes_tf32 or launch.is_narrow
+            share = rates.float32 / 2 if launch.is_narrow else _share(launch.dtype, rates, tf32=launch.takes_tf32)
             return _products_us(launch.products, memory, share, _least(launch.dtype, slow=slow), rates, target)
 
 
-def products_us(
-    products: Sequence[Product], moved: int, dtype: str, target: Target, *, convolution: bool = False
-) -> float:
+def products_us(products: Sequence[Product], moved: int, dtype: str, target: Target, *, tf32: bool = False) -> float:
     """Of one library's kernel, its start and end included.
 
     products: one after the other
     moved:    bytes read and written
+    tf32:     what is float32 is computed on the tensor cores
     """
     rates = fitted().rates
     memory = moved / (target.bandwidth * rates.library)
-    share = _share(dtype, "convolution" if convolution else "product", rates)
-    return rates.kernel_us + _products_us(products, memory, share, _least(dtype, slow=not convolution), rates, target)
+    share = _share(dtype, rates, tf32=tf32)
+    return rates.kernel_us + _products_us(products, memory, share, _least(dtype, slow=not tf32), rates, target)
 
 
 def _functions_us(launch: Launch, rates: Rates, target: Target) -> float:
     return launch.functions / 2**20 * rates.function_us * _PROCESSORS / target.processors
 
 
-def _share(dtype: str, work: Work, rates: Rates) -> float:
+def _share(dtype: str, rates: Rates, *, tf32: bool) -> float:
     """Of the tensor cores' rate."""
     if dtype in ("f16", "bf16"):
         return rates.wide
-    return rates.convolved32 if work == "convolution" else rates.float32
+    return rates.convolved32 if tf32 else rates.float32
 
 
 def _least(dtype: str, *, slow: bool) -> int:

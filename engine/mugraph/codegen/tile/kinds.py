@@ -26,8 +26,11 @@ class TileKind:
     chooses: bool = False
     commutes: bool = False
     is_exponential: bool = False
+    is_function: bool = False
     scaled_by: tuple[int, ...] = ()
     shifted_by: tuple[int, ...] = ()
+    neutral: float | None = None
+    absorbing: float | None = None
     accumulator: Accumulator | None = None
     triton: str = ""
     negated: str = ""

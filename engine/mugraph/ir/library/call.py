@@ -80,6 +80,7 @@ class LibraryCall:
     moved:     elements read and written
     steps:     of a softmax between the products; None where there is none
     launches:  kernels that it launches
+    takes_tf32: what is float32 it computes on the tensor cores, unless PyTorch is told not to
     """
 
     function: str
@@ -91,6 +92,7 @@ class LibraryCall:
     allocates: bool = False
     steps: Steps | None = None
     launches: int = 1
+    takes_tf32: bool = False
 
     def text(self, names: Mapping[str, str]) -> str:
         """names: of the variables that hold the tensors."""

@@ -171,7 +171,7 @@ def _named(
     for i in live:
         op = flat[i]
         if i not in title:
-            title[i] = names.take(identifier(op.hint or title_of(op, flat, title)))
+            title[i] = names.take(identifier(op.hint or title_of(i, flat, title)))
         ops.append(
             Op(
                 title[i], op.kind, tuple(title[x] for x in op.inputs), tuple(sorted(axis[x] for x in op.axes)),

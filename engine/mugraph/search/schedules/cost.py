@@ -179,9 +179,7 @@ def estimate_call_us(call: LibraryCall, target: Target) -> float:
     dtype = call.out.tensor.dtype
     moved = ITEMSIZE[dtype] * call.moved
     if call.steps is None:
-        us = products_us(
-            call.products, moved, dtype, target, convolution=call.function.removeprefix("torch.").startswith("conv")
-        )
+        us = products_us(call.products, moved, dtype, target, tf32=call.takes_tf32)
         return us + (call.launches - 1) * target.launch_us
     share = LIBRARY_FLOPS if ITEMSIZE[dtype] == 2 else fitted().rates.float32
     computing = sum(2.0 * p.matrices * p.rows * p.columns * p.depth for p in call.products) / (target.flops * share)

@@ -66,7 +66,7 @@ class Applying:
         program = frame.program
         self._frame, self._algebra, self._sites, self._goal = frame, frame.algebra, sites, goal
         self._pruned, self._expressions = pruned, frame.expressions
-        self._fns = sorted({op.fn for op in program.ops if op.kind is Kind.UNARY} | frame.algebra.by_form)
+        self._fns = sorted({op.fn for op in program.ops if op.kind.is_function} | frame.algebra.by_form)
         has = {op.kind for op in program.ops}
         known = [kind for kind in Kind if kind in has or kind.assumed or "fn" in kind.fields]
         kinds = sorted(known, key=lambda kind: kind.turn)
