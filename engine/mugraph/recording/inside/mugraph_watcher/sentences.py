@@ -38,9 +38,15 @@ def _said(refusal: Refusal) -> str:
     frame = refusal.frame
     about = subject(refusal)
     if about is not None:
-        return f"{about.words} is not as it was when it was analysed"
+        return f"{about.words} is not as it was when it was analysed{_unread(refusal)}"
     said = frame.said(frame.names.behind(refusal.node))
-    return f"{said} is {short(frame.value(refusal.node))}"
+    return f"{said} is {short(frame.value(refusal.node))}{_unread(refusal)}"
+
+
+def _unread(refusal: Refusal) -> str:
+    """What might have said more, if it could have been read."""
+    unread = {name: error for one in (*refusal.beside, refusal) for name, error in one.frame.unread.items()}
+    return f" ({', '.join(f'{name} cannot be read: {error}' for name, error in unread.items())})" if unread else ""
 
 
 def _of_error(refusal: Refusal) -> str:
