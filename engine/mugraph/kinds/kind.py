@@ -5,7 +5,7 @@
 
 A pass that computes something of every operator (residues, real numbers, abstract expressions, degrees of an
 exponential, whether a value is zero) is an `Arithmetic`: a class with one method for each primitive. A kind's meaning
-is written once, in terms of these primitives, so that no pass has to know a kind. One that they do not express is
+is written once, in terms of these primitives, so that such a pass names no kind. One that they do not express is
 `opaque`: every arithmetic has that primitive, and asks the kind's record for what it needs (opaque.py).
 """
 
@@ -119,8 +119,9 @@ class Kind(metaclass=_Kinds):
     scaled_by, shifted_by: places of an operand by which the other one is scaled, or shifted, if it is a constant
     neutral:   of two operands whose order does not matter: a number that leaves the other one as it is
     absorbing: of such operands too: a number that the result is, whatever the other one
-    by_inverse: the kind that makes the same of the first operand and the second one's inverse, as a product does of a
-               quotient; None where there is none
+    by_inverse: of a quotient the product: the kind that gives the same result for the inverse of the second operand.
+               None where there is none
+    is_number: LEAF: a number that the program says
     is_function: its function is named in the operator's `fn`
     accumulator: REDUCING: finishes it where it is split over a loop
     repeats:   REDUCING: equal elements count each; False where the result is as that of one of them
@@ -134,8 +135,8 @@ class Kind(metaclass=_Kinds):
     symbol:    the operator alone: `×`
     of_itself: the symbol where both operands are one
     look:      of its node: "op", "reduce", "matmul"
-    title:     of the result in a program: text, of which what starts with _ is put after the first operand's name; or
-               what makes it of the operator and its operands (naming.py)
+    title:     of the result in a program: text, put after the first operand's name if it starts with _; or a function
+               that makes it from the operator and its operands (naming.py)
     stem:      of the result in a topology that a search found
     juxtaposed: people write it without a symbol, as x y: a result of two of the program's values is called x_y there
 
@@ -211,6 +212,7 @@ class Kind(metaclass=_Kinds):
         self.sites, self.assumed, self.turn = sites, assumed, turn
         self.idempotent, self.instructions = idempotent, instructions
         self.is_leaf, self.is_elementwise = role is Role.LEAF, role is Role.ELEMENTWISE
+        self.is_number = self.is_leaf and self.fields == {"value"}
         self.ulps, self.argument_ulps, self.test_cost = ulps, argument_ulps, test_cost
         self.triton, self.negated, self.inverted, self.constant = triton, negated, inverted, constant
         self.reduces, self.contracts = role is Role.REDUCING, bool(terms)

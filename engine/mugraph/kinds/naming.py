@@ -1,8 +1,9 @@
-"""Names of results that are no call of the user's, such as the sum in a softmax: what kinds make them of."""
+"""Names of results for which the user's code has no call, such as the sum in a softmax, as their kinds make them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -12,27 +13,59 @@ _LONGEST = 24
 """A name of more characters is left out of the names that are made of it."""
 
 
-class Term(Protocol):
-    """An operator and what it is applied to.
-
-    place:    in its graph: of one operator in two places it is the same
-    name:     of its result; an operator that is about to be named has none
-    constant: its value, if it is a number that the program says
-    """
+class Operator(Protocol):
+    """An operator of a shared graph; inputs are positions in it."""
 
     @property
     def kind(self) -> Kind: ...
     @property
-    def operands(self) -> Sequence[Term]: ...
+    def inputs(self) -> tuple[int, ...]: ...
     @property
-    def place(self) -> int: ...
+    def value(self) -> float: ...
     @property
-    def name(self) -> str: ...
+    def fn(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """The operator at a place of a graph, with what it is applied to. names: of the operators before it"""
+
+    place: int
+    graph: Sequence[Operator]
+    names: Mapping[int, str]
+
     @property
-    def constant(self) -> float | None: ...
+    def op(self) -> Operator:
+        return self.graph[self.place]
+
+    @property
+    def kind(self) -> Kind:
+        return self.op.kind
+
+    @property
+    def operands(self) -> list[Term]:
+        return [Term(place, self.graph, self.names) for place in self.op.inputs]
+
+    @property
+    def name(self) -> str:
+        return self.names[self.place]
+
+    @property
+    def constant(self) -> float | None:
+        """The number that it is, if the program says one."""
+        return self.op.value if self.kind.is_number else None
 
 
 Title = Callable[[Term], str]
+
+
+def title_of(term: Term) -> str:
+    """A name by what the operator does to what; it need not be unique."""
+    title = term.kind.title
+    if not isinstance(title, str):
+        return title(term)
+    title = title.format(fn=term.op.fn)
+    return after(term.operands[0].name, title.removeprefix("_")) if title.startswith("_") else title
 
 
 def after(name: str, suffix: str) -> str:
@@ -47,4 +80,4 @@ def factor_of(term: Term) -> float | None:
 
 def is_square(term: Term) -> bool:
     """The product of a value and itself?"""
-    return bool(term.kind.of_itself) and term.operands[0].place == term.operands[1].place
+    return bool(term.kind.of_itself) and term.op.inputs[0] == term.op.inputs[1]
