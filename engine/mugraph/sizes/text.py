@@ -21,13 +21,14 @@ MOST = 1 << 21
 def text_checked(
     program: TensorProgram, source: KernelSource, kernels: Sequence[tuple[BlockGraph, Schedule]]
 ) -> Verdict:
-    """What one element needs too much of has its text looked at for the use of memory, and the text of the same kernels
-    run at smaller sizes.
-
-    kernels: those that the source was written from
+    """If one element is computed from too many others, only the use of memory is checked in the text, and the text of the
+    same kernels is run at smaller sizes.
 
     With a range of sizes the check is made at the sizes of the float tests, and at each size after which the
-    launcher takes another schedule."""
+    launcher takes another schedule.
+
+    kernels: those that the source was written from
+    """
     if not program.least and _needed(program) > MOST:
         return _checked_smaller(program, source, kernels)
     said = ""

@@ -1,7 +1,7 @@
 """Operators that are in kernels only: forms for which Triton has a word, and what makes softmax and masks safe.
 
 What writes a kernel asks them the same questions as the kinds of graphs (mugraph.kinds). The arithmetics of this room
-(pads.py, masks.py, softmax.py) have a primitive for each of them.
+(pads.py, masks.py, softmax.py) have primitives for those that they meet.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ ORDER = "order"
 
 
 def has_maxima(*graphs: Iterable[Op]) -> bool:
-    """Or what is one: relu and abs."""
+    """Is a maximum in one of the graphs, or relu or abs, which are maxima too?"""
     return any(op.kind.chooses or (op.kind.is_function and op.fn in BY_SIGN) for graph in graphs for op in graph)
 
 

@@ -31,7 +31,7 @@ CONSTANTS: Mapping[str, frozenset[float]] = {
     "silu": frozenset(),
     "gelu_tanh": frozenset({_SLOPE, _CUBE}),
 }
-"""Of each function that has a form, those in it; every form but its own is in terms of sigmoid."""
+"""Function that has a form -> the constants in it. All forms but that of sigmoid itself are in terms of sigmoid."""
 
 
 class Numbers(Protocol[V]):
