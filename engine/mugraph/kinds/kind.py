@@ -212,7 +212,7 @@ class Kind(metaclass=_Kinds):
         self.sites, self.assumed, self.turn = sites, assumed, turn
         self.idempotent, self.instructions = idempotent, instructions
         self.is_leaf, self.is_elementwise = role is Role.LEAF, role is Role.ELEMENTWISE
-        self.is_number = self.is_leaf and self.fields == {"value"}
+        self.is_number = self.is_leaf and self.fields == frozenset({"value"})
         self.ulps, self.argument_ulps, self.test_cost = ulps, argument_ulps, test_cost
         self.triton, self.negated, self.inverted, self.constant = triton, negated, inverted, constant
         self.reduces, self.contracts = role is Role.REDUCING, bool(terms)

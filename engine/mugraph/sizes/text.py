@@ -21,7 +21,7 @@ MOST = 1 << 21
 def text_checked(
     program: TensorProgram, source: KernelSource, kernels: Sequence[tuple[BlockGraph, Schedule]]
 ) -> Verdict:
-    """If one element is computed from too many others, only the use of memory is checked in the text, and the text of the
+    """If an element is computed from too many others, the text is checked only for its use of memory, and that of the
     same kernels is run at smaller sizes.
 
     With a range of sizes the check is made at the sizes of the float tests, and at each size after which the
