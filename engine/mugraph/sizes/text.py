@@ -21,14 +21,13 @@ MOST = 1 << 21
 def text_checked(
     program: TensorProgram, source: KernelSource, kernels: Sequence[tuple[BlockGraph, Schedule]]
 ) -> Verdict:
-    """If an element is computed from too many others, the text is checked only for its use of memory, and that of the
-    same kernels is run at smaller sizes.
-
-    With a range of sizes the check is made at the sizes of the float tests, and at each size after which the
-    launcher takes another schedule.
+    """What one element needs too much of has its text looked at for the use of memory, and the text of the same kernels
+    run at smaller sizes.
 
     kernels: those that the source was written from
-    """
+
+    With a range of sizes the check is made at the sizes of the float tests, and at each size after which the
+    launcher takes another schedule."""
     if not program.least and _needed(program) > MOST:
         return _checked_smaller(program, source, kernels)
     said = ""

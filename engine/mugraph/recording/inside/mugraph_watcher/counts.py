@@ -18,9 +18,8 @@ SIZE = 1 << 16
 MOST = 100
 """Reasons that are kept apart for one region."""
 OTHERS = "for other reasons"
-
 NO_ROOM = "", "", "there is no room for more reasons"
-"""Stands for calls that are counted nowhere else."""
+"""The key of calls that are counted nowhere else."""
 
 Key = tuple[str, str, str | None]
 """A module's path, a region's name, why its kernel was not taken (None: it was)."""
@@ -84,9 +83,11 @@ def read(folder: Path) -> dict[Key, int]:
     found: dict[Key, int] = {}
     for names in sorted(folder.glob("*.jsonl")):
         numbers = memoryview(names.with_suffix(".counts").read_bytes()).cast("Q")
-        *whole, _ = names.read_bytes().split(b"\n")  # the last may be cut off by the program's death
-        for line in whole:
-            slot, file, name, why = json.loads(line)
+        for line in names.read_bytes().splitlines():
+            try:
+                slot, file, name, why = json.loads(line)
+            except ValueError:  # cut off by the program's death
+                continue
             found[file, name, why] = found.get((file, name, why), 0) + numbers[slot]
     if not found.get(NO_ROOM):
         found.pop(NO_ROOM, None)
