@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from math import ceil, prod
 
 from mugraph.baseline.estimate import Baseline
-from mugraph.baseline.fused import OWN, fused, joined, with_attentions
-from mugraph.baseline.launches import Launch, Values, Work, held_bytes, launches
+from mugraph.baseline.fused import fused, joined, with_attentions
+from mugraph.baseline.launches import Launch, Values, held_bytes, launches
 from mugraph.baseline.rates import Rates, fitted
 from mugraph.ir.calls import Call
 from mugraph.ir.library import Product
@@ -59,7 +59,7 @@ def launch_us(launch: Launch, near: Collection[int], rates: Rates, target: Targe
     # What is written goes to the cache first, if it fits.
     written = sum(launch.writes.values())
     warm, cold = (warm + written, cold) if written <= target.l2 / 2 else (warm, cold + written)
-    share = rates.library if launch.work in OWN else rates.fused_stream if compiled else rates.stream
+    share = rates.library if launch.is_library else rates.fused_stream if compiled else rates.stream
     memory = (cold + warm / rates.cached) / (target.bandwidth * share)
     match launch.work:
         case "elementwise":
@@ -69,36 +69,42 @@ def launch_us(launch: Launch, near: Collection[int], rates: Rates, target: Targe
             along = start + row * min(launch.row, _SHARED_ROW) / 2048
             return max(memory, _functions_us(launch, rates, target)) + along
         case "attention":
-            return max(memory, _attention_us(launch, rates, target))
-        case "product" | "convolution":
-            slow = launch.work == "product" or launch.is_narrow
-            share = rates.float32 / 2 if launch.is_narrow else _share(launch.dtype, launch.work, rates)
+            return max(memory, _attention_us(launch.products, launch.dtype, rates, target, causal=launch.is_causal))
+        case _:
+            slow = not launch.takes_tf32 or launch.is_narrow
+            share = rates.float32 / 2 if launch.is_narrow else _share(launch.dtype, rates, tf32=launch.takes_tf32)
             return _products_us(launch.products, memory, share, _least(launch.dtype, slow=slow), rates, target)
 
 
-def products_us(
-    products: Sequence[Product], moved: int, dtype: str, target: Target, *, convolution: bool = False
-) -> float:
+def products_us(products: Sequence[Product], moved: int, dtype: str, target: Target, *, tf32: bool = False) -> float:
     """Of one library's kernel, its start and end included.
 
     products: one after the other
     moved:    bytes read and written
+    tf32:     what is float32 is computed on the tensor cores
     """
     rates = fitted().rates
     memory = moved / (target.bandwidth * rates.library)
-    share = _share(dtype, "convolution" if convolution else "product", rates)
-    return rates.kernel_us + _products_us(products, memory, share, _least(dtype, slow=not convolution), rates, target)
+    share = _share(dtype, rates, tf32=tf32)
+    return rates.kernel_us + _products_us(products, memory, share, _least(dtype, slow=not tf32), rates, target)
+
+
+def attention_us(products: Sequence[Product], moved: int, dtype: str, target: Target) -> float:
+    """Of a library's attention without a mask, its start and end included. moved: bytes read and written"""
+    rates = fitted().rates
+    memory = moved / (target.bandwidth * rates.library)
+    return rates.kernel_us + max(memory, _attention_us(products, dtype, rates, target, causal=False))
 
 
 def _functions_us(launch: Launch, rates: Rates, target: Target) -> float:
     return launch.functions / 2**20 * rates.function_us * _PROCESSORS / target.processors
 
 
-def _share(dtype: str, work: Work, rates: Rates) -> float:
+def _share(dtype: str, rates: Rates, *, tf32: bool) -> float:
     """Of the tensor cores' rate."""
     if dtype in ("f16", "bf16"):
         return rates.wide
-    return rates.convolved32 if work == "convolution" else rates.float32
+    return rates.convolved32 if tf32 else rates.float32
 
 
 def _least(dtype: str, *, slow: bool) -> int:
@@ -125,14 +131,14 @@ def _product_us(product: Product, share: float, least: int, target: Target) -> f
     return flops / (target.flops * share) * (ceil(waves) / waves if waves > 1 else 1.0)
 
 
-def _attention_us(launch: Launch, rates: Rates, target: Target) -> float:
-    first, second = launch.products
+def _attention_us(products: Sequence[Product], dtype: str, rates: Rates, target: Target, *, causal: bool) -> float:
+    first, second = products
     each = ceil(first.columns / _KEYS)
     waves = first.matrices * ceil(first.rows / _ROWS) / target.processors
     if first.rows == 1:  # then the keys are split over thread blocks
         steps = max(1.0, waves * each)
     else:  # the last rows of a causal one have all keys before them, and in the last wave nothing is beside them
-        steps = ceil(waves) * each * (0.5 + 0.5 / ceil(waves) if launch.is_causal else 1.0)
+        steps = ceil(waves) * each * (0.5 + 0.5 / ceil(waves) if causal else 1.0)
     wide = 0.6 + 0.4 * max(first.depth, second.columns) / 64
-    slow = 1.0 if launch.dtype in ("f16", "bf16") else _SLOW
+    slow = 1.0 if dtype in ("f16", "bf16") else _SLOW
     return rates.softmax_us + steps * rates.step_us * wide * slow

@@ -8,10 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mugraph.baseline.launches import LONG_ROW, Launch
 
-OWN = frozenset(("product", "convolution", "attention"))
-"""Work that a library's kernel does, which nothing is fused into."""
-
-
 _DIMS = 4
 """Batch, heads, rows, columns: of the products that torch.compile looks for."""
 
@@ -55,7 +51,7 @@ def fused(launches: Sequence[Launch]) -> tuple[tuple[Launch, ...], ...]:
     groups: list[tuple[int, list[Launch]]] = []
     for launch in launches:
         before = max((depth.get(value, 0) for value in launch.reads), default=0)
-        if launch.work in OWN:
+        if launch.is_library:
             groups.append((before, [launch]))
             depth.update(dict.fromkeys(launch.writes, before + 1))
             continue

@@ -92,6 +92,16 @@ class Launch:
     is_narrow: bool = False
 
     @property
+    def is_library(self) -> bool:
+        """Is it a kernel of a library's, which torch.compile leaves as it is?"""
+        return self.work in ("product", "convolution", "attention")
+
+    @property
+    def takes_tf32(self) -> bool:
+        """Does PyTorch compute its float32 products on the tensor cores, unless it is told not to?"""
+        return self.work == "convolution"
+
+    @property
     def is_long(self) -> bool:
         """Are its rows too long for a processor to hold them, and too many at a time for the cache?"""
         return self.row > LONG_ROW

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mugraph.edit.source.record import Record, read_record
 from mugraph.edit.source.text import EditError, SourceFile
-from mugraph.recording.inside.mugraph_watcher.counts import Key, read
+from mugraph.recording.inside.mugraph_watcher.counts import NO_ROOM, Key, read
 from mugraph.recording.inside.mugraph_watcher.install import FOLDER
 from mugraph.recording.launch import environment, run_command
 
@@ -39,10 +39,11 @@ class RegionRun:
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """status: of the program, as a shell has it."""
+    """status: of the program, as a shell has it. uncounted: calls that are in none of the regions, for want of room."""
 
     status: int
     regions: tuple[RegionRun, ...]
+    uncounted: int = 0
 
 
 def run_watched(command: Sequence[str], stdout: int | None = None) -> ProgramRun:
@@ -51,7 +52,8 @@ def run_watched(command: Sequence[str], stdout: int | None = None) -> ProgramRun
         around = {**os.environ, **environment(FOLDER, folder)}
         status = run_command(command, around, stdout)
         counts = read(Path(folder))
-    return ProgramRun(status, tuple(_regions(counts)))
+    uncounted = counts.pop(NO_ROOM, 0)
+    return ProgramRun(status, tuple(_regions(counts)), uncounted)
 
 
 def _regions(counts: Mapping[Key, int]) -> list[RegionRun]:

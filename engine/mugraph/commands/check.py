@@ -57,7 +57,8 @@ def _summary(run: ProgramRun, as_json: bool) -> list[str]:
             "the program imported no generated kernel module: nothing to check "
             "(mugraph optimize FILE --apply writes one)"
         ]
-    return [] if as_json else [line for region in run.regions for line in _of_region(region)]
+    lost = [f"{run.uncounted} calls more, for which there was no room among the counts"] if run.uncounted else []
+    return lost if as_json else [line for region in run.regions for line in _of_region(region)] + lost
 
 
 def _of_region(region: RegionRun) -> list[str]:

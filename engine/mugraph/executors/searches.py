@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mugraph.executors.executor import Executor
 from mugraph.executors.parts import SpreadParts
 from mugraph.executors.spread import SpreadSearch
+from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.program import TensorProgram
 from mugraph.search.direct import DirectSearch, is_direct
+from mugraph.search.kernel_graphs.limits import GraphLimits
+from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.several import SeveralSearch
 from mugraph.search.run import Search
 from mugraph.search.topologies.limits import Limits, Searcher
+from mugraph.targets import Target
 
 
 def begin_search(
@@ -31,6 +35,19 @@ def begin_search(
     return of_one_output(program, limits, cancelled)
 
 
-def part_workers(executor: Executor | None) -> SpreadParts | None:
-    """Who works on the parts of kernel graphs beside this process."""
-    return SpreadParts(executor) if executor is not None else None
+def begin_kernel_graphs(
+    program: TensorProgram,
+    target: Target,
+    limits: GraphLimits,
+    executor: Executor | None,
+    cancelled: Callable[[], bool],
+    *,
+    blocks: Sequence[BlockGraph],
+    candidates: Sequence[Candidate],
+    seconds: float,
+) -> KernelGraphs:
+    """executor: works on parts beside this process. blocks, candidates: as of KernelGraphs"""
+    workers = SpreadParts(executor) if executor is not None else None
+    return KernelGraphs(
+        program, target, limits, cancelled, blocks=blocks, candidates=candidates, seconds=seconds, workers=workers
+    )

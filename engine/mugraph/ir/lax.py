@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import Op
 
 EXPONENTIAL = frozenset({"sigmoid", "tanh", "gelu_tanh"})
 """`fn` of a UNARY that is made of one exponential."""
@@ -17,8 +17,8 @@ def why_not_lax(ops: Sequence[Op]) -> str | None:
     """Why a graph is outside of it; None where it is inside."""
     exps: dict[str, int] = {}
     for op in ops:
-        is_exponential = "exp" in op.kind.primitives or (op.kind is Kind.UNARY and op.fn in EXPONENTIAL)
-        if op.kind.chooses or op.kind.opaque or (op.kind is Kind.UNARY and not is_exponential and op.fn != "silu"):
+        is_exponential = "exp" in op.kind.primitives or (op.kind.is_function and op.fn in EXPONENTIAL)
+        if op.kind.chooses or op.kind.opaque or (op.kind.is_function and not is_exponential and op.fn != "silu"):
             return f"{op.fn or op.kind} is outside the Lax fragment"
         exps[op.name] = max((exps.get(name, 0) for name in op.inputs), default=0) + is_exponential
         if exps[op.name] > 1:

@@ -1,6 +1,19 @@
 """The sum of two values, and along axes."""
 
 from mugraph.kinds.kind import Accumulator, Kind, Role
+from mugraph.kinds.naming import Term, after, factor_of, is_square
+
+
+def _of_two(of: Term) -> str:
+    return "difference" if any(factor_of(operand) == -1.0 for operand in of.operands) else "added"
+
+
+def _along_axes(of: Term) -> str:
+    (operand,) = of.operands
+    if operand.kind.is_exponential:
+        return "row_sum"
+    return "sum_of_squares" if is_square(operand) else after(operand.name, "sum")
+
 
 ADDED_UP = Accumulator(
     fn="",
@@ -19,9 +32,10 @@ ADD = Kind(
     meaning=lambda on, of, fn, over: on.add(of[0], of[1]),
     commutes=True,
     shifted_by=(1, 0),
+    neutral=0.0,
     shown="{0} + {1}",
     symbol="+",
-    title="added",
+    title=_of_two,
     stem="added",
     sites=("cofactors", "cofactors"),
     assumed=True,
@@ -38,7 +52,7 @@ SUM = Kind(
     shown="sum over {over} of {0}",
     symbol="Σ {over}",
     look="reduce",
-    title="_sum",
+    title=_along_axes,
     stem="total",
     assumed=True,
     turn=4,

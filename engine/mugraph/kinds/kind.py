@@ -5,7 +5,7 @@
 
 A pass that computes something of every operator (residues, real numbers, abstract expressions, degrees of an
 exponential, whether a value is zero) is an `Arithmetic`: a class with one method for each primitive. A kind's meaning
-is written once, in terms of these primitives, so that no pass has to know a kind. One that they do not express is
+is written once, in terms of these primitives, so that such a pass names no kind. One that they do not express is
 `opaque`: every arithmetic has that primitive, and asks the kind's record for what it needs (opaque.py).
 """
 
@@ -17,6 +17,7 @@ from enum import Enum, auto
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from mugraph.kinds.naming import Title
 from mugraph.kinds.opaque import Opaque
 
 V = TypeVar("V")
@@ -116,18 +117,26 @@ class Kind(metaclass=_Kinds):
     commutes:  it does not matter which operand is first
     chooses:   the result is one of the operands' elements, by their order: outside of Mirage's Lax fragment (§5)
     scaled_by, shifted_by: places of an operand by which the other one is scaled, or shifted, if it is a constant
+    neutral:   of two operands whose order does not matter: a number that leaves the other one as it is
+    absorbing: of such operands too: a number that the result is, whatever the other one
+    by_inverse: of a quotient the product: the kind that gives the same result for the inverse of the second operand.
+               None where there is none
+    is_number: LEAF: a number that the program says
+    is_function: its function is named in the operator's `fn`
     accumulator: REDUCING: finishes it where it is split over a loop
     repeats:   REDUCING: equal elements count each; False where the result is as that of one of them
     adds:      REDUCING: it is a sum, of products or not
     terms:     REDUCING two operands: the element-wise kind of what it adds up
     contracts: REDUCING: it has such terms: a sum of products, which tensor cores compute
+    is_plain_sum: REDUCING: it adds, and no products
 
     Drawn, named and written:
     shown:     in a drawing, with {0}, {1}, {over}, {tensor}, {fn}, {value}: `max({0}, {1})`
     symbol:    the operator alone: `×`
     of_itself: the symbol where both operands are one
     look:      of its node: "op", "reduce", "matmul"
-    title:     of the result in a program; what starts with _ is put after the first operand's name
+    title:     of the result in a program: text, put after the first operand's name if it starts with _; or a function
+               that makes it from the operator and its operands (naming.py)
     stem:      of the result in a topology that a search found
     juxtaposed: people write it without a symbol, as x y: a result of two of the program's values is called x_y there
 
@@ -165,13 +174,16 @@ class Kind(metaclass=_Kinds):
         chooses: bool = False,
         scaled_by: Sequence[int] = (),
         shifted_by: Sequence[int] = (),
+        neutral: float | None = None,
+        absorbing: float | None = None,
+        by_inverse: str = "",
         terms: str = "",
         accumulator: Accumulator | None = None,
         shown: str = "",
         symbol: str = "",
         of_itself: str = "",
         look: str = "op",
-        title: str = "",
+        title: str | Title = "",
         stem: str = "",
         juxtaposed: bool = False,
         sites: tuple[str, str] = ("anywhere", "anywhere"),
@@ -194,17 +206,21 @@ class Kind(metaclass=_Kinds):
         self.opaque, self.fields = opaque, frozenset(fields)
         self.commutes, self.chooses, self.accumulator = commutes, chooses, accumulator
         self.scaled_by, self.shifted_by = tuple(scaled_by), tuple(shifted_by)
+        self.neutral, self.absorbing = neutral, absorbing
         self.shown, self.symbol, self.of_itself, self.look = shown, symbol, of_itself, look
         self.title, self.stem, self.juxtaposed = title or name, stem or name, juxtaposed
         self.sites, self.assumed, self.turn = sites, assumed, turn
         self.idempotent, self.instructions = idempotent, instructions
         self.is_leaf, self.is_elementwise = role is Role.LEAF, role is Role.ELEMENTWISE
+        self.is_number = self.is_leaf and self.fields == frozenset({"value"})
         self.ulps, self.argument_ulps, self.test_cost = ulps, argument_ulps, test_cost
         self.triton, self.negated, self.inverted, self.constant = triton, negated, inverted, constant
         self.reduces, self.contracts = role is Role.REDUCING, bool(terms)
         self.repeats = accumulator is None or bool(accumulator.repeated)
         self.adds = self.reduces and self.repeats
-        self._terms = terms
+        self.is_plain_sum = self.adds and not self.contracts
+        self.is_function = "fn" in self.fields and self.is_elementwise
+        self._terms, self._by_inverse = terms, by_inverse
         _KINDS[name] = self
         if accumulator is not None:
             _ACCUMULATORS[accumulator.fn] = accumulator
@@ -224,6 +240,10 @@ class Kind(metaclass=_Kinds):
     def terms(self) -> Kind:
         """Of a kind that contracts."""
         return kind_named(self._terms)
+
+    @cached_property
+    def by_inverse(self) -> Kind | None:
+        return kind_named(self._by_inverse) if self._by_inverse else None
 
     def _of_opaque(self, on: Any, of: Sequence[Any], fn: str, over: Any) -> Any:
         return on.opaque(self, *of)

@@ -1,6 +1,12 @@
 """One value divided by another."""
 
 from mugraph.kinds.kind import Kind, Role
+from mugraph.kinds.naming import Term
+
+
+def _title(of: Term) -> str:
+    return "normed" if of.operands[1].kind.primitive == "sqrt" else "quotient"
+
 
 DIV = Kind(
     "div",
@@ -8,9 +14,10 @@ DIV = Kind(
     2,
     meaning=lambda on, of, fn, over: on.div(of[0], of[1]),
     scaled_by=(1,),
+    by_inverse="mul",
     shown="{0} ÷ {1}",
     symbol="÷",
-    title="quotient",
+    title=_title,
     stem="quotient",
     sites=("factor", "divisor"),
     assumed=True,

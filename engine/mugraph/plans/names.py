@@ -16,6 +16,6 @@ def plan_name(function: str) -> str:
     return identifier(_WORDS.sub("_", name)).lower()
 
 
-def kernel_name(function: str, number: int | None) -> str:
-    """ "RMSNormLinear.forward" -> "rms_norm_linear_fused"; "rms_norm_linear_2" for one of several."""
-    return f"{plan_name(function)}_{'fused' if number is None else number}"
+def kernel_name(plan: str, number: int | None) -> str:
+    """Of a plan "rms_norm_linear", "rms_norm_linear_fused"; "rms_norm_linear_2" for one of several."""
+    return f"{plan}_{'fused' if number is None else number}"

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +41,7 @@ class Run:
     problems: tuple[str, ...] = ()
 
 
-class _Line(msgspec.Struct):
+class _Line(msgspec.Struct, tag_field="is", tag="set"):
     """As the spool writes it. set: a number, -1 for calls unlike all that are kept. seconds: total, own, on the
     device, of how many calls that is, and of the run. picture: with the line that first has it."""
 
@@ -59,18 +60,33 @@ class _Line(msgspec.Struct):
     picture: Picture | None = None
 
 
+class _PassedOver(msgspec.Struct, tag_field="is", tag="passed"):
+    """over: file, function, what, why, how often"""
+
+    over: list[tuple[str, str, str, str, int]]
+
+
 def record(command: Sequence[str]) -> Run:
     """Runs the command, which keeps its standard streams, its arguments and its status. Raises CannotRun."""
     with tempfile.TemporaryDirectory(prefix="mugraph-record-", ignore_cleanup_errors=True) as spool:
         status = run_command(command, {**os.environ, **environment(FOLDER, spool)})
-        files = _read(Path(spool))
-    problems: list[str] = []
+        files, problems = _read(Path(spool))
     for path, recording in files.items():
         try:
             keep(path, recording)
         except OSError as error:
             problems.append(f"what was seen of {path} cannot be kept: {error.strerror or error}")
     return Run(status, files, tuple(problems))
+
+
+def _said(passed: Mapping[tuple[str, str, str, str], int]) -> list[str]:
+    """One sentence for each thing that the recorder passed over."""
+    found: list[str] = []
+    for (file, function, what, why), times in passed.items():
+        place = f"{os.path.relpath(file)}: {function}: " if file else ""
+        often = f", {times} times" if times > 1 else ""
+        found.append(f"{place}{what} could not be kept{often}: {why}")
+    return found
 
 
 def environment(variable: str, spool: str) -> Mapping[str, str]:
@@ -107,12 +123,17 @@ def run_command(command: Sequence[str], environment: Mapping[str, str], stdout: 
     return status if status >= 0 else 128 - status
 
 
-def _read(spool: Path) -> dict[Path, Recording]:
-    """What was seen, by file and function. Each process counts with what it wrote last; equal sets of several processes
-    are put together."""
+def _read(spool: Path) -> tuple[dict[Path, Recording], list[str]]:
+    """What was seen, by file and function, and what could not be kept. Each process counts with what it wrote last;
+    equal sets of several processes are put together."""
     latest: dict[tuple[str, str, str, int], _Line] = {}
+    passed: dict[str, _PassedOver] = {}
+    unread = Counter[str]()
     for file in sorted(spool.glob("*.jsonl")):
-        for line in _lines(file):
+        for line in _lines(file, unread):
+            if isinstance(line, _PassedOver):
+                passed[file.name] = line
+                continue
             key = file.name, line.file, line.function, line.set
             if line.picture is None and key in latest:
                 line.picture = latest[key].picture
@@ -125,7 +146,13 @@ def _read(spool: Path) -> dict[Path, Recording]:
     for (path, function), processes in by_function.items():
         recording = found.setdefault(path, Recording(os.path.realpath(path), {}))
         recording.functions[function] = _function(list(processes.values()), recording.objects)
-    return found
+    over = Counter[tuple[str, str, str, str]]()
+    for one in passed.values():
+        for *what, times in one.over:
+            over[what[0], what[1], what[2], what[3]] += times
+    for why, lines in unread.items():
+        over["", "", "a line of what was seen", why] += lines
+    return found, _said(over)
 
 
 def _function(processes: list[list[_Line]], objects: Objects) -> RecordedFunction:
@@ -163,10 +190,12 @@ def _share(lines: list[_Line], run: float) -> Share | None:
     return Share(min(1.0, total / run), min(1.0, own / run), on_device, calls)
 
 
-def _lines(file: Path) -> Iterator[_Line]:
-    decoder = msgspec.json.Decoder(_Line)
-    for text in file.read_bytes().splitlines():
+def _lines(file: Path, unread: Counter[str]) -> Iterator[_Line | _PassedOver]:
+    """unread: is told why whole lines cannot be read. The last one may be cut off by the program's death."""
+    decoder = msgspec.json.Decoder(_Line | _PassedOver)
+    *whole, _ = file.read_bytes().split(b"\n")
+    for text in whole:
         try:
             yield decoder.decode(text)
-        except (msgspec.MsgspecError, RecursionError):  # cut off by the program's death
-            continue
+        except (msgspec.MsgspecError, RecursionError) as error:
+            unread[f"{type(error).__name__}: {error}"] += 1

@@ -161,9 +161,11 @@ def seen(path: Path, text: str) -> dict[str, list[Seen]]:
         def read_it() -> Picture | None:
             if stored is None:
                 return None
-            with contextlib.suppress(BadRecording):
+            try:
                 return _picture(path, kept, stored)
-            return None
+            except BadRecording as error:
+                _log.info("%s", error)
+                return None
 
         return read_it
 
@@ -199,8 +201,10 @@ def pictured(path: Path, text: str) -> dict[str, Picture]:
         usable = next((one for one in function.sets if one.usable), None)
         if recording is None or usable is None or usable.picture is None:
             continue
-        with contextlib.suppress(BadRecording):
+        try:
             found[name] = _picture(path, recording, usable.picture)
+        except BadRecording as error:
+            _log.info("%s", error)
     return found
 
 

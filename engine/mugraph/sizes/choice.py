@@ -51,7 +51,7 @@ def by_sizes(
     for one in sorted(candidates, key=lambda one: scores[id(one)]):
         if id(one) in right:
             chosen.append(right[id(one)])
-        elif not chosen:  # behind one that is right nobody looks
+        elif not chosen:  # one that comes after one that is right is not needed
             tested = tester.test_kernel(one.kernel, table.program)
             if tested.passed:
                 chosen.append((one, Summary(largest_us[id(one)], 0.0, 1), tested))

@@ -11,8 +11,8 @@ from mugraph.ir.transforms.resizing import resize
 from mugraph.verify.weights import summing_as_at_full_size
 
 LARGEST_TILE = 32
-"""Of a kernel in the interpreter. Of several kernels one has small tiles, and so many blocks at the sizes that another
-one needs: theirs are half as large."""
+"""Of a kernel in the interpreter; half as much where several kernels follow one another: one of them may have small
+tiles, and then has too many blocks at the sizes that another needs."""
 
 Kernels = list[tuple[BlockGraph, Schedule]]
 

@@ -1,1 +1,1 @@
-"""A region, from its search units to measured kernels: candidates ranked, verified, tuned and timed against PyTorch."""
+"""A region, from its trace to a plan that is timed beside PyTorch: its steps, and those of a search unit."""

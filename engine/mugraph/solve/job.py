@@ -57,6 +57,7 @@ class RegionJob:
     program: ProgramText | None = None
 
     def __post_init__(self) -> None:
+        self.name = plan_name(self.region.function)
         self.timer = RegionTimer(
             self.number,
             self.device,
@@ -92,7 +93,7 @@ class RegionJob:
             status = "unsupported" if said or left else "no-gain"
             reason = said or "; ".join(filter(None, (left, nothing_to_gain(region, self.tools.target))))
             return RegionResult(region, status, reason, search=report)
-        name = self.names.unique(plan_name(region.function))
+        name = self.names.unique(self.name)
         solutions = {id(found.unit): found.solution for found in results if found.solution is not None}
         sources = {solution.kernel.name: solution.source for solution in solutions.values()}
         used = {unit: solution for unit, solution in solutions.items() if solution.pays}
@@ -140,7 +141,7 @@ class RegionJob:
                 parts.append(part)
                 continue
             count = number + sum(isinstance(other, SearchUnit) for other in (part, *waiting, *part.apart))
-            wanted = kernel_name(function, number + 1 if count > 1 else None)
+            wanted = kernel_name(self.name, number + 1 if count > 1 else None)
             kernel = named[wanted] = named.get(wanted) or self.names.unique(wanted)
             found = yield from self._solved(part, Place(self.number, number, count, function, kernel))
             reports.append(found.search)

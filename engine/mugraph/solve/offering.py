@@ -1,5 +1,5 @@
-"""Whether a region's time is worth offering: faster than the code as it runs, and slower than nothing that a person
-already has, on neither clock."""
+"""Whether a region's time is worth offering: it gains, and on no clock is it slower than what it has to be faster than,
+which the user chooses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel that has passed every test. Fuse: the solution made of it has thread graphs."""
+"""A kernel that has passed every test, and the solution that is made of it, with thread graphs (the step "fuse")."""
 
 from __future__ import annotations
 

@@ -7,13 +7,12 @@ from collections.abc import Callable, Generator, Sequence
 
 from mugraph.codegen.dynamic import check_dynamic
 from mugraph.events import Event
-from mugraph.executors.searches import part_workers
+from mugraph.executors.searches import begin_kernel_graphs
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
 from mugraph.options import Bounds
 from mugraph.search.kernel_graphs.limits import GraphLimits
-from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
 from mugraph.solve.verdicts import Verdicts
@@ -40,15 +39,15 @@ def kernel_graphs(
 
     blocks, candidates: of one kernel. best: of the candidates that are right, the fastest by estimate
     """
-    graphs = KernelGraphs(
+    graphs = begin_kernel_graphs(
         program,
         tools.target,
         GraphLimits.of(bounds.max_kernels, bounds.max_ops),
+        tools.executor,
         cancelled,
         blocks=blocks,
         candidates=candidates,
         seconds=max(bounds.seconds - telling.seconds, LEAST * bounds.seconds),
-        workers=part_workers(tools.executor),
     )
     several: list[Candidate] = []
     for found in graphs.run():

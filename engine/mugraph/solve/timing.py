@@ -161,9 +161,7 @@ class RegionTimer:
         place:  "b = 16", or ""
         """
         measurer = self.tools.measurer
-        scales = input_scales(plan)
-        early = self._scales
-        specs = _specs({value: min(one, early.get(value, one)) for value, one in scales.items()}, region)
+        specs = _specs(self._scales_of(plan), region) if measurer is not None else None
         if measurer is None or specs is None:
             return judged(self._estimate(plan.region, results, size), self.tools.compare_with), None
         ours = Subject("mugraph", text, on_tensors(plan))
@@ -188,13 +186,19 @@ class RegionTimer:
 
     def begin(self, region: Region, units: Sequence[SearchUnit]) -> None:
         """Compile what the region will be compared with, while it is searched: with a range, at the largest size."""
+        if self.tools.peers is None:
+            return
         self._scales = unit_scales(region, units)
         specs = _specs(self._scales, region)
-        if self.tools.peers is None or specs is None or sum(map(_bytes, specs)) > _EARLY_BYTES:
+        if specs is None or sum(map(_bytes, specs)) > _EARLY_BYTES:
             return
         with contextlib.suppress(Rejected):  # a call that cannot be spelled: the plan says so
             eager = Subject("eager", region_source(region), FUNCTION)
             self.tools.peers.begin(peer_subjects(eager, PEERS_OF[self.tools.compare_with]), specs)
+
+    def _scales_of(self, plan: RegionPlan) -> dict[int, float]:
+        """Of the plan's inputs, none larger than what PyTorch's code was compiled with."""
+        return {value: min(one, self._scales.get(value, one)) for value, one in input_scales(plan).items()}
 
     def quiet(self) -> Generator[Event, None, None]:
         """Wait until nothing compiles on the device."""

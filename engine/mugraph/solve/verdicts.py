@@ -3,14 +3,11 @@ no fewer digits."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.program import TensorProgram
 from mugraph.stopwatch import Stopwatch
-from mugraph.verify.conditioning import loses_digits
+from mugraph.verify.conditioning import verified
 from mugraph.verify.verdict import Verdict
-from mugraph.verify.verifier import verify_topologies
 
 _NONE = Schedule(())
 
@@ -54,6 +51,4 @@ class Verdicts:
 
     def _verified(self, *blocks: BlockGraph) -> Verdict:
         with self._spent.on("verification"):
-            verdict = verify_topologies(self._program, [(block, None) for block in blocks])
-            worse = loses_digits(self._program, blocks) if verdict.passed else None
-            return replace(verdict, passed=False, reason=worse) if worse else verdict
+            return verified(self._program, blocks)

@@ -1,1 +1,1 @@
-"""PyTorch source to regions: DAGs of recorded calls with exact source ranges, cut into search units."""
+"""PyTorch source to regions: DAGs of recorded calls with exact source ranges."""

@@ -12,6 +12,7 @@ is far beyond what float_test.py allows, and what passes has still to pass there
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import log2
 
 import numpy as np
@@ -28,6 +29,8 @@ from mugraph.verify.evaluate import evaluate_program
 from mugraph.verify.execute import execute_kernels
 from mugraph.verify.inputs import homes
 from mugraph.verify.sizes import assignments, grid_axes
+from mugraph.verify.verdict import Verdict
+from mugraph.verify.verifier import verify_topologies
 
 Reals = NDArray[np.float64]
 
@@ -75,6 +78,13 @@ class RoundedArithmetic(FloatArithmetic):
     def dot(self, a: Reals, b: Reals, over: tuple[int, ...]) -> Reals:
         product = super().dot(nearest(a, self._factors), nearest(b, self._factors), over)
         return nearest(product, self._results)
+
+
+def verified(program: TensorProgram, blocks: Sequence[BlockGraph]) -> Verdict:
+    """Are the kernels, one after the other, the same function as the program, and do they lose no digits?"""
+    verdict = verify_topologies(program, [(block, None) for block in blocks])
+    worse = loses_digits(program, blocks) if verdict.passed else None
+    return replace(verdict, passed=False, reason=worse) if worse else verdict
 
 
 def loses_digits(program: TensorProgram, blocks: Sequence[BlockGraph], seed: int | None = None) -> str | None:

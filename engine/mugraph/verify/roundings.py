@@ -142,7 +142,7 @@ def _statistics(program: TensorProgram) -> set[str]:
     for op in reversed(program.ops):
         users = [other for other in program.ops if op.name in other.inputs]
         kept = op.name in program.outputs or not users
-        if op.kind.is_elementwise and not kept and all(u.kind is Kind.SUM or u.name in summed for u in users):
+        if op.kind.is_elementwise and not kept and all(u.kind.is_plain_sum or u.name in summed for u in users):
             summed.add(op.name)
     return found | summed
 

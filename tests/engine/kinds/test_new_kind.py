@@ -1,7 +1,7 @@
 """A new kind is one file: one that is declared here goes from a call to a kernel, and no pass knows it.
 
-hypot is made of primitives that exist. Of fmax and copysign, as they are declared here,
-nothing is known: they are opaque.
+hypot is made of primitives that exist. Of fmax and copysign, as they are declared here, nothing is known: they are
+opaque.
 """
 
 from __future__ import annotations

@@ -52,10 +52,11 @@ def scaled(self, y):
 
 
 @pytest.fixture(autouse=True)
-def modules() -> Iterator[None]:
-    path, known = list(sys.path), set(sys.modules)
+def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a program's run leaves behind is forgotten."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    known = set(sys.modules)
     yield
-    sys.path[:] = path
     for name in sys.modules.keys() - known:
         del sys.modules[name]
 

@@ -31,24 +31,26 @@ def with_forms(nodes: dict[str, Node]) -> dict[str, Node]:
 def _form(node: Node, args: list[Node], out: dict[str, Node]) -> Node | str:
     """The node to define instead, or the name of the value it equals."""
     constants = [a.value for a in args if a.kind is Kind.CONST]
-    if args and len(constants) == len(args) and node.kind.is_elementwise and node.kind is not Kind.UNARY:
+    if args and len(constants) == len(args) and node.kind.is_elementwise and not node.kind.is_function:
         try:
             return Node(node.name, Kind.CONST, value=node.kind.meaning(Numbers(), constants, node.fn, ()))
         except (ArithmeticError, ValueError) as error:
             raise Rejected(f"{node.name} is a constant expression that cannot be evaluated ({error}).") from error
-    if node.kind is Kind.MUL:
+    if not isinstance(node.kind, Kind):
+        return node  # a form of Triton's already
+    if node.kind.neutral is not None:
         for one, other in ((0, 1), (1, 0)):
-            if args[one].kind is Kind.CONST and args[one].value == 1.0 and args[other].axes == node.axes:
+            if args[one].kind is Kind.CONST and args[one].value == node.kind.neutral and args[other].axes == node.axes:
                 return args[other].name
-    if node.kind is Kind.MUL and (least := _least(node, out)):
+    if least := _least(node, out):
         return replace(node, kind=MIN, inputs=least)
-    if node.kind is Kind.DIV and args[1].kind is Kind.SQRT:
+    if node.kind.by_inverse is not None and args[1].kind is Kind.SQRT:
         root = Node(f"inv_{args[1].name}", RSQRT, args[1].inputs, args[1].axes)
         out[root.name] = root  # two divisions by one root share it
         if args[0].kind is Kind.CONST and args[0].value == 1.0:
             return root.name
-        return replace(node, kind=Kind.MUL, inputs=(args[0].name, root.name))
-    if node.kind is Kind.ADD:
+        return replace(node, kind=node.kind.by_inverse, inputs=(args[0].name, root.name))
+    if node.kind.shifted_by:
         for kept, negated in ((0, 1), (1, 0)):
             minus = _negated(args[negated], out)
             if minus:
@@ -58,11 +60,10 @@ def _form(node: Node, args: list[Node], out: dict[str, Node]) -> Node | str:
 
 def _negated(node: Node, out: dict[str, Node]) -> str:
     """The name of y when `node` is -1 * y."""
-    if node.kind is Kind.MUL:
-        for one, other in ((0, 1), (1, 0)):
-            constant = out[node.inputs[one]]
-            if constant.kind is Kind.CONST and constant.value == -1.0:
-                return node.inputs[other]
+    for at in node.kind.scaled_by:
+        constant = out[node.inputs[at]]
+        if constant.kind is Kind.CONST and constant.value == -1.0:
+            return node.inputs[1 - at]
     return ""
 
 

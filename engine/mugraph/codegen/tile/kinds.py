@@ -1,7 +1,7 @@
 """Operators that are in kernels only: forms for which Triton has a word, and what makes softmax and masks safe.
 
 What writes a kernel asks them the same questions as the kinds of graphs (mugraph.kinds). The arithmetics of this room
-(pads.py, masks.py, softmax.py) have a primitive for each of them.
+(pads.py, masks.py, softmax.py) have primitives for those that they meet.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ class TileKind:
     chooses: bool = False
     commutes: bool = False
     is_exponential: bool = False
+    is_function: bool = False
     scaled_by: tuple[int, ...] = ()
     shifted_by: tuple[int, ...] = ()
+    neutral: float | None = None
+    absorbing: float | None = None
     accumulator: Accumulator | None = None
     triton: str = ""
     negated: str = ""

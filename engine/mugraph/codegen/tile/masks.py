@@ -23,7 +23,7 @@ def with_keeps(nodes: dict[str, Node]) -> dict[str, Node]:
     the product of 0 and an infinity is none.)"""
     out: dict[str, Node] = {}
     for node in nodes.values():
-        if node.kind is Kind.MUL:
+        if node.kind.neutral == 1.0 and node.kind.absorbing == 0.0:
             for mask, value in (node.inputs, node.inputs[::-1]):
                 if nodes[mask].kind is Kind.MASK and nodes[mask].axes <= nodes[value].axes:
                     node = replace(node, kind=KEEP, inputs=(value, mask), value=0.0)

@@ -32,7 +32,7 @@ def pointwise(out: Values, node: Node, region: Region) -> Value:
         expr = Expr(parts, Prec.MUL)
     elif node.kind.negated and (negated := _negated(out, node)) is not None:
         expr = Expr((node.kind.negated, replace(operands[negated], need=Prec.ATOM)), Prec.MUL)
-    elif node.kind is Kind.UNARY:
+    elif node.kind.is_function:
         expr = _filled(_function(node), operands)
     elif node.kind.is_elementwise and node.kind.triton:
         expr = spelled(node.kind, operands)

@@ -4,7 +4,7 @@ The block graph says what is computed, without loops, so that a pre-defined kern
 is a file of `kernels`; nothing outside of it knows which there are.
 """
 
-from mugraph.ir.library.call import LibraryCall, Product, Steps, View
+from mugraph.ir.library.call import LibraryCall, Product, View
 from mugraph.ir.library.registry import library_call, memory_order
 
-__all__ = ["LibraryCall", "Product", "Steps", "View", "library_call", "memory_order"]
+__all__ = ["LibraryCall", "Product", "View", "library_call", "memory_order"]

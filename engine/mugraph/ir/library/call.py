@@ -62,14 +62,6 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
-    """Steps of a running softmax: thread blocks, and steps that each of them takes one after the other."""
-
-    blocks: int
-    each: int
-
-
-@dataclass(frozen=True, slots=True)
 class LibraryCall:
     """`function(operands, out=out)`, or `out = function(operands, arguments)`.
 
@@ -78,8 +70,9 @@ class LibraryCall:
     allocates: it makes its output itself
     products:  one after the other
     moved:     elements read and written
-    steps:     of a softmax between the products; None where there is none
+    has_softmax: between the products
     launches:  kernels that it launches
+    takes_tf32: what is float32 it computes on the tensor cores, unless PyTorch is told not to
     """
 
     function: str
@@ -89,8 +82,9 @@ class LibraryCall:
     moved: int
     arguments: tuple[str, ...] = ()
     allocates: bool = False
-    steps: Steps | None = None
+    has_softmax: bool = False
     launches: int = 1
+    takes_tf32: bool = False
 
     def text(self, names: Mapping[str, str]) -> str:
         """names: of the variables that hold the tensors."""

@@ -111,8 +111,8 @@ class Builder(Primitives):
         return tuple(() if size == 1 else dim for size, dim in zip(shape, kept, strict=True))
 
     def windowed(self, operand: Ref, dims: Sequence[AtomDim], windows: Sequence[tuple[Window, AtomDim]]) -> Node:
-        """An input read through windows. What is computed here it would compute again for every tap, and beyond its
-        ends it would not be zero: such an operand has to be loaded."""
+        """An input read through windows. It has to be loaded: a computed one would be computed again for every tap, and
+        would not be zero beyond its ends."""
         if operand.value in self.producers:
             raise NotLowerable("a window of a value that is computed here is outside the fragment")
         found = self.atoms.resolve_dims(dims)

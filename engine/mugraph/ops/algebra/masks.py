@@ -2,8 +2,7 @@
 of them.
 
 A tensor of two values, one below a diagonal and one above it, is `above + (below - above) * mask`; one with minus
-infinity in it hides what it is added to (Builder.hide). Tracing has looked at the
-tensors and says which are such.
+infinity in it hides what it is added to (Primitives.hide). Tracing has looked at the tensors and says which are such.
 """
 
 from __future__ import annotations

@@ -64,13 +64,13 @@ def in_pieces(cases: Sequence[Node], on: AtomDim) -> Node:
 
 def terms(node: Node) -> Sequence[tuple[Node, Node]]:
     """The two that the node adds, in both orders; nothing where it is no sum of two."""
-    is_sum = node.kind is Kind.ADD and node.keep is None and not node.cases
+    is_sum = bool(node.kind.shifted_by) and node.keep is None and not node.cases
     return _both_orders(node) if is_sum else ()
 
 
 def factors(node: Node) -> Sequence[tuple[Node, Node]]:
     """The two that the node multiplies, in both orders; nothing where it is no product of two."""
-    return _both_orders(node) if node.kind is Kind.MUL else ()
+    return _both_orders(node) if node.kind.absorbing == 0.0 else ()
 
 
 def _both_orders(node: Node) -> Sequence[tuple[Node, Node]]:
@@ -80,7 +80,7 @@ def _both_orders(node: Node) -> Sequence[tuple[Node, Node]]:
 
 def constant_factor(node: Node) -> tuple[float, Node] | None:
     """The node as a constant times another one. (The constant stands first.)"""
-    if node.kind is not Kind.MUL or node.inputs[0].kind is not Kind.CONST:
+    if 0 not in node.kind.scaled_by or node.inputs[0].kind is not Kind.CONST:
         return None
     return node.inputs[0].value, node.inputs[1]
 

@@ -63,7 +63,7 @@ def shifted(b: Operators, a: Node, constant: float) -> Node | None:
     """constant + a, where a is that constant or its negative times tanh(x), or twice the negative times sigmoid(x): as
     sums they would have no digits left where they are near zero."""
     factor, function = factored(a)
-    if function.kind is not Kind.UNARY or a.cases or not constant:
+    if not function.kind.is_function or a.cases or not constant:
         return None
     if function.fn == "tanh" and abs(factor) == abs(constant):
         slope = b.mul(b.const(2.0 * factor / constant), function.inputs[0])

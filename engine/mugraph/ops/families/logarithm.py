@@ -11,6 +11,7 @@ from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
+from mugraph.ops.families.softmax import implicit_dim
 
 _STRAIGHT = 20.0
 """Where PyTorch's softplus is its argument: the difference is less than a rounding of float32."""
@@ -39,11 +40,9 @@ def log_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 @lowers("torch.nn.functional.log_softmax", parameters="input dim _stacklevel dtype")
 def functional_log_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    """Without a dimension, PyTorch still chooses the first one of a vector or a batch of matrices, else the second."""
     if args.has("dim") or not dims:
         return log_softmax(b, args, dims)
-    dim = dims[0 if len(dims) in (1, 3) else 1]
-    return log_normalized_exp(b, b.at(args.ref("input"), dims), dim)
+    return log_normalized_exp(b, b.at(args.ref("input"), dims), implicit_dim(dims))
 
 
 def soft_plus(b: Builder, x: Node) -> Node:

@@ -6,7 +6,7 @@ from math import sqrt
 
 from mugraph.ir.calls import Ref
 from mugraph.ops.algebra.arguments import Arguments
-from mugraph.ops.algebra.axes import AtomDims
+from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
@@ -29,10 +29,14 @@ def softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 @lowers("torch.nn.functional.softmax", parameters="input dim _stacklevel dtype")
 def functional_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    """Without a dimension, PyTorch still chooses the first one of a vector or a batch of matrices, else the second."""
     if args.has("dim") or not dims:
         return softmax(b, args, dims)
-    return normalized_exp(b, b.at(args.ref("input"), dims), dims[0 if len(dims) in (1, 3) else 1])
+    return normalized_exp(b, b.at(args.ref("input"), dims), implicit_dim(dims))
+
+
+def implicit_dim(dims: AtomDims) -> AtomDim:
+    """Without a dimension, PyTorch still chooses the first one of a vector or a batch of matrices, else the second."""
+    return dims[0 if len(dims) in (1, 3) else 1]
 
 
 @lowers("torch.logsumexp", "torch.special.logsumexp", "Tensor.logsumexp", parameters="input dim keepdim")
@@ -43,8 +47,8 @@ def logsumexp(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 
 def _masked(b: Builder, logits: Node, mask: Ref, dims: AtomDims) -> Node:
-    """Logits with what a mask, of truth values or to be added, leaves of them. A mask that is an argument cannot be
-    told from one that hides a whole row."""
+    """Logits under a mask, which holds truth values or is added to them. It must be a constant: any other might hide a
+    whole row."""
     if b.values[mask.value].triangle is None:
         raise NotLowerable("attention with a mask that is no constant is outside the fragment")
     if b.values[mask.value].dtype == "bool":

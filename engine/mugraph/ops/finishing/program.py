@@ -10,6 +10,7 @@ from mugraph.ir.dtypes import DType, is_computed
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, Tensor, contiguous_strides
+from mugraph.kinds.naming import Term, title_of
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import HIDDEN, Node
@@ -19,7 +20,6 @@ from mugraph.ops.finishing.flat_axes import with_flat_axes
 from mugraph.ops.finishing.joined_axes import JoinedAxes
 from mugraph.ops.finishing.names import Names, identifier
 from mugraph.ops.finishing.shared_operators import SharedGraph, SharedOperator
-from mugraph.ops.finishing.titles import title_of
 from mugraph.ops.finishing.unify import reachable, unify
 from mugraph.ops.views import View, view_of
 
@@ -85,7 +85,7 @@ def finish(builder: Builder, outputs: Sequence[Output], sources: Mapping[int, st
 def _without_shifts(
     shared: SharedGraph, place: Mapping[Node, int], outputs: Sequence[Output]
 ) -> tuple[SharedGraph, dict[Node, int]]:
-    """The graph, and where its nodes are, without what exponentials are shifted by to no effect."""
+    """The graph without shifts of exponentials that no output depends on, and where its nodes are then."""
     idle = idle_shifts(shared.operators, {place[output.node] for output in outputs})
     return shared.without(idle, place) if idle else (shared, dict(place))
 
@@ -171,7 +171,7 @@ def _named(
     for i in live:
         op = flat[i]
         if i not in title:
-            title[i] = names.take(identifier(op.hint or title_of(op, flat, title)))
+            title[i] = names.take(identifier(op.hint or title_of(Term(i, flat, title))))
         ops.append(
             Op(
                 title[i], op.kind, tuple(title[x] for x in op.inputs), tuple(sorted(axis[x] for x in op.axes)),

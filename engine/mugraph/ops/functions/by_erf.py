@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import Op
 from mugraph.ops.functions.through_exp import Numbers
 
 V = TypeVar("V")
@@ -28,4 +28,4 @@ def gelu_by_erf(x: V, numbers: Numbers[V], constant: Callable[[float], V]) -> V:
 def taken_by_erf(*graphs: Iterable[Op]) -> frozenset[str]:
     """Both functions, where one of them is in a graph."""
     ops = (op for graph in graphs for op in graph)
-    return BY_ERF if any(op.kind is Kind.UNARY and op.fn in BY_ERF for op in ops) else frozenset()
+    return BY_ERF if any(op.kind.is_function and op.fn in BY_ERF for op in ops) else frozenset()

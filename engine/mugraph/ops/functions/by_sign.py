@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import Op
 
 BY_SIGN = frozenset({"relu", "abs"})
 """`fn` of a UNARY."""
@@ -19,13 +19,13 @@ ORDER = "order"
 
 
 def has_maxima(*graphs: Iterable[Op]) -> bool:
-    """Or what is one: relu and abs."""
-    return any(op.kind.chooses or (op.kind is Kind.UNARY and op.fn in BY_SIGN) for graph in graphs for op in graph)
+    """Is a maximum in one of the graphs, or relu or abs, which are maxima too?"""
+    return any(op.kind.chooses or (op.kind.is_function and op.fn in BY_SIGN) for graph in graphs for op in graph)
 
 
 def taken_by_sign(*graphs: Iterable[Op]) -> frozenset[str]:
     """Functions in the graphs that signs decide; and MAX, if there is one or a maximum of two values."""
     ops = [op for graph in graphs for op in graph]
-    found = {op.fn for op in ops if op.kind is Kind.UNARY and op.fn in BY_SIGN}
+    found = {op.fn for op in ops if op.kind.is_function and op.fn in BY_SIGN}
     maxima = any(op.kind.chooses and op.kind.is_elementwise for op in ops)
     return frozenset(found | {MAX}) if found or maxima else frozenset()

@@ -1,4 +1,5 @@
-"""How a result follows a number that one value is multiplied by: by its d-th power where the result is of degree d."""
+"""How a result changes when one value is multiplied by a number: by the number's d-th power, if the result's degree is
+d."""
 
 from __future__ import annotations
 
@@ -6,11 +7,11 @@ from mugraph.ir.ops import Kind
 
 
 class NoDegree(Exception):
-    """The result is of no degree: a sum of values of different degrees, a function of one."""
+    """The result has no degree, as a sum of values of different degrees, or a function of a value that changes."""
 
 
 class Degrees:
-    """The primitives that kinds are made of (kinds/kind.py), on degrees; each raises NoDegree."""
+    """The primitives that kinds are made of (kinds/kind.py), on degrees. Each may raise NoDegree."""
 
     def constant(self, value: float) -> float:
         return 0.0
@@ -34,7 +35,7 @@ class Degrees:
         return self.none(a)
 
     def opaque(self, kind: Kind, *operands: float) -> float:
-        """Of none, but for a logarithm: what the number adds to it, the code generator adds again."""
+        """It has none. A logarithm counts as unchanged: the code generator adds what is missing (tile/softmax.py)."""
         return 0.0 if kind.opaque is not None and kind.opaque.undoes_exp else self.none(*operands)
 
     def maximum(self, a: float, b: float) -> float:
@@ -57,7 +58,7 @@ class Degrees:
 
 
 class PositiveDegrees(Degrees):
-    """Where the number is positive: it does not change which value is the largest. It does change a logarithm."""
+    """Degrees for a positive number, which leaves the largest value the largest. A logarithm has none here."""
 
     def opaque(self, kind: Kind, *operands: float) -> float:
         return self.none(*operands)

@@ -31,7 +31,7 @@ CONSTANTS: Mapping[str, frozenset[float]] = {
     "silu": frozenset(),
     "gelu_tanh": frozenset({_SLOPE, _CUBE}),
 }
-"""Of each function that has a form, those in it; every form but its own is in terms of sigmoid."""
+"""Function that has a form -> the constants in it. All forms but that of sigmoid itself are in terms of sigmoid."""
 
 
 class Numbers(Protocol[V]):
@@ -75,14 +75,14 @@ def is_below_exp(*graphs: Iterable[Op]) -> bool:
             is_past = not past.isdisjoint(op.inputs)
             if is_past and "exp" in op.kind.primitives:
                 return True
-            if is_past or (op.kind is Kind.UNARY and op.fn in CONSTANTS):
+            if is_past or (op.kind.is_function and op.fn in CONSTANTS):
                 past.add(op.name)
     return False
 
 
 def used(*graphs: Iterable[Op]) -> frozenset[str]:
     """Functions in the graphs that have forms."""
-    return frozenset(op.fn for ops in graphs for op in ops if op.kind is Kind.UNARY and op.fn in CONSTANTS)
+    return frozenset(op.fn for ops in graphs for op in ops if op.kind.is_function and op.fn in CONSTANTS)
 
 
 def searchable(ops: Sequence[Op]) -> frozenset[str]:

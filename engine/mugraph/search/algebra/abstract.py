@@ -38,7 +38,7 @@ class Algebra(NormalForms):
         return found
 
     def cofactor(self, x: NF, e: NF, term: int) -> int | None:
-        """The term q that makes x's first term `term`, where all of q * x is contained in e; else None."""
+        """The term q for which q times x's first term is `term`; None if not all of q * x is contained in e."""
         q = self._tquot(term, self._nfs[x][0][0])
         if q is None:
             return None
@@ -50,7 +50,7 @@ class Algebra(NormalForms):
         return [self._maxima[atom] for t, _ in self._nfs[a] for atom in self._terms[t][1] if atom in self._maxima]
 
     def is_part_of(self, x: NF, members: Members) -> bool:
-        """Is the maximum with these members one of `x` and others, or of parts of axes that `x` is a maximum along?"""
+        """Is every member of `x` one of these members, along the same parts of axes or fewer of them?"""
         return all(any(nf == own and k % n == 0 for k, nf in members) for n, own in self._members(x))
 
     def divides_denominator(self, x: NF, term: int) -> bool:

@@ -123,7 +123,7 @@ class KernelGraphs:
                 self._ended_by = "parts"
                 return
             form.solve(missing)
-            for partition in best:  # that was the last part of one, perhaps: what others promise takes time to find out
+            for partition in best:  # perhaps one is known whole now: it is given before others are looked at further
                 us = form.known_us(partition)
                 if us is not None and us <= self._best_us * self._limits.slack:
                     yield from self._given(form, partition, given)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, prod
 
-from mugraph.baseline.cost import products_us
+from mugraph.baseline.cost import attention_us, products_us
 from mugraph.baseline.rates import fitted
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.dtypes import ITEMSIZE
@@ -26,11 +26,6 @@ from mugraph.search.schedules.tiles import Shape, Tiles
 from mugraph.search.schedules.work import Work, work
 from mugraph.targets import Target
 
-LIBRARY_BANDWIDTH, LIBRARY_FLOPS = 0.85, 0.75
-"""Share of the device's figures that a library's attention reaches."""
-LIBRARY_SOFTMAX_US, LIBRARY_STEP_US = 1.9, 1.1
-"""Of a library's attention: its start and end, and one step over its keys. Twelve shapes measured on an H100 (PyTorch
-2.11) took 0.7 to 1.4 times what is estimated with these."""
 STREAM_SPREAD = 1e-6
 """Of the time that a grid's waves would take one after the other: what schedules of such a kernel are told apart by."""
 REGISTERS = 65_536
@@ -169,17 +164,13 @@ def _stream_us(found: Work, target: Target) -> float:
 
 def estimate_call_us(call: LibraryCall, target: Target) -> float:
     """Microseconds of a pre-defined kernel, its start and end included: as much as where PyTorch's own code runs it."""
-    dtype, start = call.out.tensor.dtype, fitted().rates.kernel_us
+    dtype = call.out.tensor.dtype
     moved = ITEMSIZE[dtype] * call.moved
-    if call.steps is None:
-        us = products_us(
-            call.products, moved, dtype, target, convolution=call.function.removeprefix("torch.").startswith("conv")
-        )
-        return us + (call.launches - 1) * start
-    share = LIBRARY_FLOPS if ITEMSIZE[dtype] == 2 else fitted().rates.float32
-    computing = sum(2.0 * p.matrices * p.rows * p.columns * p.depth for p in call.products) / (target.flops * share)
-    waiting = LIBRARY_SOFTMAX_US + ceil(call.steps.blocks / target.processors) * call.steps.each * LIBRARY_STEP_US
-    return call.launches * start + max(moved / (target.bandwidth * LIBRARY_BANDWIDTH), computing, waiting)
+    if call.has_softmax:
+        us = attention_us(call.products, moved, dtype, target)
+    else:
+        us = products_us(call.products, moved, dtype, target, tf32=call.takes_tf32)
+    return us + (call.launches - 1) * fitted().rates.kernel_us
 
 
 def mcfuser_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) -> float:

@@ -44,7 +44,7 @@ def _shares(rows: int, held: int, offset: int, parts: int, size: int, tile: int)
 
 
 def ends(block: BlockGraph) -> dict[str, End]:
-    """Loops -> what ends them: there for sums alone that the mask is a factor of (0 is something to a maximum)."""
+    """Loop -> what ends it, of loops that only add up products with the mask. (A maximum does not pass over zeros.)"""
     found: dict[str, End] = {}
     for mask in block.ops:
         if mask.kind is Kind.MASK and mask.columns and mask.columns[-1] in block.loop_axes:

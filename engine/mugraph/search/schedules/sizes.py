@@ -135,7 +135,7 @@ def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedu
 
 
 def _differ_in_stages(a: Schedule, b: Schedule) -> bool:
-    """In stages alone, of two that follow one another in the enumeration."""
+    """Do two that follow one another in the enumeration differ in their stages alone?"""
     return a.grid is b.grid and a.loops is b.loops and a.swap == b.swap and a.num_warps == b.num_warps
 
 

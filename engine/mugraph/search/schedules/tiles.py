@@ -184,7 +184,8 @@ class Shape:
         return lanes
 
     def packs(self, tiles: Mapping[str, int]) -> Packs | None:
-        """Axes that are one dimension where these are wide. None where those of some side of a product cannot be."""
+        """Groups of axes that make up one dimension with these tiles. None where the axes of some side of a product
+        cannot be one."""
         wide = frozenset(axis for axis in self.several if tiles[axis] > 1)
         if len(wide) < 2:
             return ()

@@ -66,7 +66,7 @@ class Applying:
         program = frame.program
         self._frame, self._algebra, self._sites, self._goal = frame, frame.algebra, sites, goal
         self._pruned, self._expressions = pruned, frame.expressions
-        self._fns = sorted({op.fn for op in program.ops if op.kind is Kind.UNARY} | frame.algebra.by_form)
+        self._fns = sorted({op.fn for op in program.ops if op.kind.is_function} | frame.algebra.by_form)
         has = {op.kind for op in program.ops}
         known = [kind for kind in Kind if kind in has or kind.assumed or "fn" in kind.fields]
         kinds = sorted(known, key=lambda kind: kind.turn)
@@ -118,7 +118,7 @@ class Applying:
                 yield Application(Kind.ACCUM, mask & ~(1 << slot), after | 1 << slot, nf, (slot,), (axis,), fn)
 
     def pair(self, x: NF, y: NF) -> Pair:
-        """Of two expressions."""
+        """What each way of `self._ways` makes of two expressions."""
         a, b, leads_on = self._sites.marks(x), self._sites.marks(y), self.leads_on
         nfs: list[NF] = []
         for first, second, make, swapped, distinct, _ in self._ways:
@@ -130,7 +130,7 @@ class Applying:
         return tuple(nfs)
 
     def results(self, nfs: Pair, a: Value) -> Iterator[NF]:
-        """Those of a pair, and of products that reduce at once. a: the first value"""
+        """The expressions of a pair that lead on, and those of its product summed at once. a: the first value"""
         yield from nfs
         product = nfs[self._product]
         if product:

@@ -89,7 +89,7 @@ class Topologies:
         for user, other in dag.items():
             if other.kind is Kind.ACCUM and other.inputs == (index,) and user in owners:
                 return f"{owners[user].name}_part"
-        if edge.kind is Kind.UNARY:
+        if edge.kind.is_function:
             return f"{edge.fn}_{inputs[0]}"
         if edge.kind.juxtaposed and all(i in self._taken for i in inputs):
             return "_".join(inputs)

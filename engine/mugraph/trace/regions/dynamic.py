@@ -39,7 +39,7 @@ def with_ranges(
 
 
 def _undecided(region: Region, decisions: Mapping[str, str | None]) -> Region:
-    """A function that others call is as they are."""
+    """A function that was not run for its own sake can have a range only if all that were run can."""
     made = region.dynamic
     if made is None:
         return region

@@ -49,7 +49,7 @@ def other_values(region: Region, other: Region, size: SizeRange, at: int) -> str
 
 
 def same_kind(info: TensorInfo, other: TensorInfo) -> bool:
-    """But for the sizes of dimensions; a constant of one number has it at every size."""
+    """Are they alike but for the sizes of dimensions? A constant must hold the same triangle, or the same number."""
     one, two = info.triangle, other.triangle
     uniform = one is not None and two is not None and one.is_uniform and two.is_uniform and one.below == two.below
     return len(info.shape) == len(other.shape) and info.dtype == other.dtype and (uniform or one == two)

@@ -74,7 +74,7 @@ class ShapeComments:
 
     def _in_body(self, node: Function | ast.ClassDef) -> list[int]:
         """Comments between the head of a definition and its first statement. Those directly above the first method of a
-        class are the method's, but the constructor's: it is not traced by itself."""
+        class are the method's, unless it is the constructor, which is not traced by itself."""
         first = node.body[0]
         end = first_line(first) if isinstance(first, ast.ClassDef | Function) else first.lineno
         line = end

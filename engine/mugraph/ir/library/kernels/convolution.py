@@ -76,6 +76,7 @@ def match(block: BlockGraph) -> LibraryCall | None:
         moved=sum(prod(shape) for shape in shapes),
         arguments=("None", str(strides), str(pads), str(dilations), *((str(groups),) if groups > 1 else ())),
         allocates=True,
+        takes_tf32=True,
     )
 
 

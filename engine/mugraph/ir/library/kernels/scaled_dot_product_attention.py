@@ -8,18 +8,16 @@ take them; those compute in float32 between the products, so a program that does
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, inf, prod
+from math import inf, prod
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.dtypes import NARROW
-from mugraph.ir.library.call import LibraryCall, Product, Steps, View, dense, view_of
+from mugraph.ir.library.call import LibraryCall, Product, View, dense, view_of
 from mugraph.ir.library.record import PredefinedKernel
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.kinds.numbers import Numbers
 
-_TILE = 128
-"""Rows of a thread block, and keys of a step, of PyTorch's fused kernels."""
 _HEAD = 256
 """Elements of a head up to which PyTorch has a fused kernel; they are a multiple of eight, of keys as of values."""
 
@@ -163,7 +161,7 @@ def _call(operands: tuple[View, ...], out: View, scale: float) -> LibraryCall:
         moved,
         arguments=(f"scale={scale!r}",),
         allocates=True,
-        steps=Steps(matrices * ceil(rows / _TILE), ceil(keys / _TILE)),
+        has_softmax=True,
         launches=2 if copies else 1,
     )
 

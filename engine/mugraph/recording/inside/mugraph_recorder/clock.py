@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
+from .passed import Passed
+
 NOBODY = -1
 """In the builtin list of open calls, below the first."""
 MOST_PENDING = 256
@@ -78,10 +80,13 @@ class Clock:
     """open: the builtin list; its last item is the slot of the innermost timed call, which `end` ends. tell: called
     now and then, so that a program that is killed loses little."""
 
-    def __init__(self, tell: Callable[[], None], now: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self, tell: Callable[[], None], now: Callable[[], float] = time.perf_counter, passed: Passed | None = None
+    ) -> None:
         self.open: list[int] = [NOBODY]
         self._tell = tell
         self._now = now
+        self._passed = passed if passed is not None else Passed()
         self.forget()
 
     def forget(self) -> None:
@@ -134,7 +139,7 @@ class Clock:
             self._top[id(of)] = of
         event = None
         if on_device and outermost and len(self._pending) < MOST_PENDING:
-            event = _event()
+            event = self._event()
         since = self._now()
         if self._first is None:
             self._first = self._told = since
@@ -160,7 +165,7 @@ class Clock:
         if call.caller is not None:
             call.caller.own -= took
         if call.event is not None:
-            stop = _event()
+            stop = self._event()
             if stop is not None:
                 self._pending.append((call.time, call.weight, call.event, stop))
             if len(self._pending) >= MOST_PENDING // 2:
@@ -180,19 +185,19 @@ class Clock:
                     continue
                 of.device += start.elapsed_time(stop) / 1e3 * weight
                 of.device_calls += weight
-            except Exception:  # the device has failed, or the events were captured in a graph
-                continue
+            except Exception as error:  # the device has failed, or the events were captured in a graph
+                self._passed.note("", "", "the time of a call on the device", error)
         self._pending = waiting
 
-
-def _event() -> Any:
-    """An event of the current stream that has been recorded; None where that cannot be."""
-    cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
-    try:
-        if cuda is None or not cuda.is_available() or cuda.is_current_stream_capturing():
+    def _event(self) -> Any:
+        """An event of the current stream that has been recorded; None where that cannot be."""
+        cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
+        try:
+            if cuda is None or not cuda.is_available() or cuda.is_current_stream_capturing():
+                return None
+            event = cuda.Event(enable_timing=True)
+            event.record()
+            return event
+        except Exception as error:  # the user's program goes on without a time on the device
+            self._passed.note("", "", "the time of a call on the device", error)
             return None
-        event = cuda.Event(enable_timing=True)
-        event.record()
-        return event
-    except Exception:  # the user's program goes on without a time on the device
-        return None

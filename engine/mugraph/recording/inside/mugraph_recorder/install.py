@@ -12,6 +12,7 @@ from types import CodeType
 
 from .instrument import END, OPEN, SLOTS, TRACED, instrument
 from .looks import Looks
+from .passed import Passed
 from .places import is_own
 from .script import as_script
 from .spool import Spool
@@ -26,8 +27,9 @@ def install(change_imports: Callable[[Changed, str], None]) -> None:
     folder = os.environ.get(FOLDER)
     if not folder or not os.path.isdir(folder):
         return
-    spool = Spool(folder)
-    looks = Looks(spool.write)
+    passed = Passed()
+    spool = Spool(folder, passed)
+    looks = Looks(spool.write, passed, spool.write_passed)
     setattr(builtins, SLOTS, looks.slots)
     setattr(builtins, OPEN, looks.clock.open)
     setattr(builtins, END, looks.clock.end)

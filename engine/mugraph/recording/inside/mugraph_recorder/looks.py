@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from .clock import Clock, Time
 from .instrument import Parameter, Signature
+from .passed import Passed
 from .pictures import held_by, picture
 from .words import Opaque, words
 
@@ -85,14 +86,24 @@ class _Nothing:
 
 
 class Looks:
-    """All functions of the program. slots: the builtin list; say: called with a set that is new, or has more to it, and
-    with the seconds that the run has taken."""
+    """All functions of the program.
 
-    def __init__(self, say: Callable[[Seen, float], None]) -> None:
+    slots: the builtin list
+    say:   called with a set that is new, or has more to it, and with the seconds that the run has taken
+    say_passed: called now and then, to say what was passed over so far
+    """
+
+    def __init__(
+        self,
+        say: Callable[[Seen, float], None],
+        passed: Passed | None = None,
+        say_passed: Callable[[], None] = lambda: None,
+    ) -> None:
         self.slots: list[Callable[..., None] | None] = []
         self.sets: list[Seen] = []
-        self.clock = Clock(self.tell)
-        self._say = say
+        self._passed = passed if passed is not None else Passed()
+        self.clock = Clock(self.tell, passed=self._passed)
+        self._say, self._say_passed = say, say_passed
         self._made: dict[int, Made] = {}
         self._kinds: dict[tuple[type, tuple[tuple[str, str], ...] | None], Made] = {}
         self._alive: dict[int, weakref.ref[object]] = {}
@@ -111,6 +122,7 @@ class Looks:
         self.clock.read()
         for seen in list(self.sets):
             self._say(seen, self.clock.run)
+        self._say_passed()
 
     def finish(self) -> None:
         self.clock.apart(self.tell)
@@ -118,6 +130,7 @@ class Looks:
     def forked(self) -> None:
         """In a child made by fork: what its parent counts is not counted twice."""
         self.clock.forget()
+        self._passed.forked()
         for seen in self.sets:
             seen.calls, seen.time, seen.written = 0, Time(), (0, 0.0, 0)
 
@@ -189,8 +202,8 @@ class Looks:
                 if timed:
                     clock.begin(slot, frame, found.time, 1, found.on_device)
                 left, weight, since = WINDOW, 1, now()
-            except Exception:  # a tensor without sizes, a namespace that changes: the program goes on
-                return
+            except Exception as error:  # a tensor without sizes, a namespace that changes: the program goes on
+                self._passed.note(signature.file, signature.name, "a call", error)
 
         return look
 
@@ -209,8 +222,8 @@ class Looks:
                         self.slots[slot] = None
                     return
                 self._note_made(self_, signature, values, sys._getframe(1).f_globals)  # pyright: ignore[reportPrivateUsage]
-            except Exception:  # the user's program goes on; this object is not recorded
-                return
+            except Exception as error:  # the user's program goes on; this object is not recorded
+                self._passed.note(signature.file, signature.name, "how an object is made", error)
 
         return look
 
@@ -264,7 +277,7 @@ class Looks:
         seen.strides = {name: strides for name, value in of_tensors if (strides := strides_of(value)) is not None}
         seen.on_device = any(device.startswith("cuda") for device in devices)
         if len(known) < MOST_PICTURES:
-            seen.picture = _pictured(signature, values, frame)
+            seen.picture = self._pictured(signature, values, frame)
         seen.picture_at = 2 if len(known) < MOST_PICTURES else MANY_CALLS
         self.sets.append(seen)
         self._say(seen, self.clock.run)
@@ -272,8 +285,20 @@ class Looks:
 
     def _take(self, seen: Seen, values: tuple[object, ...], frame: FrameType) -> None:
         seen.picture_at = NEVER
-        seen.picture = _pictured(seen.function, values, frame)
+        seen.picture = self._pictured(seen.function, values, frame)
         self._say(seen, self.clock.run)
+
+    def _pictured(self, signature: Signature, values: tuple[object, ...], frame: FrameType) -> dict[str, Any] | None:
+        """None for a call that cannot be pictured; its arguments' words remain."""
+        owner = values[0] if signature.owner is not None else None
+        given = values[1:] if signature.owner is not None else values
+        stars = {"one": "", "many": "*", "named": "**"}
+        names = [stars[parameter.kind] + parameter.name for parameter in signature.parameters]
+        try:
+            return picture(owner, dict(zip(names, given, strict=True)), frame.f_code, frame.f_globals)
+        except Exception as error:  # an object whose attributes change while they are read, a recursion too deep
+            self._passed.note(signature.file, signature.name, "the objects of a call", error)
+            return None
 
     def _other(self, signature: Signature, devices: tuple[str, ...]) -> Seen:
         for seen in self.sets:
@@ -288,18 +313,6 @@ class Looks:
         """How a copy of a module was made: as the last module of its class, since no constructor made it."""
         found = [made for (one, _), made in self._kinds.items() if one is kind]
         return found[-1] if found else None
-
-
-def _pictured(signature: Signature, values: tuple[object, ...], frame: FrameType) -> dict[str, Any] | None:
-    """None for a call that cannot be pictured; its arguments' words remain."""
-    owner = values[0] if signature.owner is not None else None
-    given = values[1:] if signature.owner is not None else values
-    stars = {"one": "", "many": "*", "named": "**"}
-    names = [stars[parameter.kind] + parameter.name for parameter in signature.parameters]
-    try:
-        return picture(owner, dict(zip(names, given, strict=True)), frame.f_code, frame.f_globals)
-    except Exception:  # an object whose attributes change while they are read, a recursion that is too deep
-        return None
 
 
 def _described(

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
+from .passed import reason
+
 _ALIASES = ("torch.nn.functional", "torch", "torch._C._nn", "torch.special", "torch.linalg", "math", "operator")
 """Where functions written in C are looked for that do not say where they are."""
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -53,10 +55,13 @@ def is_own(path: str) -> bool:
 
 
 def _found(module: str, name: str) -> Any:
+    """None where it is not there. Raises NoPlace."""
     value: Any = sys.modules.get(module)
     for part in name.split("."):
         try:
             value = getattr(value, part)
-        except Exception:  # a module's or a class's own __getattr__
+        except AttributeError:
             return None
+        except Exception as error:  # a module's or a class's own __getattr__
+            raise NoPlace(f"which cannot be looked for in {module} ({reason(error)})") from None
     return value

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -17,6 +18,8 @@ SIZE = 1 << 16
 MOST = 100
 """Reasons that are kept apart for one region."""
 OTHERS = "for other reasons"
+NO_ROOM = "", "", "there is no room for more reasons"
+"""The key of calls that are counted nowhere else."""
 
 Key = tuple[str, str, str | None]
 """A module's path, a region's name, why its kernel was not taken (None: it was)."""
@@ -32,6 +35,7 @@ class Counts:
         self._names: int | None = None
         self._numbers: memoryview | None = None
         self._slots: dict[Key, int] = {}
+        self._failed = False
 
     forked = _begin
     """In a child made by fork: its files are its own, and calls that its parent counts are not counted twice."""
@@ -44,8 +48,12 @@ class Counts:
                     slot = self._new(key)
                 assert self._numbers is not None
                 self._numbers[slot] += calls
-        except (OSError, IndexError):  # the folder is gone: whoever asked has ended; or there is no room
+        except FileNotFoundError:  # the folder is gone: whoever asked has ended, and reads nothing
             return
+        except OSError as error:
+            if not self._failed:  # said once, where the program's user sees it
+                print(f"mugraph: calls cannot be counted ({error.strerror or error})", file=sys.stderr)
+            self._failed = True
 
     def _new(self, key: Key) -> int:
         if self._names is None:
@@ -55,17 +63,23 @@ class Counts:
             self._numbers = memoryview(mmap.mmap(numbers, SIZE)).cast("Q")
             os.close(numbers)
             self._names = os.open(f"{path}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            self._name(NO_ROOM)
         if key[2] is not None and sum(one[:2] == key[:2] for one in self._slots) >= MOST:
             key = (key[0], key[1], OTHERS)
             if key in self._slots:
                 return self._slots[key]
-        slot = self._slots[key] = len(self._slots)
+        return self._name(key) if len(self._slots) < SIZE // 8 else self._slots[NO_ROOM]
+
+    def _name(self, key: Key) -> int:
+        assert self._names is not None
+        slot = len(self._slots)
         os.write(self._names, json.dumps([slot, *key]).encode() + b"\n")
+        self._slots[key] = slot
         return slot
 
 
 def read(folder: Path) -> dict[Key, int]:
-    """What all processes have counted, put together."""
+    """What all processes have counted, put together. NO_ROOM is there if it was needed."""
     found: dict[Key, int] = {}
     for names in sorted(folder.glob("*.jsonl")):
         numbers = memoryview(names.with_suffix(".counts").read_bytes()).cast("Q")
@@ -75,4 +89,6 @@ def read(folder: Path) -> dict[Key, int]:
             except ValueError:  # cut off by the program's death
                 continue
             found[file, name, why] = found.get((file, name, why), 0) + numbers[slot]
+    if not found.get(NO_ROOM):
+        found.pop(NO_ROOM, None)
     return found

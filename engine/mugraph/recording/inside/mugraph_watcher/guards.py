@@ -33,24 +33,35 @@ class Asked:
 @dataclass
 class Frame:
     """values: of all names that a check may read. names: what stands behind local ones. asked: the calls that led
-    here, the outermost first."""
+    here, the outermost first. unread: what `tried` could not read, and why."""
 
     values: dict[str, Any]
     names: Names
     asked: tuple[Asked, ...] = ()
     compiled: dict[int, CodeType] = field(default_factory=dict[int, CodeType])
+    unread: dict[str, str] = field(default_factory=dict[str, str])
 
     def value(self, node: ast.expr) -> Any:
+        return eval(self._code(node), self.values)
+
+    def _code(self, node: ast.expr) -> CodeType:
         code = self.compiled.get(id(node))
         if code is None:
             code = self.compiled[id(node)] = compile(ast.Expression(node), "<guard>", "eval")
-        return eval(code, self.values)
+        return code
 
     def tried(self, node: ast.expr) -> Any:
         """None where it cannot be read."""
         try:
-            return self.value(node)
-        except Exception:
+            code = self._code(node)
+        except (SyntaxError, TypeError, ValueError):  # a part of an expression that is none by itself
+            return None
+        try:
+            return eval(code, self.values)
+        except NameError:  # a comprehension's own name
+            return None
+        except Exception as error:  # the user's objects may raise anything
+            self.unread[self.said(node)] = type(error).__name__
             return None
 
     def said(self, node: ast.expr) -> str:

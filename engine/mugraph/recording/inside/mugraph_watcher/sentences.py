@@ -38,9 +38,15 @@ def _said(refusal: Refusal) -> str:
     frame = refusal.frame
     about = subject(refusal)
     if about is not None:
-        return f"{about.words} is not as it was when it was analysed"
+        return f"{about.words} is not as it was when it was analysed{_unread(refusal)}"
     said = frame.said(frame.names.behind(refusal.node))
-    return f"{said} is {short(frame.value(refusal.node))}"
+    return f"{said} is {short(frame.value(refusal.node))}{_unread(refusal)}"
+
+
+def _unread(refusal: Refusal) -> str:
+    """What might have said more, if it could have been read."""
+    unread = {name: error for one in (*refusal.beside, refusal) for name, error in one.frame.unread.items()}
+    return f" ({', '.join(f'{name} cannot be read: {error}' for name, error in unread.items())})" if unread else ""
 
 
 def _of_error(refusal: Refusal) -> str:
@@ -53,11 +59,11 @@ def _of_error(refusal: Refusal) -> str:
             continue
         try:
             frame.value(node)
-        except Exception:  # the user's objects may raise anything: this is what the guard could not read
+        except Exception as raised:  # the user's objects may raise anything: this is what the guard could not read
             said = frame.said(node)
-            if isinstance(node, ast.Subscript) and isinstance(error, KeyError):
+            if isinstance(node, ast.Subscript) and isinstance(raised, KeyError):
                 return f"{said} is not there"
-            if isinstance(node, ast.Subscript) and isinstance(error, TypeError):
+            if isinstance(node, ast.Subscript) and isinstance(raised, TypeError):
                 return (
                     f"{frame.said(node.value)} is {a(type(frame.value(node.value)).__qualname__)}, which has no parts"
                 )
@@ -68,7 +74,7 @@ def _of_error(refusal: Refusal) -> str:
                     return f"{frame.said(node.value)} is None, {wanted}"
                 kind = "a module" if is_module(owner) else a(type(owner).__qualname__)
                 return f"{frame.said(node.value)} is {kind} without {node.attr}"
-            return f"{said} cannot be read ({type(error).__name__})"
+            return f"{said} cannot be read ({type(raised).__name__})"
     return f"{frame.said(refusal.node)} cannot be read ({type(error).__name__})"
 
 

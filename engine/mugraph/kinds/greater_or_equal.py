@@ -1,0 +1,26 @@
+"""1 where the first value is at least the second, else 0; where one of them is NaN it is 0."""
+
+import numpy as np
+
+from mugraph.kinds.kind import Kind, Role
+from mugraph.kinds.opaque import Floats, Opaque
+
+
+def _greater_equal(a: Floats, b: Floats) -> Floats:
+    return np.greater_equal(a, b).astype(np.float64)
+
+
+GREATER_EQUAL = Kind(
+    "greater_equal",
+    Role.ELEMENTWISE,
+    2,
+    opaque=Opaque(_greater_equal, ("ge", "greater_equal", "__ge__"), is_truth=True),
+    shown="{0} >= {1}",
+    symbol="≥",
+    title="_from",
+    stem="from",
+    instructions=2,
+    test_cost=4.0,
+    triton="tl.where({0} >= {1}, 1.0, 0.0)",
+    constant="limit",
+)
