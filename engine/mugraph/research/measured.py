@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
-from mugraph.ir.block import BlockGraph, Candidate, Schedule
+from mugraph.ir.block import Candidate
 from mugraph.ir.json import block_from_json, block_to_json, schedule_from_json, schedule_to_json
-from mugraph.ir.library import library_call
-from mugraph.search.schedules.cost import estimate_call_us, estimate_us
-from mugraph.search.schedules.tiles import Shape
-from mugraph.targets import Target
 
 
 class Row(msgspec.Struct, array_like=True):
@@ -82,17 +77,3 @@ def candidates_of(program: Program) -> Iterator[tuple[Row, Candidate]]:
             found = Candidate(blocks[number], schedule_from_json(schedule), then=found)
         if found is not None:
             yield row, found
-
-
-def kernel_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) -> float:
-    """Of one kernel, by today's model."""
-    if not schedule.library:
-        return estimate_us(block, schedule, target)
-    call = library_call(block.block if isinstance(block, Shape) else block)
-    return estimate_call_us(call, target) if call is not None else float("inf")
-
-
-def estimated(candidate: Candidate, target: Target) -> Candidate:
-    """With the estimate of today's model."""
-    kernels = candidate.kernels
-    return replace(candidate, estimate_us=sum(kernel_us(one.block, one.schedule, target) for one in kernels))
