@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.program import TensorProgram
+from mugraph.sizes.proved import proved
 from mugraph.sizes.smaller import smaller
 from mugraph.sizes.table import at_step, sizes_at, steps_of, tested_steps
 from mugraph.triton_text.check import TextVerdict, check_text
@@ -27,7 +29,7 @@ def text_checked(
     kernels: those that the source was written from
 
     With a range of sizes the check is made at the sizes of the float tests, and at each size after which the
-    launcher takes another schedule."""
+    launcher takes another schedule; that the use of memory is right at all others is proved."""
     if not program.least and _needed(program) > MOST:
         return _checked_smaller(program, source, kernels)
     said = ""
@@ -41,7 +43,7 @@ def text_checked(
         said = found.said
     if len(steps) > 1:
         said += f"; so at {len(steps) - 1} smaller sizes"
-    return Verdict(True, text=said)
+    return replace(proved(program, source), text=said) if program.least else Verdict(True, text=said)
 
 
 def _needed(program: TensorProgram) -> int:

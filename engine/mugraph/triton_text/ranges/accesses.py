@@ -1,4 +1,4 @@
-"""What the reading of a kernel finds: where it reads and writes, and which masks and numbers go into what it computes."""
+"""What the reading of a kernel finds: where it reads and writes, and what masks and integers go into its numbers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Choice:
 
 @dataclass
 class Launch:
-    """blocks: of each dimension of the grid, the program's number. axes: parameter of the kernel -> what its tensor is"""
+    """blocks: of each dimension of the grid, the program's number. axes: of a tensor, as the kernel takes it"""
 
     kernel: str
     grid: tuple[Poly, Poly, Poly]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mugraph.triton_text.ranges.formulas import Formula, at_most, every, less, replaced, same, some
-from mugraph.triton_text.ranges.poly import ONE, ZERO, Poly, atom, number
+from mugraph.triton_text.ranges.poly import ZERO, Poly, atom, multiple, number
 from mugraph.triton_text.refusals import Unreadable, Wrong
 
 Sort = Literal["size", "block", "loop", "lane", "derived", "index"]
@@ -80,21 +80,16 @@ class Atoms:
         exact = a.over(b)
         if exact is not None:
             return exact
-        cut = self._cut(a, b)
-        if cut is not None:
-            return cut[0]
-        divisor = b.constant
-        if divisor is None:
-            raise Unreadable(f"{a} is divided by {b}")
-        whole = Poly.of({monomial: factor // divisor for monomial, factor in a.terms if factor % divisor == 0})
+        whole = multiple(a, b)
         rest = a - whole * b
         cut = self._cut(rest, b)
         if cut is not None:
             return whole + cut[0]
-        most = self._most(rest)
-        if most is not None:
-            if most < divisor:
-                return whole
+        most, divisor = self._most(rest), b.constant
+        if self._is_below(rest, b) or (most is not None and divisor is not None and most < divisor):
+            return whole
+        if divisor is None:
+            raise Unreadable(f"{a} is divided by {b}")
         key = ("//", rest, b)
         if key not in self._derived:
             name = self.made(f"({rest}) // {b}", "derived", ())
@@ -107,6 +102,10 @@ class Atoms:
     def remainder(self, a: Poly, b: Poly) -> Poly:
         quotient = self.quotient(a, b)
         return self.normal(a) - self.normal(b) * quotient
+
+    def _is_below(self, a: Poly, b: Poly) -> bool:
+        """Is it plain that it is smaller?"""
+        return len(a.atoms) == 1 and a == atom(min(a.atoms)) and self.known[min(a.atoms)].extent == b
 
     def _cut(self, a: Poly, b: Poly) -> tuple[Poly, Poly] | None:
         """Quotient and remainder of one number, all of whose values come in whole groups: two numbers in its place."""
@@ -228,6 +227,3 @@ class Atoms:
             if self.known[inner].sort == "derived" and self.depends(inner) & values.keys():
                 self._copy(inner, values)
         self.known[copy] = Atom(copy, "derived", tuple(replaced(fact, values) for fact in facts), least=own.least)
-
-
-__all__ = ["ONE", "ZERO", "Atom", "Atoms", "Sort"]

@@ -6,7 +6,7 @@ proved by z3. What the kernels compute is no part of it: the fields say that, at
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mugraph.ir.dtypes import COMPUTED
@@ -14,6 +14,7 @@ from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
 from mugraph.triton_text.ranges.atoms import Atoms
 from mugraph.triton_text.ranges.claims import Claims, NotProved
+from mugraph.triton_text.ranges.formulas import Formula
 from mugraph.triton_text.ranges.launcher import Declared, HostTensor, LauncherReading, Ways
 from mugraph.triton_text.ranges.layouts import Sizes, layout, shape_of, strides_of
 from mugraph.triton_text.ranges.poly import Poly, number
@@ -137,5 +138,5 @@ class _Reading:
                 raise Wrong("unwritten", f"{tensor.name} is never written")
 
 
-def _facts(atoms: Atoms, known: object) -> list[object]:
-    return atoms.facts({name for formula in known for name in formula.atoms})  # type: ignore
+def _facts(atoms: Atoms, known: Sequence[Formula]) -> list[Formula]:
+    return atoms.facts({name for formula in known for name in formula.atoms})

@@ -15,7 +15,17 @@ from dataclasses import dataclass, field
 
 from mugraph.triton_text.ranges.accesses import Launch
 from mugraph.triton_text.ranges.atoms import Atoms
-from mugraph.triton_text.ranges.formulas import AtLeastZero, Formula, at_most, every, less, replaced, same, some
+from mugraph.triton_text.ranges.formulas import (
+    AtLeastZero,
+    Formula,
+    at_most,
+    every,
+    less,
+    parts_of,
+    replaced,
+    same,
+    some,
+)
 from mugraph.triton_text.ranges.placed import Placed, check_lanes, one_lane, placed, witness
 from mugraph.triton_text.ranges.poly import ZERO, Poly, atom
 from mugraph.triton_text.ranges.prover import Counterexample, Prover, Undecided
@@ -59,7 +69,7 @@ class Claims:
         for choice in launch.choices:
             equal, _ = one_lane(choice.lanes, self.atoms)
             mask = self.atoms.normal_formula(replaced(choice.mask, equal))
-            for part in mask.parts if hasattr(mask, "parts") and not isinstance(mask, AtLeastZero) else (mask,):  # type: ignore[union-attr]
+            for part in parts_of(mask):
                 self._chosen(part, places, choice.place.line)
         for poly, line in launch.numbers:
             if any(self.atoms.known[name].sort == "derived" for name in self.atoms.normal(poly).atoms):
@@ -115,9 +125,7 @@ class Claims:
         known = self.atoms.facts([*led.atoms, *wanted[axis.axis].atoms, *every(others).atoms])
         self._prove([*others, *known], led, one, "unwritten", f"not every element of {name}", wanted)
 
-    def _once(
-        self, one: Placed, variables: Sequence[str], index: Mapping[str, Poly], check: str, reason: str
-    ) -> None:
+    def _once(self, one: Placed, variables: Sequence[str], index: Mapping[str, Poly], check: str, reason: str) -> None:
         """No other values of the variables lead to the same indices."""
         values = self._copies(one, variables)
         again = self._after(one, values)
@@ -154,9 +162,7 @@ class Claims:
         for (_, index, extent), one in along.items():
             end = less(index, extent)
             facts = self.atoms.facts({*part.atoms, *end.atoms, *one.access.place.loops})
-            if all(
-                self.prover.refuted([*self.known, *facts, a], b) is None for a, b in ((part, end), (end, part))
-            ):
+            if all(self.prover.refuted([*self.known, *facts, a], b) is None for a, b in ((part, end), (end, part))):
                 self.proved += 1
                 return
         raise Wrong("values", f"{self._launch.kernel} tells numbers apart by what is not the end of an axis", line)

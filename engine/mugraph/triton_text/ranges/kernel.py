@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -100,7 +100,7 @@ class KernelReading:
                 return owner.shape
             case Floats() | Ints() | Bools(), "T":
                 return self._named("tl.trans", [owner], {})
-            case (Floats() | Ints() | Bools()), _:
+            case ((Floats() | Ints() | Bools()), _):
                 return Method(owner, name)
             case _ if name == "value" and is_host(owner):
                 return owner
@@ -133,21 +133,21 @@ class KernelReading:
         start, stop, step = (as_ints(end).value for end in (iterable.start, iterable.stop, iterable.step))
         if start is None or stop is None or step is None or step.constant is None or step.constant < 1:
             raise Unreadable("the ends of a loop are not known")
-        if start.constant is not None and stop.constant is not None and stop.constant > start.constant:
-            if stop.constant - start.constant <= step.constant:
-                return Passes(scalar(start), self._pass(None))
+        count = (stop - start).constant
+        if count is not None and 0 < count <= step.constant:
+            return Passes(scalar(start), self._pass(None))
         counter, value = self.atoms.counted(f"pass in line {self.evaluator.line}", start, stop, step.constant)
         return Passes(scalar(value), self._pass(counter))
 
     @contextmanager
-    def _pass(self, counter: str | None) -> Iterator[None]:
+    def _pass(self, counter: str | None) -> Generator[None]:
         self._loops += [counter] if counter is not None else []
         yield
         if counter is not None:
             self._loops.pop()
 
     @contextmanager
-    def way(self, test: Bools, *, holds: bool) -> Iterator[None]:
+    def way(self, test: Bools, *, holds: bool) -> Generator[None]:
         if test.value is None or test.shape != ():
             raise Unreadable("what is done depends on what is computed")
         self._ways.append(test.value if holds else opposite(test.value))

@@ -10,10 +10,9 @@ from typing import Any
 from mugraph.ir.tensors import Tensor
 from mugraph.triton_text.hosts import host_builtin
 from mugraph.triton_text.launcher import OPTIONS, TYPES
-from mugraph.triton_text.python import is_host
+from mugraph.triton_text.python import Evaluator, is_host
 from mugraph.triton_text.ranges.accesses import Launch
 from mugraph.triton_text.ranges.atoms import Atoms
-from mugraph.triton_text.ranges.evaluator import RangesEvaluator
 from mugraph.triton_text.ranges.formulas import FALSE, TRUE, Formula, opposite
 from mugraph.triton_text.ranges.kernel import KernelReading
 from mugraph.triton_text.ranges.layouts import Sizes, dense, layout, shape_of
@@ -86,7 +85,7 @@ class LauncherReading:
 
     def __init__(self, atoms: Atoms, ways: Ways, sizes: Sizes, declared: Declared) -> None:
         self.atoms, self.ways, self._sizes, self._declared = atoms, ways, sizes, declared
-        self.evaluator = RangesEvaluator(self)
+        self.evaluator = Evaluator(self)
         self.launches: list[Launch] = []
         self.allocated: list[Memory] = []
         self._steps = 0
@@ -135,9 +134,6 @@ class LauncherReading:
 
     def loop(self, iterable: Any) -> Iterable[Any]:
         raise Unreadable("a loop in a launcher is not read where sizes vary")
-
-    def way(self, test: Bools, *, holds: bool) -> Any:
-        raise Unreadable("what is done depends on what is computed")
 
     def call(self, function: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
         match function:
@@ -283,13 +279,11 @@ def _method(owner: HostTensor, name: str, arguments: Sequence[Any]) -> Any:
         case "numel" | "nelement":
             return _plain(product(owner.shape))
         case "size":
-            return tuple(_plain(n) for n in owner.shape) if not arguments else _plain(owner.shape[arguments[0]])
+            shape = tuple(_plain(n) for n in owner.shape)
+            return shape[int(arguments[0])] if arguments else shape
         case "dim":
             return len(owner.shape)
         case "t" if len(owner.shape) == 2:
             return HostTensor(owner.memory, owner.shape[::-1], not owner.turned)
         case _:
             raise Unreadable(f"the method {name} of a tensor is not read where sizes vary")
-
-
-

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from mugraph.ir.tensors import Dims, Tensor
-from mugraph.triton_text.ranges.poly import ONE, ZERO, Monomial, Poly, number, product, without
+from mugraph.triton_text.ranges.poly import ONE, ZERO, Poly, multiple, number, product
 from mugraph.triton_text.ranges.values import Along
 
 Sizes = Mapping[str, Poly]
@@ -20,8 +20,7 @@ def dense(shape: Sequence[Poly]) -> tuple[Poly, ...]:
 def shape_of(tensor: Tensor, largest: Mapping[str, int], sizes: Sizes) -> tuple[Poly, ...]:
     fixed = {window.dim: tensor.shape(largest)[window.dim] for window in tensor.windows}
     return tuple(
-        number(fixed[at]) if at in fixed else product(sizes[axis] for axis in dim)
-        for at, dim in enumerate(tensor.dims)
+        number(fixed[at]) if at in fixed else product(sizes[axis] for axis in dim) for at, dim in enumerate(tensor.dims)
     )
 
 
@@ -76,26 +75,7 @@ def taken_apart(offset: Poly, axes: Sequence[Along], largest: Mapping[str, int])
     # What has one stride cannot be told apart; of them all but one have a single element.
     for _, alike in groupby(moving, key=lambda one: one.stride):
         one = max(alike, key=lambda one: much(one.extent))
-        index = _multiple(rest, one.stride)
-        if index is None:
-            return None
+        index = multiple(rest, one.stride)
         found[one.axis] = index
         rest = rest - index * one.stride
     return found if rest == ZERO else None
-
-
-def _multiple(offset: Poly, stride: Poly) -> Poly | None:
-    """What of the offset is a multiple of the stride."""
-    if len(stride.terms) != 1:
-        return None
-    ((atoms, factor),) = stride.terms
-    found: dict[Monomial, int] = {}
-    for monomial, own in offset.terms:
-        left = without(monomial, atoms)
-        if left is None:
-            continue
-        if own % factor == 0:
-            found[left] = own // factor
-        elif not monomial:
-            found[left] = abs(own) // factor * (1 if own > 0 else -1)
-    return Poly.of(found)

@@ -56,7 +56,9 @@ def placed(access: Access, launch: Launch, atoms: Atoms, largest: Mapping[str, i
 
 
 def leaves(values: Iterable[Poly], atoms: Atoms) -> tuple[str, ...]:
-    return tuple(sorted(name for value in values for name in atoms.normal(value).atoms))
+    """The numbers that these are made of, sizes aside."""
+    names = (name for value in values for name in atoms.normal(value).atoms)
+    return tuple(sorted(name for name in names if atoms.known[name].sort in ("block", "lane")))
 
 
 def one_lane(lanes: Lanes, atoms: Atoms) -> tuple[dict[str, Poly], tuple[str, ...]]:

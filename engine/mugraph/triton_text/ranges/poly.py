@@ -98,6 +98,20 @@ def without(monomial: Monomial, atoms: Iterable[str]) -> Monomial | None:
     return tuple(left)
 
 
+def multiple(poly: Poly, divisor: Poly) -> Poly:
+    """How many times the divisor, a product of numbers and atoms, is in it: in each of its terms; of a constant, the
+    whole part. Nothing of it for another divisor."""
+    if len(divisor.terms) != 1:
+        return ZERO
+    ((atoms, factor),) = divisor.terms
+    found: dict[Monomial, int] = {}
+    for monomial, own in poly.terms:
+        left = without(monomial, atoms)
+        if left is not None and (own % factor == 0 or not monomial):
+            found[left] = abs(own) // factor * (1 if own > 0 else -1)
+    return Poly.of(found)
+
+
 def number(value: int) -> Poly:
     return Poly((((), value),)) if value else Poly(())
 

@@ -83,5 +83,3 @@ class Prover:
         if name not in self._atoms:
             self._atoms[name] = self._z3.Int(name, self._context)
         return self._atoms[name]
-
-
