@@ -71,9 +71,9 @@ class Verdict:
             return None
         sizes = ", ".join(f"{axis} = {least}..{largest}" for axis, (least, largest) in self.proved_sizes.items())
         tested = ", ".join(f"{axis} = {', '.join(map(str, at))}" for axis, at in self.dynamic_sizes.items())
-        return (
+        said = (
             f"for all of {sizes} it is proved of the text (z3, {self.proved_claims} claims) that no access is outside "
             "of its tensor, that every output element is written exactly once, and that sums along these axes read "
             "every element exactly once"
-            + (f"; what is computed from the elements was tested at {tested}" if tested else "")
         )
+        return f"{said}; what is computed from the elements was tested at {tested}" if tested else said
