@@ -64,7 +64,7 @@ class Claims:
         for one in places:
             if one.access.what == "reads":
                 for axis in one.axes:
-                    if self._varies(axis.extent.atoms):
+                    if axis.stride != ZERO and self._varies(axis.extent.atoms):
                         self._read(one, axis, stores)
         for choice in launch.choices:
             equal, _ = one_lane(choice.lanes, self.atoms)

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mugraph.triton_text.python import Evaluator, Language, is_host
-from mugraph.triton_text.ranges.values import Bools, Ints, nowhere
+from mugraph.triton_text.ranges.values import Bools
 from mugraph.triton_text.refusals import Unreadable
 from mugraph.triton_text.source import Module
 from mugraph.triton_text.tiles import Floats
 
-UNKNOWN = Ints((), None, ())
+
+class Forgotten:
+    """A number that differs from pass to pass of a loop, or with the way that was taken."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +89,12 @@ def _assigned(body: Sequence[ast.stmt]) -> set[str]:
 
 
 def _forget(names: Iterable[str], here: dict[str, Any]) -> None:
-    """Numbers that differ from pass to pass, or with the way. Of floating-point numbers nothing is known anyway."""
+    """Of floating-point numbers nothing is known anyway."""
     for name in names:
         match here.get(name):
             case None | Floats():
                 pass
             case float():
                 here[name] = Floats((), "float32", None)
-            case Ints(shape) | Bools(shape):
-                here[name] = Ints(shape, None, nowhere(shape))
             case _:
-                here[name] = UNKNOWN
+                here[name] = Forgotten()

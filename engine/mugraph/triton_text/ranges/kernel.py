@@ -214,9 +214,8 @@ class KernelReading:
             case Floats():
                 return value
             case Ints(shape, known, _):
-                if known is None:
-                    raise Unreadable("a number that is not known is computed with")
-                self.launch.numbers.append((known, self.evaluator.line))
+                if known is not None:
+                    self.launch.numbers.append((known, self.evaluator.line))
                 return Floats(shape, kind, None)
             case Bools(shape, _, _):
                 self._chosen(value)

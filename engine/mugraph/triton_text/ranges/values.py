@@ -85,8 +85,10 @@ def as_ints(value: Any) -> Ints:
             return value
         case Bools(shape, _, lanes):
             return Ints(shape, None, lanes)
-        case _:
+        case Floats():
             raise Unreadable("a floating-point number is used as an integer")
+        case _:
+            raise Unreadable("an integer differs from pass to pass of a loop, or with the way that is taken")
 
 
 def as_bools(value: Any) -> Bools:
