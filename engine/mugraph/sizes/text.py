@@ -33,7 +33,7 @@ def text_checked(
     if not program.least and _needed(program) > MOST:
         return _checked_smaller(program, source, kernels)
     said = ""
-    steps = _steps(program, source)
+    steps = checked_steps(program, source)
     for step in steps:
         small = at_step(program, [], step)[0] if program.least else program
         found = _checked(small, source)
@@ -76,8 +76,8 @@ def _checked(program: TensorProgram, source: KernelSource, left: str = "") -> Te
     return check_text(program, text, launcher, inputs, outputs, memory_alone=True, left=left)
 
 
-def _steps(program: TensorProgram, source: KernelSource) -> list[int]:
-    """The largest one last."""
+def checked_steps(program: TensorProgram, source: KernelSource) -> list[int]:
+    """Steps at which the text is run, the largest one last."""
     _, largest = steps_of(program)
     found = set(tested_steps(program))
     for part in source.kernels:
