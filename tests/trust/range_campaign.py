@@ -93,7 +93,7 @@ def proved(one: Ranged, text: str) -> str:
 
 
 def outcome(name: str, axis: str, one: Ranged, mutant: Mutant) -> Outcome:
-    """What the tests reject is wrong at one of theirs; of the rest all sizes are looked at, until it is wrong at one."""
+    """What the tests reject is wrong at one of theirs; of the rest all sizes are looked at, until one is wrong."""
     tests, proof = tested(one, mutant.text), proved(one, mutant.text)
     wrong: int | None = checked_steps(one.program, one.source)[0] if tests else None
     if not tests:

@@ -20,7 +20,8 @@ from tests.trust.text_pool import ONE, SEVERAL, program_of
 LARGEST = 41
 """The range is 1..41, and 1, 21 and 41 are tested: what depends on the rest of a division by 2, 4, 5, 10 or 20 is not
 seen there."""
-WITH_ROWS = ("gemm_chain_tails", "rms_norm_linear_tail", "softmax_looped")
+FEW = 17
+WITH_ROWS = ("gemm_chain_tails", "rms_norm_linear_tail", "attention_tail", "scaled_linear")
 """That are lowered with a schedule for few rows and others for many."""
 
 
@@ -50,11 +51,17 @@ def ranged(name: str, axis: str, *, rows: bool = False) -> Ranged | None:
     program = replace(program_of(whole), least={axis: 1})
     try:
         if rows:
-            outputs = [tensor.name for tensor in program.outputs.values()]
-            return Ranged(program, SizeTable(program, TARGETS["h100"], outputs).source(resized))
+            table = SizeTable(program, TARGETS["h100"], [tensor.name for tensor in program.outputs.values()])
+            return Ranged(program, table.with_schedules(resized, [_rows(own, axis) for _, own in resized]))
         return Ranged(program, lower_kernels(resized, program=program))
     except (Rejected, ValueError, KeyError):
         return None
+
+
+def _rows(own: Schedule, axis: str) -> list[tuple[int, Schedule]]:
+    """Larger tiles for larger sizes."""
+    wider = replace(own, grid=tuple((one, 2 * tile if one == axis else tile) for one, tile in own.grid))
+    return [(FEW, own), (LARGEST, wider)] if wider != own else []
 
 
 def names() -> list[tuple[str, str]]:
