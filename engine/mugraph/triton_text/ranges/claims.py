@@ -21,6 +21,7 @@ from mugraph.triton_text.ranges.formulas import (
     at_most,
     every,
     less,
+    opposite,
     parts_of,
     replaced,
     same,
@@ -120,10 +121,24 @@ class Claims:
         variables = [variable for variable in one.variables if variable in varying]
         self._once(one, variables, {axis.axis: own}, "order", f"an element of {name} twice")
         wanted = {axis.axis: self.atoms.below(f"index of {axis.axis}", "index", axis.extent)}
-        led = self._led(one, wanted, variables)
+        led = some((self._led(one, wanted, variables), *self._left_out(own, wanted[axis.axis], variables)))
         others = [part for part in one.holds if not self.atoms.varying(part.atoms) & set(variables)]
         known = self.atoms.facts([*led.atoms, *wanted[axis.axis].atoms, *every(others).atoms])
         self._prove([*others, *known], led, one, "unwritten", f"not every element of {name}", wanted)
+
+    def _left_out(self, own: Poly, wanted: Poly, variables: Sequence[str]) -> list[Formula]:
+        """What one mask takes nothing of need not be read: as the keys after a block's last query.
+
+        It holds of an index if every row of the block has the mask's zero there."""
+        found: set[Formula] = set()
+        for choice in self._launch.choices:
+            equal, _ = one_lane(choice.lanes, self.atoms)
+            for part in parts_of(self.atoms.normal_formula(replaced(choice.mask, equal))):
+                if isinstance(part, AtLeastZero) and part.atoms & set(variables):
+                    moved = part.poly + own - wanted
+                    if not moved.atoms & set(variables) and not self._varies(moved.atoms - wanted.atoms):
+                        found.add(opposite(AtLeastZero(moved)))
+        return list(found) if len(found) == 1 else []
 
     def _once(self, one: Placed, variables: Sequence[str], index: Mapping[str, Poly], check: str, reason: str) -> None:
         """No other values of the variables lead to the same indices."""
