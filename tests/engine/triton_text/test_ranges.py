@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
+from mugraph.codegen.lower import lower_kernels
 from mugraph.sizes.proved import varying_of
 from mugraph.triton_text.ranges import check as ranges
 from mugraph.triton_text.ranges.check import RangeVerdict, check_ranges
 from mugraph.triton_text.ranges.formulas import Formula
 from mugraph.triton_text.ranges.prover import Prover, Undecided
 
+from tests.engine.codegen.cases import CASES
 from tests.trust.range_pool import Ranged, ranged
+from tests.trust.text_pool import program_of
 
 
 def one(name: str, axis: str, *, rows: bool = False) -> Ranged:
@@ -52,6 +56,23 @@ def test_faults(kernel: Ranged, changes: Sequence[tuple[str, str]], check: str, 
     assert found.check == check, found.reason
     assert said in (found.reason or "")
     assert found.line > 0
+
+
+def causal() -> Ranged:
+    """A mask of as many queries as keys, and a loop that ends where the mask does."""
+    block, schedule = CASES["causal"]
+    program = replace(program_of(block), least={"q": 1, "kv": 1})
+    return Ranged(program, lower_kernels([(block, schedule)], program=program))
+
+
+def test_keys_that_a_causal_mask_leaves_out_need_not_be_read() -> None:
+    end = "tl.minimum(KV, (pid_q + 1) * BLOCK_Q)"
+    found = checked(causal())
+    assert found.passed, found.reason
+    early = checked(causal(), (end, "tl.minimum(KV, pid_q * BLOCK_Q)"))
+    assert early.check == "unwritten", early.reason
+    unmasked = checked(causal(), ("offs_kv[None, :] <= offs_q[:, None]", "mask_kv[None, :]"))
+    assert unmasked.check == "unwritten", unmasked.reason
 
 
 def test_a_counterexample_names_the_size_and_the_place() -> None:
