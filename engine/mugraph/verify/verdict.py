@@ -74,6 +74,6 @@ class Verdict:
         said = (
             f"for all of {sizes} it is proved of the text (z3, {self.proved_claims} claims) that no access is outside "
             "of its tensor, that every output element is written exactly once, and that sums along these axes read "
-            "every element exactly once"
+            "every element that no mask leaves out exactly once"
         )
         return f"{said}; what is computed from the elements was tested at {tested}" if tested else said

@@ -2,7 +2,8 @@
 
 - An access is inside of its tensor, along each axis.
 - Of what a launch writes, every element is written exactly once.
-- Along an axis whose size varies a kernel reads what it writes, or, where it adds up, every element exactly once.
+- Along an axis whose size varies a kernel reads what it writes, or, where it adds up, every element exactly once; what
+  a causal mask takes nothing of it need not read.
 - A mask that decides between numbers is the end of an axis, the one that the tensors have there.
 
 An address that fits into 32 bits at the largest size does at each: inside of a tensor none is larger.
