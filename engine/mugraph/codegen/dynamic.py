@@ -10,6 +10,7 @@ from mugraph.codegen.tile.axes import Plan
 from mugraph.codegen.tile.index import Grid
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.kernel import KernelSource, Launch, Rejected
+from mugraph.ir.masks import is_causal
 from mugraph.ir.names import Scope
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
@@ -35,6 +36,8 @@ def check_dynamic(block: BlockGraph, program: TensorProgram | None) -> None:
     for op in block.ops:
         if op.kind is Kind.MASK:
             for axis in program.least.keys() & {*op.rows, *op.columns}:
+                if is_causal(op, program.sizes, program.least):
+                    continue
                 raise Rejected(f"the mask {op.name} runs over axis {axis}, whose size varies.")
 
 

@@ -7,7 +7,7 @@ counted over one axis or several, outermost first, so that a mask survives the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -30,6 +30,15 @@ def is_uniform(op: Op, sizes: Mapping[str, int]) -> bool:
     """Is the mask nothing but ones, or nothing but zeros?"""
     rows, columns = extents(op, sizes)
     return not -rows < diagonal(op) <= columns - 2
+
+
+def is_causal(op: Op, sizes: Mapping[str, int], varying: Collection[str]) -> bool:
+    """Is it the same mask whatever the sizes of these axes are: as many rows as columns, which vary together, each row
+    with a one up to its own place?"""
+    if diagonal(op) != 0 or len(op.rows) != 1 or len(op.columns) != 1:
+        return False
+    rows, columns = extents(op, sizes)
+    return rows == columns and {*op.rows, *op.columns} <= set(varying)
 
 
 def complement(shape: tuple[int, int], number: int) -> tuple[tuple[int, int], int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from mugraph.ir.calls import Argument, Call, Symbol
 
@@ -58,19 +59,27 @@ class DynamicSize:
     shapes, strides: value number -> for each dimension, how many times the size it is (0: it does not vary); values of
                      which nothing varies are left out
     calls:           the region's calls, with `multiple(n)` where an argument varies
+    dense:           values without gaps at any size, which no code outside of the region sees: their strides follow
+                     from their shapes, and may grow with the size's square
     """
 
     range: SizeRange
     shapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
     strides: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
     calls: tuple[Call, ...] = ()
+    dense: frozenset[int] = frozenset()
 
     def joined(self, other: DynamicSize) -> DynamicSize:
         """This, extended by what varies of further values and by the calls that make them."""
         made = {call.outputs for call in other.calls}
         kept = (call for call in self.calls if call.outputs not in made)
         shapes, strides = {**self.shapes, **other.shapes}, {**self.strides, **other.strides}
-        return DynamicSize(self.range, shapes, strides, (*kept, *other.calls))
+        return DynamicSize(self.range, shapes, strides, (*kept, *other.calls), self.dense | other.dense)
+
+
+def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Of a tensor that lies row by row."""
+    return tuple(prod(shape[at + 1 :]) for at in range(len(shape)))
 
 
 def multiple(factor: int) -> Symbol:

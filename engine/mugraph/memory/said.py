@@ -19,6 +19,7 @@ def renamed_verdict(verdict: Verdict, names: Renaming) -> Verdict:
         sizes=sizes,
         float_sizes={names.axis(axis): size for axis, size in verdict.float_sizes.items()},
         dynamic_sizes={names.axis(axis): tested for axis, tested in verdict.dynamic_sizes.items()},
+        proved_sizes={names.axis(axis): ends for axis, ends in verdict.proved_sizes.items()},
     )
 
 

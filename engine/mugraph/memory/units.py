@@ -131,12 +131,11 @@ def _verified(
     right = indexed(unit.program, kernels, source)
     if not right.passed:
         raise NotRight(right.reason or "its tiles are wrong")
-    text = stored.text
-    if not text or text_digest != _text_digest(unit, source):
+    ran = stored
+    if not ran.text or text_digest != _text_digest(unit, source):
         ran = text_checked(unit.program, source, kernels)
         if not ran.passed:
             raise NotRight(ran.reason or "its text is wrong")
-        text = ran.text
     verdict = verify_topologies(unit.program, [(block, None) for block, _ in kernels])
     if not verdict.passed:
         raise NotRight(verdict.reason or "it is another function")
@@ -148,7 +147,9 @@ def _verified(
         bound=verdict.bound,
         bound_note=verdict.bound_note,
         indexing=right.indexing,
-        text=text,
+        text=ran.text,
+        proved_sizes=ran.proved_sizes,
+        proved_claims=ran.proved_claims,
         float_from_store=stored.max_rel_error is not None,
     )
 

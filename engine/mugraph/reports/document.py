@@ -92,6 +92,18 @@ def verdicts_of(plan: RegionPlan | None) -> list[Verdict]:
     return [step.verdict for step in plan.steps if isinstance(step, KernelStep)] if plan else []
 
 
+def _ranges_document(verdict: Verdict) -> Json | None:
+    """Where a size varies: what is proved for all sizes, and at which the rest is tested."""
+    if not verdict.proved_sizes:
+        return None
+    proved = {axis: list(ends) for axis, ends in verdict.proved_sizes.items()}
+    tested = {axis: list(sizes) for axis, sizes in verdict.dynamic_sizes.items()}
+    return {
+        "proved": {"by": "z3", "sizes": proved, "claims": verdict.proved_claims, "covers": ["memory", "cover"]},
+        "tested": {"sizes": tested, "covers": ["algebra", "floating point"]},
+    }
+
+
 def verification_document(verdicts: Sequence[Verdict]) -> Json:
     """Of several kernels: the weakest evidence, and the sum of the bounds (any one of them may be wrong)."""
     bounds = [v.bound for v in verdicts if v.bound is not None]
@@ -105,6 +117,7 @@ def verification_document(verdicts: Sequence[Verdict]) -> Json:
         "bound": sum(bounds) if verdicts and len(bounds) == len(verdicts) else None,
         "max_rel_error": finite(max(errors)) if verdicts and len(errors) == len(verdicts) else None,
         "text": [verdict.text for verdict in verdicts],
+        "ranges": [_ranges_document(verdict) for verdict in verdicts],
     }
 
 

@@ -128,6 +128,8 @@ def evidence(verdict: Verdict) -> list[str]:
     ]
     if verdict.text is not None:
         found.append(f"the kernels' text: {verdict.text}")
+    if verdict.ranges_words is not None:
+        found.append(verdict.ranges_words)
     if verdict.max_rel_error is None:
         return [*found, "no floating-point test was run"]
     where = verdict.float_device or "the interpreter"

@@ -18,6 +18,9 @@ Kernels = list[tuple[BlockGraph, Schedule]]
 
 
 def smaller(program: TensorProgram, whole: Sequence[tuple[BlockGraph, Schedule]]) -> tuple[TensorProgram, Kernels]:
-    kernels = reduced_kernels(whole, largest_tile=LARGEST_TILE if len(whole) == 1 else LARGEST_TILE // 2)
+    tile = LARGEST_TILE if len(whole) == 1 else LARGEST_TILE // 2
+    sizes = {program.sizes[axis] for axis in program.least}
+    together = [{axis for axis in program.least if program.sizes[axis] == size} for size in sorted(sizes)]
+    kernels = reduced_kernels(whole, largest_tile=tile, together=together)
     small = resize(program, program_sizes(program, kernels))
     return summing_as_at_full_size(small, kernels, program, whole)

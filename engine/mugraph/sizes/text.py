@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.program import TensorProgram
+from mugraph.sizes.proved import proved
 from mugraph.sizes.smaller import smaller
 from mugraph.sizes.table import at_step, sizes_at, steps_of, tested_steps
 from mugraph.triton_text.check import TextVerdict, check_text
@@ -27,11 +29,11 @@ def text_checked(
     kernels: those that the source was written from
 
     With a range of sizes the check is made at the sizes of the float tests, and at each size after which the
-    launcher takes another schedule."""
+    launcher takes another schedule; that the use of memory is right at all others is proved."""
     if not program.least and _needed(program) > MOST:
         return _checked_smaller(program, source, kernels)
     said = ""
-    steps = _steps(program, source)
+    steps = checked_steps(program, source)
     for step in steps:
         small = at_step(program, [], step)[0] if program.least else program
         found = _checked(small, source)
@@ -41,7 +43,7 @@ def text_checked(
         said = found.said
     if len(steps) > 1:
         said += f"; so at {len(steps) - 1} smaller sizes"
-    return Verdict(True, text=said)
+    return replace(proved(program, source), text=said) if program.least else Verdict(True, text=said)
 
 
 def _needed(program: TensorProgram) -> int:
@@ -74,8 +76,8 @@ def _checked(program: TensorProgram, source: KernelSource, left: str = "") -> Te
     return check_text(program, text, launcher, inputs, outputs, memory_alone=True, left=left)
 
 
-def _steps(program: TensorProgram, source: KernelSource) -> list[int]:
-    """The largest one last."""
+def checked_steps(program: TensorProgram, source: KernelSource) -> list[int]:
+    """Steps at which the text is run, the largest one last."""
     _, largest = steps_of(program)
     found = set(tested_steps(program))
     for part in source.kernels:

@@ -52,6 +52,8 @@ def with_float(
         versions=versions(),
         indexing=indexing.indexing,
         text=text.text,
+        proved_sizes=text.proved_sizes,
+        proved_claims=text.proved_claims,
     )
 
 

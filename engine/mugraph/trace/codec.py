@@ -38,6 +38,7 @@ class _Dynamic(msgspec.Struct):
     shapes: dict[int, tuple[int, ...]]
     strides: dict[int, tuple[int, ...]]
     calls: list[_Call]
+    dense: list[int] = []
 
 
 class _Region(msgspec.Struct):
@@ -118,13 +119,15 @@ def _decode_call(call: _Call) -> Call:
 def _encode_dynamic(size: DynamicSize | None) -> _Dynamic | None:
     if size is None:
         return None
-    return _Dynamic(size.range, dict(size.shapes), dict(size.strides), [_encode_call(call) for call in size.calls])
+    calls = [_encode_call(call) for call in size.calls]
+    return _Dynamic(size.range, dict(size.shapes), dict(size.strides), calls, sorted(size.dense))
 
 
 def _decode_dynamic(size: _Dynamic | None) -> DynamicSize | None:
     if size is None:
         return None
-    return DynamicSize(size.range, size.shapes, size.strides, tuple(_decode_call(call) for call in size.calls))
+    calls = tuple(_decode_call(call) for call in size.calls)
+    return DynamicSize(size.range, size.shapes, size.strides, calls, frozenset(size.dense))
 
 
 def trace_to_json(trace: Trace) -> bytes:

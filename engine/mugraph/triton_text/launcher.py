@@ -26,12 +26,12 @@ from mugraph.triton_text.tensor_methods import ATTRIBUTES, METHODS, Device, Give
 from mugraph.triton_text.tensors import HostTensor, dense, extent_of
 from mugraph.triton_text.tiles import FLOATS, Arithmetic, Kind, Pointers
 
-_TYPES = {
+TYPES = {
     "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",
     "float64": "float64", "double": "float64", "int32": "int32", "int": "int32", "int64": "int64", "long": "int64",
     "bool": "int1", "int8": "int8", "uint8": "uint8", "int16": "int16",
 }  # fmt: skip
-_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_pdl"})
+OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_pdl"})
 _NO_ARITHMETIC = Arithmetic(None)
 
 
@@ -83,7 +83,7 @@ class LauncherRun:
                 last = full.rsplit(".", 1)[-1]
                 if full == "torch.version.hip":
                     return None
-                return Kind(_TYPES[last]) if full.startswith(("torch.", "tl.")) and last in _TYPES else owner
+                return Kind(TYPES[last]) if full.startswith(("torch.", "tl.")) and last in TYPES else owner
             case HostTensor(), _ if name in ATTRIBUTES:
                 return ATTRIBUTES[name](owner)
             case HostTensor(), _:
@@ -145,7 +145,7 @@ class LauncherRun:
         function = launcher.function
         if not function.is_jit:
             raise Unreadable(f"{function.name} is launched and is no kernel of Triton")
-        own = {name: value for name, value in named.items() if name not in _OPTIONS}
+        own = {name: value for name, value in named.items() if name not in OPTIONS}
         own |= self._decorated(function, arguments, own)
         bound = self.evaluator.bound(function, arguments, own)
         grid = launcher.grid

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from mugraph.ir.calls import Call, TensorInfo
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.ranges import DynamicSize, with_size
+from mugraph.ir.ranges import DynamicSize, dense_strides, with_size
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ir.tensors import Tensor
 from mugraph.trace.regions.dynamic import Varies
@@ -64,7 +64,8 @@ def values_at(region: Region, made: DynamicSize, size: int) -> dict[int, TensorI
     values = dict(region.values)
     for value, info in values.items():
         shape = _at(info.shape, made.shapes.get(value), size)
-        values[value] = replace(info, shape=shape, strides=_at(info.strides, made.strides.get(value), size))
+        strides = dense_strides(shape) if value in made.dense else _at(info.strides, made.strides.get(value), size)
+        values[value] = replace(info, shape=shape, strides=strides)
     return values
 
 
@@ -111,6 +112,8 @@ def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUn
         )
     except NotLowerable as error:
         raise Varies(str(error)) from None
+    if made.dense & {*unit.outputs.values()}:
+        raise Varies("what a kernel would write grows with its square")
     full, other = unit.program, lowered.program
     if full.sizes.keys() != other.sizes.keys() or (full.ops, _layouts(full)) != (other.ops, _layouts(other)):
         raise Varies(other_program(unit, other, made, size))

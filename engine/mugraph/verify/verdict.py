@@ -24,6 +24,8 @@ class Verdict:
     float_from_store: that test is one of an earlier run, kept in the store; all else was run again
     float_device:  where the float test ran: "interpreter" or the GPU's name
     dynamic_sizes: axis whose size is known at run time only -> the sizes of the float tests
+    proved_sizes:  such an axis -> the least and the largest size, for all of which the use of memory was proved
+    proved_claims: how many claims that took
     versions:      torch, triton, mugraph
     """
 
@@ -42,6 +44,8 @@ class Verdict:
     float_device: str | None = None
     float_from_store: bool = False
     dynamic_sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    proved_sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    proved_claims: int = 0
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -59,3 +63,17 @@ class Verdict:
     def schedule_words(self) -> str:
         """What was done for the schedule, which no bound covers."""
         return f"{self.indexing}; no bound" if self.indexing else "its own tiles, loops and masks were not run"
+
+    @property
+    def ranges_words(self) -> str | None:
+        """Which of the two covers what where a size varies: the proof, for all sizes, or the tests, at some."""
+        if not self.proved_sizes:
+            return None
+        sizes = ", ".join(f"{axis} = {least}..{largest}" for axis, (least, largest) in self.proved_sizes.items())
+        tested = ", ".join(f"{axis} = {', '.join(map(str, at))}" for axis, at in self.dynamic_sizes.items())
+        said = (
+            f"for all of {sizes} it is proved of the text (z3, {self.proved_claims} claims) that no access is outside "
+            "of its tensor, that every output element is written exactly once, and that sums along these axes read "
+            "every element that no mask leaves out exactly once"
+        )
+        return f"{said}; what is computed from the elements was tested at {tested}" if tested else said

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.json import block_from_json, block_to_json
-from mugraph.ir.masks import extents, resized
+from mugraph.ir.masks import extents, is_causal, resized
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.placement import placement
 from mugraph.ir.spec import check_block
@@ -102,3 +102,14 @@ def test_masks_without_an_empty_row_keep_it_so_and_neighbours_stay_apart(
     assert extents(op, small) == (small["r"], small["c"])
     if diagonal <= 1 and columns - rows > 4:
         assert resized(replace(op, value=op.value + 1), old, small).value == resized(op, old, small).value + 1
+
+
+@given(st.integers(2, 300), st.integers(2, 300))
+def test_a_causal_mask_is_the_same_at_every_size(largest: int, size: int) -> None:
+    mask = replace(MASK, value=0.0, rows=("s",), columns=("t",), axes=("s", "t"))
+    old, new = {"s": largest, "t": largest}, {"s": size, "t": size}
+    assert is_causal(mask, old, old)
+    assert resized(mask, old, new) == mask
+    assert not is_causal(mask, {**old, "t": largest + 1}, old)
+    assert not is_causal(mask, old, ["s"])
+    assert not is_causal(replace(mask, value=1.0), old, old)

@@ -169,8 +169,15 @@ def test_it_is_offered_for_the_sizes_at_which_it_is_faster(region: Region, tmp_p
     assert [row["speedup"] for row in document["timing"]["sizes"]] == [2.4, 2.4, 2.4, 0.6, 0.6]
     assert [row["best_speedup"] for row in document["timing"]["sizes"]] == [2.0, 2.0, 2.0, 0.5, 0.5]
     assert document["timing"]["as_called"]["speedup"] == pytest.approx(36 / 17)
+    (proved,) = document["verification"]["ranges"]
+    (axis,) = proved["proved"]["sizes"]
+    assert proved["proved"]["by"] == "z3"
+    assert proved["proved"]["sizes"][axis] == [1, 64]
+    assert proved["proved"]["claims"] > 5
+    assert proved["tested"]["sizes"][axis] == [1, 33, 64]
     text = module_text([result.plan], result.sources, original_path=Path("model.py"), target=TARGET)
     assert "or b <= 16)" in text
+    assert f"for all of {axis} = 1..64 it is proved of the text (z3, " in text.replace("\n#             ", " ")
     assert "runs for b up to 16" in text
     # What a device has chosen at each size is kept, and so is what was measured there.
     assert again.sources == result.sources

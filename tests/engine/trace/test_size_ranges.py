@@ -100,7 +100,15 @@ def squared(q, k):
 def causal(q, k, v):
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
-# mugraph: b=1..64, q=f16[2, b, 96], k=f16[2, b, 96], v=f16[2, b, 96], w=f16[96, 96]
+# mugraph: b=1..64, q=f16[2, b, 96], k=f16[2, 80, 96], v=f16[2, 80, 96]
+def first_keys(q, k, v):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+# mugraph: b=1..64, q=f16[2, b, 96], k=f16[2, b, 96], v=f16[2, b, 96]
+def softened(q, k, v):
+    return torch.softmax(q @ k.transpose(-1, -2), -1) @ v
+
+# mugraph: b=1..64, q=f16[2, b, 96], k=f16[2, 80, 96], v=f16[2, 80, 96], w=f16[96, 96]
 def after(q, k, v, w):
     found = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     return torch.relu(torch.relu(found @ w) @ w)
@@ -176,12 +184,28 @@ def test_a_constant_of_the_size_is_left_to_pytorch(regions: dict[str, Region]) -
 
 
 def test_a_mask_along_the_size_is_left_to_pytorch(regions: dict[str, Region]) -> None:
-    pieces, reasons = ranged_units(regions["causal"])
+    pieces, reasons = ranged_units(regions["first_keys"])
     assert not any(isinstance(piece, SearchUnit) for piece in pieces)
     masks = "masks along it, and a kernel's mask has one size"
-    assert reasons == (f"b cannot have a range: scaled_dot_product_attention in line 52 {masks}",)
+    assert reasons == (f"b cannot have a range: scaled_dot_product_attention in line 56 {masks}",)
     pieces, reasons = ranged_units(regions["after"])
     assert any(isinstance(piece, SearchUnit) for piece in pieces), "what follows it has a kernel nevertheless"
+
+
+@pytest.mark.parametrize("function", ["causal", "softened"])
+def test_attention_over_as_many_queries_as_keys(regions: dict[str, Region], function: str) -> None:
+    """A causal mask is the same at all sizes; of the scores, which grow with the square, no code sees the strides."""
+    region = regions[function]
+    assert region.status is None, region.reason
+    (piece,), reasons = ranged_units(region)
+    assert reasons == ()
+    assert isinstance(piece, SearchUnit)
+    assert [piece.program.sizes[axis] for axis in piece.program.least] == [64, 64]
+    assert region.dynamic is not None
+    for value in region.dynamic.dense:
+        info = values_at(region, region.dynamic, 7)[value]
+        assert info.shape == (2, 7, 7)
+        assert info.strides == (49, 7, 1)
 
 
 def test_the_text_of_a_program_has_the_range(regions: dict[str, Region], tmp_path: Path) -> None:

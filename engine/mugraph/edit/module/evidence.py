@@ -69,6 +69,8 @@ def _verdict_lines(verdict: Verdict) -> list[str]:
     fields = f"the fields of {P} and {Q}"
     lines = [f"  checked   equal over {fields} in {repeats} at sizes {sizes or 'not recorded'}; {verdict.bound_words}"]
     lines.append(f"  schedule  {verdict.schedule_words}")
+    if verdict.ranges_words is not None:
+        lines.append(f"  sizes     {verdict.ranges_words}")
     if verdict.max_rel_error is None:
         lines.append("  error     not tested in floating point")
     else:

@@ -6,7 +6,7 @@ that was larger than 1 becomes 1 (size 1 lets wrong graphs through).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import lcm, prod
 
@@ -36,10 +36,16 @@ def reduced(
 
 
 def reduced_kernels(
-    kernels: Sequence[tuple[BlockGraph, Schedule]], *, largest_tile: int = 32, whole: int = WHOLE
+    kernels: Sequence[tuple[BlockGraph, Schedule]],
+    *,
+    largest_tile: int = 32,
+    whole: int = WHOLE,
+    together: Sequence[Collection[str]] = (),
 ) -> list[tuple[BlockGraph, Schedule]]:
     """As `reduced`, for kernels that run one after the other: an axis has one size in all of them, the largest that one
-    of them needs to keep two of its tiles (and the whole axis that another one sums is cut down to that)."""
+    of them needs to keep two of its tiles (and the whole axis that another one sums is cut down to that).
+
+    together: axes that are of one size, and stay so"""
     if largest_tile < 16:
         raise ValueError(f"largest_tile is {largest_tile}; products need 16.")
     tiled: dict[str, int] = {}
@@ -52,6 +58,8 @@ def reduced_kernels(
             else:
                 tiled[axis] = max(tiled.get(axis, 0), _tiled(size, tile, min(tile, largest_tile)))
     sizes = {**held, **tiled}
+    for alike in together:
+        sizes.update(dict.fromkeys(known := sizes.keys() & alike, max((sizes[axis] for axis in known), default=0)))
     _join(sizes, kernels)
     for tensor in (tensor for block, _ in kernels for tensor in block.tensors):
         for window in tensor.windows:

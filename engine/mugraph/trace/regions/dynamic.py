@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.ir.ranges import DynamicSize, SizeRange, multiple, times
+from mugraph.ir.ranges import DynamicSize, SizeRange, dense_strides, multiple, times
 from mugraph.ir.region import Argument, Call, Region, TensorInfo
 from mugraph.trace.regions.size_words import listed, other_calls, other_values, said, same_kind
 
@@ -96,15 +96,24 @@ def _dynamic(
             raise Varies(other_values(region, other, size, at))
     shapes: dict[int, tuple[int, ...]] = {}
     strides: dict[int, tuple[int, ...]] = {}
+    dense: set[int] = set()
+    seen_outside = {named.value for named in (*region.live_ins, *region.live_outs)}
     makers = {value: said(call) for call in region.calls for value in call.outputs}
     makers |= {live_in.value: live_in.expression for live_in in region.live_ins}
     for value in region.values:
         infos, what = [one.values[value] for one in seen], f"{makers.get(value, 'a tensor')} has"
-        shapes[value], strides[value] = general_info(infos, sizes, what)
+        try:
+            shapes[value], strides[value] = general_info(infos, sizes, what)
+        except Varies:
+            if value in seen_outside or not all(info.strides == dense_strides(info.shape) for info in infos):
+                raise
+            dims = zip(*(info.shape for info in infos), strict=True)
+            shapes[value] = tuple(_factor(of_one, sizes, what) for of_one in dims)
+            dense.add(value)
     calls = tuple(general_call(made, sizes, size) for made in zip(*(one.calls for one in seen), strict=True))
     shapes = {value: factors for value, factors in shapes.items() if any(factors)}
     strides = {value: factors for value, factors in strides.items() if any(factors)}
-    made = DynamicSize(size, shapes, strides, calls)
+    made = DynamicSize(size, shapes, strides, calls, frozenset(dense))
     return replace(region, dynamic=made, guards=tuple(_guards(region, seen, made, sizes)))
 
 

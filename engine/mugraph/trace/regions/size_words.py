@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from mugraph.ir.calls import operands
+from mugraph.ir.masks import is_causal
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.ranges import DynamicSize, SizeRange
@@ -91,7 +92,8 @@ def _positions(op: Op, unit: SearchUnit) -> tuple[int, ...]:
 def masked_along(unit: SearchUnit, least: Mapping[str, int]) -> str | None:
     """Which call masks along an axis that varies, if one does. least: the axes that vary"""
     for op in unit.program.ops:
-        if op.kind is Kind.MASK and least.keys() & {*op.rows, *op.columns}:
+        along = least.keys() & {*op.rows, *op.columns} if op.kind is Kind.MASK else set[str]()
+        if along and not is_causal(op, unit.program.sizes, least):
             calls = [said(unit.calls[at]) for at in _positions(op, unit)]
             return f"{calls[-1] if calls else 'its code'} masks along it, {ONE_SIZE}"
     return None

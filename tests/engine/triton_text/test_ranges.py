@@ -1,0 +1,116 @@
+"""Texts whose use of memory is looked at for every size of a range at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from mugraph.codegen.lower import lower_kernels
+from mugraph.sizes.proved import varying_of
+from mugraph.triton_text.ranges import check as ranges
+from mugraph.triton_text.ranges.check import RangeVerdict, check_ranges
+from mugraph.triton_text.ranges.formulas import Formula
+from mugraph.triton_text.ranges.prover import Prover, Undecided
+
+from tests.engine.codegen.cases import CASES
+from tests.trust.range_pool import Ranged, ranged
+from tests.trust.text_pool import program_of
+
+
+def one(name: str, axis: str, *, rows: bool = False) -> Ranged:
+    found = ranged(name, axis, rows=rows)
+    assert found is not None
+    return found
+
+
+def checked(kernel: Ranged, *changes: tuple[str, str]) -> RangeVerdict:
+    text = kernel.source.standalone()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return check_ranges(kernel.program, kernel.source, varying_of(kernel.program), text)
+
+
+ROWS = one("gemm_chain_tails", "m")
+KEYS = one("attention_tail", "kv")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "changes", "check", "said"),
+    [
+        (ROWS, (("mask_m = offs_m < M", "mask_m = offs_m < 41"),), "bounds", "reads outside of a with m ="),
+        (ROWS, (("mask_m = offs_m < M", "mask_m = offs_m <= M"),), "bounds", "outside of"),
+        (ROWS, (("mask_m = offs_m < M", "mask_m = offs_m < M // 4 * 4"),), "unwritten", "not every element of"),
+        (ROWS, (("triton.cdiv(m, ", "(m // "),), "unwritten", "not every element of"),
+        (ROWS, (("pid_m * BLOCK_M", "pid_m * (BLOCK_M // 2)"),), "order", "an element of"),
+        (KEYS, (("range(0, KV, BLOCK_KV)", "range(0, KV // 2 * 2, BLOCK_KV)"),), "unwritten", "of key along kv"),
+        (KEYS, (("range(0, KV, BLOCK_KV)", "range(BLOCK_KV, KV, BLOCK_KV)"),), "unwritten", "of key along kv"),
+        (KEYS, (("range(0, KV, BLOCK_KV)", "range(0, KV, BLOCK_KV // 2)"),), "order", "twice"),
+    ],
+)
+def test_faults(kernel: Ranged, changes: Sequence[tuple[str, str]], check: str, said: str) -> None:
+    assert checked(kernel).passed
+    found = checked(kernel, *changes)
+    assert not found.passed
+    assert found.check == check, found.reason
+    assert said in (found.reason or "")
+    assert found.line > 0
+
+
+def causal() -> Ranged:
+    """A mask of as many queries as keys, and a loop that ends where the mask does."""
+    block, schedule = CASES["causal"]
+    program = replace(program_of(block), least={"q": 1, "kv": 1})
+    return Ranged(program, lower_kernels([(block, schedule)], program=program))
+
+
+def test_keys_that_a_causal_mask_leaves_out_need_not_be_read() -> None:
+    end = "tl.minimum(KV, (pid_q + 1) * BLOCK_Q)"
+    found = checked(causal())
+    assert found.passed, found.reason
+    early = checked(causal(), (end, "tl.minimum(KV, pid_q * BLOCK_Q)"))
+    assert early.check == "unwritten", early.reason
+    unmasked = checked(causal(), ("offs_kv[None, :] <= offs_q[:, None]", "mask_kv[None, :]"))
+    assert unmasked.check == "unwritten", unmasked.reason
+
+
+def test_a_counterexample_names_the_size_and_the_place() -> None:
+    found = checked(ROWS, ("mask_m = offs_m < M", "mask_m = offs_m <= M"))
+    assert found.reason is not None
+    assert "with m = " in found.reason
+    assert "program_id" in found.reason
+    assert "lane" in found.reason
+    assert 1 <= int(str(found.where["m"])) <= 41
+
+
+def test_the_end_of_a_mask_that_decides_between_numbers() -> None:
+    text = KEYS.source.standalone()
+    (line,) = [line for line in text.splitlines() if "mask_kv = offs_kv < KV" in line]
+    own = line.replace("mask_kv = ", "chosen = ").replace("KV", "41")
+    changes = ((line, f"{line}\n{own}"), ("tl.where(mask_kv", "tl.where(chosen"))
+    found = checked(KEYS, *changes)
+    assert found.check == "values", found.reason
+
+
+def test_each_schedule_of_a_table_is_a_way() -> None:
+    kernel = one("gemm_chain_tails", "m", rows=True)
+    found = checked(kernel)
+    assert found.passed, found.reason
+    assert found.ways == len(kernel.source.launches) > 1
+
+
+def test_what_is_not_read_is_not_proved() -> None:
+    found = checked(ROWS, ("pid_m = tl.program_id(", "pid_m = tl.atomic_add("))
+    assert (found.passed, found.check) == (False, "unread")
+
+
+def test_what_takes_too_long_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(Prover):
+        def refuted(self, known: object, claim: Formula) -> Undecided:
+            return Undecided("timeout")
+
+    monkeypatch.setattr(ranges, "Prover", Slow)
+    found = checked(ROWS)
+    assert (found.passed, found.check) == (False, "unproved")
+    assert "not proved (timeout)" in (found.reason or "")

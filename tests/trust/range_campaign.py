@@ -1,0 +1,141 @@
+"""Mutants of kernels for a size in a range: what is true of each, at all sizes, and which of the two checks rejects it,
+the tests at some sizes or the proof for all of them.
+
+`python -m tests.trust.range_campaign [--json FILE] [--each N] [KERNELS]` runs many of them (minutes) and prints tables.
+tests/trust/test_range_mutants.py runs a part in CI. What is true is found out by running the text over the fields at
+every size; only what the proof says is in question here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from mugraph.sizes.proved import varying_of
+from mugraph.sizes.table import at_step, steps_of
+from mugraph.sizes.text import checked_steps
+from mugraph.triton_text.check import check_text
+from mugraph.triton_text.ranges.check import check_ranges
+
+from tests.trust.range_mutations import mutants
+from tests.trust.range_pool import WITH_ROWS, Ranged, names, ranged
+from tests.trust.text_mutations import Mutant
+
+EACH = 4
+"""Mutants of one kind of one kernel."""
+SEED = 15
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """wrong_at: a size at which it is wrong, if there is one. tests, proof: why they reject it; "" where they do not"""
+
+    kernel: str
+    axis: str
+    kind: str
+    what: str
+    wrong_at: int | None
+    tests: str
+    proof: str
+
+    @property
+    def word(self) -> str:
+        how = "by the tests" if self.tests else "by the proof" if self.proof else "by none"
+        return f"{'wrong' if self.wrong_at is not None else 'right'}, rejected {how}"
+
+
+def pool(*, rows: bool = True) -> Iterator[tuple[str, str, Ranged]]:
+    for name, axis in names():
+        found = ranged(name, axis)
+        if found is not None:
+            yield name, axis, found
+        with_rows = ranged(name, axis, rows=True) if rows and name in WITH_ROWS else None
+        if with_rows is not None and any(len(part.launches) > 1 for part in with_rows.source.kernels):
+            yield f"{name} with rows", axis, with_rows
+
+
+def variables(one: Ranged) -> tuple[list[str], list[str]]:
+    """Of the launcher, and of the kernels, that are sizes."""
+    lines = one.source.launcher.splitlines()
+    sizes = [line.split(" = ")[0].strip() for line in lines if ".numel()" in line]
+    return sizes, sorted({name for part in one.source.kernels for name in part.arguments})
+
+
+def chosen(name: str, axis: str, one: Ranged, each: int) -> Iterator[Mutant]:
+    tested = checked_steps(one.program, one.source)
+    for kind, found in mutants(one.source.standalone(), tested, *variables(one)).items():
+        rng = random.Random(f"{SEED}/{name}/{axis}/{kind}")
+        yield from rng.sample(found, min(each, len(found)))
+
+
+def at(one: Ranged, text: str, step: int) -> str:
+    """What is wrong with a text at one size."""
+    small, _ = at_step(one.program, [], step)
+    inputs, outputs = ([tensor.name for tensor in tensors] for tensors in (one.source.inputs, one.source.outputs))
+    found = check_text(small, text, one.launcher, inputs, outputs, seed=SEED, memory_alone=True)
+    return "" if found.passed else found.reason or "wrong"
+
+
+def tested(one: Ranged, text: str) -> str:
+    reasons = (at(one, text, step) for step in checked_steps(one.program, one.source))
+    return next((reason for reason in reasons if reason), "")
+
+
+def proved(one: Ranged, text: str) -> str:
+    found = check_ranges(one.program, one.source, varying_of(one.program), text)
+    return "" if found.passed else found.reason or "not proved"
+
+
+def outcome(name: str, axis: str, one: Ranged, mutant: Mutant) -> Outcome:
+    """What the tests reject is wrong at one of theirs; of the rest all sizes are looked at, until one is wrong."""
+    tests, proof = tested(one, mutant.text), proved(one, mutant.text)
+    wrong: int | None = checked_steps(one.program, one.source)[0] if tests else None
+    if not tests:
+        _, largest = steps_of(one.program)
+        every = random.Random(SEED).sample(range(1, largest + 1), largest)
+        wrong = next((step for step in every if at(one, mutant.text, step)), None)
+    return Outcome(name, axis, mutant.kind, mutant.what, wrong, tests, proof)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kernels", nargs="*")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--each", type=int, default=EACH)
+    arguments = parser.parse_args()
+    found: list[Outcome] = []
+    for name, axis, one in pool():
+        if arguments.kernels and name not in arguments.kernels:
+            continue
+        for mutant in chosen(name, axis, one, arguments.each):
+            found.append(outcome(name, axis, one, mutant))
+        print(f"{name} along {axis}: {len(found)}", file=sys.stderr, flush=True)
+        if arguments.json:
+            arguments.json.write_text(json.dumps([asdict(one) for one in found], indent=1))
+    _tables(found)
+
+
+def _tables(found: list[Outcome]) -> None:
+    kernels = {(one.kernel, one.axis) for one in found}
+    print(f"{len(found)} mutants of {len(kernels)} kernels with a range")
+    for word in sorted({one.word for one in found}):
+        own = Counter(one.kind for one in found if one.word == word)
+        print(f"{sum(own.values()):6} {word:28} " + ", ".join(f"{kind} {n}" for kind, n in sorted(own.items())))
+    hidden = [one for one in found if one.wrong_at is not None and not one.tests]
+    caught = sum(1 for one in hidden if one.proof)
+    print(f"{len(hidden)} are right at the tested sizes and wrong at another: {caught} rejected by the proof")
+    both = sum(1 for one in found if one.tests and one.proof)
+    print(f"{sum(1 for one in found if one.tests)} are rejected by the tests, {both} of them by the proof as well")
+    for one in found:
+        if one.wrong_at is not None and not one.tests and not one.proof:
+            print(f"  ACCEPTED: {one.kernel} along {one.axis}: {one.kind}: {one.what}: wrong at {one.wrong_at}")
+
+
+if __name__ == "__main__":
+    main()

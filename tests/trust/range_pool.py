@@ -1,0 +1,70 @@
+"""Kernels for a size in a range, whose text is attacked: every kind that code generation writes, small."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+from mugraph.codegen.lower import lower_kernels
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.transforms.resizing import resize_block
+from mugraph.sizes.table import SizeTable
+from mugraph.targets import TARGETS
+
+from tests.engine.codegen import splits
+from tests.engine.codegen.cases import CASES
+from tests.trust.text_pool import ONE, SEVERAL, program_of
+
+LARGEST = 41
+"""The range is 1..41, and 1, 21 and 41 are tested: what depends on the rest of a division by 2, 4, 5, 10 or 20 is not
+seen there."""
+FEW = 17
+WITH_ROWS = ("gemm_chain_tails", "rms_norm_linear_tail", "attention_tail", "scaled_linear")
+"""That are lowered with a schedule for few rows and others for many."""
+
+
+@dataclass(frozen=True)
+class Ranged:
+    program: TensorProgram
+    source: KernelSource
+
+    @property
+    def launcher(self) -> str:
+        return f"launch_{self.source.name}"
+
+
+def _kernels(name: str) -> tuple[BlockGraph, list[tuple[BlockGraph, Schedule]]]:
+    if name.startswith("split "):
+        block, kernels = splits.CASES[name.removeprefix("split ")]
+        return block, list(kernels)
+    return CASES[name][0], [CASES[name]]
+
+
+@cache
+def ranged(name: str, axis: str, *, rows: bool = False) -> Ranged | None:
+    """None where code generation refuses the axis."""
+    whole, kernels = _kernels(name)
+    resized = [(resize_block(b, {a: LARGEST if a == axis else n for a, n in b.sizes.items()}), s) for b, s in kernels]
+    whole = resize_block(whole, {a: LARGEST if a == axis else n for a, n in whole.sizes.items()})
+    program = replace(program_of(whole), least={axis: 1})
+    try:
+        if rows:
+            table = SizeTable(program, TARGETS["h100"], [tensor.name for tensor in program.outputs.values()])
+            return Ranged(program, table.with_schedules(resized, [_rows(own, axis) for _, own in resized]))
+        return Ranged(program, lower_kernels(resized, program=program))
+    except (Rejected, ValueError, KeyError):
+        return None
+
+
+def _rows(own: Schedule, axis: str) -> list[tuple[int, Schedule]]:
+    """Larger tiles for larger sizes."""
+    wider = replace(own, grid=tuple((one, 2 * tile if one == axis else tile) for one, tile in own.grid))
+    return [(FEW, own), (LARGEST, wider)] if wider != own else []
+
+
+def names() -> list[tuple[str, str]]:
+    """Kernels, each with an axis."""
+    every = [*ONE, *(f"split {name}" for name in SEVERAL)]
+    return [(name, axis) for name in every for axis in _kernels(name)[0].sizes]

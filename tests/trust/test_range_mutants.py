@@ -1,0 +1,53 @@
+"""No text that is wrong at some size of a range is accepted: a part of the campaign over mutants of ranged kernels.
+
+`python -m tests.trust.range_campaign` runs hundreds, and finds out what is true of each.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.trust.range_campaign import SEED, outcome, proved, variables
+from tests.trust.range_mutations import forms, mutants
+from tests.trust.range_pool import LARGEST, Ranged, ranged
+
+TESTED = (1, 21, LARGEST)
+KERNELS = [
+    ("rms_norm_linear_tail", "n", False),
+    ("attention_tail", "kv", False),
+    ("gemm_chain_tails", "m", True),
+]
+HIDDEN = ("size in a mask", "size in a loop", "size of a grid", "size passed on", "rows")
+"""Kinds, most of which are right at the tested sizes."""
+
+
+def made(name: str, axis: str, rows: bool) -> Ranged:
+    found = ranged(name, axis, rows=rows)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("name", "axis", "rows"), KERNELS)
+def test_the_text_that_is_written_is_proved(name: str, axis: str, rows: bool) -> None:
+    one = made(name, axis, rows)
+    assert proved(one, one.source.standalone()) == ""
+
+
+@pytest.mark.parametrize(("name", "axis", "rows"), KERNELS)
+def test_mutants_that_the_tested_sizes_do_not_show(name: str, axis: str, rows: bool) -> None:
+    one = made(name, axis, rows)
+    every = mutants(one.source.standalone(), TESTED, *variables(one))
+    rng = random.Random(f"{SEED}/{name}")
+    for kind in HIDDEN:
+        for mutant in rng.sample(every.get(kind, []), min(1, len(every.get(kind, [])))):
+            found = outcome(name, axis, one, mutant)
+            assert found.wrong_at is None or found.tests or found.proof, f"{mutant.what}: wrong at {found.wrong_at}"
+
+
+def test_forms_are_the_size_at_the_tested_sizes_alone() -> None:
+    for said, form in forms(TESTED):
+        values = {size: eval(form("size").replace("{min}", "min"), {"size": size, "min": min}) for size in range(1, 42)}
+        assert all(values[size] == size for size in TESTED), said
+        assert said == "at most the largest" or any(value != size for size, value in values.items()), said
