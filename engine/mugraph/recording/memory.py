@@ -53,6 +53,7 @@ class Recorded(msgspec.Struct, frozen=True):
     strides:   of tensors among them that are not contiguous; None where they were not looked at
     seconds:   wall time of these calls
     picture:   one of the calls as it was
+    structure: of its module, what it is made of, as a text that only others are compared with
     """
 
     arguments: dict[str, str]
@@ -65,6 +66,7 @@ class Recorded(msgspec.Struct, frozen=True):
     strides: dict[str, list[int]] | None = None
     seconds: float = 0.0
     picture: StoredPicture | None = None
+    structure: str = ""
 
     @property
     def usable(self) -> bool:
@@ -238,7 +240,16 @@ def together(sets: Iterable[Recorded]) -> list[Recorded]:
     """Equal sets put together: several processes of a program have the same ones."""
     found: dict[tuple[object, ...], Recorded] = {}
     for one in sets:
-        words = one.arguments, one.init, one.opaque, one.devices, one.gradients, one.wanted_of, one.strides
+        words = (
+            one.arguments,
+            one.init,
+            one.opaque,
+            one.devices,
+            one.gradients,
+            one.wanted_of,
+            one.strides,
+            one.structure,
+        )
         key = tuple(map(repr, words))
         before = found.get(key, msgspec.structs.replace(one, calls=0, seconds=0.0))
         picture = before.picture or one.picture
