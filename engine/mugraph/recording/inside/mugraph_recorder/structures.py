@@ -83,10 +83,10 @@ class Structures:
                 if text is not None:
                     yield f"{name}={text}"
         for of in ("_parameters", "_buffers"):
-            for name, value in list((held.get(of) or {}).items()):
+            for name, value in _pairs(held, of):
                 yield f"{of}.{name}={_said(value, with_numbers)}"
         inside = around | {id(module)}
-        for name, value in list((held.get("_modules") or {}).items()):
+        for name, value in _pairs(held, "_modules"):
             yield f"{name}:"
             if value is not None and id(value) not in inside:
                 yield from self._parts(value, inside)
@@ -99,6 +99,11 @@ class Structures:
             code = getattr(made, "__code__", None)
             self._own[kind] = code is not None and is_own(code.co_filename)
         return self._own[kind]
+
+
+def _pairs(held: dict[str, Any], of: str) -> list[tuple[str, Any]]:
+    pairs: dict[str, Any] = held.get(of) or {}
+    return list(pairs.items())
 
 
 def jit_traces() -> bool:
