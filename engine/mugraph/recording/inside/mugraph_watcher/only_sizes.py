@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, cast
 
 from .guards import Frame, Guards, Refusal
@@ -163,26 +164,18 @@ class _Supposed:
 
 
 def laid_out_alike(shape: Sequence[int], strides: Sequence[int], other: Sequence[int], wanted: Sequence[int]) -> bool:
-    """Whether two tensors' dimensions lie in memory in the same order and with the same gaps between them."""
+    """Whether two tensors' dimensions lie in memory in the same order and with the same gaps between them: the first
+    with strides `strides`, another of shape `other` with strides `wanted`."""
     if len(strides) != len(wanted):
         return False
-    # the stride of a dimension of size 1 addresses nothing, and there is nothing to step over
-    dims = [dim for dim in range(len(shape)) if shape[dim] != 1 and other[dim] != 1]
-    order = sorted(dims, key=lambda dim: (wanted[dim], -dim))
-    if [strides[dim] for dim in order] != sorted(strides[dim] for dim in order):
-        return False
-    for place, dim in enumerate(order):
-        if not wanted[dim] or not strides[dim]:
-            if wanted[dim] != strides[dim]:
-                return False
-            continue
-        inner = order[place - 1] if place and wanted[order[place - 1]] else None
-        over, over_wanted = 1, 1
-        if inner is not None:
-            over, over_wanted = strides[inner] * shape[inner], wanted[inner] * other[inner]
-        if strides[dim] * over_wanted != wanted[dim] * over:
+    step, step_wanted = Fraction(1), 1  # over all that lies within a dimension
+    for dim in sorted(range(len(shape)), key=lambda dim: (wanted[dim], -dim)):
+        expected = wanted[dim] * step / step_wanted
+        if shape[dim] != 1 and strides[dim] != expected:  # the stride of a dimension of size 1 addresses nothing
             return False
-    return True
+        if wanted[dim]:
+            step, step_wanted = expected * shape[dim], wanted[dim] * other[dim]
+    return all(shape) and all(other)
 
 
 def _integers(value: Any) -> list[int] | None:
