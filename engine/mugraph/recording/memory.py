@@ -184,7 +184,7 @@ def recorded_shapes(path: Path, text: str) -> RecordedShapes:
     a function `Block.__init__`."""
     shapes: dict[str, Mapping[str, str]] = {}
     for name, function in _fitting(path, text)[1].items():
-        usable = next((one for one in function.sets if one.usable), None)
+        usable = _longest(function.sets)
         if usable is None or usable.opaque:
             continue
         shapes[name] = usable.arguments
@@ -198,7 +198,7 @@ def pictured(path: Path, text: str) -> dict[str, Picture]:
     recording, functions = _fitting(path, text)
     found: dict[str, Picture] = {}
     for name, function in functions.items():
-        usable = next((one for one in function.sets if one.usable), None)
+        usable = _longest(function.sets)
         if recording is None or usable is None or usable.picture is None:
             continue
         with contextlib.suppress(BadRecording):
@@ -260,6 +260,14 @@ def together(sets: Iterable[Recorded]) -> list[Recorded]:
 
 def ordered(sets: Iterable[Recorded]) -> list[Recorded]:
     return sorted(sets, key=lambda one: (-one.seconds, -one.calls))
+
+
+def _longest(sets: Sequence[Recorded]) -> Recorded | None:
+    """Of those that can be traced the first; a module of which neither a picture nor the constructor's arguments are
+    known could not be built, and comes last."""
+    usable = [one for one in sets if one.usable]
+    built = (one for one in usable if one.picture is not None or one.init is not None or not one.structure)
+    return next(built, usable[0] if usable else None)
 
 
 def _fitting(path: Path, text: str | None) -> tuple[Recording | None, dict[str, RecordedFunction]]:

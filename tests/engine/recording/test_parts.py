@@ -360,6 +360,17 @@ def test_recordings_that_no_longer_fit_are_not_used(tmp_path: Path, monkeypatch:
     assert recorded_shapes(path, "def f(x:\n") == {}
 
 
+def test_a_module_that_cannot_be_built_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Neither pictured nor made by a constructor that was seen, as of `class Linear(nn.Linear)`."""
+    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path))
+    text = "class A:\n    def forward(self, x): return x\n"
+    sets = [Recorded({"x": "f16[1]"}, seconds=2.0, structure="a"), Recorded({"x": "f16[2]"}, {}, structure="b")]
+    path = tmp_path / "m.py"
+    for kept, x in ((sets, "f16[2]"), (sets[:1], "f16[1]")):
+        keep(path, Recording(str(path), {"A.forward": RecordedFunction(kept)}))
+        assert recorded_shapes(path, text)["A.forward"] == {"x": x}
+
+
 def test_equal_sets_of_several_processes_are_one():
     sets = [Recorded({"x": "f16[1]"}, calls=2), Recorded({"x": "f16[2]"}, calls=3), Recorded({"x": "f16[1]"}, calls=4)]
     assert [(one.arguments["x"], one.calls) for one in together(sets)] == [("f16[1]", 6), ("f16[2]", 3)]
