@@ -1,7 +1,8 @@
 """Makes changes to edited programs under the watcher of `mugraph check --run`, and says what it says of each.
 
 TRITON_INTERPRET=1. Arguments: a folder with the program in `edited`, then names of changes. Standard output: for
-each a JSON list of its name and {why its kernel was not taken ("taken": it was): calls}. Each is made in a fork.
+each a JSON list of its name, {why its kernel was not taken ("taken": it was): calls}, and how many calls were only of
+other sizes. Each is made in a fork.
 """
 
 from __future__ import annotations
@@ -29,12 +30,19 @@ def watched(change: Change, folder: Path, spool: str) -> dict[str, Any]:
     return ran(change, folder)
 
 
-def reasons(change: Change, folder: Path) -> dict[str, int]:
+def reasons(change: Change, folder: Path) -> tuple[dict[str, int], int]:
     with tempfile.TemporaryDirectory() as spool, tempfile.TemporaryDirectory() as copy:
         edited = edited_copy(change, folder / "edited", Path(copy, "edited"))
         came = forked(partial(watched, change, edited, spool))
         assert "died" not in came, came["died"]
-        return {str(why) if why is not None else "taken": n for (_, _, why), n in read(Path(spool)).items() if n}
+        counted: dict[str, int] = {}
+        of_sizes = 0
+        for (_, _, why, sizes), calls in read(Path(spool)).items():
+            of_sizes += calls if sizes is not None else 0
+            if calls:
+                said = why if why is not None else "taken"
+                counted[said] = counted.get(said, 0) + calls
+        return counted, of_sizes
 
 
 def main() -> None:
@@ -42,7 +50,7 @@ def main() -> None:
     patch_interpreter()
     changes = all_changes()
     for name in names:
-        print(json.dumps([name, reasons(changes[name], Path(folder))]), flush=True)
+        print(json.dumps([name, *reasons(changes[name], Path(folder))]), flush=True)
 
 
 if __name__ == "__main__":

@@ -40,16 +40,20 @@ WHY = {
     "traced": "torch.jit traces it",
 }
 """A way in which a program is changed -> what is said then."""
+OF_SIZES = {"another_number_of_rows-gated", "called_with_a_parameter_of_another_size"}
+"""Those that change sizes and nothing else."""
 
 
 @pytest.fixture(scope="module")
-def reasons(applied: Applied, interpreting: ForkServer) -> dict[str, dict[str, int]]:
+def reasons(applied: Applied, interpreting: ForkServer) -> dict[str, tuple[dict[str, int], int]]:
     child = Fork(interpreting, str(CHILD), [str(applied(GATED)), *WHY], stdout=PIPE, stderr=DEVNULL)
     assert child.stdout is not None
-    return dict(json.loads(line) for line in child.stdout)
+    return {name: (why, of_sizes) for name, why, of_sizes in map(json.loads, child.stdout)}
 
 
 @pytest.mark.parametrize("change", WHY)
-def test_why(change: str, reasons: dict[str, dict[str, int]]) -> None:
+def test_why(change: str, reasons: dict[str, tuple[dict[str, int], int]]) -> None:
     assert all_changes()[change].program is GATED
-    assert list(reasons[change]) == [WHY[change]]
+    why, of_sizes = reasons[change]
+    assert list(why) == [WHY[change]]
+    assert of_sizes == (sum(why.values()) if change in OF_SIZES else 0)

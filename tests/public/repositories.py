@@ -45,13 +45,13 @@ REPOSITORIES = {
     ),
 }
 """With the files that are optimized."""
-_SIZE = re.compile(
+_ARGUMENT = re.compile(
     r" has (\d+ (row|column|element)s?|size \d+ in dimension \d+|shape \(.*\)), the kernel is for "
     r"|^[\w.\[\]]+ is (-?\d+|None|\([\d, ]*\)|an? [\w.]+), the kernel is for (-?\d+|None|\([\d, ]*\)|an? [\w.]+)$"
     r"|, which has no parts$"
 )
-"""A call of other sizes than the kernel's, with another number, without an argument that the kernel's has, or of a
-module with parts of other classes."""
+"""Why a call was refused, of other sizes or not, that was made in another way than the kernel's: with another number of
+dimensions, another number, with or without an argument, or of a module with parts of other classes."""
 
 
 @dataclass
@@ -61,19 +61,27 @@ class Row:
     calls: int = 0
     taken: int = 0
     other_sizes: int = 0
+    other_arguments: int = 0
     results: str = "-"
     reverted: str = "-"
     said: list[str] = field(default_factory=list[str])
 
     @property
     def cells(self) -> list[str]:
-        of_its_size = self.calls - self.other_sizes
-        share = f"{100 * self.taken / of_its_size:.0f} %" if of_its_size else "-"
-        numbers = [str(one) for one in (self.offered, self.calls, self.other_sizes, self.taken)]
-        return [self.name, *numbers, share, self.results, self.reverted]
+        numbers = [str(one) for one in (self.offered, self.calls, self.other_sizes, self.other_arguments, self.taken)]
+        of_its_sizes = self.calls - self.other_sizes
+        shares = [_share(self.taken, of_its_sizes), _share(self.taken, of_its_sizes - self.other_arguments)]
+        return [self.name, *numbers, *shares, self.results, self.reverted]
 
 
-HEAD = ["repository", "regions", "calls", "of other sizes or arguments", "taken", "of its own", "results", "reverted"]
+def _share(taken: int, calls: int) -> str:
+    return f"{100 * taken / calls:.0f} %" if calls else "-"
+
+
+HEAD = [
+    "repository", "regions written", "calls", "only of other sizes", "of other arguments", "taken",
+    "of those of its sizes", "and arguments", "results", "reverted",
+]  # fmt: skip
 
 
 class Failed(Exception):
@@ -145,7 +153,7 @@ class Trial:
             said = f"{region['status']} {speedup or ''}".strip()
             line = region["range"]["start"]["line"] + 1
             row.said.append(f"{file}:{line} {region['function']}: {said}; {region['reason'] or '-'}")
-        return sum(region["status"] == "improved" for region in document["regions"])
+        return sum(region["status"] == "improved" and not region["reason"] for region in document["regions"])
 
     def checked(self, row: Row, program: tuple[str, ...]) -> None:
         around = self.driven("after.pt", TRITON_INTERPRET="1")
@@ -154,8 +162,12 @@ class Trial:
             row.calls += region["calls"]
             row.taken += region["taken"]
             refused = [(one["why"], one["calls"]) for one in region["refused"]]
-            row.other_sizes += sum(calls for why, calls in refused if _SIZE.search(why))
-            row.said.append(f"{region['function']}: {region['taken']} of {region['calls']}")
+            sizes: int = region["other_sizes"]
+            # of several things that differ the first is said: that may be a size of a call with other arguments too
+            alike = sum(calls for why, calls in refused if _ARGUMENT.search(why))
+            row.other_sizes += sizes
+            row.other_arguments += max(0, alike - sizes)
+            row.said.append(f"{region['function']}: {region['taken']} of {region['calls']}, {sizes} of other sizes")
             row.said += [f"    {calls}: {why}" for why, calls in refused]
 
     def reverted(self) -> str:

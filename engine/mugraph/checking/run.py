@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mugraph.edit.source.record import Record, read_record
 from mugraph.edit.source.text import EditError, SourceFile
-from mugraph.recording.inside.mugraph_watcher.counts import NO_ROOM, Key, read
+from mugraph.recording.inside.mugraph_watcher.counts import NO_ROOM, Key, Sizes, read
 from mugraph.recording.inside.mugraph_watcher.install import FOLDER
 from mugraph.recording.launch import environment, run_command
 
@@ -23,6 +24,8 @@ class RegionRun:
     name, id: of the region in its kernel module (`NAME_fits`)
     function: of the user's, that the region is in
     refused:  why calls were not taken and how many, the most frequent reason first
+    other_sizes: how many of these were refused only because tensors have other sizes than the kernel's
+    sizes:    of these, what had which: (`x.shape[1]`, (8, 11))
     """
 
     file: Path
@@ -31,6 +34,8 @@ class RegionRun:
     function: str
     taken: int
     refused: tuple[tuple[str, int], ...] = ()
+    other_sizes: int = 0
+    sizes: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @property
     def calls(self) -> int:
@@ -58,8 +63,15 @@ def run_watched(command: Sequence[str], stdout: int | None = None) -> ProgramRun
 
 def _regions(counts: Mapping[Key, int]) -> list[RegionRun]:
     found: list[RegionRun] = []
-    for module, name in sorted({(module, name) for module, name, _ in counts}):
-        reasons = {why: n for (m, r, why), n in counts.items() if (m, r) == (module, name)}
+    for module, name in sorted({(module, name) for module, name, _, _ in counts}):
+        of_region = {(why, sizes): n for (m, r, why, sizes), n in counts.items() if (m, r) == (module, name)}
+        reasons: Counter[str | None] = Counter()
+        for (why, _), calls in of_region.items():
+            reasons[why] += calls
+        of_sizes: Counter[Sizes] = Counter()
+        for (_, sizes), calls in of_region.items():
+            if sizes is not None and calls:
+                of_sizes[sizes] += calls
         refused = sorted(((why, n) for why, n in reasons.items() if why is not None and n), key=lambda one: -one[1])
         record = _record(Path(module))
         file, function, id = Path(module), name, ""
@@ -67,8 +79,17 @@ def _regions(counts: Mapping[Key, int]) -> list[RegionRun]:
             file = Path(module).with_name(record.file)
             function = function_of(file, f"{record.alias}.{name}_fits") or name
             id = next((one.id for one in record.regions if one.anchor == f"{record.alias}.{name}_fits("), "")
-        found.append(RegionRun(file, name, id, function, reasons.get(None, 0), tuple(refused)))
+        taken, other = reasons.get(None, 0), sum(of_sizes.values())
+        found.append(RegionRun(file, name, id, function, taken, tuple(refused), other, _by_what(of_sizes)))
     return found
+
+
+def _by_what(of_sizes: Iterable[Sizes]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    found: dict[str, set[int]] = {}
+    for sizes in of_sizes:
+        for what, size in sizes:
+            found.setdefault(what, set()).add(size)
+    return tuple((what, tuple(sorted(several))) for what, several in found.items())
 
 
 def _record(module: Path) -> Record | None:

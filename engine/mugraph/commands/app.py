@@ -99,7 +99,10 @@ def verify(
 def bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Samples; all of them when none is named. Or: search, then programs of the papers."),
+        typer.Argument(
+            help="Samples; all of them when none is named. Or: search, then programs of the papers. "
+            "Or: files, then files and folders."
+        ),
     ] = None,
     json: _Json = False,
     budget: Annotated[
@@ -108,10 +111,27 @@ def bench(
     ] = None,
     samples: Annotated[Path, typer.Option(help="The folder of the samples.")] = Path("samples"),
     executor: _Executor = "inline",
+    against: Annotated[
+        str, typer.Option(help="Of files: what gains are over, of eager, torch.compile and max-autotune; all.")
+    ] = "",
+    resume: Annotated[
+        Path | None, typer.Option(help="Of files: keep answers in this file, and do not run those again that it has.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Of files: draw the gains in this file, an SVG.")] = None,
+    limit: Annotated[float, typer.Option(min=1.0, help="Of files: seconds that one may take.")] = 600.0,
+    target: Annotated[str, typer.Option(help="Of files: the device that kernels are made for.")] = "auto",
 ) -> int:
     """Time the samples' kernels against eager PyTorch, torch.compile and its max-autotune mode; with the word search,
-    the search itself on the papers' programs."""
+    the search itself on the papers' programs; with the word files, any files with shapes."""
     need("torch", "triton")
+    if names and names[0] == "files":
+        from mugraph.commands.bench_files import Outputs, bench_files
+        from mugraph.commands.bench_one import Asked
+
+        peers = [name.strip() for name in against.split(",") if name.strip()]
+        compare_with = "code" if peers == ["eager"] else "both"
+        asked = Asked(budget or 20.0, executor, target, compare_with, peers, limit)
+        return bench_files(names[1:], asked, Outputs(json, resume, plot))
     if names and names[0] == "search":
         from mugraph.commands.bench_search import bench_search
 

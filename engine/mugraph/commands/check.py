@@ -18,6 +18,8 @@ from mugraph.tune.device import detect
 
 _MOST = 5
 """Reasons that are said of one region."""
+_MOST_SIZES = 3
+"""Things with other sizes that are named."""
 
 
 def check_run(command: Sequence[str], *, as_json: bool) -> int:
@@ -48,6 +50,7 @@ def _document(region: RegionRun) -> dict[str, object]:
         "calls": region.calls,
         "taken": region.taken,
         "refused": [{"why": why, "calls": calls} for why, calls in region.refused],
+        "other_sizes": region.other_sizes,
     }
 
 
@@ -68,7 +71,22 @@ def _of_region(region: RegionRun) -> list[str]:
     said = f"{place}: its kernel took {region.taken} of {region.calls} call{'' if region.calls == 1 else 's'}"
     lines = [said] + [f"  {calls} not: {why}" for why, calls in region.refused[:_MOST]]
     left = sum(calls for _, calls in region.refused[_MOST:])
-    return [*lines, f"  {left} not, for other reasons"] if left else lines
+    lines += [f"  {left} not, for other reasons"] if left else []
+    return lines + ([_of_sizes(region)] if region.other_sizes else [])
+
+
+def _of_sizes(region: RegionRun) -> str:
+    said = ", ".join(f"{what} {_span(sizes)}" for what, sizes in region.sizes[:_MOST_SIZES])
+    more = ", …" if len(region.sizes) > _MOST_SIZES else ""
+    calls = f"{region.other_sizes} of {region.calls} calls" if region.calls > 1 else "the call"
+    return (
+        f"  {calls} had other sizes, and nothing else that differs ({said}{more}); a range of sizes in a comment above "
+        "the function, like “# mugraph: n=1..64, x=f16[n, 4096]”, makes kernels for all of them"
+    )
+
+
+def _span(sizes: Sequence[int]) -> str:
+    return str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
 
 
 def _short(path: Path) -> str:

@@ -51,7 +51,7 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     notices: list[str] = []
     try:
         with ProgressView(Console(stderr=True), verbose) as view:
-            for event in run(place.path, place.qualname, options, store=store, **_recorded(place)):
+            for event in run(place.path, place.qualname, options, store=store, **from_runs(place)):
                 view.show(event)
                 if isinstance(event, Traced):
                     notices += event.trace.notices
@@ -68,14 +68,14 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     raise AssertionError("the pipeline ended without a result")
 
 
-class _FromRuns(TypedDict, total=False):
+class FromRuns(TypedDict, total=False):
     recorded_shapes: RecordedShapes
     recorded_calls: Mapping[str, Sequence[Seen]]
     pictures: Mapping[str, Picture]
     shares: Mapping[str, Share]
 
 
-def _recorded(place: Where) -> _FromRuns:
+def from_runs(place: Where) -> FromRuns:
     """What `mugraph record` has seen of the file."""
     try:
         path, text = place.path, read_source(place.path)

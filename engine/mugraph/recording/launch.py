@@ -57,6 +57,7 @@ class _Line(msgspec.Struct, tag_field="is", tag="set"):
     wanted_of: list[str]
     strides: dict[str, list[int]]
     seconds: tuple[float, float, float, int, float]
+    structure: str = ""
     picture: Picture | None = None
 
 
@@ -170,6 +171,7 @@ def _function(processes: list[list[_Line]], objects: Objects) -> RecordedFunctio
             line.strides,
             line.seconds[0],
             apart(line.picture, objects) if line.picture is not None else None,
+            line.structure,
         )
         for line in lines
         if line.set >= 0

@@ -53,6 +53,7 @@ class Recorded(msgspec.Struct, frozen=True):
     strides:   of tensors among them that are not contiguous; None where they were not looked at
     seconds:   wall time of these calls
     picture:   one of the calls as it was
+    structure: of its module, what it is made of, as a text that only others are compared with
     """
 
     arguments: dict[str, str]
@@ -65,6 +66,7 @@ class Recorded(msgspec.Struct, frozen=True):
     strides: dict[str, list[int]] | None = None
     seconds: float = 0.0
     picture: StoredPicture | None = None
+    structure: str = ""
 
     @property
     def usable(self) -> bool:
@@ -184,7 +186,7 @@ def recorded_shapes(path: Path, text: str) -> RecordedShapes:
     a function `Block.__init__`."""
     shapes: dict[str, Mapping[str, str]] = {}
     for name, function in _fitting(path, text)[1].items():
-        usable = next((one for one in function.sets if one.usable), None)
+        usable = _longest(function.sets)
         if usable is None or usable.opaque:
             continue
         shapes[name] = usable.arguments
@@ -198,7 +200,7 @@ def pictured(path: Path, text: str) -> dict[str, Picture]:
     recording, functions = _fitting(path, text)
     found: dict[str, Picture] = {}
     for name, function in functions.items():
-        usable = next((one for one in function.sets if one.usable), None)
+        usable = _longest(function.sets)
         if recording is None or usable is None or usable.picture is None:
             continue
         try:
@@ -242,7 +244,16 @@ def together(sets: Iterable[Recorded]) -> list[Recorded]:
     """Equal sets put together: several processes of a program have the same ones."""
     found: dict[tuple[object, ...], Recorded] = {}
     for one in sets:
-        words = one.arguments, one.init, one.opaque, one.devices, one.gradients, one.wanted_of, one.strides
+        words = (
+            one.arguments,
+            one.init,
+            one.opaque,
+            one.devices,
+            one.gradients,
+            one.wanted_of,
+            one.strides,
+            one.structure,
+        )
         key = tuple(map(repr, words))
         before = found.get(key, msgspec.structs.replace(one, calls=0, seconds=0.0))
         picture = before.picture or one.picture
@@ -253,6 +264,14 @@ def together(sets: Iterable[Recorded]) -> list[Recorded]:
 
 def ordered(sets: Iterable[Recorded]) -> list[Recorded]:
     return sorted(sets, key=lambda one: (-one.seconds, -one.calls))
+
+
+def _longest(sets: Sequence[Recorded]) -> Recorded | None:
+    """Of those that can be traced the first; a module of which neither a picture nor the constructor's arguments are
+    known could not be built, and comes last."""
+    usable = [one for one in sets if one.usable]
+    built = (one for one in usable if one.picture is not None or one.init is not None or not one.structure)
+    return next(built, usable[0] if usable else None)
 
 
 def _fitting(path: Path, text: str | None) -> tuple[Recording | None, dict[str, RecordedFunction]]:

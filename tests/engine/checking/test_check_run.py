@@ -97,6 +97,7 @@ if __name__ == "__main__":
                 {"why": "x has 3 rows, the kernel is for 4", "calls": 3},
                 {"why": "a gradient is wanted", "calls": 1},
             ],
+            "other_sizes": 0,
         }
     ]
     record = read_record(project / "gated_model_mugraph.py")
@@ -150,9 +151,32 @@ def test_a_command_after_which_json_is_asked_for(check: Check):
     assert "['--json']" in run.stderr
 
 
+def test_calls_of_other_sizes(check: Check):
+    """Counted apart; and none is taken because the check was made as if its sizes were the kernel's."""
+    program = """
+here(kernels)
+for rows in (4, 2, 4, 3, 3, 2):
+    model = gated_model.Gated()
+    with torch.no_grad():
+        model.u = torch.nn.Parameter(torch.ones(rows, 16))
+        model(torch.ones(rows, 8))
+        model(torch.ones(rows, 8).half().float())
+        if rows == 2:
+            model.scale = 2.0
+            model(torch.ones(rows, 8))
+"""
+    run = check("--run", "--json", "--", PYTHON, "program.py", program=program)
+    [region] = regions(run)
+    assert (region["calls"], region["taken"], region["other_sizes"]) == (14, 4, 8), run.stderr
+    assert sum(one["calls"] for one in region["refused"]) == 10
+    run = check("--run", "--", PYTHON, "program.py", program=program)
+    said = "8 of 14 calls had other sizes, and nothing else that differs (x.shape[0] 2 to 3"
+    assert said in run.stderr, run.stderr
+
+
 def test_regions_that_are_never_called(check: Check):
     run = check("--run", "--json", "--", PYTHON, "program.py")
-    assert regions(run) == [{"function": "Gated.forward", "calls": 0, "taken": 0, "refused": []}]
+    assert regions(run) == [{"function": "Gated.forward", "calls": 0, "taken": 0, "refused": [], "other_sizes": 0}]
 
 
 def test_without_a_generated_module(project: Path, check: Check):

@@ -223,6 +223,47 @@ class Sub(Base):
     assert len(looks._made) <= 1, "modules that are gone are forgotten"  # pyright: ignore[reportPrivateUsage]
 
 
+def test_modules_are_told_apart_by_what_they_are_made_of():
+    """Of a class without a constructor of its own, and of one whose constructor's arguments do not say it."""
+    text = """
+class Linear(nn.Linear):
+    def forward(self, x): return super().forward(x)
+class Gated(nn.Module):
+    def __init__(self, act, number):
+        super().__init__()
+        self.act = act
+        self.number = number
+        self.cache = None
+    def forward(self, x):
+        self.cache = x
+        return self.act(x)
+"""
+    names, looks, _ = run(text)
+    x = torch.zeros(2, 4)
+    kept: list[nn.Module] = []  # an object's number would be another's
+    for of, module in (
+        ("bias", names["Linear"](4, 4)),
+        ("bias", names["Linear"](4, 4)),
+        ("none", names["Linear"](4, 4, bias=False)),
+        ("wide", names["Linear"](4, 8, bias=False)),
+        ("relu", names["Gated"](nn.ReLU(), 1)),
+        ("relu", names["Gated"](nn.ReLU(), 2)),
+        ("gelu", names["Gated"](nn.GELU(), 1)),
+        ("tanh", names["Gated"](nn.GELU("tanh"), 1)),
+    ):
+        kept.append(module)
+        known = len(looks.sets)
+        for _ in range(3):
+            module(x)
+        assert len(looks.sets) > known or of in ("bias", "relu"), of
+    counts = Counter((one.function.name, one.structure) for one in looks.sets for _ in range(one.calls))
+    found = Counter(name for name, _ in counts)
+    assert found == {"Linear.forward": 3, "Gated.forward": 6}, "with the cache and without"
+    assert max(counts.values()) == 6, "numbers that are not its shape tell no modules of one class apart"
+    sets = [Recorded({"x": "f32[2, 4]"}, structure=one.structure, calls=one.calls) for one in looks.sets]
+    assert len(together(sets)) == 9
+
+
 def test_no_tensor_is_kept_alive_and_nothing_is_raised():
     import gc
     import weakref
@@ -317,6 +358,17 @@ def test_recordings_that_no_longer_fit_are_not_used(tmp_path: Path, monkeypatch:
     assert set(recorded_shapes(path, text.replace("self, d", "self, d, e"))) == {"f"}
     assert set(recorded_shapes(path, text.replace("f(x)", "f(z)"))) == {"A.forward", "A.__init__"}
     assert recorded_shapes(path, "def f(x:\n") == {}
+
+
+def test_a_module_that_cannot_be_built_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Neither pictured nor made by a constructor that was seen, as of `class Linear(nn.Linear)`."""
+    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path))
+    text = "class A:\n    def forward(self, x): return x\n"
+    sets = [Recorded({"x": "f16[1]"}, seconds=2.0, structure="a"), Recorded({"x": "f16[2]"}, {}, structure="b")]
+    path = tmp_path / "m.py"
+    for kept, x in ((sets, "f16[2]"), (sets[:1], "f16[1]")):
+        keep(path, Recording(str(path), {"A.forward": RecordedFunction(kept)}))
+        assert recorded_shapes(path, text)["A.forward"] == {"x": x}
 
 
 def test_equal_sets_of_several_processes_are_one():

@@ -16,7 +16,7 @@ def test_calls_for_which_there_is_no_room(tmp_path: Path):
     regions = SIZE // 8 // MOST + 1
     for region in range(regions):
         for reason in range(MOST):
-            counts.add(("a.py", f"r{region}", f"reason {reason}"))
+            counts.add(("a.py", f"r{region}", f"reason {reason}", None))
     found = read(tmp_path)
     assert sum(found.values()) == regions * MOST, "every call is in some count"
     assert found[NO_ROOM] == regions * MOST - (SIZE // 8 - 1)
@@ -24,16 +24,16 @@ def test_calls_for_which_there_is_no_room(tmp_path: Path):
 
 def test_without_need_nothing_is_uncounted(tmp_path: Path):
     counts = Counts(str(tmp_path))
-    counts.add(("a.py", "r", None))
-    assert read(tmp_path) == {("a.py", "r", None): 1}
+    counts.add(("a.py", "r", None, None))
+    assert read(tmp_path) == {("a.py", "r", None, None): 1}
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (tmp_path / "file").write_text("")
     for name, said in (("gone", ""), ("file", "mugraph: calls cannot be counted (Not a directory)\n")):
         counts = Counts(str(tmp_path / name))
-        counts.add(("a.py", "r", None))
-        counts.add(("a.py", "r", None))
+        counts.add(("a.py", "r", None, None))
+        counts.add(("a.py", "r", None, None))
         assert capsys.readouterr().err == said
 
 

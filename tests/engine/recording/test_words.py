@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from mugraph.recording.inside.mugraph_watcher.guards import Guards
-from mugraph.recording.inside.mugraph_watcher.instrument import is_generated
+from mugraph.recording.inside.mugraph_watcher.instrument import Question, is_generated
 from mugraph.recording.inside.mugraph_watcher.sentences import sentence
 
 KERNELS = """\
@@ -56,10 +56,10 @@ def test_why(tmp_path: Path, given: tuple[object, ...], why: str):
     path.write_text(KERNELS)
     (tmp_path / "model.py").write_text(MODEL)
     regions = is_generated(path.read_bytes(), str(path))
-    assert regions == {"norm": ("input", "labels")}
+    assert regions == {"norm": Question(("input", "labels"))}
     space: dict[str, object] = {}
     exec(compile(KERNELS, str(path), "exec"), space)
-    refusal = Guards(str(path), ast.parse(KERNELS)).refusal("norm_fits", space, given, regions["norm"])
+    refusal = Guards(str(path), ast.parse(KERNELS)).refusal("norm_fits", space, given, regions["norm"].words)
     assert refusal is not None
     assert sentence(refusal) == why
 

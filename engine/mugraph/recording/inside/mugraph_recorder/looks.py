@@ -1,5 +1,5 @@
 """What a function's first statement calls. It tells calls apart by the shapes, strides, types and devices of tensors,
-by whether gradients are wanted, and by flags.
+by whether gradients are wanted, by flags, and by what a module is made of (`structures.py`).
 
 It runs before every call, so it is quick for what was seen before: it builds a key, finds it and has the call timed, in
 a few microseconds. If a function is called so often that this would be felt, it looks at one call in 8 or in 32. Only a
@@ -21,6 +21,7 @@ from .clock import Clock, Time
 from .instrument import Parameter, Signature
 from .passed import Passed
 from .pictures import held_by, picture
+from .structures import Structures, jit_traces
 from .words import Opaque, words
 
 MOST_SETS = 2_048
@@ -56,7 +57,7 @@ class Seen:
     """One set of arguments. number: OTHERS for calls unlike all that are kept. opaque: of those that cannot be
     written, the type. picture: of a call, until the spool has it. picture_at: how many calls until one is taken.
     written: what the spool says of calls and times. gradients: whether they were wanted. wanted_of: arguments that want
-    one. strides: of arguments that are not contiguous."""
+    one. strides: of arguments that are not contiguous. structure: of the module that it is a method of."""
 
     function: Signature
     number: int
@@ -67,6 +68,7 @@ class Seen:
     gradients: bool = False
     wanted_of: tuple[str, ...] = ()
     strides: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
+    structure: str | None = None
     calls: int = 1
     written: tuple[float, ...] = ()
     picture: dict[str, Any] | None = None
@@ -108,6 +110,7 @@ class Looks:
         self._kinds: dict[tuple[type, tuple[tuple[str, str], ...] | None], Made] = {}
         self._alive: dict[int, weakref.ref[object]] = {}
         self._tensors: set[type] = set()
+        self._structures = Structures()
 
     def register(self, signature: Signature) -> int:
         slot = len(self.slots)
@@ -138,6 +141,7 @@ class Looks:
         known: dict[Hashable, Seen] = {}
         made, tensors, slots, clock = self._made, self._tensors, self.slots, self.clock
         is_method, timed = signature.owner is not None, signature.timed
+        structure_of = self._structures.of
         nothing = _Nothing()
         now = time.monotonic
         skips = {weight: itertools.cycle(counts) for weight, counts in _SKIPS.items()}
@@ -159,7 +163,8 @@ class Looks:
                     add(kind)  # pyright: ignore[reportUnknownArgumentType]
             if is_method:
                 key[0] = made.get(id(values[0])) or cast(Any, type(values[0]))
-                add(held_by(values[0]).get("training"))
+                trains = held_by(values[0]).get("training")
+                key += trains, structure_of(values[0], trains)
             add(gradients)
             return key
 
@@ -173,7 +178,7 @@ class Looks:
                 frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - the user's function
                 seen = known.get(tuple(key))
                 if seen is None:
-                    if _jit_traces():  # sizes are tensors then
+                    if jit_traces():  # sizes are tensors then
                         return
                     if self._learn_kinds(values):
                         key = key_of(values)
@@ -267,6 +272,7 @@ class Looks:
         made = self._made.get(id(owner)) or self._like(type(owner))
         exact = made is not None and made.kind.__qualname__ == signature.owner
         seen = Seen(signature, len(known), arguments, opaque, devices, made.arguments if made and exact else None)
+        seen.structure = self._structures.known(owner)
         seen.gradients = wants_gradients()
         of_tensors = [
             (parameter.name, cast(Any, value))
@@ -377,11 +383,6 @@ def strides_of(tensor: Any) -> tuple[int, ...] | None:
 def wants_gradients() -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and torch.is_grad_enabled()
-
-
-def _jit_traces() -> bool:
-    state = getattr(getattr(sys.modules.get("torch"), "_C", None), "_get_tracing_state", None)
-    return state is not None and state() is not None
 
 
 def _torch(name: str) -> type | None:

@@ -39,6 +39,7 @@ class Spool:
             "gradients": seen.gradients,
             "wanted_of": seen.wanted_of,
             "strides": seen.strides,
+            "structure": seen.structure or "",
             "seconds": [seen.time.total, seen.time.own, seen.time.device, seen.time.device_calls, run],
         }
         try:

@@ -18,11 +18,13 @@ SIZE = 1 << 16
 MOST = 100
 """Reasons that are kept apart for one region."""
 OTHERS = "for other reasons"
-NO_ROOM = "", "", "there is no room for more reasons"
+NO_ROOM = "", "", "there is no room for more reasons", None
 """The key of calls that are counted nowhere else."""
 
-Key = tuple[str, str, str | None]
-"""A module's path, a region's name, why its kernel was not taken (None: it was)."""
+Sizes = tuple[tuple[str, int], ...]
+Key = tuple[str, str, str | None, Sizes | None]
+"""A module's path, a region's name, why its kernel was not taken (None: it was), and where it was only because tensors
+have other sizes than the kernel's, what has which (`x.shape[1]`, 8)."""
 
 
 class Counts:
@@ -65,7 +67,7 @@ class Counts:
             self._names = os.open(f"{path}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             self._name(NO_ROOM)
         if key[2] is not None and sum(one[:2] == key[:2] for one in self._slots) >= MOST:
-            key = (key[0], key[1], OTHERS)
+            key = (key[0], key[1], OTHERS, () if key[3] is not None else None)
             if key in self._slots:
                 return self._slots[key]
         return self._name(key) if len(self._slots) < SIZE // 8 else self._slots[NO_ROOM]
@@ -85,10 +87,11 @@ def read(folder: Path) -> dict[Key, int]:
         numbers = memoryview(names.with_suffix(".counts").read_bytes()).cast("Q")
         for line in names.read_bytes().splitlines():
             try:
-                slot, file, name, why = json.loads(line)
+                slot, file, name, why, sizes = json.loads(line)
             except ValueError:  # cut off by the program's death
                 continue
-            found[file, name, why] = found.get((file, name, why), 0) + numbers[slot]
+            key = file, name, why, None if sizes is None else tuple((what, size) for what, size in sizes)
+            found[key] = found.get(key, 0) + numbers[slot]
     if not found.get(NO_ROOM):
         found.pop(NO_ROOM, None)
     return found

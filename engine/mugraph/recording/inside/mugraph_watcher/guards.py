@@ -109,20 +109,42 @@ class Guards:
         self._files = {path: self._functions}
         self._compiled: dict[int, CodeType] = {}
         self._assigned: dict[int, ast.stmt] = {}
+        self._supposed: Callable[[Refusal], bool] = _as_it_came
+        self._instead: Mapping[str, _Function] = {}
 
     def refusal(
         self, name: str, space: Mapping[str, Any], given: Sequence[Any], said: Sequence[str] = ()
     ) -> Refusal | None:
         """space: the module's names. said: what the user's file calls what is given. None if every check holds now.
         Raises what is not foreseen."""
+        end = self._made(name, space, given, said)
+        return None if end.value else end.why
+
+    def holds(
+        self,
+        name: str,
+        space: Mapping[str, Any],
+        given: Sequence[Any],
+        said: Sequence[str],
+        supposed: Callable[[Refusal], bool],
+        instead: Mapping[str, ast.FunctionDef],
+    ) -> bool:
+        """What the guard would say. supposed: whether a check is to count as if it had come out the other way. instead:
+        by name, functions that are made in place of the guard's own. Raises what is not foreseen."""
+        self._supposed, self._instead = supposed, instead
+        try:
+            return bool(self._made(name, space, given, said).value)
+        finally:
+            self._supposed, self._instead = _as_it_came, {}
+
+    def _made(self, name: str, space: Mapping[str, Any], given: Sequence[Any], said: Sequence[str]) -> _End:
         function = self._functions[name]
         words = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
         words = list(said) if len(said) == len(words) else words
         try:
-            end = self._called(function, space, tuple(given), tuple(words), (), outermost=True)
+            return self._called(function, space, tuple(given), tuple(words), (), outermost=True)
         except _Raised as raised:
-            return raised.why
-        return None if end.value else end.why
+            return _End(None, raised.why)
 
     def _called(
         self,
@@ -228,7 +250,8 @@ class Guards:
             case _:
                 pass
         value = _trying(lambda: frame.value(node), node, frame)
-        return _End(value, Refusal(node, frame, bool(value)))
+        came = Refusal(node, frame, bool(value))
+        return _End(not value, None) if self._supposed(came) else _End(value, came)
 
     def _first(self, parts: Sequence[ast.expr], frame: Frame, ending: bool) -> _End:
         """Of conditions that are made until one comes to `ending`: that one, or all of them."""
@@ -250,7 +273,9 @@ class Guards:
         if file not in self._files and os.path.basename(file).startswith(_RUNTIME):
             self._files[file] = _read(file)
         text = self._files.get(file, {}).get(function.__name__)
-        return text if text is not None and _is_text_of(function, text) else None
+        if text is None or not _is_text_of(function, text):
+            return None
+        return self._instead.get(text.name, text)
 
     def _descended(
         self, node: ast.Call, function: _Function, given: list[ast.expr], keywords: list[ast.keyword], frame: Frame
@@ -279,6 +304,10 @@ def _items_of(words: str) -> list[str]:
     except SyntaxError:
         return []
     return [ast.unparse(element) for element in node.elts] if isinstance(node, ast.Tuple) else []
+
+
+def _as_it_came(_: Refusal) -> bool:
+    return False
 
 
 def _functions(tree: ast.Module) -> dict[str, _Function]:

@@ -10,16 +10,27 @@ import ast
 import copy
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, cast
+
+from .read_sizes import read_sizes
 
 ASKED = "__mugraph_asked__"
 TRACED = "__mugraph_traced_here__"
 _RECORD = "_REVERT"
 _ANCHOR = re.compile(r"(\w+)\.(\w+)_fits\(")
 
-Regions = Mapping[str, "tuple[str, ...]"]
-"""By name, what the user's file calls the things that it asks about: `input` of `kernels.norm_fits(self, input)`."""
+
+class Question(NamedTuple):
+    """words: what the user's file calls the things that it asks about: `input` of `kernels.norm_fits(self, input)`.
+    sizes: names of the function that asks which are sizes of tensors."""
+
+    words: tuple[str, ...] = ()
+    sizes: frozenset[str] = frozenset()
+
+
+Regions = Mapping[str, Question]
+"""By name."""
 
 
 def is_generated(data: bytes, path: str) -> Regions:
@@ -44,30 +55,38 @@ def _regions(record: object, path: str) -> Regions:
     except (KeyError, TypeError):
         raise ValueError("no record") from None
     asked = _asked_in(edited)
-    return {match[2]: asked.get(f"{match[1]}.{match[2]}_fits", ()) for match in anchors if match is not None}
+    return {match[2]: asked.get(f"{match[1]}.{match[2]}_fits", Question()) for match in anchors if match is not None}
 
 
-def _asked_in(path: str) -> dict[str, tuple[str, ...]]:
-    """By what is called, the arguments as they are written."""
+def _asked_in(path: str) -> dict[str, Question]:
+    """By what is called."""
     try:
         with open(path, "rb") as file:
             tree = ast.parse(file.read(), path)
     except (OSError, SyntaxError, ValueError, RecursionError):
         return {}
-    return {
-        ast.unparse(node.func): tuple(map(ast.unparse, node.args))
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_fits")
-    }
+    found: dict[str, Question] = {}
+
+    def visit(node: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef | None) -> None:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            function = node
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_fits"):
+            sizes = read_sizes(function) if function is not None else frozenset[str]()
+            found[ast.unparse(node.func)] = Question(tuple(map(ast.unparse, node.args)), sizes)
+        for child in ast.iter_child_nodes(node):
+            visit(child, function)
+
+    visit(tree, None)
+    return found
 
 
 def instrument(
-    data: bytes, path: str, regions: Regions, register: Callable[[str, str, ast.Module, Sequence[str]], int]
+    data: bytes, path: str, regions: Regions, register: Callable[[str, str, ast.Module, Question], int]
 ) -> ast.Module:
     """The module's tree with the statements. register: gives a region its slot, from the module's path, the region's
     name, the module's tree as it is in the file, and what the user's file calls the things asked about."""
     tree, plain = ast.parse(data, path), ast.parse(data, path)
-    for name, words in regions.items():
+    for name, question in regions.items():
         at = next(
             (
                 n
@@ -82,7 +101,7 @@ def instrument(
         assert isinstance(function, ast.FunctionDef)
         original = copy.deepcopy(function)
         original.name = f"__mugraph_{function.name}__"
-        _ask(function, register(path, name, plain, words), original.name)
+        _ask(function, register(path, name, plain, question), original.name)
         tree.body.insert(at, original)
     return tree
 

@@ -28,18 +28,18 @@ def of_tensor(refusal: Refusal) -> str | None:
     if _is_device_type(actual) and type(expected) is str and expected == "cuda":
         return _no_gpu(frame, left, actual)
     match left:
-        case ast.Call(ast.Name("type"), [one]) if pair.range is not None or _is_tensor(frame.tried(one)):
+        case ast.Call(ast.Name("type"), [one]) if pair.range is not None or is_tensor(frame.tried(one)):
             return f"{frame.said(one)} is {_a(actual)}, no plain tensor"
         case ast.BinOp(ast.Call(ast.Attribute(one, "data_ptr")), ast.BitAnd() | ast.Mod()):
             return f"{frame.said(one)} does not begin at a multiple of 16 bytes"
-        case ast.Attribute(one, name) | ast.Call(ast.Attribute(one, name), []) if _is_tensor(frame.tried(one)):
+        case ast.Attribute(one, name) | ast.Call(ast.Attribute(one, name), []) if is_tensor(frame.tried(one)):
             return _whole(frame.said(one), frame.tried(one), name, actual, expected)
         case ast.Subscript(ast.Attribute(one, "shape"), ast.Constant(int(dim))) | ast.Call(
             ast.Attribute(one, "size"), [ast.Constant(int(dim))]
-        ) if _is_tensor(frame.tried(one)):
+        ) if is_tensor(frame.tried(one)):
             wanted = pair.range or short(expected)
             return _along(frame.said(one), dim % max(frame.tried(one).dim(), 1), frame.tried(one).dim(), actual, wanted)
-        case ast.Call(ast.Attribute(one, "stride"), [ast.Constant(int(dim))]) if _is_tensor(frame.tried(one)):
+        case ast.Call(ast.Attribute(one, "stride"), [ast.Constant(int(dim))]) if is_tensor(frame.tried(one)):
             return f"{frame.said(one)} has stride {actual} in dimension {dim}, the kernel is for {short(expected)}"
         case _:
             return None
@@ -56,7 +56,7 @@ def _of_bit(refusal: Refusal) -> str | None:
             return None
     if name == "requires_grad" and refusal.truth:
         return "a gradient is wanted"
-    if not _is_tensor(value):
+    if not is_tensor(value):
         return None
     if name == "is_cuda" and not refusal.truth:
         return _no_gpu(refusal.frame, ast.Attribute(one, "device", ast.Load()), value.device.type)
@@ -125,6 +125,6 @@ def _a(value: Any) -> str:
     return a(value.__qualname__ if isinstance(value, type) else str(value))
 
 
-def _is_tensor(value: object) -> bool:
+def is_tensor(value: object) -> bool:
     kind: Any = getattr(sys.modules.get("torch"), "Tensor", None)
     return isinstance(kind, type) and isinstance(value, kind)

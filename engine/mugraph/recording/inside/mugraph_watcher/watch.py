@@ -8,6 +8,8 @@ from typing import Any
 
 from .counts import Counts
 from .guards import Guards
+from .instrument import Question
+from .only_sizes import other_sizes
 from .sentences import sentence
 
 UNKNOWN = "its test said no, and every check of it holds when it is made again"
@@ -16,19 +18,23 @@ UNKNOWN = "its test said no, and every check of it holds when it is made again"
 class Watch:
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
-        self._regions: list[tuple[str, str, Guards, Sequence[str]]] = []
+        self._regions: list[tuple[str, str, Guards, Question]] = []
         self._guards: dict[str, Guards] = {}
 
-    def register(self, path: str, name: str, tree: ast.Module, words: Sequence[str]) -> int:
+    def register(self, path: str, name: str, tree: ast.Module, question: Question) -> int:
         guards = self._guards.setdefault(path, Guards(path, tree))
-        self._regions.append((path, name, guards, words))
-        self._counts.add((path, name, None), 0)  # known, though it may never be called
+        self._regions.append((path, name, guards, question))
+        self._counts.add((path, name, None, None), 0)  # known, though it may never be called
         return len(self._regions) - 1
 
     def asked(self, slot: int, test: Callable[..., Any], given: tuple[Any, ...]) -> Any:
         said = test(*given)
-        path, name, guards, words = self._regions[slot]
-        self._counts.add((path, name, None if said else _why(guards, f"{name}_fits", test, given, words)))
+        path, name, guards, question = self._regions[slot]
+        if said:
+            self._counts.add((path, name, None, None))
+            return said
+        why = _why(guards, f"{name}_fits", test, given, question.words)
+        self._counts.add((path, name, why, _sizes(guards, f"{name}_fits", test, given, question)))
         return said
 
 
@@ -38,3 +44,13 @@ def _why(guards: Guards, name: str, test: Callable[..., Any], given: tuple[Any, 
         return sentence(refusal) if refusal is not None else UNKNOWN
     except Exception as error:  # the program goes on, whatever becomes of us
         return f"its test said no; why cannot be told ({type(error).__name__})"
+
+
+def _sizes(
+    guards: Guards, name: str, test: Callable[..., Any], given: tuple[Any, ...], question: Question
+) -> tuple[tuple[str, int], ...] | None:
+    """None as well where it cannot be told."""
+    try:
+        return other_sizes(guards, name, test.__globals__, given, question.words, question.sizes)
+    except Exception:  # the program goes on, whatever becomes of us
+        return None

@@ -1,0 +1,146 @@
+"""A file of KernelBench's convention as it was and as it is edited, compared as KernelBench compares them: whole, on
+the inputs that the file makes, element by element. It runs the user's code, so it is a process of its own:
+
+    python -m mugraph.checking.whole ORIGINAL EDITED
+
+prints one line of JSON. Without a GPU kernels run in Triton's interpreter, if TRITON_INTERPRET=1 says so.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+TRIALS = 5
+SEED = 42
+TOLERANCES: Mapping[torch.dtype, float] = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+"""Of an element: absolute, and relative to what it should be. KernelBench's, by the type of the results."""
+
+
+class _Counts:
+    """asked: how often a kernel might have run; taken: how often it did."""
+
+    asked = taken = 0
+
+
+def compare(original: Path, edited: Path, device: torch.device) -> Mapping[str, object]:
+    """Raises whatever the user's code raises."""
+    before, after = _loaded(original, "mugraph_before"), _loaded(edited, "mugraph_after")
+    counts = _Counts()
+    _count_calls(edited, counts, device)
+    worst, tolerance = 0.0, 0.0
+    for trial in range(TRIALS):
+        wanted, found = (_results(module, SEED + trial, device) for module in (before, after))
+        if len(wanted) != len(found):
+            return _said(counts, None, tolerance, f"{len(found)} results instead of {len(wanted)}")
+        for one, other in zip(found, wanted, strict=True):
+            if (one.shape, one.dtype) != (other.shape, other.dtype):
+                of = f"{tuple(one.shape)} {one.dtype}", f"{tuple(other.shape)} {other.dtype}"
+                return _said(counts, None, tolerance, f"a result is {of[0]} instead of {of[1]}")
+            tolerance = TOLERANCES.get(other.dtype, 0.0)
+            worst = max(worst, _furthest(one, other, tolerance))
+    return _said(counts, worst, tolerance, None)
+
+
+def _said(counts: _Counts, worst: float | None, tolerance: float, why: str | None) -> Mapping[str, object]:
+    right = why is None and worst is not None and worst <= 1.0
+    if why is None and not right:
+        why = f"an element is off by {worst:.3g} times the tolerance"
+    finite = worst if worst is not None and worst < float("inf") else None
+    return {
+        "right": right,
+        "worst": finite,
+        "tolerance": tolerance,
+        "trials": TRIALS,
+        "calls": counts.asked,
+        "taken": counts.taken,
+        "why": why,
+    }
+
+
+def _furthest(found: torch.Tensor, wanted: torch.Tensor, tolerance: float) -> float:
+    """The largest error as a multiple of what is allowed there. What is no number in both is right."""
+    if not wanted.is_floating_point():
+        return 0.0 if torch.equal(found, wanted) else float("inf")
+    same = (found == wanted) | (found.isnan() & wanted.isnan())
+    error = (found.double() - wanted.double()).abs() / (tolerance + tolerance * wanted.double().abs())
+    error = torch.where(same, 0.0, error)
+    return float(error.nan_to_num(nan=float("inf"), posinf=float("inf")).max()) if error.numel() else 0.0
+
+
+def _results(module: ModuleType, seed: int, device: torch.device) -> list[torch.Tensor]:
+    """The module's model and inputs are drawn anew from the seed: the same for both files."""
+    names = vars(module)
+    seeded: Callable[[int], object] = torch.manual_seed  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    seeded(seed)
+    given = cast("Sequence[Any]", names["get_init_inputs"]() if "get_init_inputs" in names else ())
+    args, kwargs = given, cast("dict[str, Any]", {})
+    if len(given) == 2 and type(given[0]) is list and isinstance(given[1], dict):
+        args, kwargs = cast("list[Any]", given[0]), cast("dict[str, Any]", given[1])
+    seeded(seed)
+    model = names["Model"](*args, **kwargs).to(device).eval()
+    seeded(seed)
+    inputs = [one.to(device) if isinstance(one, torch.Tensor) else one for one in names["get_inputs"]()]
+    with torch.no_grad():
+        return [one for one in tree_leaves(model(*inputs)) if isinstance(one, torch.Tensor)]
+
+
+def _loaded(path: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
+def _count_calls(edited: Path, counts: _Counts, device: torch.device) -> None:
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if file is None or Path(file).parent != edited.parent or not Path(file).stem.endswith("_mugraph"):
+            continue
+        if device.type == "cpu":
+            vars(module)["_tested_gpu"] = _on_cpu
+        for name, value in list(vars(module).items()):
+            if name.endswith("_fits") and not name.startswith("_"):
+                vars(module)[name] = _counted(value, counts)
+
+
+def _on_cpu(kind: str, _: int | None) -> bool:
+    return kind == "cpu"
+
+
+def _counted(fits: Callable[..., bool], counts: _Counts) -> Callable[..., bool]:
+    def asked(*given: object) -> bool:
+        said = fits(*given)
+        counts.asked += 1
+        counts.taken += bool(said)
+        return said
+
+    return asked
+
+
+def main() -> None:
+    original, edited = (Path(text).resolve() for text in sys.argv[1:3])
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if device.type == "cpu":
+        from mugraph.verify.interpreter import patch_interpreter
+
+        patch_interpreter()
+    print(json.dumps(compare(original, edited, device)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""`mugraph bench files`: each file is answered, whatever becomes of the others."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import torch
+from mugraph.checking.whole import compare
+from mugraph.cli import run
+from mugraph.commands.bench_files import Journal
+from mugraph.commands.bench_one import Asked
+from mugraph.reports.many_files import Row, plot, summary
+from mugraph.tune import device
+
+PROBLEM = '''\
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    """A product that is normalised."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(size, size))
+
+    def forward(self, x):
+        y = x @ self.weight
+        return y / (1.0 + (y * y).sum(dim=1, keepdim=True))
+
+
+def get_inputs():
+    return [torch.rand(16, 32)]
+
+
+def get_init_inputs():
+    return [32]
+'''
+DECLARED = """\
+# mugraph: x=f16[16, 16]
+def same(x):
+    return x + 0
+"""
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "driver_present", lambda: False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    files = tmp_path / "files"
+    (files / "__pycache__").mkdir(parents=True)
+    (files / "10_declared.py").write_text(DECLARED)
+    (files / "2_problem.py").write_text(PROBLEM)
+    (files / "broken.py").write_text("def f(:\n")
+    (files / "broken_mugraph.py").write_text("")
+    return files
+
+
+def test_a_folder(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    kept, drawn = tmp_path / "kept.jsonl", tmp_path / "gains.svg"
+    command = ["bench", "files", str(folder), "--json", "--budget", "2", "--resume", str(kept), "--plot", str(drawn)]
+    status = run([*command, "--against", "eager"])
+    captured = capfd.readouterr()
+    document: Any = json.loads(captured.out)
+    assert status == 1, "one file cannot be read"
+    assert set(document) == {"device", "versions", "workloads", "files", "summary"}
+    assert [Path(one["file"]).name for one in document["files"]] == ["broken.py", "2_problem.py", "10_declared.py"]
+    broken, problem, _ = document["files"]
+    assert "invalid syntax" in broken["errors"][0]
+    by_file = {Path(row["file"]).name: row for row in document["workloads"]}
+    assert "2_problem.py" in by_file
+    for row in by_file.values():
+        assert {"name", "status", "peers_us", "optimized_us", "speedup", "file", "right", "reason"} <= set(row)
+        assert row["right"] is (True if row["offered"] else None)
+        assert set(row["gains"]) <= {"eager"}
+    assert by_file["2_problem.py"]["offered"]
+    assert by_file["2_problem.py"]["gains"]["eager"] > 1.0
+    whole = problem["kernelbench"]
+    assert (whole["right"], whole["taken"], whole["calls"], whole["tolerance"]) == (True, 5, 5, 1e-4), whole
+    assert document["summary"]["files"] == document["summary"]["answered"] == 3
+    assert document["summary"]["wrong"] == 0
+    assert document["summary"]["source"] == "estimated"
+    assert drawn.read_text().startswith("<svg")
+    assert "3/3" in captured.err
+
+    kept.write_text(kept.read_text() + '{"key": "cut o')
+    (folder / "10_declared.py").write_text("def nothing(): return 1\n")
+    command.remove("--json")
+    assert run([*command, "--against", "eager"]) == 1
+    captured = capfd.readouterr()
+    assert captured.err.count("(as it was)") == 2, "the one that has changed is run again"
+    assert "3 of 3 files answered; 1 of 1 regions improved, 1 right, 0 wrong" in captured.out
+    assert "faster than eager: 1; geometric mean ~" in captured.out
+    assert all(json.loads(line) for line in kept.read_text().splitlines() if line != '{"key": "cut o')
+
+
+def test_answers_count_for_what_was_asked(tmp_path: Path):
+    file, kept, here = tmp_path / "a.py", tmp_path / "kept.jsonl", device.detect()
+    file.write_text("x = 1\n")
+    asked = Asked(1.0, "inline", "auto", "both", ["eager"], 10.0)
+    Journal(kept, asked, here).keep(file, {"rows": []})
+    assert Journal(kept, asked, here).of(file) == {"rows": []}
+    assert Journal(kept, msgspec.structs.replace(asked, budget_s=2.0), here).of(file) is None
+    assert Journal(None, asked, here).of(file) is None
+
+
+def test_a_file_that_takes_too_long(folder: Path, capfd: pytest.CaptureFixture[str]):
+    assert run(["bench", "files", str(folder / "2_problem.py"), "--limit", "1", "--json"]) == 1
+    captured = capfd.readouterr()
+    [one] = json.loads(captured.out)["files"]
+    assert one["failed"] == "it took longer than 1 s"
+    assert json.loads(captured.out)["summary"]["answered"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "which files? write, for example: mugraph bench files models/"),
+        (["nowhere.py"], "nowhere.py does not exist"),
+        (["--against", "jax", "."], "there is no jax to compare with; there are eager, torch.compile, max-autotune"),
+    ],
+)
+def test_wrong_usage(
+    arguments: list[str],
+    sentence: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+):
+    monkeypatch.chdir(folder)
+    assert run(["bench", "files", *arguments]) == 2
+    assert capfd.readouterr().err == f"mugraph: {sentence}\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("return y", "return 1.01 * y"), "an element is off by"),
+        (("x @ self", "x[:8] @ self"), "a result is (8, 32) torch.float32 instead of (16, 32) torch.float32"),
+        (("return y / (1.0 + (y * y).sum(dim=1, keepdim=True))", "return y, y"), "2 results instead of 1"),
+        (("1.0 + ", "(1.0 + 1e-7) + "), None),
+    ],
+)
+def test_kernelbenchs_comparison(tmp_path: Path, change: tuple[str, str], why: str | None):
+    """Of files that differ by hand."""
+    before, after = tmp_path / "before.py", tmp_path / "after.py"
+    before.write_text(PROBLEM)
+    after.write_text(PROBLEM.replace(*change))
+    found = compare(before, after, torch.device("cpu"))
+    assert found["right"] is (why is None)
+    assert str(found["why"]).startswith(str(why))
+    assert (found["calls"], found["trials"]) == (0, 5)
+    for name in ("mugraph_before", "mugraph_after"):
+        sys.modules.pop(name, None)
+
+
+def test_numbers_of_many_files():
+    rows = [
+        Row("a.py", "a:f", True, True, 2.0, 1.5, {"eager": 2.0, "torch.compile": 1.5}),
+        Row("a.py", "a:g", True, True, 2.0, 0.5, {"eager": 2.0, "torch.compile": 0.5}),
+        Row("b.py", "b:f", False, None, 1.0, 1.0, {"eager": 1.0, "torch.compile": 1.0}),
+        Row("c.py", "c:f", False, None, 1.0, 1.0, {}),
+    ]
+    told: Any = summary(rows, 4, 3, measured=True)
+    assert (told["offered"], told["right"], told["regions"]) == (2, 2, 4)
+    assert told["faster_than"] == {"eager": 2, "torch.compile": 1}
+    assert told["files_faster_than"] == {"eager": 1, "torch.compile": 1}
+    assert told["geometric_mean"]["eager"] == pytest.approx(4 ** (1 / 3))
+    assert told["geometric_mean_of_offered"]["torch.compile"] == pytest.approx(0.75**0.5)
+    assert plot(rows, "a < b").count("<circle") == 8
+    assert plot([], "none").startswith("<svg")
