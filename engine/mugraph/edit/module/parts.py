@@ -33,7 +33,7 @@ import sys
 import warnings
 import weakref
 from collections.abc import Callable
-from operator import attrgetter, call, is_, itemgetter, or_
+from operator import attrgetter, call, is_, itemgetter, mul, or_
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple

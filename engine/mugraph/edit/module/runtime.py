@@ -15,6 +15,7 @@ from mugraph.edit.module.launch import LAUNCH
 from mugraph.edit.module.masks import MASKS
 from mugraph.edit.module.meeting import MEETING
 from mugraph.edit.module.parts import IMPORTS, MACHINERY
+from mugraph.edit.module.prepared import PREPARED
 from mugraph.edit.module.sizes import KNOWN_TO_FIT
 from mugraph.ir.content import digest
 
@@ -28,7 +29,7 @@ It says whether a kernel may run here, and compares kernels with PyTorch. Where 
 
 
 def _parts() -> str:
-    parts = (IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, GUARDS, MEETING, EDITS, FIRST_USE, JUDGE, MASKS, CHECK)
+    parts = (IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, PREPARED, GUARDS, MEETING, EDITS, FIRST_USE, JUDGE, MASKS, CHECK)
     return f"{_HEADER}\n" + "\n\n".join(part.rstrip() + "\n" for part in parts)
 
 
