@@ -21,7 +21,7 @@ import msgspec
 from mugraph.events import Clock, RegionDone, RegionResult
 from mugraph.memory.traces import traced
 from mugraph.options import Options
-from mugraph.pipeline import run_trace
+from mugraph.pipeline import run_trace, working
 from mugraph.search.topologies.limits import never
 from mugraph.solve.timing import ProgramText, RegionTimer
 from mugraph.solve.tools import Tools
@@ -121,21 +121,22 @@ def answers(path: Path, budget_s: float, target_name: str, began: float, known: 
     """Of each region that is not known, with nothing taken from a store."""
     device = detect()
     target = resolve(target_name, device)
-    trace = traced(path, source=None, timeout_s=TRACE_S, store=None)
-    for error in trace.errors:
-        print(error, file=sys.stderr)
-    numbers = [number for number in range(len(trace.regions)) if number not in known]
-    left = replace(trace, regions=tuple(trace.regions[number] for number in numbers), shares={})
     options = Options(budget_s=budget_s, target=target_name)
-    program = ProgramText(read_source(path), None, None)
-    begun = time.monotonic()
-    start_s = begun - began
-    for event in run_trace(left, device, target, options, program=program):
-        if isinstance(event, RegionDone):
-            number, result, seconds = numbers[event.region], event.result, time.monotonic() - begun
-            answer = answer_of(path, number, result, device, estimated(path, number, result, device, target))
-            yield msgspec.structs.replace(answer, seconds=seconds, start_s=start_s)
-            begun, start_s = time.monotonic(), 0.0
+    with working(device, target, options) as tools:
+        trace = traced(path, source=None, timeout_s=TRACE_S, store=None, beginning=tools.begin_early)
+        for error in trace.errors:
+            print(error, file=sys.stderr)
+        numbers = [number for number in range(len(trace.regions)) if number not in known]
+        left = replace(trace, regions=tuple(trace.regions[number] for number in numbers), shares={})
+        program = ProgramText(read_source(path), None, None)
+        begun = time.monotonic()
+        start_s = begun - began
+        for event in run_trace(left, device, target, options, program=program, tools=tools):
+            if isinstance(event, RegionDone):
+                number, result, seconds = numbers[event.region], event.result, time.monotonic() - begun
+                answer = answer_of(path, number, result, device, estimated(path, number, result, device, target))
+                yield msgspec.structs.replace(answer, seconds=seconds, start_s=start_s)
+                begun, start_s = time.monotonic(), 0.0
 
 
 def _exit(number: int, frame: FrameType | None) -> NoReturn:
