@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +43,7 @@ from mugraph.tune.peers import Peers
 from mugraph.tune.spread import SpreadMeasurer
 from mugraph.verify.float_test import FloatTester
 
-__all__ = ["Options", "improved", "preview_text", "run", "run_trace"]
+__all__ = ["Options", "improved", "preview_text", "run", "run_trace", "working"]
 
 
 def run(
@@ -69,26 +69,30 @@ def run(
     options = options or Options()
     device = detect()
     target = resolve(options.target, device)
-    began = time.monotonic()
-    trace = traced(
-        path,
-        source=source,
-        qualname=qualname,
-        recorded_shapes=recorded_shapes,
-        pictures=pictures,
-        timeout_s=options.trace_timeout_s,
-        store=store,
-    )
-    text = source
-    with contextlib.suppress(OSError, UnicodeDecodeError, SyntaxError):  # the trace says what is wrong with the file
-        text = read_source(path) if source is None else source
-    if recorded_calls and text is not None:
-        trace = withhold(trace, text, recorded_calls, gpu=device.kind == "gpu")
-    if shares and text is not None:
-        trace = shared(trace, shares, text)
-    yield Traced(trace, time.monotonic() - began)
-    program = ProgramText(text, recorded_shapes, pictures) if text is not None else None
-    yield from run_trace(trace, device, target, options, store, cancelled, program=program)
+    with working(device, target, options) as tools:
+        began = time.monotonic()
+        trace = traced(
+            path,
+            source=source,
+            qualname=qualname,
+            recorded_shapes=recorded_shapes,
+            pictures=pictures,
+            timeout_s=options.trace_timeout_s,
+            store=store,
+            beginning=tools.begin_early,
+        )
+        text = source
+        with contextlib.suppress(
+            OSError, UnicodeDecodeError, SyntaxError
+        ):  # the trace says what is wrong with the file
+            text = read_source(path) if source is None else source
+        if recorded_calls and text is not None:
+            trace = withhold(trace, text, recorded_calls, gpu=device.kind == "gpu")
+        if shares and text is not None:
+            trace = shared(trace, shares, text)
+        yield Traced(trace, time.monotonic() - began)
+        program = ProgramText(text, recorded_shapes, pictures) if text is not None else None
+        yield from run_trace(trace, device, target, options, store, cancelled, program=program, tools=tools)
 
 
 def run_trace(
@@ -100,27 +104,18 @@ def run_trace(
     cancelled: Callable[[], bool] = never,
     taken: Sequence[str] = (),
     program: ProgramText | None = None,
+    tools: Tools | None = None,
 ) -> Iterator[Event]:
     """Optimise what was traced, what takes most of a recorded run first.
 
     taken: names of plans and kernels the file has already. program: the file's text, to time what it will call; None:
-    without the guards of its own objects.
+    without the guards of its own objects. tools: of a run that has begun; None: its own
 
     Raises executors.executor.CannotExecute.
     """
     names = Scope(taken)
     found: dict[int, RegionResult] = {}
-    here = device.kind == "gpu" and target.capability == device.capability  # the kernels can run
-    with contextlib.ExitStack() as stack:
-        tester = stack.enter_context(FloatTester("cuda" if here else "interpreter"))
-        tools = Tools(target, tester, compiled=here, compare_with=options.compare_with)
-        if options.executor != "inline":
-            tools.executor = stack.enter_context(contextlib.closing(choose(options.executor)))
-        if here and options.measure:
-            tools.measurer = stack.enter_context(_measurer(tools, stack))
-            tools.pool = stack.enter_context(CompilePool())
-            tools.peers = stack.enter_context(contextlib.closing(Peers(Measurer())))
-            tools.measurer.spent = tools.pool.spent = tools.peers.measurer.spent = tools.spent
+    with contextlib.nullcontext(tools) if tools is not None else working(device, target, options) as tools:
         for number in largest_first(range(len(trace.regions)), trace.shares):
             region = trace.regions[number]
             job = RegionJob(
@@ -137,6 +132,23 @@ def run_trace(
         errors.append(f"the kernel module cannot be written: {error}")
     device = replace(device, target=target)
     yield Done(FileResult(trace.path, device, tuple(results), tuple(errors), preview, trace.shares))
+
+
+@contextlib.contextmanager
+def working(device: Device, target: Target, options: Options) -> Generator[Tools]:
+    """What a run works with; its processes end with it. Raises executors.executor.CannotExecute."""
+    here = device.kind == "gpu" and target.capability == device.capability  # the kernels can run
+    with contextlib.ExitStack() as stack:
+        tester = stack.enter_context(FloatTester("cuda" if here else "interpreter"))
+        tools = Tools(target, tester, compiled=here, compare_with=options.compare_with)
+        if options.executor != "inline":
+            tools.executor = stack.enter_context(contextlib.closing(choose(options.executor)))
+        if here and options.measure:
+            tools.measurer = stack.enter_context(_measurer(tools, stack))
+            tools.pool = stack.enter_context(CompilePool())
+            tools.peers = stack.enter_context(contextlib.closing(Peers(Measurer())))
+            tools.measurer.spent = tools.pool.spent = tools.peers.measurer.spent = tools.spent
+        yield tools
 
 
 def _measurer(tools: Tools, stack: contextlib.ExitStack) -> Measurer:

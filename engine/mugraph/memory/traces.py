@@ -30,6 +30,10 @@ _Recorded = RecordedShapes | None
 _log = logging.getLogger("mugraph.memory")
 
 
+def _nothing() -> None:
+    pass
+
+
 def traced(
     path: Path,
     *,
@@ -40,10 +44,12 @@ def traced(
     timeout_s: float,
     store: Store | None,
     cancelled: Callable[[], bool] = never,
+    beginning: Callable[[], None] = _nothing,
 ) -> Trace:
     """The trace that the store has, else a new one, which it keeps. Arguments as of `trace_file`.
 
     cancelled: the user's code may have been killed, and its trace is not kept
+    beginning: called before a new one is made
     """
     key = None
     if store is not None:
@@ -52,6 +58,7 @@ def traced(
             known = _recall(store, key)
             if known is not None:
                 return known
+    beginning()
     trace = trace_file(
         path,
         source=source,

@@ -4,16 +4,18 @@ microseconds of the host's time, beside one of PyTorch's own operators in the sa
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import inspect
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import torch
 
@@ -29,7 +31,13 @@ from mugraph.tune.device import detect, resolve
 
 BUDGET_S = 4.0
 CALLS, BATCHES = 50, 40
-HEAD = ("program", "kernels", "torch.add", "guard", "launch", "both", "call", "original", "launch by Triton")
+HEAD = (
+    "program", "kernels", "torch.add", "guard", "launch", "both", "of add", "call", "original",
+    "by Triton", "unprepared", "allocating", "kernels alone", "prepared",
+)  # fmt: skip
+"""of add: guard and launch over torch.add. unprepared: the launch without PyTorch's own launcher of compiled kernels.
+allocating: its outputs and scratch alone; kernels alone: what PyTorch's launcher takes of it. prepared: of how many
+launches"""
 
 
 def host_us(function: Callable[[], object]) -> float:
@@ -93,15 +101,97 @@ def row(name: str, folder: Path, device: str) -> list[str]:
     steps = [step for step in plan.steps if isinstance(step, KernelStep)]
     launches = sum(isinstance(kernel, GraphKernel) for step in steps for kernel in step.kernels)
     asked = host_us(lambda: fits(*asks))
-    figures: list[float | None] = [host_us(lambda: torch.add(one, other)), asked]
+    added = host_us(lambda: torch.add(one, other))
+    figures: list[float | None] = [added, asked]
     if device == "cuda":
         launched = host_us(lambda: replaced(*asks))
-        figures += [launched, asked + launched, host_us(lambda: call(*given)), host_us(lambda: plain(*same))]
-        vars(kernels).update(_unwatched=lambda jit: False)  # pyright: ignore[reportUnknownLambdaType]
-        figures.append(host_us(lambda: replaced(*asks)))
+        figures += [launched, asked + launched, (asked + launched) / added]
+        figures += [host_us(lambda: call(*given)), host_us(lambda: plain(*same))]
+        pieces = _pieces(kernels, lambda: replaced(*asks))
+        with patched(kernels, _unwatched=_no), _unprepared(kernels):
+            figures.append(host_us(lambda: replaced(*asks)))
+        with _unprepared(kernels):
+            figures.append(host_us(lambda: replaced(*asks)))
+        figures += pieces
     else:
-        figures += [None] * 5
-    return [name, str(launches), *("" if figure is None else f"{figure:.1f}" for figure in figures)]
+        figures += [None] * 9
+    said = ["" if figure is None else f"{figure:.1f}" for figure in figures]
+    return [name, str(launches), *said, str(len(_operators(kernels)))]
+
+
+def _no(jit: object) -> bool:
+    return False
+
+
+def _operators(kernels: ModuleType) -> list[Any]:
+    return [one for one in vars(kernels).values() if getattr(one, "prepared", None)]
+
+
+@contextlib.contextmanager
+def patched(module: ModuleType, **values: object) -> Generator[None]:
+    before = {name: vars(module)[name] for name in values}
+    vars(module).update(values)
+    try:
+        yield
+    finally:
+        vars(module).update(before)
+
+
+@contextlib.contextmanager
+def _unprepared(kernels: ModuleType) -> Generator[None]:
+    """Launches as they are before they are prepared."""
+    kept = [(one.prepared, dict(one.prepared), one.tried) for one in _operators(kernels)]
+    for prepared, _, tried in kept:
+        tried += [*prepared] * 9
+        prepared.clear()
+    try:
+        yield
+    finally:
+        for prepared, before, _ in kept:
+            prepared.update(before)
+
+
+def _pieces(kernels: ModuleType, call: Callable[[], object]) -> list[float | None]:
+    """Of a call whose launches are prepared: its allocations alone, its kernels alone."""
+    told: dict[str, list[tuple[Any, ...]]] = {"_launch": [], "_empty": []}
+    changed: list[tuple[Any, Any]] = []
+    for one in _operators(kernels):
+        for function in one.prepared.values():
+            defaults = function.__defaults__
+            parameters = function.__code__.co_varnames[: function.__code__.co_argcount][-len(defaults) :]
+            changed.append((function, defaults))
+            function.__defaults__ = tuple(
+                _noting(told[name], value) if name in told else value
+                for name, value in zip(parameters, defaults, strict=True)
+            )
+    if not changed:
+        return [None, None]
+    kept = call()
+    for function, defaults in changed:
+        function.__defaults__ = defaults
+    torch.cuda.synchronize()
+    empty, launch = kernels._empty_on_gpu, kernels._launch_at
+    made, launched = told["_empty"], told["_launch"]
+
+    def allocating() -> None:
+        for given in made:
+            empty(*given)
+
+    def kernels_alone() -> None:
+        for given in launched:
+            launch(*given)
+
+    times: list[float | None] = [host_us(allocating), host_us(kernels_alone)]
+    del kept
+    return times
+
+
+def _noting(told: list[tuple[Any, ...]], function: Callable[..., object]) -> Callable[..., object]:
+    def noting(*given: Any) -> object:
+        told.append(given)
+        return function(*given)
+
+    return noting
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

@@ -50,3 +50,13 @@ class Tools:
                 self.measurer.begin()
             if self.pool is not None:
                 self.pool.begin()
+
+    def begin_early(self) -> None:
+        """As `begin`, before it is known whether there will be a search: where something will be measured, processes
+        take long to start, and there are processors for them."""
+        if self.measurer is None:
+            return
+        self.begin()
+        if self.peers is not None:  # not while its thread may start it
+            with contextlib.suppress(Unavailable):
+                self.peers.measurer.begin()

@@ -85,6 +85,14 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     del sys.modules[name]
 
 
+@pytest.fixture(autouse=True)
+def _anew(kernels: ModuleType) -> None:
+    """Nothing is prepared before a test."""
+    for one in (kernels._doubled, kernels._shifted):
+        one.prepared.clear()
+        one.tried.clear()
+
+
 @pytest.fixture
 def ordinary(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Launches by Triton itself."""
@@ -113,6 +121,7 @@ def test_triton_is_asked_once(kernels: ModuleType, ordinary: list[Any]) -> None:
     kernels.doubled_kernel.clear()
     right(kernels._doubled, x_of(), x_of() * 2)
     assert len(ordinary) == 1
+    assert list(kernels._doubled.prepared) == [0]
 
 
 def test_sizes(kernels: ModuleType, ordinary: list[Any]) -> None:
@@ -134,9 +143,10 @@ def test_misaligned(kernels: ModuleType, ordinary: list[Any]) -> None:
 
 
 def test_another_type(kernels: ModuleType) -> None:
-    right(kernels._doubled, x_of(), x_of() * 2)
+    """Who passes the guard by gets what Triton compiles for it."""
+    right(kernels.launch_doubled, x_of(), x_of() * 2)
     x = x_of().half()
-    right(kernels._doubled, x, x.float() * 2)
+    right(kernels.launch_doubled, x, x.float() * 2)
 
 
 def test_streams(kernels: ModuleType) -> None:

@@ -108,6 +108,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     lines += call("and ", tensors_fit(plan), _arguments_of(last), width=100)
     test = [
         "try:",
+        *(["    _find_file()"] if any("_here[" in line for line in bindings) else []),
         *(f"    {line}" for line in bindings),
         "    return (",
         *(f"        {line}" for line in lines),

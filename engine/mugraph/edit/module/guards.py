@@ -52,15 +52,25 @@ _NEVER = [_Check(id, None, None)]
 _met: dict[tuple[int, str | tuple[str, ...]], tuple[object, list[_Check]]] = {}
 
 
+class _Always(NamedTuple):
+    """What no dictionary tells, and is compared at each call: functions with their code and defaults, classes with
+    theirs and those they come from; others by how they are read: of what, and what it was"""
+
+    functions: list[tuple[Any, ...]]
+    kinds: list[tuple[Any, ...]]
+    others: list[tuple[Callable[[Any], object], list[Any], list[object]]]
+
+
 class _World(NamedTuple):
     """What a region relies on, as it was met. dicts: where most of it stands; version: theirs, all together, when all
-    of it held (each only grows); always: what is compared at each call, by how it is read: of what, and what it was"""
+    of it held (each only grows); time: when it was last found to hold, by `_tick`"""
 
     things: tuple[object, ...]
     dicts: list[dict[Any, Any]]
     version: list[int]
-    always: list[tuple[Callable[[Any], object], list[Any], list[object]]]
+    always: _Always
     checks: list[_Check]
+    time: list[int | None]
 
 
 _worlds: dict[str, _World] = {}
@@ -109,15 +119,31 @@ def _same_code(region: str, *things: object) -> bool:
         world = _met_world(region, things)
     if any(_HOOKS):
         return False
-    if [sum(map(_version, world.dicts))] != world.version:
-        return _all_hold(region, world)
+    now = _tick()
+    if now != world.time[0]:
+        if [sum(map(_version, world.dicts))] != world.version:
+            return _all_hold(region, world)
+        world.time[0] = now or None
     try:
-        for read, those, expected in world.always:
-            if [*map(read, those)] != expected:
-                return _all_hold(region, world)
+        return bool(_copies) if _as_ever(world.always) else _all_hold(region, world)
     except (AttributeError, KeyError):  # what was a function of Python's is something else, or nothing
         return False
-    return bool(_copies)
+
+
+def _as_ever(always: _Always) -> bool:
+    """Whether it is all the same; what is only equal is compared anew."""
+    for function, code, defaults, keywords in always.functions:
+        if function.__code__ is not code or function.__defaults__ is not defaults:
+            return False
+        if function.__kwdefaults__ != keywords:
+            return False
+    for kind, bases, own in always.kinds:
+        if kind.__mro__ is not bases or kind.__class__ is not own:
+            return False
+    for read, those, expected in always.others:
+        if [*map(read, those)] != expected:
+            return False
+    return True
 
 
 def _all_hold(region: str, world: _World) -> bool:
@@ -139,16 +165,17 @@ def _all_hold(region: str, world: _World) -> bool:
 
 class _Seen(NamedTuple):
     """What `_as_analysed` said yes of, and what is compared when it is asked again. dicts: of classes, files, modules;
-    version: theirs, all together; hooks: what must be empty; always: as in a _World; alive: the modules: nothing else
-    has their numbers"""
+    version: theirs, all together; hooks: what must be empty; always, time: as in a _World; alive: the modules: nothing
+    else has their numbers"""
 
     things: list[int]
     modules: list[int]
     dicts: list[dict[Any, Any]]
     version: int
     hooks: list[Any]
-    always: list[tuple[Callable[[Any], object], list[Any], list[object]]]
+    always: _Always
     alive: list[weakref.ref[Any]]
+    time: list[int | None]
 
 
 _seen: dict[tuple[str, int], _Seen] = {}
@@ -168,14 +195,21 @@ def _as_analysed(
         one is not None
         and [*map(id, things)] == one.things
         and [*map(id, modules)] == one.modules
-        and sum(map(_version, one.dicts)) == one.version
+        and (_tick() == one.time[0] or _still(one))
         and not any(one.hooks)
     ):
-        for read, those, expected in one.always:
-            if [*map(read, those)] != expected:
-                return _same_code(region, *things) and _fit_now(region, things, modules, fit)
-        return True
+        if _as_ever(one.always):
+            return True
     return _same_code(region, *things) and _fit_now(region, things, modules, fit)
+
+
+def _still(one: _Seen) -> bool:
+    """Whether no dictionary of its own has changed."""
+    now = _tick()
+    if sum(map(_version, one.dicts)) != one.version:
+        return False
+    one.time[0] = now or None
+    return True
 
 
 def _fit_now(region: str, things: tuple[object, ...], modules: tuple[Any, ...], fit: Callable[..., bool]) -> bool:
@@ -195,7 +229,7 @@ def _fit_now(region: str, things: tuple[object, ...], modules: tuple[Any, ...], 
         hooks = [*_HOOKS, *(hooks for one in modules for hooks in _HOOKED(vars(one)))]
         alive = [weakref.ref(one, lambda _: _seen.pop(key, None)) for one in modules]
         numbers = [*map(id, things)], [*map(id, modules)]
-        _seen[key] = _Seen(*numbers, [*dicts.values()], version, hooks, world.always, alive)
+        _seen[key] = _Seen(*numbers, [*dicts.values()], version, hooks, world.always, alive, [None])
     else:
         _seen.pop(key, None)
     _last[key] = version
@@ -219,10 +253,13 @@ def _met_world(region: str, things: tuple[object, ...]) -> _World:
     checks = list({id(check): check for check in checks}.values())
     always = [check for check in checks if _version is None or not check.inside]
     dicts = {id(one): one for check in checks for one in check.inside if _version is not None}
-    reads = {id(check.read): check.read for check in always}
+    functions = [(check.thing, *check.expected) for check in always if check.read is _FIXED]
+    kinds = [(check.thing, *check.expected) for check in always if check.read is _KIND]
+    reads = {id(check.read): check.read for check in always if check.read is not _FIXED and check.read is not _KIND}
     alike = [(read, [check for check in always if check.read is read]) for read in reads.values()]
     columns = [(read, [check.thing for check in some], [check.expected for check in some]) for read, some in alike]
-    world = _worlds[region] = _World(things, list(dicts.values()), [], columns, checks)
+    same = _Always(functions, kinds, columns)
+    world = _worlds[region] = _World(things, list(dicts.values()), [], same, checks, [None])
     return world
 
 

@@ -179,6 +179,14 @@ def _find_copies() -> bool:
     return _copies != before and bool(before)
 
 
+@torch.compiler.assume_constant_result
+def _find_file() -> bool:
+    """Whether the names of the file are known. A compiler that follows the test could not look for them."""
+    if type(_here) is _Unknown:
+        _find_copies()
+    return type(_here) is not _Unknown
+
+
 def _moved(modules: dict[str, ModuleType]) -> bool:
     """Whether modules were imported, or forgotten, since then."""
     return len(modules) != _imported or any(modules.get(name) is not module for name, module in _copies)

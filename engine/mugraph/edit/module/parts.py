@@ -27,13 +27,14 @@ import gc
 import hashlib
 import importlib
 import inspect
+import itertools
 import os
 import subprocess
 import sys
 import warnings
 import weakref
 from collections.abc import Callable
-from operator import attrgetter, call, is_, itemgetter, or_
+from operator import attrgetter, call, is_, itemgetter, mul, or_
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
@@ -118,12 +119,13 @@ def _fit_again(region: str, *tensors: torch.Tensor) -> bool:
     """Whether tensors are like others that fitted the region: of the same kinds, types, devices, shapes and strides."""
     if _dynamo() or _tracing() or _transforms() or _dispatch_modes() or forward_ad._current_level >= 0:
         return False
-    if region not in _fitted or _any_autocast() or (_function_modes() and _in_a_mode()):
+    known = _fitted.get(region)
+    if known is None or _any_autocast() or (_function_modes() and _in_a_mode()):
         return False
     for tensor in tensors:
-        if tensor.data_ptr() & 15 or tensor.is_nested:  # which is not to be compared
+        if _address(tensor) & 15 or tensor.is_nested:  # which is not to be compared
             return False
-    for are_alike, only_without_grad in _fitted[region]:
+    for are_alike, only_without_grad in known:
         if are_alike(*tensors):
             return not (only_without_grad and _grad_enabled())
     return False

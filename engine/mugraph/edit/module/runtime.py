@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from mugraph.edit.module.clock import CLOCK
 from mugraph.edit.module.edits import EDITS
 from mugraph.edit.module.first_use import CHECK, FIRST_USE
 from mugraph.edit.module.guards import GUARDS
@@ -15,6 +16,7 @@ from mugraph.edit.module.launch import LAUNCH
 from mugraph.edit.module.masks import MASKS
 from mugraph.edit.module.meeting import MEETING
 from mugraph.edit.module.parts import IMPORTS, MACHINERY
+from mugraph.edit.module.prepared import PREPARED
 from mugraph.edit.module.sizes import KNOWN_TO_FIT
 from mugraph.ir.content import digest
 
@@ -28,7 +30,8 @@ It says whether a kernel may run here, and compares kernels with PyTorch. Where 
 
 
 def _parts() -> str:
-    parts = (IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, GUARDS, MEETING, EDITS, FIRST_USE, JUDGE, MASKS, CHECK)
+    places = IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, PREPARED
+    parts = *places, GUARDS, MEETING, CLOCK, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
     return f"{_HEADER}\n" + "\n\n".join(part.rstrip() + "\n" for part in parts)
 
 

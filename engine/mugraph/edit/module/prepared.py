@@ -1,0 +1,175 @@
+"""The part of the shared runtime that writes a launch as straight-line code, once for a device, with all in its place
+that does not change from call to call."""
+
+from __future__ import annotations
+
+PREPARED = '''\
+# Launches of fixed sizes, prepared: by PyTorch's own launcher of compiled kernels, without calls in Python in between
+_launch_at = getattr(getattr(torch._C, "_StaticCudaLauncher", None), "_launch_kernel", None)
+_capturing = getattr(torch._C, "_cuda_isCurrentStreamCapturing", lambda: True)
+_WANTS = "global_scratch_size", "profile_scratch_size", "launch_cooperative_grid", "launch_pdl", "tensordesc_meta"
+_SCRATCH = 256
+"""Multiples of so many bytes are what scratch tensors begin at."""
+_codes: dict[str, CodeType] = {}
+_texts: dict[str, ast.FunctionDef] = {}
+
+
+def _prepared(name: str, device: int, ordinary: Callable[..., Any]) -> Callable[..., Any] | None:
+    """The function `name`, which has launched its kernels on this device, written anew; None where one of them wants
+    what PyTorch's launcher cannot do. ordinary: what it calls wherever anything is other than it was then"""
+    if _launch_at is None or _empty_on_gpu is None:
+        return None
+    try:
+        return _Straight(name, device, ordinary).function()
+    except (AssertionError, AttributeError, KeyError, TypeError, ValueError, OSError, SyntaxError):
+        return None
+
+
+def _text_of(name: str) -> ast.FunctionDef:
+    """The definition that a function of this module was compiled from."""
+    if not _texts:
+        tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+        now = {one.co_name: one for one in compile(tree, "", "exec", dont_inherit=True).co_consts if _is_code(one)}
+        found = {part.name: part for part in tree.body if isinstance(part, ast.FunctionDef)}
+        assert all(_alike(now[one], code) for one, code in _codes.items())  # it was not written anew since then
+        _texts.update(found)
+    return _texts[name]
+
+
+def _is_code(value: object) -> bool:
+    return isinstance(value, CodeType)
+
+
+class _Straight:
+    """A function that makes tensors, launches kernels on them, and calls PyTorch's, written anew. held: objects that
+    its text names; known: where tensors lie, by name; made: those that it makes, with shape and type."""
+
+    def __init__(self, name: str, device: int, ordinary: Callable[..., Any]) -> None:
+        self.name, self.device, self.text = name, device, _text_of(name)
+        self.parameters = [one.arg for one in self.text.args.args]
+        self.held: dict[str, Any] = dict(
+            _launch=_launch_at, _empty=_empty_on_gpu, _at=_address, _here=_current_device, _stream_of=_current_stream,
+            _ordinary=ordinary, _hooks=triton.knobs.runtime, _usual=_usual_run,
+        )
+        self.known: dict[str, str] = {}
+        self.made = {part.targets[0].id: made for part in self.text.body if (made := self._made(part)) is not None}
+        self.kernels: list[_Learned] = []
+        nodes = [node for node in ast.walk(self.text) if isinstance(node, ast.Name)]
+        assert not any(name.startswith("_") for name in (*self.parameters, *(node.id for node in nodes)))
+        launches = [part.value for part in self.text.body if self._kernel(part) is not None]
+        given = {id(node) for launch in launches for node in launch.args}
+        read = {node.id for node in nodes if isinstance(node.ctx, ast.Load) and id(node) not in given}
+        self.scratch = [name for name in self.made if name not in read]  # what kernels alone read
+        self.read = [name for name in self.parameters if any(node.id == name for node in nodes if id(node) in given)]
+
+    def function(self) -> Callable[..., Any]:
+        self.known.update({name: f"_at_{name}" for name in self.read})
+        lines = [*self._scratch(), *(line for part in self.text.body for line in self._lines(part))]
+        assert self.kernels
+        lines = [*self._first(), *(f"    {line}" for line in lines)]
+        arguments = [*self.parameters, *(f"{name}={name}" for name in self.held)]
+        lines = [f"def {self.name}({', '.join(arguments)}):", *lines]
+        space = dict(self.held)
+        exec("\\n".join(lines), space)
+        written = space[self.name]
+        function = FunctionType(written.__code__, _names, self.name, written.__defaults__)
+        function.kernels = self.kernels  # what is compiled stays loaded
+        return function
+
+    def _first(self) -> list[str]:
+        """Lines that find out whether all is as it was."""
+        addresses = [f"    {self.known[name]} = _at({name})" for name in self.read]
+        together = " | ".join([self.known[name] for name in self.read] or ["0"])
+        watched = [f"_hooks.launch_{way}_hook.calls" for way in ("enter", "exit")]
+        kinds = {type(one.jit): self._hold("_kind", type(one.jit)) for one in self.kernels}
+        watched += [f"{kind}.run is not _usual" for kind in kinds.values()]
+        watched += [f"{self._hold('_jit', one.jit)}.pre_run_hooks" for one in self.kernels]
+        other = " or ".join([f"({together}) & 15", f"_here() != {self.device}", *dict.fromkeys(watched)])
+        ordinary = f"        return _ordinary({', '.join(self.parameters)})"
+        tried = ["    try:", f"        other = {other}", "    except AttributeError:  # a hook of another kind"]
+        last = ["        other = True", "    if other:", ordinary, f"    _stream = _stream_of({self.device})"]
+        return [*addresses, *tried, *last]
+
+    def _scratch(self) -> list[str]:
+        """Lines that make all scratch at once."""
+        end = 0
+        for name in self.scratch:
+            shape, dtype = self.made[name]
+            self.known[name] = f"_scratch_at + {end}"
+            end += -(-functools.reduce(mul, shape, dtype.itemsize) // _SCRATCH) * _SCRATCH
+        made = f"_scratch = _empty(({end},), (1,), {self._hold('_type', torch.uint8)})" if self.scratch else ""
+        return [made, "_scratch_at = _at(_scratch)"] if made else []
+
+    def _lines(self, part: ast.stmt) -> list[str]:
+        match part:
+            case ast.Expr(ast.Constant()):
+                return []
+            case ast.Assign([ast.Name(name)]) if name in self.made:
+                if name in self.scratch:
+                    return []
+                shape, dtype = self.made[name]
+                strides = torch.empty(shape, device="meta").stride()
+                return [f"{name} = _empty({shape}, {strides}, {self._hold('_type', dtype)})"]
+            case ast.Expr(ast.Call() as call) if self._kernel(part) is not None:
+                return self._launch(call)
+        assert isinstance(part, (ast.Assign, ast.Expr, ast.Return))
+        return [ast.unparse(part)]
+
+    def _made(self, part: ast.stmt) -> tuple[tuple[int, ...], torch.dtype] | None:
+        """Shape and type of `name = torch.empty(shape, device=..., dtype=torch....)`."""
+        match part:
+            case ast.Assign([ast.Name()], ast.Call(ast.Attribute(ast.Name("torch"), "empty"), [shape], keywords)):
+                given = {one.arg: one.value for one in keywords}
+                assert given.keys() == {"device", "dtype"}
+                return ast.literal_eval(shape), getattr(torch, given["dtype"].attr)
+        return None
+
+    def _kernel(self, part: ast.stmt) -> _Kernel | None:
+        """Of `kernel[grid](...)`."""
+        match part:
+            case ast.Expr(ast.Call(ast.Subscript(ast.Name(name)))) if isinstance(_names.get(name), _Kernel):
+                return _names[name]
+        return None
+
+    def _launch(self, call: ast.Call) -> list[str]:
+        grid = ast.literal_eval(call.func.slice)
+        learned = _names[call.func.value.id][grid].known[self.device]
+        assert {one.arg: ast.literal_eval(one.value) for one in call.keywords} == learned.constants
+        self.kernels.append(learned)
+        lines = []
+        for node in call.args:
+            if node.id in self.made and node.id not in self.known:
+                self.known[node.id] = f"_at({node.id})"
+            elif node.id not in self.known:  # what PyTorch has made in between
+                lines.append(f"_at_{node.id} = _at({node.id})")
+                lines += [f"if _at_{node.id} & 15:", f"    return _ordinary({', '.join(self.parameters)})"]
+                self.known[node.id] = f"_at_{node.id}"
+        function, warps, shared = _static(learned, grid, len(call.args))
+        places = ", ".join(self.known[node.id] for node in call.args)
+        sides = ", ".join(map(str, (*grid, 1, 1)[:3]))
+        given = f"{function}, {sides}, {warps}, {shared}, {'O' * (len(call.args) + 2)!r}, ({places}, None, None)"
+        return [*lines, f"_launch({given}, _stream)"]
+
+    def _hold(self, kind: str, thing: object) -> str:
+        known = next((name for name, other in self.held.items() if other is thing), None)
+        name = known or f"{kind}_{len(self.held)}"
+        self.held[name] = thing
+        return name
+
+
+def _static(one: _Learned, grid: tuple[int, ...], tensors: int) -> tuple[int, int, int]:
+    """Of a kernel: its function, warps and shared memory, which is all that PyTorch's launcher is told of it."""
+    metadata, signature = one.kernel.metadata, one.kernel.src.signature
+    kinds = [kind for kind in signature.values() if kind != "constexpr"]
+    assert len(kinds) == tensors and all(isinstance(kind, str) and kind.startswith("*") for kind in kinds)
+    assert metadata.num_ctas == 1 and not any(getattr(metadata, name, None) for name in _WANTS)
+    assert {*(getattr(metadata, "cluster_dims", None) or [1])} == {1}
+    assert 0 < functools.reduce(mul, grid) < 2**31  # it launches nothing else, and says nothing
+    return int(one.function), int(metadata.num_warps), int(metadata.shared)
+
+
+def _same_bits(one: Any, other: Any) -> bool:
+    """Whether two results are the same: what PyTorch's launcher did with a kernel is what Triton's did."""
+    pairs = zip(*(given if isinstance(given, tuple) else (given,) for given in (one, other)))
+    return all(torch.equal(*(given.reshape(-1).view(torch.uint8) for given in pair)) for pair in pairs)
+'''

@@ -1,0 +1,273 @@
+"""Launches that are written as straight-line code at their first call. Triton's compiler and the driver are stood in
+for: there is no GPU here. The driver's stand-in reads and writes memory where it is told."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+import triton
+
+TEXT = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def doubled_kernel(x_ptr, parts_ptr, more_ptr, N: tl.constexpr):
+    pass
+
+
+@triton.jit
+def added_kernel(parts_ptr, more_ptr, made_ptr, out_ptr, N: tl.constexpr):
+    pass
+
+
+def launch_both(x, y):
+    parts = torch.empty((33,), device=x.device, dtype=torch.float32)
+    more = torch.empty((2, 4), device=x.device, dtype=torch.float32)
+    out = torch.empty((2, 4), device=x.device, dtype=torch.float32)
+    doubled_kernel[(4, 1, 1)](
+        x, parts, more,
+        N=8, num_warps=4, num_stages=2,
+    )
+    made = torch.mul(y, 3.0)
+    added_kernel[(2,)](
+        parts, more, made, out,
+        N=8, num_warps=8, num_stages=2,
+    )
+    return out
+
+
+def launch_any(x):
+    size = x.numel()
+    out = torch.empty((size,), device=x.device, dtype=torch.float32)
+    doubled_kernel[(size, 1, 1)](x, out, out, N=8)
+    return out
+
+
+_SOURCE, _CAPABILITY, _RAN, _REGIONS, _CALLED_FUNCTIONS, _OUTSIDE_NAMES = "none.py", (0, 0), {}, {}, {}, {}
+_BUILTINS, _OWN, _CASES = frozenset([]), [], {}
+"""
+FUNCTIONS = {"doubled_kernel": 70, "added_kernel": 71}
+
+
+class Device:
+    """The driver. calls: what it was told; ordinary: kernels that Triton launched"""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.ordinary: list[str] = []
+        self.wrong = False
+        self.current = 0
+        self.made: list[Any] = []
+
+    def launch(self, function: int, *given: Any) -> None:
+        self.calls.append((function, *given))
+        self.run(function, given[6][:-2])
+
+    def run(self, function: int, places: tuple[int, ...]) -> None:
+        memory = [(ctypes.c_float * 8).from_address(place) for place in places]
+        if function == 70:
+            memory[1][:], memory[2][:] = [2 * one for one in memory[0]], [5.0] * 8
+        else:
+            memory[3][:] = [sum(three) + self.wrong for three in zip(*memory[:3], strict=True)]
+
+
+class Jit:
+    """As much of triton.JITFunction as a launch meets."""
+
+    metadata: dict[str, Any]
+
+    def __init__(self, jit: Any, device: Device) -> None:
+        self.name, self.arg_names, self.params = jit.__name__, jit.arg_names, jit.params
+        self.device, self.used_global_vals, self.pre_run_hooks = device, {}, []
+        self.metadata = {"num_warps": 4, "shared": 512, "num_ctas": 1, "cluster_dims": (1, 1, 1)}
+
+    def run(self) -> None:
+        """What `type(jit).run` is compared with."""
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., Any]:
+        def ordinary(*given: torch.Tensor, **constants: Any) -> Any:
+            self.device.ordinary.append(self.name)
+            self.device.run(FUNCTIONS[self.name], tuple(one.data_ptr() for one in given))
+            signature = {one.name: "constexpr" if one.is_constexpr else "*fp32" for one in self.params}
+            return SimpleNamespace(
+                run=lambda *told: directly(*told[9 : 9 + len(given)]),
+                function=FUNCTIONS[self.name],
+                packed_metadata=(),
+                metadata=SimpleNamespace(**self.metadata),
+                src=SimpleNamespace(signature=signature),
+            )
+
+        def directly(*places: int) -> None:
+            self.device.ordinary.append(self.name)
+            self.device.run(FUNCTIONS[self.name], places)
+
+        return ordinary
+
+
+@pytest.fixture(scope="module")
+def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    from mugraph.edit.module.runtime import RUNTIME
+
+    name = "prepared_without_a_gpu"
+    path = tmp_path_factory.mktemp("prepared") / f"{name}.py"
+    operators = [
+        f'_{one} = _operator("mugraph_prepared::{one}", "launch_{one}", lambda {given}: x.new_empty(2, 4))'
+        for one, given in (("both", "x, y"), ("any", "x"))
+    ]
+    path.write_text("\n\n".join([TEXT, RUNTIME, *operators]) + "\n")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[name]
+
+
+@pytest.fixture
+def device(module, monkeypatch) -> Device:
+    found = Device()
+    for name in FUNCTIONS:
+        monkeypatch.setattr(module, name, module._Kernel(Jit(getattr(module, name).jit, found)))
+
+    def empty(shape: Any, strides: Any, dtype: torch.dtype) -> torch.Tensor:
+        found.made.append((shape, strides, dtype))
+        return torch.empty_strided(shape, strides, dtype=dtype)
+
+    stands_in: dict[str, Any] = {
+        "_usual_run": Jit.run, "_place_of": lambda tensor: 0, "_current_device": lambda: found.current,
+        "_current_stream": lambda device: 5, "_capturing": lambda: False,
+        "_empty_on_gpu": empty, "_launch_at": found.launch,
+    }  # fmt: skip
+    for name, value in stands_in.items():
+        monkeypatch.setattr(module, name, value)
+    for one in (module._both, module._any):
+        one.prepared.clear()
+        one.tried.clear()
+    module._texts.clear()
+    return found
+
+
+def pair() -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.arange(8.0), torch.ones(2, 4)
+
+
+def right(module: ModuleType) -> None:
+    x, y = pair()
+    assert torch.equal(module._both(x, y).reshape(-1), 2 * x + 5 + 3)
+
+
+def test_it_is_prepared_once_and_told_what_triton_would_say(module, device) -> None:
+    right(module)
+    assert device.ordinary == ["doubled_kernel", "added_kernel"]
+    assert [call[:7] for call in device.calls] == [  # tried at once
+        (70, 4, 1, 1, 4, 512, "OOOOO"),
+        (71, 2, 1, 1, 4, 512, "OOOOOO"),
+    ]
+    assert [(call[7][-2:], call[8]) for call in device.calls] == [((None, None), 5)] * 2
+    for _ in range(2):
+        right(module)
+    assert len(device.ordinary) == 2
+    assert len(device.calls) == 6
+
+
+def test_what_kernels_alone_read_is_allocated_at_once(module, device) -> None:
+    right(module)
+    device.made.clear()
+    x, y = pair()
+    module._both(x, y)
+    assert device.made == [((512,), (1,), torch.uint8), ((2, 4), (4, 1), torch.float32)]
+    (at, first, second, *_), (third, *_) = (call[7] for call in device.calls[-2:])
+    assert (second - first, third, at) == (256, first, x.data_ptr())
+
+
+@pytest.mark.parametrize("other", ["misaligned", "misaligned between", "device", "hook", "odd hook", "run", "own hook"])
+def test_what_is_other_than_it_was_is_launched_as_before(other, module, device, monkeypatch) -> None:
+    right(module)
+    device.ordinary.clear()
+    (x, y), told = pair(), len(device.calls)
+    if other == "misaligned":
+        x = torch.arange(-1.0, 8.0)[1:]
+    elif other == "misaligned between":
+        made = torch.full((9,), 3.0)[1:].view(2, 4)
+        monkeypatch.setattr(torch, "mul", lambda y, by: made)
+    elif other == "device":
+        device.current = 1
+        monkeypatch.setattr(torch.cuda, "device_of", lambda tensor: contextlib.nullcontext())
+    elif other == "hook":
+        monkeypatch.setattr(triton.knobs.runtime.launch_enter_hook, "calls", [print])
+    elif other == "odd hook":
+        monkeypatch.setattr(triton.knobs.runtime, "launch_exit_hook", print)
+    elif other == "run":
+        monkeypatch.setattr(Jit, "run", lambda self: None)
+    else:
+        module.added_kernel.jit.pre_run_hooks.append(print)
+    assert torch.equal(module._both(x, y).reshape(-1), 2 * torch.arange(8.0) + 8)
+    assert device.ordinary != []
+    assert [call[0] for call in device.calls[told:]] == ([70] if other == "misaligned between" else [])
+
+
+@pytest.mark.parametrize(
+    "wants",
+    [
+        {"global_scratch_size": 16},
+        {"profile_scratch_size": 16},
+        {"launch_cooperative_grid": True},
+        {"launch_pdl": True},
+        {"num_ctas": 2},
+        {"cluster_dims": (2, 1, 1)},
+    ],
+)
+def test_a_kernel_that_wants_more_stays_tritons(wants, module, device) -> None:
+    module.added_kernel.jit.metadata.update(wants)
+    for _ in range(5):
+        module._both(*pair())
+    assert device.calls == []
+    assert module._both.prepared == {}
+
+
+def test_other_results_are_not_taken(module, device, monkeypatch) -> None:
+    right(module)
+    module._both.prepared.clear()
+    module._both.tried.clear()
+
+    def wrong(*given: Any) -> None:
+        device.wrong = True
+        device.launch(*given)
+        device.wrong = False
+
+    monkeypatch.setattr(module, "_launch_at", wrong)
+    right(module)
+    assert module._both.prepared == {}
+    assert module._both.tried == [0]
+
+
+@pytest.mark.parametrize("lacks", ["_launch_at", "_empty_on_gpu", "capturing", "text"])
+def test_without_what_it_needs_nothing_is_prepared(lacks, module, device, monkeypatch) -> None:
+    if lacks == "capturing":
+        monkeypatch.setattr(module, "_capturing", lambda: True)
+    elif lacks == "text":
+        monkeypatch.setitem(module._codes, "launch_both", right.__code__)
+    else:
+        monkeypatch.setattr(module, lacks, None)
+    for _ in range(2):
+        module._both(*pair())
+    assert device.calls == []
+
+
+def test_sizes_that_vary_are_launched_as_before(module, device) -> None:
+    for _ in range(2):
+        module._any(torch.arange(8.0))
+    assert (device.calls, module._any.prepared) == ([], {})

@@ -1,0 +1,42 @@
+"""Processes that measure are started before it is known whether there will be a search; others only with one."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from mugraph.solve.tools import Tools
+from mugraph.targets import TARGETS
+
+
+def tools(log: list[str]) -> Any:
+    def begins(name: str) -> Any:
+        return SimpleNamespace(begin=lambda: log.append(name))
+
+    return Tools(
+        TARGETS["h200"],
+        begins("tester"),
+        measurer=begins("measurer"),
+        pool=begins("pool"),
+        peers=SimpleNamespace(measurer=begins("peers")),  # type: ignore[arg-type]
+    )
+
+
+def test_where_something_is_measured_all_begin_early() -> None:
+    log: list[str] = []
+    tools(log).begin_early()
+    assert sorted(log) == ["measurer", "peers", "pool", "tester"]
+
+
+def test_without_a_device_nothing_does() -> None:
+    log: list[str] = []
+    found = tools(log)
+    found.measurer = None
+    found.begin_early()
+    assert log == []
+
+
+def test_a_search_leaves_the_peers_to_their_thread() -> None:
+    log: list[str] = []
+    tools(log).begin()
+    assert "peers" not in log
