@@ -34,7 +34,11 @@ class Watch:
             self._counts.add((path, name, None, None))
             return said
         why = _why(guards, f"{name}_fits", test, given, question.words)
-        self._counts.add((path, name, why, _sizes(guards, f"{name}_fits", test, given, question)))
+        try:
+            sizes = other_sizes(guards, f"{name}_fits", test.__globals__, given, question.words, question.sizes)
+        except Exception as error:  # the program goes on, whatever becomes of us
+            why, sizes = f"{why} (whether only for sizes cannot be told: {type(error).__name__})", None
+        self._counts.add((path, name, why, sizes))
         return said
 
 
@@ -44,13 +48,3 @@ def _why(guards: Guards, name: str, test: Callable[..., Any], given: tuple[Any, 
         return sentence(refusal) if refusal is not None else UNKNOWN
     except Exception as error:  # the program goes on, whatever becomes of us
         return f"its test said no; why cannot be told ({type(error).__name__})"
-
-
-def _sizes(
-    guards: Guards, name: str, test: Callable[..., Any], given: tuple[Any, ...], question: Question
-) -> tuple[tuple[str, int], ...] | None:
-    """None as well where it cannot be told."""
-    try:
-        return other_sizes(guards, name, test.__globals__, given, question.words, question.sizes)
-    except Exception:  # the program goes on, whatever becomes of us
-        return None
