@@ -23,7 +23,7 @@ _COMPARED = (
 )
 _FILE = os.path.join(os.path.dirname(os.path.realpath(__file__)), _SOURCE)
 _copies: list[tuple[str, ModuleType]] = []
-_imported = 0
+_imported = 0, 0
 
 
 class _Unknown(dict[str, object]):

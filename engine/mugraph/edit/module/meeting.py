@@ -172,7 +172,7 @@ def _find_copies() -> bool:
     modules, before = sys.modules, _copies
     if _moved(modules):
         _copies = [(name, module) for name, module in list(modules.items()) if _is_file(module)]
-        _imported = len(modules)
+        _imported = _count(modules)
         if _copies != before:
             _here = vars(_copies[0][1]) if _copies else _Unknown()
             _worlds.clear()
@@ -189,7 +189,14 @@ def _find_file() -> bool:
 
 def _moved(modules: dict[str, ModuleType]) -> bool:
     """Whether modules were imported, or forgotten, since then."""
-    return len(modules) != _imported or any(modules.get(name) is not module for name, module in _copies)
+    if not _copies:  # the file may have been imported in the place of a module of its name
+        return _count(modules) != _imported
+    return len(modules) != _imported[0] or any(modules.get(name) is not module for name, module in _copies)
+
+
+def _count(modules: dict[str, ModuleType]) -> tuple[int, int]:
+    """How many there are, and what changes where one takes another's place."""
+    return len(modules), sum(map(id, list(modules.values())))
 
 
 def _names_of(names: dict[str, object]) -> list[_Check]:
