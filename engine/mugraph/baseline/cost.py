@@ -96,6 +96,12 @@ def attention_us(products: Sequence[Product], moved: int, dtype: str, target: Ta
     return rates.kernel_us + max(memory, _attention_us(products, dtype, rates, target, causal=False))
 
 
+def copy_us(size: int, target: Target) -> float:
+    """Of a kernel that copies so many bytes, its start and end included."""
+    rates = fitted().rates
+    return rates.kernel_us + 2 * size / (target.bandwidth * rates.stream)
+
+
 def _functions_us(launch: Launch, rates: Rates, target: Target) -> float:
     return launch.functions / 2**20 * rates.function_us * _PROCESSORS / target.processors
 

@@ -68,7 +68,8 @@ def test_document(model: Path, capfd: pytest.CaptureFixture[str]):
     assert region["inputs"][0] == {"name": "x", "shape": [8, 512], "dtype": "f16"}
     assert region["kernels"] == 1
     verification = region["verification"]
-    assert set(verification) == {"passed", "lax", "repetitions", "sizes", "bound", "max_rel_error", "text"}
+    assert set(verification) == {"passed", "lax", "repetitions", "sizes", "bound", "max_rel_error", "text", "ranges"}
+    assert verification["ranges"] == [None]  # of its kernel: no size of it varies
     assert verification["passed"] is True
     assert verification["bound"] < 1e-9
     assert 0 < verification["max_rel_error"] < 1e-2

@@ -71,7 +71,7 @@ class LibraryCall:
     products:  one after the other
     moved:     elements read and written
     has_softmax: between the products
-    launches:  kernels that it launches
+    copied:    elements of its result that another kernel copies
     takes_tf32: what is float32 it computes on the tensor cores, unless PyTorch is told not to
     """
 
@@ -83,7 +83,7 @@ class LibraryCall:
     arguments: tuple[str, ...] = ()
     allocates: bool = False
     has_softmax: bool = False
-    launches: int = 1
+    copied: int = 0
     takes_tf32: bool = False
 
     def text(self, names: Mapping[str, str]) -> str:

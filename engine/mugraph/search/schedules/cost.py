@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, prod
 
-from mugraph.baseline.cost import attention_us, products_us
+from mugraph.baseline.cost import attention_us, copy_us, products_us
 from mugraph.baseline.rates import fitted
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.dtypes import ITEMSIZE
@@ -170,7 +170,7 @@ def estimate_call_us(call: LibraryCall, target: Target) -> float:
         us = attention_us(call.products, moved, dtype, target)
     else:
         us = products_us(call.products, moved, dtype, target, tf32=call.takes_tf32)
-    return us + (call.launches - 1) * fitted().rates.kernel_us
+    return us + (copy_us(ITEMSIZE[dtype] * call.copied, target) if call.copied else 0.0)
 
 
 def mcfuser_us(block: BlockGraph | Shape, schedule: Schedule, target: Target) -> float:

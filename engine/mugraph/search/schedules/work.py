@@ -84,7 +84,7 @@ def _iterations(shape: Shape, schedule: Schedule) -> tuple[float, float]:
             steps, fills = steps + inner[0], fills + inner[1]
         return steps, fills
 
-    return walk(shape.block.loops, 1) if shape.block.loops else (1, 1)
+    return walk(shape.block.loops, 1) if shape.block.loops else (1, 0)
 
 
 def _memory(

@@ -150,9 +150,6 @@ def _call(operands: tuple[View, ...], out: View, scale: float) -> LibraryCall:
     moved = sum(prod(view.shape) for view in (*operands, out))
     if depth != columns or depth % 8 or depth > _HEAD:  # not fused: logits and weights are written and read
         moved += 4 * matrices * rows * keys
-    # The result lies as the query does; where that is not row by row, it is copied.
-    copies = not operands[0].is_dense
-    moved += 2 * prod(out.shape) if copies else 0
     return LibraryCall(
         "torch.nn.functional.scaled_dot_product_attention",
         operands,
@@ -162,7 +159,7 @@ def _call(operands: tuple[View, ...], out: View, scale: float) -> LibraryCall:
         arguments=(f"scale={scale!r}",),
         allocates=True,
         has_softmax=True,
-        launches=2 if copies else 1,
+        copied=0 if operands[0].is_dense else prod(out.shape),  # the result lies as the query does
     )
 
 
