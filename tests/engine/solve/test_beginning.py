@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from mugraph.solve.tools import Tools
 from mugraph.targets import TARGETS
@@ -18,7 +18,7 @@ def tools(log: list[str]) -> Any:
         begins("tester"),
         measurer=begins("measurer"),
         pool=begins("pool"),
-        peers=SimpleNamespace(measurer=begins("peers")),  # type: ignore[arg-type]
+        peers=cast(Any, SimpleNamespace(measurer=begins("peers"))),
     )
 
 
