@@ -6,16 +6,20 @@ import functools
 import importlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import psutil
 import pytest
 from mugraph.executors.executor import CannotExecute
 from mugraph.executors.inline import Inline
 from mugraph.executors.on_ray import OnRay
 from mugraph.executors.parts import SpreadParts
 from mugraph.executors.spread import SpreadSearch
+from mugraph.executors.tasks import Task
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.topologies.limits import Limits
@@ -53,8 +57,21 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         made.shutdown()
 
 
+def workers_of(executor: OnRay) -> list[psutil.Process]:
+    """The processes of an executor's actors."""
+    ask = cast("Task[int]", SimpleNamespace(run=os.getpid))
+    asked = [executor.submit(ask) for _ in range(executor.workers)]
+    return [psutil.Process(one.result(60)) for one in asked]
+
+
+def kill(cluster: Any, node: Any, workers: list[psutil.Process]) -> None:
+    """A node with its workers. Ray ends the node at once; its workers go on until they notice."""
+    cluster.remove_node(node, allow_graceful=False)
+    assert not psutil.wait_procs(workers, timeout=60)[1]
+
+
 @pytest.mark.usefixtures("clock")
-def test_a_node_killed_in_mid_search(cluster: Any) -> None:
+def test_a_node_killed_in_mid_search(cluster: Any, tmp_path: Path) -> None:
     """Nothing is lost and nothing doubled: the same topologies in the same order as in this process."""
     program, limits = workloads.residual_rmsnorm_linear(), Limits(max_block_ops=13)
     expected = [str(one.block) for one in SpreadSearch(program, limits, Inline()).run()]
@@ -72,9 +89,11 @@ def test_a_node_killed_in_mid_search(cluster: Any) -> None:
         search = SpreadSearch(program, limits, executor)
         run = search.run()
         texts = [str(next(run).block)]
+        workers = workers_of(executor)
+        assert len({one.pid for one in workers}) == 2
         cluster.add_node(num_cpus=2, object_store_memory=_STORE)
         cluster.wait_for_nodes()
-        cluster.remove_node(first, allow_graceful=False)
+        kill(cluster, first, workers)
         texts += [str(one.block) for one in run]
         assert texts == expected
         assert search.losses >= 1
@@ -93,12 +112,12 @@ def test_a_node_killed_in_mid_search(cluster: Any) -> None:
         stop = True
         assert list(run) == []
         assert search.stats.ended_by == "cancelled"
-        tuning_with_a_node_killed(cluster, executor)
+        tuning_with_a_node_killed(cluster, executor, tmp_path)
     finally:
         executor.close()
 
 
-def tuning_with_a_node_killed(cluster: Any, executor: OnRay) -> None:
+def tuning_with_a_node_killed(cluster: Any, executor: OnRay, folder: Path) -> None:
     """Every candidate has its one time, in the candidates' order; where the cluster has no GPU, it is not asked."""
     assert executor.on_gpus() is None
     first = cluster.add_node(num_cpus=1, num_gpus=2, object_store_memory=_STORE)
@@ -112,10 +131,16 @@ def tuning_with_a_node_killed(cluster: Any, executor: OnRay) -> None:
         assert isinstance(refused, Refused)
         cluster.add_node(num_cpus=1, num_gpus=2, object_store_memory=_STORE)
         cluster.wait_for_nodes()
-        subjects = [Subject(f"slow_{number}", "", "run") for number in range(12)]
+        # Two that no worker answers the first time that it is asked.
+        subjects = [
+            Subject(f"{'once' if number in (4, 5) else 'slow'}_{number}", str(folder), "run") for number in range(12)
+        ]
+        workers = workers_of(gpus)
         results = measurer.measure_kernels([(subject, specs) for subject in subjects], rounds=3)
         times = [next(results), next(results)]
-        cluster.remove_node(first, allow_graceful=False)
+        while len([*folder.iterdir()]) < 2:
+            time.sleep(0.05)
+        kill(cluster, first, workers)
         times += list(results)
         assert [one.median_us for one in times if isinstance(one, Summary)] == list(map(float, range(12)))
         assert measurer.losses >= 1

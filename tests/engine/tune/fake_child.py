@@ -1,9 +1,10 @@
 """A measuring process without a GPU: subjects are obeyed by name. Run as a script.
 
-"hang" never answers, "slow" takes a third of a second, "die" ends the process at once, "poison" is a fatal failure,
-"bad" fails and the process lives on. Anything else prepares; its time is the number after the last underscore
-("fast_3" takes 3 µs). What a program calls takes ten times that, and 5 µs more once it is entered; entering "die" ends
-the process, entering "refuse" fails.
+"hang" never answers, "once" not the first time that it is asked (its source names a folder to remember that in).
+"slow" takes a third of a second, "die" ends the process at once, "poison" is a fatal failure, "bad" fails and the
+process lives on. Anything else prepares; its time is the number after the last underscore ("fast_3" takes 3 µs). What
+a program calls takes ten times that, and 5 µs more once it is entered; entering "die" ends the process, entering
+"refuse" fails.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from pathlib import Path
 
 from mugraph.pickled import read_frame, write_frame
 from mugraph.tune.messages import (
@@ -30,12 +32,26 @@ from mugraph.tune.messages import (
     Warm,
 )
 
+PARENT = os.getppid()
+
+
+def _is_new(mark: Path) -> bool:
+    """Whether it was not there before."""
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
 
 def answer(request: Request, ready: set[str]) -> Reply:
     match request:
         case Prepare(subject, _):
             if subject.name.startswith("hang"):
                 time.sleep(60)
+            if subject.name.startswith("once") and _is_new(Path(subject.source) / subject.name):
+                while os.getppid() == PARENT:
+                    time.sleep(0.05)
             if subject.name.startswith("die"):
                 print("Fatal Python error: Segmentation fault", file=sys.stderr, flush=True)
                 os._exit(11)
