@@ -71,6 +71,7 @@ def runtime(gated_file, maker, source, part, load, monkeypatch) -> Any:
     apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
     kernels = load(gated_file).kernels
     monkeypatch.setattr(kernels, "_usual_run", Jit.run)
+    monkeypatch.setattr(kernels, "_current_device", lambda: -1)
     monkeypatch.setattr(kernels, "_current_stream", lambda device: 5)
     return kernels
 

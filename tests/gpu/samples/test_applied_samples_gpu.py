@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -30,8 +31,12 @@ def sample(request: pytest.FixtureRequest) -> AppliedSample:
 
 @pytest.fixture
 def launched(sample: AppliedSample, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the kernels that ran, however they were reached: eagerly or through their operator."""
+    """Names of the kernels that ran, however they were reached: eagerly or through their operator. Launches that
+    earlier tests had prepared are made anew: prepared ones go by what is not noted here."""
     log: list[str] = []
+    for entry in entries(sample):
+        entry.prepared.clear()
+        entry.tried.clear()
     for name in kernel_names(sample):
         launch = getattr(sample.kernels, f"launch_{name}")
 
@@ -46,6 +51,13 @@ def launched(sample: AppliedSample, monkeypatch: pytest.MonkeyPatch) -> list[str
 def kernel_names(sample: AppliedSample) -> list[str]:
     steps = [step for plan in sample.plans for step in plan.steps]
     return [step.kernel.name for step in steps if isinstance(step, KernelStep)]
+
+
+def entries(sample: AppliedSample) -> list[Any]:
+    """What regions call in place of their kernels' launchers."""
+    found = [value for value in vars(sample.kernels).values() if hasattr(value, "prepared")]
+    assert found
+    return found
 
 
 def given(target: Target) -> dict[str, torch.Tensor]:
