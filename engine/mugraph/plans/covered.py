@@ -9,7 +9,7 @@ from mugraph.ir.region import Region
 
 
 def covered(regions: Sequence[Region]) -> dict[int, Region]:
-    """Position of each region whose code ran inside another one of these -> that one, the outermost."""
+    """For each region whose code ran inside another of these regions: its position -> the outermost such region."""
     inside = {
         number: [outer for outer in regions if outer is not region and _holds(outer, region)]
         for number, region in enumerate(regions)

@@ -37,7 +37,7 @@ def device_document(device: Device) -> Json:
 
 
 def region_document(result: RegionResult, share: Share | None = None) -> Json:
-    """share: of a recorded run, that its function took"""
+    """share: how much of the recorded run the region's function took"""
     region, plan = result.region, result.plan
     kernels = plan.mugraph.kernels if plan else ()
     sources = [result.sources[k.name].standalone() for k in kernels if k.name in result.sources]
