@@ -86,10 +86,10 @@ def run(
             OSError, UnicodeDecodeError, SyntaxError
         ):  # the trace says what is wrong with the file
             text = read_source(path) if source is None else source
-        if recorded_calls and text is not None:
-            trace = withhold(trace, text, recorded_calls, gpu=device.kind == "gpu")
         if shares and text is not None:
             trace = shared(trace, shares, text)
+        if recorded_calls and text is not None:
+            trace = withhold(trace, text, recorded_calls, gpu=device.kind == "gpu")
         yield Traced(trace, time.monotonic() - began)
         program = ProgramText(text, recorded_shapes, pictures) if text is not None else None
         yield from run_trace(trace, device, target, options, store, cancelled, program=program, tools=tools)

@@ -127,8 +127,8 @@ def finite(value: float | None) -> float | None:
 
 
 def _share(share: Share | None, gain: float | None) -> Json:
-    """`share`, where the function was recorded. overall: how much faster the run is by the gain, at most where the
-    region is not the whole function."""
+    """`share`, where the function was recorded. overall: how much faster the run is by the gain in the calls that the
+    kernel takes, at most where the region is not the whole function."""
     if share is None:
         return {}
     return {"share": {**msgspec.to_builtins(share), "overall": finite(share.overall(gain))}}

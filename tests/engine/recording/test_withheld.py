@@ -12,9 +12,22 @@ import pytest
 from mugraph.commands.common import Where
 from mugraph.commands.optimize import optimize
 from mugraph.ir.region import Region, Trace
+from mugraph.ir.shares import share_words
 from mugraph.pipeline import Options
-from mugraph.recording.memory import Recorded, RecordedFunction, Recording, Seen, keep, pictured, recorded_shapes, seen
-from mugraph.recording.withheld import why_never_taken, withhold
+from mugraph.recording.memory import (
+    Recorded,
+    RecordedFunction,
+    Recording,
+    Seen,
+    keep,
+    pictured,
+    recorded,
+    recorded_shapes,
+    seen,
+    shares,
+)
+from mugraph.recording.regions import shared
+from mugraph.recording.withheld import withhold
 from mugraph.trace.tracer import trace_file
 
 SOURCE = """\
@@ -41,6 +54,12 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
 @pytest.fixture
 def region(trace: Trace) -> Region:
     return next(one for one in trace.regions if one.function == "product")
+
+
+def why_never_taken(region: Region, calls: Sequence[Seen], *, gpu: bool = False) -> str | None:
+    """What is said of a region with such recorded calls."""
+    trace = Trace("file.py", regions=(region,))
+    return withhold(trace, SOURCE, {region.function: calls}, gpu=gpu).regions[0].reason
 
 
 def call(x: str = "f16[16, 64]", w: str = "f16[64, 32]", calls: int = 1, devices: Sequence[str] = ("cpu",)) -> Recorded:
@@ -85,6 +104,53 @@ def test_strides(region: Region):
     )
     assert why_never_taken(region, [transposed, Seen(call())]) is None, "of a recording that has none"
     assert why_never_taken(region, [Seen(msgspec.structs.replace(call(), strides={}))]) is None
+
+
+CALLED_IN_TWO_WAYS = """\
+import torch
+
+def scores(x, mask=None, mode="full"):
+    y = x @ x.mT
+    if mask is not None:
+        y = y + mask
+    if mode == "full":
+        y = y * 2
+    return torch.softmax(y, -1) @ x
+
+if __name__ == "__main__":
+    x = torch.ones(16, 16)
+    for _ in range(5):
+        scores(x)
+    for _ in range(3):
+        scores(x, torch.ones(16, 16))
+    scores(x, mode="half")
+"""
+
+
+@pytest.mark.parametrize(
+    ("traced", "fits", "others"),
+    [
+        ({"x": "f32[16, 16]"}, 5, "mask is a tensor, the kernel is for None (3)"),
+        ({"x": "f32[16, 16]", "mask": "f32[16, 16]"}, 3, "mask is None, the kernel is for a tensor (6)"),
+        ({"x": "f32[16, 16]", "mode": "'half'"}, 1, "mode is 'full', the kernel is for 'half' (5)"),
+    ],
+)
+def test_how_many_calls_it_is_made_for(
+    tmp_path: Path, record: Callable[..., object], traced: dict[str, str], fits: int, others: str
+):
+    """A kernel for one way of calling a function gains nothing in calls of another way."""
+    path = tmp_path / "two.py"
+    path.write_text(CALLED_IN_TWO_WAYS)
+    record(sys.executable, "two.py")
+    trace = trace_file(path, recorded_shapes={"scores": traced})
+    trace = shared(trace, shares(path, CALLED_IN_TWO_WAYS), CALLED_IN_TWO_WAYS)
+    calls = seen(path, CALLED_IN_TWO_WAYS)
+    share = withhold(trace, CALLED_IN_TWO_WAYS, calls).shares[0]
+    seconds = {("mask" in one.arguments, one.arguments.get("mode")): one.seconds for one in recorded(path)["scores"]}
+    assert (share.fits, share.of, share.others) == (fits, 9, others)
+    assert share.taken == pytest.approx(seconds["mask" in traced, traced.get("mode")] / sum(seconds.values()))
+    assert share.overall(2.0) == pytest.approx(1 / (1 - share.part * share.taken / 2))
+    assert f"made for {fits} of 9 recorded calls; in others {others}" in share_words(share, 2.0)
 
 
 MODULE = """\
