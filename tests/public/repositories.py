@@ -13,7 +13,6 @@ import argparse
 import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -45,13 +44,6 @@ REPOSITORIES = {
     ),
 }
 """With the files that are optimized."""
-_ARGUMENT = re.compile(
-    r" has (\d+ (row|column|element)s?|size \d+ in dimension \d+|shape \(.*\)), the kernel is for "
-    r"|^[\w.\[\]]+ is (-?\d+|None|\([\d, ]*\)|an? [\w.]+), the kernel is for (-?\d+|None|\([\d, ]*\)|an? [\w.]+)$"
-    r"|, which has no parts$"
-)
-"""Why a call was refused, of other sizes or not, that was made in another way than the kernel's: with another number of
-dimensions, another number, with or without an argument, or of a module with parts of other classes."""
 
 
 @dataclass
@@ -59,18 +51,17 @@ class Row:
     name: str
     offered: int = 0
     calls: int = 0
+    fits: int = 0
     taken: int = 0
     other_sizes: int = 0
-    other_arguments: int = 0
     results: str = "-"
     reverted: str = "-"
     said: list[str] = field(default_factory=list[str])
 
     @property
     def cells(self) -> list[str]:
-        numbers = [str(one) for one in (self.offered, self.calls, self.other_sizes, self.other_arguments, self.taken)]
-        of_its_sizes = self.calls - self.other_sizes
-        shares = [_share(self.taken, of_its_sizes), _share(self.taken, of_its_sizes - self.other_arguments)]
+        numbers = [str(one) for one in (self.offered, self.calls, self.other_sizes, self.fits, self.taken)]
+        shares = [_share(self.taken, self.fits), _share(self.taken, self.calls)]
         return [self.name, *numbers, *shares, self.results, self.reverted]
 
 
@@ -79,9 +70,10 @@ def _share(taken: int, calls: int) -> str:
 
 
 HEAD = [
-    "repository", "regions written", "calls", "only of other sizes", "of other arguments", "taken",
-    "of those of its sizes", "and arguments", "results", "reverted",
+    "repository", "regions written", "calls", "only of other sizes", "made for", "taken", "of those", "of all",
+    "results", "reverted",
 ]  # fmt: skip
+"""Made for: the calls that regions are offered for, by the report before anything is applied."""
 
 
 class Failed(Exception):
@@ -153,7 +145,9 @@ class Trial:
             said = f"{region['status']} {speedup or ''}".strip()
             line = region["range"]["start"]["line"] + 1
             row.said.append(f"{file}:{line} {region['function']}: {said}; {region['reason'] or '-'}")
-        return sum(region["status"] == "improved" and not region["reason"] for region in document["regions"])
+        offered = [one for one in document["regions"] if one["status"] == "improved" and not one["reason"]]
+        row.fits += sum(one["share"]["fits"] for one in offered)
+        return len(offered)
 
     def checked(self, row: Row, program: tuple[str, ...]) -> None:
         around = self.driven("after.pt", TRITON_INTERPRET="1")
@@ -161,14 +155,10 @@ class Trial:
         for region in document["regions"]:
             row.calls += region["calls"]
             row.taken += region["taken"]
-            refused = [(one["why"], one["calls"]) for one in region["refused"]]
             sizes: int = region["other_sizes"]
-            # of several things that differ the first is said: that may be a size of a call with other arguments too
-            alike = sum(calls for why, calls in refused if _ARGUMENT.search(why))
             row.other_sizes += sizes
-            row.other_arguments += max(0, alike - sizes)
             row.said.append(f"{region['function']}: {region['taken']} of {region['calls']}, {sizes} of other sizes")
-            row.said += [f"    {calls}: {why}" for why, calls in refused]
+            row.said += [f"    {one['calls']}: {one['why']}" for one in region["refused"]]
 
     def reverted(self) -> str:
         try:

@@ -44,13 +44,15 @@ def withhold(trace: Trace, text: str, calls: Mapping[str, Sequence[Seen]], *, gp
     """
     if not calls:
         return trace
-    bound = _bound(text)
+    bound = bound_names(text)
     regions, shares = list(trace.regions), dict(trace.shares)
     for number, region in enumerate(regions):
         seen = calls.get(region.function, ())
         if region.status is not None or not seen:
             continue
-        fitting = fitted(region, seen, bound.get(region.function, frozenset()), gpu=gpu)
+        names = bound.get(region.function, frozenset[str]())
+        before = [one for one in regions[:number] if one.status is None and is_same_code(one, region)]
+        fitting = fitted(region, seen, names, before, gpu=gpu)
         if not fitting.calls:
             regions[number] = replace(region, status="unsupported", reason=_never(fitting.others))
         if number in shares:
@@ -58,11 +60,25 @@ def withhold(trace: Trace, text: str, calls: Mapping[str, Sequence[Seen]], *, gp
     return replace(trace, regions=tuple(regions), shares=shares)
 
 
-def fitted(region: Region, calls: Sequence[Seen], bound: frozenset[str] = frozenset(), *, gpu: bool = False) -> Fitting:
-    """bound: arguments that the function binds anew"""
+def is_same_code(one: Region, other: Region) -> bool:
+    """Whether both may be written: the second is asked where the first refuses."""
+    return (one.function, one.range, one.unit) == (other.function, other.range, other.unit)
+
+
+def fitted(
+    region: Region,
+    calls: Sequence[Seen],
+    bound: frozenset[str] = frozenset(),
+    before: Sequence[Region] = (),
+    *,
+    gpu: bool = False,
+) -> Fitting:
+    """bound: arguments that the function binds anew. before: regions that are asked first"""
     found = Fitting()
     for call in calls:
         why, count = next(misfits(region, call, bound, gpu=gpu), None), max(call.call.calls, 1)
+        if any(next(misfits(one, call, bound, gpu=gpu), None) is None for one in before):
+            why = "another kernel for this code is asked first"
         found.of_calls += count
         found.of_seconds += call.call.seconds
         if why is None:
@@ -91,7 +107,7 @@ def _never(reasons: Counter[str]) -> str:
     return f"its kernel would never run: in none of the {total} recorded calls does it fit: {'; '.join(said)}"
 
 
-def _bound(text: str) -> dict[str, frozenset[str]]:
+def bound_names(text: str) -> dict[str, frozenset[str]]:
     """By function, the names that it binds."""
     try:
         tree = ast.parse(text)
