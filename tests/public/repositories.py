@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mugraph.edit.source.record import read_record
+
 DRIVERS = Path(__file__).parent / "drivers"
 STUBS = Path(__file__).parent / "stubs"
 """Packages that are imported and not needed, for where they are not installed."""
@@ -44,6 +46,16 @@ REPOSITORIES = {
     ),
 }
 """With the files that are optimized."""
+
+
+WATCHED = """
+import json, sys
+from mugraph.checking.run import run_watched
+watched = run_watched(sys.argv[1:])
+print(json.dumps([{**vars(one), "calls": one.calls, "file": str(one.file)} for one in watched.regions]))
+sys.exit(watched.status)
+"""
+"""What `mugraph check --run` does, with the marks of the regions that its document does not have."""
 
 
 @dataclass
@@ -73,7 +85,8 @@ HEAD = [
     "repository", "regions written", "calls", "only of other sizes", "made for", "taken", "of those", "of all",
     "results", "reverted",
 ]  # fmt: skip
-"""Made for: the calls that regions are offered for, by the report before anything is applied."""
+"""Made for: the calls that regions are offered for, by the parts of recorded calls that reports say before anything is
+applied."""
 
 
 class Failed(Exception):
@@ -86,6 +99,7 @@ class Trial:
         self.folder = work / name
         self.notes = work / f"{name}.notes"
         self.budget = budget
+        self.parts: dict[str, float] = {}
         self.driver = DRIVERS / f"run_{name.replace('-', '_')}.py"
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.rmtree(self.notes, ignore_errors=True)
@@ -146,19 +160,24 @@ class Trial:
             line = region["range"]["start"]["line"] + 1
             row.said.append(f"{file}:{line} {region['function']}: {said}; {region['reason'] or '-'}")
         offered = [one for one in document["regions"] if one["status"] == "improved" and not one["reason"]]
-        row.fits += sum(one["share"]["fits"] for one in offered)
+        record = read_record((self.folder / file).with_name(f"{Path(file).stem}_mugraph.py")) if offered else None
+        if record is not None:
+            places = sorted({(one["range"]["start"]["line"], one["range"]["start"]["character"]) for one in offered})
+            for place, replaced in zip(places, record.regions, strict=True):  # in the file's order
+                here = [one["share"] for one in offered if tuple(one["range"]["start"].values()) == place]
+                self.parts[replaced.id] = sum(share["fits"] / share["of"] for share in here)
         return len(offered)
 
     def checked(self, row: Row, program: tuple[str, ...]) -> None:
         around = self.driven("after.pt", TRITON_INTERPRET="1")
-        document: Any = json.loads(self.mugraph("check", "check", "--run", "--json", "--", *program, **around))
-        for region in document["regions"]:
-            row.calls += region["calls"]
-            row.taken += region["taken"]
-            sizes: int = region["other_sizes"]
+        told = self.ran("check", sys.executable, "-c", WATCHED, *program, **around)
+        for region in json.loads(told.splitlines()[-1]):
+            calls, taken, sizes = region["calls"], region["taken"], region["other_sizes"]
+            fits = round(calls * self.parts[region["id"]])
+            row.calls, row.taken, row.fits = row.calls + calls, row.taken + taken, row.fits + fits
             row.other_sizes += sizes
-            row.said.append(f"{region['function']}: {region['taken']} of {region['calls']}, {sizes} of other sizes")
-            row.said += [f"    {one['calls']}: {one['why']}" for one in region["refused"]]
+            row.said.append(f"{region['function']}: {taken} of {calls}, made for {fits}, {sizes} of other sizes")
+            row.said += [f"    {calls}: {why}" for why, calls in region["refused"]]
 
     def reverted(self) -> str:
         try:

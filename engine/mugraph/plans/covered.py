@@ -49,7 +49,14 @@ def _clash(one: Region, other: Region) -> bool:
 def _holds(outer: Region, region: Region) -> bool:
     if outer.function == region.function:
         return False
-    return any(code.qualname == region.function and region.text in code.text for code in _codes(outer))
+    text = _statements(region.text)
+    return any(code.qualname == region.function and text in _statements(code.text) for code in _codes(outer))
+
+
+def _statements(text: str) -> str:
+    """Without indentation, blank lines and lines of comments: code that ran is kept without these."""
+    lines = [line.strip() for line in text.splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith("#"))
 
 
 def _codes(region: Region) -> Iterator[Code]:

@@ -64,6 +64,16 @@ def _refused(guard: str, seen: Seen, bound: frozenset[str]) -> str | None:
             return None
 
 
+def unknown(region: Region, seen: Seen, bound: frozenset[str]) -> bool:
+    """Whether the region reads a tensor of which the recording of this call says nothing: one that the function has
+    made before, or a part of an object that was not pictured."""
+    own = _self_name(region)
+    return any(
+        _root(one.expression) in bound or (_root(one.expression) != own and shown(seen, one.expression, own) is None)
+        for one in region.live_ins
+    )
+
+
 def _root(expression: str) -> str:
     """ "self" of "self.norm.weight"."""
     return re.split(r"[.\[]", expression, maxsplit=1)[0]

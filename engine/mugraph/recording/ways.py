@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mugraph.ir.region import Trace
 from mugraph.recording.memory import Recorded, Seen, fitting, for_tracing
-from mugraph.recording.withheld import bound_names, fitted, is_same_code
+from mugraph.recording.withheld import Bindings, fitted, is_same_code
 from mugraph.trace.picture import Picture
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_spec
@@ -52,13 +52,12 @@ def other_ways(path: Path, text: str) -> list[Way]:
 def with_way(trace: Trace, more: Trace, calls: Mapping[str, Sequence[Seen]], text: str) -> Trace:
     """The trace with regions of another way's, after its own: those that take recorded calls which no region of the
     same code takes yet."""
-    bound = bound_names(text)
+    bindings = Bindings(text)
     regions = list(trace.regions)
     for region in more.regions:
         before = [one for one in regions if one.status is None and is_same_code(one, region)]
         seen = calls.get(region.function, ())
-        names = bound.get(region.function, frozenset[str]())
-        if region.status is None and seen and fitted(region, seen, names, before).calls:
+        if region.status is None and seen and fitted(region, seen, bindings.before(region), before).calls:
             regions.append(region)
     return replace(trace, regions=tuple(regions), dependencies={**more.dependencies, **trace.dependencies})
 

@@ -4,6 +4,7 @@ where it would take none, that it is not worth a search."""
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ import msgspec
 from mugraph.ir.region import Region, Trace
 from mugraph.ir.shares import Share
 from mugraph.recording.memory import Seen
-from mugraph.recording.misfits import GRADIENT, misfits
+from mugraph.recording.misfits import GRADIENT, misfits, unknown
 from mugraph.trace.syntax.definitions import definitions
 
 _MOST = 3
@@ -44,15 +45,15 @@ def withhold(trace: Trace, text: str, calls: Mapping[str, Sequence[Seen]], *, gp
     """
     if not calls:
         return trace
-    bound = bound_names(text)
+    bindings = Bindings(text)
     regions, shares = list(trace.regions), dict(trace.shares)
     for number, region in enumerate(regions):
         seen = calls.get(region.function, ())
         if region.status is not None or not seen:
             continue
-        names = bound.get(region.function, frozenset[str]())
+        bound = bindings.before(region)
         before = [one for one in regions[:number] if one.status is None and is_same_code(one, region)]
-        fitting = fitted(region, seen, names, before, gpu=gpu)
+        fitting = fitted(region, seen, bound, before, gpu=gpu)
         if not fitting.calls:
             regions[number] = replace(region, status="unsupported", reason=_never(fitting.others))
         if number in shares:
@@ -73,12 +74,20 @@ def fitted(
     *,
     gpu: bool = False,
 ) -> Fitting:
-    """bound: arguments that the function binds anew. before: regions that are asked first"""
-    found = Fitting()
+    """Where the region reads what no recording shows, calls with arguments like those of the longest one that fits are
+    taken to fit as well.
+
+    calls: what took longest first. bound: arguments that the function binds anew. before: regions that are asked first
+    """
+    found, first = Fitting(), None
     for call in calls:
         why, count = next(misfits(region, call, bound, gpu=gpu), None), max(call.call.calls, 1)
         if any(next(misfits(one, call, bound, gpu=gpu), None) is None for one in before):
             why = "another kernel for this code is asked first"
+        elif why is None and unknown(region, call, bound):
+            first = first or call
+            if call.call.arguments != first.call.arguments:
+                why = f"the arguments are others ({', '.join(_others(call.call.arguments, first.call.arguments))})"
         found.of_calls += count
         found.of_seconds += call.call.seconds
         if why is None:
@@ -87,6 +96,12 @@ def fitted(
         else:
             found.others[why] += count
     return found
+
+
+def _others(arguments: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
+    """ "x: f32[1, 8]" of those that differ."""
+    names = [name for name in {**arguments, **wanted} if arguments.get(name) != wanted.get(name)]
+    return [f"{name}: {arguments.get(name, 'left out')}" for name in names]
 
 
 def _of_those(share: Share, fitting: Fitting) -> Share:
@@ -107,16 +122,27 @@ def _never(reasons: Counter[str]) -> str:
     return f"its kernel would never run: in none of the {total} recorded calls does it fit: {'; '.join(said)}"
 
 
-def bound_names(text: str) -> dict[str, frozenset[str]]:
-    """By function, the names that it binds."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    return {
-        one.name: frozenset(
-            name.id for name in ast.walk(one.node) if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load)
-        )
-        for one in definitions(tree)
-        if not isinstance(one.node, ast.ClassDef)
-    }
+class Bindings:
+    """Where the functions of a file bind names. text: of the file"""
+
+    def __init__(self, text: str) -> None:
+        self._functions: dict[str, ast.AST] = {}
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            tree = ast.parse(text)
+            self._functions = {
+                one.name: one.node for one in definitions(tree) if not isinstance(one.node, ast.ClassDef)
+            }
+
+    def before(self, region: Region) -> frozenset[str]:
+        """Names that its function binds before the region, or in a loop around it."""
+        function, line = self._functions.get(region.function), region.range.start.line + 1
+        if function is None:
+            return frozenset()
+        bound: set[str] = set()
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node.lineno < line:
+                bound.add(node.id)
+            elif isinstance(node, ast.For | ast.While) and node.lineno <= line <= (node.end_lineno or line):
+                inside = (one for one in ast.walk(node) if isinstance(one, ast.Name))
+                bound.update(one.id for one in inside if not isinstance(one.ctx, ast.Load))
+        return frozenset(bound)

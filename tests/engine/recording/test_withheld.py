@@ -27,7 +27,7 @@ from mugraph.recording.memory import (
     shares,
 )
 from mugraph.recording.regions import shared
-from mugraph.recording.withheld import withhold
+from mugraph.recording.withheld import Bindings, fitted, withhold
 from mugraph.trace.tracer import trace_file
 
 SOURCE = """\
@@ -39,6 +39,12 @@ def product(x, w, scale=1.0):
 
 # mugraph: x=f32[16, 64]
 def changed(x):
+    x = x.t()
+    print(end="")
+    return torch.softmax(x, -1) * x
+
+# mugraph: x=f32[16, 64]
+def changed_inside(x):
     x = x.t()
     return torch.softmax(x, -1) * x
 """
@@ -104,6 +110,14 @@ def test_strides(region: Region):
     )
     assert why_never_taken(region, [transposed, Seen(call())]) is None, "of a recording that has none"
     assert why_never_taken(region, [Seen(msgspec.structs.replace(call(), strides={}))]) is None
+
+
+def test_what_is_not_shown_is_as_in_calls_with_the_same_arguments(trace: Trace):
+    region = next(one for one in trace.regions if one.function == "changed")
+    calls = [Seen(Recorded({"x": f"f32[{rows}, 64]"}, calls=rows)) for rows in (16, 3)]
+    found = fitted(region, calls, Bindings(SOURCE).before(region))
+    assert (found.calls, found.of_calls) == (16, 19)
+    assert found.others == {"the arguments are others (x: f32[3, 64])": 3}
 
 
 CALLED_IN_TWO_WAYS = """\
@@ -210,10 +224,11 @@ def test_what_a_run_has_shown(tmp_path: Path, record: Callable[..., object], fro
 
 
 def test_an_argument_that_the_function_binds_anew_says_nothing(trace: Trace):
-    calls = {"changed": [Seen(Recorded({"x": "f32[3, 3]"}, calls=1))], "product": [Seen(call("f16[3, 64]"))]}
+    other = Seen(Recorded({"x": "f32[3, 3]"}, calls=1))
+    calls = {"changed": [other], "changed_inside": [other], "product": [Seen(call("f16[3, 64]"))]}
     before = {one.function: one.status for one in trace.regions}
     after = {one.function: one.status for one in withhold(trace, SOURCE, calls).regions}
-    assert after == before | {"product": "unsupported"}
+    assert after == before | {"product": "unsupported", "changed_inside": "unsupported"}
     assert withhold(trace, SOURCE, {}) == trace
 
 
