@@ -21,10 +21,11 @@ from mugraph.ir.region import Trace
 from mugraph.ir.shares import Share, largest_first
 from mugraph.memory.traces import traced
 from mugraph.options import Options
-from mugraph.plans.covered import covered, why_left_out
+from mugraph.plans.covered import left_out
 from mugraph.plans.plan import RegionPlan
 from mugraph.recording.memory import Seen
 from mugraph.recording.regions import shared
+from mugraph.recording.ways import Way, with_way
 from mugraph.recording.withheld import withhold
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.timing import ratios
@@ -56,12 +57,13 @@ def run(
     recorded_calls: Mapping[str, Sequence[Seen]] | None = None,
     pictures: Mapping[str, Picture] | None = None,
     shares: Mapping[str, Share] | None = None,
+    other_ways: Sequence[Way] = (),
     store: Store | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[Event]:
     """Optimise a file. source: its text if it is not what the disk holds. recorded_shapes, recorded_calls, pictures,
     shares: what was recorded of its functions; a region whose kernel would take none of the calls is not searched.
-    store: None keeps nothing.
+    other_ways: in which functions were called as well; they are traced too. store: None keeps nothing.
 
     Raises tune.device.UnknownTarget and executors.executor.CannotExecute; everything the file itself is to blame for is
     in Done's result.
@@ -86,13 +88,30 @@ def run(
             OSError, UnicodeDecodeError, SyntaxError
         ):  # the trace says what is wrong with the file
             text = read_source(path) if source is None else source
-        if recorded_calls and text is not None:
-            trace = withhold(trace, text, recorded_calls, gpu=device.kind == "gpu")
+        program = ProgramText(text, recorded_shapes, pictures) if text is not None else None
+        programs: dict[int, ProgramText] = {}
+        for way in other_ways if text is not None and recorded_calls else ():
+            more = traced(
+                path,
+                source=source,
+                qualname=qualname,
+                recorded_shapes=way.recorded_shapes,
+                pictures=way.pictures,
+                timeout_s=options.trace_timeout_s,
+                store=store,
+            )
+            found = with_way(trace, more, recorded_calls or {}, text or "")
+            for number in range(len(trace.regions), len(found.regions)):
+                programs[number] = ProgramText(text or "", way.recorded_shapes, way.pictures)
+            trace = found
         if shares and text is not None:
             trace = shared(trace, shares, text)
+        if recorded_calls and text is not None:
+            trace = withhold(trace, text, recorded_calls, gpu=device.kind == "gpu")
         yield Traced(trace, time.monotonic() - began)
-        program = ProgramText(text, recorded_shapes, pictures) if text is not None else None
-        yield from run_trace(trace, device, target, options, store, cancelled, program=program, tools=tools)
+        yield from run_trace(
+            trace, device, target, options, store, cancelled, program=program, programs=programs, tools=tools
+        )
 
 
 def run_trace(
@@ -104,12 +123,14 @@ def run_trace(
     cancelled: Callable[[], bool] = never,
     taken: Sequence[str] = (),
     program: ProgramText | None = None,
+    programs: Mapping[int, ProgramText] | None = None,
     tools: Tools | None = None,
 ) -> Iterator[Event]:
     """Optimise what was traced, what takes most of a recorded run first.
 
     taken: names of plans and kernels the file has already. program: the file's text, to time what it will call; None:
-    without the guards of its own objects. tools: of a run that has begun; None: its own
+    without the guards of its own objects; programs: by region, that of another way in which its function is called.
+    tools: of a run that has begun; None: its own
 
     Raises executors.executor.CannotExecute.
     """
@@ -117,9 +138,9 @@ def run_trace(
     found: dict[int, RegionResult] = {}
     with contextlib.nullcontext(tools) if tools is not None else working(device, target, options) as tools:
         for number in largest_first(range(len(trace.regions)), trace.shares):
-            region = trace.regions[number]
+            region, text = trace.regions[number], (programs or {}).get(number, program)
             job = RegionJob(
-                number, region, names, device, tools, options, store, cancelled, Path(trace.path), program=program
+                number, region, names, device, tools, options, store, cancelled, Path(trace.path), program=text
             )
             result = yield from job.result()
             found[number] = result
@@ -164,21 +185,20 @@ def _is_offered(result: RegionResult) -> bool:
 def with_left_out(results: Sequence[RegionResult]) -> list[RegionResult]:
     """The results; of improved ones that are not written, why."""
     at = [number for number, result in enumerate(results) if _is_offered(result)]
-    inner = covered([results[number].region for number in at])
-    said = {at[number]: why_left_out(results[at[number]].region, outer) for number, outer in inner.items()}
+    said = {at[number]: why for number, why in left_out([results[number].region for number in at]).items()}
     return [replace(result, reason=said.get(number, result.reason)) for number, result in enumerate(results)]
 
 
 def improved(results: Sequence[RegionResult]) -> tuple[list[RegionPlan], dict[str, KernelSource], dict[str, Speed]]:
-    """What the kernel module is written from: plans, kernels and speeds of the improved regions, without those whose
-    code another one of them replaces."""
+    """What the kernel module is written from: plans, kernels and speeds of the improved regions, without those that are
+    left out."""
     plans: list[RegionPlan] = []
     sources: dict[str, KernelSource] = {}
     speeds: dict[str, Speed] = {}
     offered = [result for result in results if _is_offered(result)]
-    inner = covered([result.region for result in offered])
+    without = left_out([result.region for result in offered])
     for number, result in enumerate(offered):
-        if number not in inner and result.plan is not None:
+        if number not in without and result.plan is not None:
             plans.append(result.plan)
             sources.update(result.sources)
             if result.timing.speedup is not None:

@@ -13,7 +13,6 @@ import argparse
 import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from mugraph.edit.source.record import read_record
 
 DRIVERS = Path(__file__).parent / "drivers"
 STUBS = Path(__file__).parent / "stubs"
@@ -45,13 +46,16 @@ REPOSITORIES = {
     ),
 }
 """With the files that are optimized."""
-_ARGUMENT = re.compile(
-    r" has (\d+ (row|column|element)s?|size \d+ in dimension \d+|shape \(.*\)), the kernel is for "
-    r"|^[\w.\[\]]+ is (-?\d+|None|\([\d, ]*\)|an? [\w.]+), the kernel is for (-?\d+|None|\([\d, ]*\)|an? [\w.]+)$"
-    r"|, which has no parts$"
-)
-"""Why a call was refused, of other sizes or not, that was made in another way than the kernel's: with another number of
-dimensions, another number, with or without an argument, or of a module with parts of other classes."""
+
+
+WATCHED = """
+import json, sys
+from mugraph.checking.run import run_watched
+watched = run_watched(sys.argv[1:])
+print(json.dumps([{**vars(one), "calls": one.calls, "file": str(one.file)} for one in watched.regions]))
+sys.exit(watched.status)
+"""
+"""What `mugraph check --run` does, with the marks of the regions that its document does not have."""
 
 
 @dataclass
@@ -59,18 +63,17 @@ class Row:
     name: str
     offered: int = 0
     calls: int = 0
+    fits: int = 0
     taken: int = 0
     other_sizes: int = 0
-    other_arguments: int = 0
     results: str = "-"
     reverted: str = "-"
     said: list[str] = field(default_factory=list[str])
 
     @property
     def cells(self) -> list[str]:
-        numbers = [str(one) for one in (self.offered, self.calls, self.other_sizes, self.other_arguments, self.taken)]
-        of_its_sizes = self.calls - self.other_sizes
-        shares = [_share(self.taken, of_its_sizes), _share(self.taken, of_its_sizes - self.other_arguments)]
+        numbers = [str(one) for one in (self.offered, self.calls, self.other_sizes, self.fits, self.taken)]
+        shares = [_share(self.taken, self.fits), _share(self.taken, self.calls)]
         return [self.name, *numbers, *shares, self.results, self.reverted]
 
 
@@ -79,9 +82,11 @@ def _share(taken: int, calls: int) -> str:
 
 
 HEAD = [
-    "repository", "regions written", "calls", "only of other sizes", "of other arguments", "taken",
-    "of those of its sizes", "and arguments", "results", "reverted",
+    "repository", "regions written", "calls", "only of other sizes", "made for", "taken", "of those", "of all",
+    "results", "reverted",
 ]  # fmt: skip
+"""Made for: the calls that regions are offered for, by the parts of recorded calls that reports say before anything is
+applied."""
 
 
 class Failed(Exception):
@@ -94,6 +99,7 @@ class Trial:
         self.folder = work / name
         self.notes = work / f"{name}.notes"
         self.budget = budget
+        self.parts: dict[str, float] = {}
         self.driver = DRIVERS / f"run_{name.replace('-', '_')}.py"
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.rmtree(self.notes, ignore_errors=True)
@@ -153,22 +159,25 @@ class Trial:
             said = f"{region['status']} {speedup or ''}".strip()
             line = region["range"]["start"]["line"] + 1
             row.said.append(f"{file}:{line} {region['function']}: {said}; {region['reason'] or '-'}")
-        return sum(region["status"] == "improved" and not region["reason"] for region in document["regions"])
+        offered = [one for one in document["regions"] if one["status"] == "improved" and not one["reason"]]
+        record = read_record((self.folder / file).with_name(f"{Path(file).stem}_mugraph.py")) if offered else None
+        if record is not None:
+            places = sorted({(one["range"]["start"]["line"], one["range"]["start"]["character"]) for one in offered})
+            for place, replaced in zip(places, record.regions, strict=True):  # in the file's order
+                here = [one["share"] for one in offered if tuple(one["range"]["start"].values()) == place]
+                self.parts[replaced.id] = sum(share["fits"] / share["of"] for share in here)
+        return len(offered)
 
     def checked(self, row: Row, program: tuple[str, ...]) -> None:
         around = self.driven("after.pt", TRITON_INTERPRET="1")
-        document: Any = json.loads(self.mugraph("check", "check", "--run", "--json", "--", *program, **around))
-        for region in document["regions"]:
-            row.calls += region["calls"]
-            row.taken += region["taken"]
-            refused = [(one["why"], one["calls"]) for one in region["refused"]]
-            sizes: int = region["other_sizes"]
-            # of several things that differ the first is said: that may be a size of a call with other arguments too
-            alike = sum(calls for why, calls in refused if _ARGUMENT.search(why))
+        told = self.ran("check", sys.executable, "-c", WATCHED, *program, **around)
+        for region in json.loads(told.splitlines()[-1]):
+            calls, taken, sizes = region["calls"], region["taken"], region["other_sizes"]
+            fits = round(calls * self.parts[region["id"]])
+            row.calls, row.taken, row.fits = row.calls + calls, row.taken + taken, row.fits + fits
             row.other_sizes += sizes
-            row.other_arguments += max(0, alike - sizes)
-            row.said.append(f"{region['function']}: {region['taken']} of {region['calls']}, {sizes} of other sizes")
-            row.said += [f"    {calls}: {why}" for why, calls in refused]
+            row.said.append(f"{region['function']}: {taken} of {calls}, made for {fits}, {sizes} of other sizes")
+            row.said += [f"    {calls}: {why}" for why, calls in region["refused"]]
 
     def reverted(self) -> str:
         try:

@@ -158,14 +158,15 @@ def test_a_measured_one_is_no_estimate() -> None:
 
 def test_a_share_of_the_run_is_shown_with_what_the_gain_is_worth() -> None:
     source, document, file = _made("improved")
-    share = v.Share(0.31, 0.2, 12, whole=True, overall=1.13)
+    fitting = "made for 4 of 12 recorded calls; in others x is None, the kernel is for a tensor (8)"
+    share = v.Share(0.31, 0.2, 12, whole=True, overall=1.13, fitting=fitting)
     (mark,) = file.marks
     file.marks = (replace(mark, region=msgspec.structs.replace(mark.region, share=share)),)
-    said = "31 % of the run; 1.80× here is 1.13× overall"
+    said = "31 % of the run; 1.80× here is 1.13× overall; made for 4 of 12 recorded calls"
     (lens,) = code_lens.lenses(source, document, file)
     assert lens.command is not None
     assert lens.command.title.endswith(f"replace with the Triton kernel ({said})")
-    assert said in hover.content(source, file, file.marks[0], None, False, frozenset()).value
+    assert f"{said}; in others x is None" in hover.content(source, file, file.marks[0], None, False, frozenset()).value
     assert search.search(source, document, file, file.marks[0])["share"] == said
     file.marks = (replace(mark, region=msgspec.structs.replace(_region("no-gain"), share=v.Share(0.004, 0, 1))),)
     (lens,) = code_lens.lenses(source, document, file)

@@ -12,7 +12,7 @@ from mugraph.checking.run import function_of
 from mugraph.edit.module.carried import Carried, carried, is_sealed
 from mugraph.edit.names import module_name
 from mugraph.edit.revert import kernel_modules
-from mugraph.edit.source.record import Record, Replaced, read_record, text_hash
+from mugraph.edit.source.record import Record, read_record, text_hash
 from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.edit.undo import undo
 from mugraph.verify.document import verify_mugraph
@@ -68,10 +68,10 @@ def check_again(module: Path, record: Record, here: Here) -> list[Checked]:
         common.append(f"{module.name} carries no evidence that can be read")
     checked: list[Checked] = []
     for region in record.regions:
-        name = _name(record, region)
+        name, *also = region.names(record)
         problems = list(common)
         if found is not None:
-            problems += _of_evidence(name, found.get(name), here)
+            problems += [problem for one in (name, *also) for problem in _of_evidence(one, found.get(one), here)]
         function = function_of(file, f"{record.alias}.{name}_fits") or name
         checked.append(Checked(file, module, function, tuple(problems)))
     return checked
@@ -120,10 +120,6 @@ def _of_evidence(name: str, steps: Sequence[Carried] | None, here: Here) -> Iter
 def _public(version: str) -> str:
     """Without how it was built: 2.13.0 of "2.13.0+cpu"."""
     return version.partition("+")[0]
-
-
-def _name(record: Record, region: Replaced) -> str:
-    return region.anchor.removeprefix(f"{record.alias}.").removesuffix("_fits(")
 
 
 def _python_files(path: Path) -> Iterator[Path]:

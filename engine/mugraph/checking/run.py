@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mugraph.edit.source.record import Record, read_record
@@ -19,9 +19,9 @@ from mugraph.recording.launch import environment, run_command
 
 @dataclass(frozen=True)
 class RegionRun:
-    """One region of an edited file, and what became of its calls.
+    """One replaced part of an edited file, and what became of its calls.
 
-    name, id: of the region in its kernel module (`NAME_fits`)
+    name, id: of its region in its kernel module (`NAME_fits`), of several regions of the one that is asked first
     function: of the user's, that the region is in
     refused:  why calls were not taken and how many, the most frequent reason first
     other_sizes: how many of these were refused only because tensors have other sizes than the kernel's
@@ -62,7 +62,8 @@ def run_watched(command: Sequence[str], stdout: int | None = None) -> ProgramRun
 
 
 def _regions(counts: Mapping[Key, int]) -> list[RegionRun]:
-    found: list[RegionRun] = []
+    found: dict[tuple[str, str], RegionRun] = {}
+    modules: dict[str, Record | None] = {}
     for module, name in sorted({(module, name) for module, name, _, _ in counts}):
         of_region = {(why, sizes): n for (m, r, why, sizes), n in counts.items() if (m, r) == (module, name)}
         reasons: Counter[str | None] = Counter()
@@ -73,15 +74,30 @@ def _regions(counts: Mapping[Key, int]) -> list[RegionRun]:
             if sizes is not None and calls:
                 of_sizes[sizes] += calls
         refused = sorted(((why, n) for why, n in reasons.items() if why is not None and n), key=lambda one: -one[1])
-        record = _record(Path(module))
+        record = modules.setdefault(module, _record(Path(module)))
         file, function, id = Path(module), name, ""
         if record is not None:
             file = Path(module).with_name(record.file)
             function = function_of(file, f"{record.alias}.{name}_fits") or name
             id = next((one.id for one in record.regions if one.anchor == f"{record.alias}.{name}_fits("), "")
         taken, other = reasons.get(None, 0), sum(of_sizes.values())
-        found.append(RegionRun(file, name, id, function, taken, tuple(refused), other, _by_what(of_sizes)))
-    return found
+        run = RegionRun(file, name, id, function, taken, tuple(refused), other, _by_what(of_sizes))
+        found[module, name] = run
+    for module, record in modules.items():
+        if record is None:
+            continue
+        for one in record.regions:
+            names = [(module, name) for name in one.names(record)]
+            if len(names) > 1 and names[0] in found:
+                found[names[0]] = _together([found.pop(name) for name in names if name in found])
+    return [found[key] for key in sorted(found)]
+
+
+def _together(runs: Sequence[RegionRun]) -> RegionRun:
+    """Regions of the same code, in the order in which they are asked: the last one refuses what none of them takes."""
+    last = runs[-1]
+    taken = sum(one.taken for one in runs)
+    return replace(runs[0], taken=taken, refused=last.refused, other_sizes=last.other_sizes, sizes=last.sizes)
 
 
 def _by_what(of_sizes: Iterable[Sizes]) -> tuple[tuple[str, tuple[int, ...]], ...]:

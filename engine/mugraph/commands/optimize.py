@@ -17,6 +17,7 @@ from mugraph.ir.kernel import Rejected
 from mugraph.ir.shares import Share
 from mugraph.pipeline import Options, improved, run
 from mugraph.recording.memory import Seen, complaint, pictured, recorded_shapes, seen, shares
+from mugraph.recording.ways import Way, other_ways
 from mugraph.reports.document import file_document
 from mugraph.reports.text import print_report
 from mugraph.store import Store
@@ -73,6 +74,7 @@ class FromRuns(TypedDict, total=False):
     recorded_calls: Mapping[str, Sequence[Seen]]
     pictures: Mapping[str, Picture]
     shares: Mapping[str, Share]
+    other_ways: Sequence[Way]
 
 
 def from_runs(place: Where) -> FromRuns:
@@ -91,6 +93,7 @@ def from_runs(place: Where) -> FromRuns:
         "recorded_calls": seen(path, text),
         "pictures": pictured(path, text),
         "shares": shares(path, text),
+        "other_ways": other_ways(path, text),
     }
 
 

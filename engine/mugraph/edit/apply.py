@@ -22,7 +22,7 @@ from mugraph.edit.module.evidence import Speed
 from mugraph.edit.module.file import module_text
 from mugraph.edit.module.globals_read import with_looked_up
 from mugraph.edit.module.runtime import RUNTIME, RUNTIME_NAME
-from mugraph.edit.names import ALIAS, module_name
+from mugraph.edit.names import ALIAS, module_name, mugraph_id
 from mugraph.edit.region.replaced import Replacement, replacement
 from mugraph.edit.source.files import write_both
 from mugraph.edit.source.imports import import_offset, import_statement
@@ -31,6 +31,7 @@ from mugraph.edit.source.record import Record, Replaced, text_hash
 from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.names import numbered, unused
+from mugraph.ir.region import Range
 from mugraph.plans.plan import RegionPlan
 from mugraph.targets import Target
 
@@ -86,15 +87,20 @@ def edited(source: bytes, path: Path, plans: Sequence[RegionPlan], module_name: 
     plans = [with_looked_up(plan, file.text) for plan in plans]
     alias = _free_alias(tree)
     in_string, taken = string_lines(file), edited_spans(tree, file)
+    places: dict[Range, list[RegionPlan]] = {}
+    for plan in plans:
+        places.setdefault(plan.region.range, []).append(plan)
     made = sorted(
-        (replacement(file, tree, plan, alias, in_string) for plan in plans), key=lambda one: (one.start, one.end)
+        (replacement(file, tree, alike, alias, in_string) for alike in places.values()),
+        key=lambda one: (one.start, one.end),
     )
     for first, second in pairwise(made):
         if second.start < first.end:
-            raise EditError(f"The regions of {first.plan.name} and {second.plan.name} overlap in {path.name}.")
+            raise EditError(f"The regions of {first.name} and {second.name} overlap in {path.name}.")
     for one in made:
         if any(one.start < end and start < one.end for start, end in taken):
-            raise EditError(f"{one.plan.region.function} in {path.name} is replaced already; revert the file first.")
+            function = one.plans[0].region.function
+            raise EditError(f"{function} in {path.name} is replaced already; revert the file first.")
     import_text = import_statement(tree, path, module_name, alias)
     at = import_offset(tree, file, import_text, path.parent)
     if at > 0 and file.text[at - 1] not in "\r\n":
@@ -125,7 +131,8 @@ def _spliced(text: str, units: Sequence[tuple[int, int, str]]) -> str:
 
 
 def _replaced(one: Replacement, alias: str) -> Replaced:
-    return Replaced.of(one.id, f"{alias}.{one.plan.name}_fits(", one.text, one.original)
+    also = tuple(plan.name for plan in one.plans[1:])
+    return Replaced.of(mugraph_id(one.plans[0]), f"{alias}.{one.name}_fits(", one.text, one.original, also)
 
 
 def _parsed(file: SourceFile, path: Path) -> ast.Module:

@@ -42,7 +42,7 @@ def _span(text: str, region: Replaced, record: Record) -> tuple[int, int]:
     start = found[0] - region.before if found else -1
     end = start + region.length
     if len(found) != 1 or start < 0 or text_hash(text[start:end]) != region.sha256:
-        function = region.anchor.removeprefix(f"{record.alias}.").removesuffix("_fits(")
+        function = region.names(record)[0]
         raise EditError(
             f"The part of {record.file} that calls {record.alias}.{function} was edited by hand, so it was left as it "
             "is; the original is in its else branch."

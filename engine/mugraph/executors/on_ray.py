@@ -148,7 +148,7 @@ class RaySeat:
 
 
 class _Host:
-    """One actor. lost: it has died, as far as we know."""
+    """One actor. lost: whether it is known to have died."""
 
     def __init__(self, ray: Any, actor: Any) -> None:
         self._ray, self._actor = ray, actor

@@ -31,7 +31,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """What one turn gave, and how the nest stands after it. work: done in all."""
+    """The result of one turn, and the state of the nest after it. work: done in all turns so far."""
 
     blocks: tuple[BlockGraph, ...]
     hit: bool
@@ -41,13 +41,13 @@ class Turned:
 
 
 class Desk:
-    """A nest that is worked on, in this process. Raises NotSearchable."""
+    """A nest that is worked on in this process. Making one raises NotSearchable."""
 
     def __init__(self, start: Start) -> None:
         self._nest = Nest(start.program, start.loops, start.limits)
 
     def turn(self, order: Order, stopped: Callable[[], bool] = never) -> Turned:
-        """stopped: asked often; when it is true the rest of the turn is left undone."""
+        """stopped: called often; once it returns True, the turn ends early."""
         nest = self._nest
         if order.stop:
             nest.stop_saturating(order.stop)

@@ -17,6 +17,10 @@ class Share(msgspec.Struct, frozen=True):
     whole:  the region that this is said of is all of the function; else a gain in it is only a part's
     most:   of the wall time, what that region can have at most: that of its function without what it calls, and of the
             functions that ran in the region. None where it is all of it
+    fits:   recorded calls that the region's kernel would take; None where they were not looked at
+    of:     the calls that were looked at
+    taken:  part of the function's time that these calls took
+    others: why it would not take the others, the most frequent reason with its count
     """
 
     total: float
@@ -25,6 +29,10 @@ class Share(msgspec.Struct, frozen=True):
     calls: int
     whole: bool = False
     most: float | None = None
+    fits: int | None = None
+    of: int = 0
+    taken: float = 1.0
+    others: str = ""
 
     @property
     def part(self) -> float:
@@ -34,16 +42,29 @@ class Share(msgspec.Struct, frozen=True):
         return (self.device if self.device is not None else self.total) * least
 
     def overall(self, gain: float | None) -> float | None:
-        """How much faster the run is if the region is `gain` times faster; None for no gain."""
-        return 1 / (1 - self.part + self.part / gain) if gain is not None and gain > 1 else None
+        """How much faster the run is if the region is `gain` times faster in the calls that its kernel takes; None for
+        no gain."""
+        part = self.part * self.taken
+        return 1 / (1 - part + part / gain) if gain is not None and gain > 1 else None
+
+    @property
+    def fitting_words(self) -> str:
+        """ "made for 12 of 36 recorded calls; in others mask is None, the kernel is for a tensor (20)"; "" where it is
+        made for all."""
+        if self.fits is None or not 0 < self.fits < self.of:
+            return ""
+        return f"made for {self.fits} of {self.of} recorded calls; in others {self.others}"
 
 
 def share_words(share: Share, gain: float | None, here: str = "") -> str:
-    """ "31 % of the run; 1.60x here is 1.13x overall". here: the gain in words ("1.60x here")"""
-    said, overall = f"{percent(share.part)} of the run", share.overall(gain)
-    if overall is None:
-        return said
-    return f"{said}; {here} is {'' if share.whole else 'at most '}{overall:.2f}x overall"
+    """ "31 % of the run; 1.60x here is 1.13x overall; made for 12 of 36 recorded calls; in others mask is None, ...".
+
+    here: the gain in words ("1.60x here")
+    """
+    said, overall = [f"{percent(share.part)} of the run"], share.overall(gain)
+    if overall is not None:
+        said.append(f"{here} is {'' if share.whole else 'at most '}{overall:.2f}x overall")
+    return "; ".join([*said, *([share.fitting_words] if share.fitting_words else [])])
 
 
 def percent(part: float) -> str:

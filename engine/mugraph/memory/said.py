@@ -24,11 +24,11 @@ def renamed_verdict(verdict: Verdict, names: Renaming) -> Verdict:
 
 
 def renamed_words(words: str, names: Renaming) -> str:
-    """The words of a candidate (events.Considered). Axes stand before the slash of a tile and after `for`."""
+    """The words of a candidate (events.Considered) with its axes renamed: those before a slash and after `for`."""
     return _AXIS_IN_WORDS.sub(lambda found: names.axis(found[0]), words)
 
 
 def renamed_reason(reason: str, names: Renaming) -> str:
-    """The reason why there is no result. If it names a value, it begins with that name."""
+    """The reason why there is no result, with the name that it may begin with renamed."""
     known = {**names.values, **names.tensors}
     return _NAME_IN_REASON.sub(lambda found: known.get(found[0], found[0]), reason)

@@ -1,4 +1,5 @@
-"""Regions inside code that another region replaces: where the outer one's kernels run, theirs do not."""
+"""Regions that are not written: those inside code that another region replaces, where the outer one's kernels run and
+theirs do not; and those whose lines another region has in part, as of a function that is called in several ways."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from mugraph.ir.region import Region
 
 
 def covered(regions: Sequence[Region]) -> dict[int, Region]:
-    """Position of each region whose code ran inside another one of these -> that one, the outermost."""
+    """For each region whose code ran inside another of these regions: its position -> the outermost such region."""
     inside = {
         number: [outer for outer in regions if outer is not region and _holds(outer, region)]
         for number, region in enumerate(regions)
@@ -22,15 +23,40 @@ def covered(regions: Sequence[Region]) -> dict[int, Region]:
     }
 
 
-def why_left_out(region: Region, outer: Region) -> str:
-    """One sentence's worth, for a person."""
-    return f"left out: {region.function} runs inside {outer.function}, whose kernels take its place"
+def left_out(regions: Sequence[Region]) -> dict[int, str]:
+    """Position of each region that is not written -> why, in words for a person. What comes first goes before."""
+    inner = covered(regions)
+    found = {
+        number: f"left out: {regions[number].function} runs inside {outer.function}, whose kernels take its place"
+        for number, outer in inner.items()
+    }
+    written: list[Region] = []
+    for number, region in enumerate(regions):
+        if number not in found and any(_clash(region, one) for one in written):
+            found[number] = f"left out: another region has some of its lines, for other calls of {region.function}"
+        elif number not in found:
+            written.append(region)
+    return found
+
+
+def _clash(one: Region, other: Region) -> bool:
+    """Of the same code there may be several, each for other calls."""
+    if (one.range, one.unit) == (other.range, other.unit):
+        return False
+    return one.range.start < other.range.end and other.range.start < one.range.end
 
 
 def _holds(outer: Region, region: Region) -> bool:
     if outer.function == region.function:
         return False
-    return any(code.qualname == region.function and region.text in code.text for code in _codes(outer))
+    text = _statements(region.text)
+    return any(code.qualname == region.function and text in _statements(code.text) for code in _codes(outer))
+
+
+def _statements(text: str) -> str:
+    """Without indentation, blank lines and lines of comments: code that ran is kept without these."""
+    lines = [line.strip() for line in text.splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith("#"))
 
 
 def _codes(region: Region) -> Iterator[Code]:

@@ -30,9 +30,9 @@ class _Tensors:
     by_value: dict[int, str]
 
     def add(self, tensor: Tensor, sizes: Mapping[str, int], value: int | None) -> None:
-        """A kernel's tensor; where an axis name has another size already, it gets another name here.
+        """Adds a kernel's tensor. An axis gets a new name if its name already stands for another size.
 
-        value: of the region; None for what one kernel of a step hands to the next
+        value: number of the region's value that it is; None for what one kernel of a step hands to the next
         """
         if tensor.name in self.tensors:
             return

@@ -29,8 +29,9 @@ class KernelStep:
 class RegionPlan:
     """name: of the function that replaces the region, unique in the file ("rms_norm_linear_forward").
 
-    faster_for: of a size in a range: the spans of it, both ends included, in which the plan is faster than the user's
-                code, which runs in the others; None where it has none, or all of it is
+    faster_for: for a region with a size in a range: the spans of that size, both ends included, in which the plan is
+                faster than the user's code. In the others the user's code runs. None where no size varies, or where
+                the plan is faster at every size
     """
 
     name: str

@@ -22,13 +22,13 @@ def input_scale(program: TensorProgram, name: str) -> float:
 
 
 def input_scales(plan: RegionPlan) -> dict[int, float]:
-    """Value number of a live-in -> the smallest scale that something in the plan needs. For a matrix that only
-    PyTorch's own code reads, the longer axis is taken to be the one it contracts."""
+    """Value number of a live-in -> the smallest scale that any step of the plan needs. A matrix that only PyTorch's own
+    code reads is scaled by its second-to-last or last axis, whichever is longer: one of them is contracted."""
     return unit_scales(plan.region, [step.unit for step in plan.steps if isinstance(step, KernelStep)])
 
 
 def unit_scales(region: Region, units: Iterable[SearchUnit]) -> dict[int, float]:
-    """The same, of search units that kernels are looked for."""
+    """As `input_scales`, for these search units of the region, which have no plan yet."""
     scales: dict[int, float] = {}
     for unit in units:
         for name, value in unit.inputs.items():

@@ -160,13 +160,15 @@ class Candidate(msgspec.Struct, frozen=True):
 class Share(msgspec.Struct, frozen=True):
     """Of a recorded run, that a function took: with what it calls, on a GPU by the device's time; own: without what it
     calls of the user's functions. whole: the region is all of the function. overall: how much faster the run is by the
-    region's gain, at most where it is not; None for no gain."""
+    region's gain, at most where it is not; None for no gain. fitting: where its kernel would take only some of the
+    recorded calls, how many, and why not the others: "made for 12 of 36 recorded calls; in others ..."."""
 
     part: float
     own: float
     calls: int
     whole: bool = False
     overall: float | None = None
+    fitting: str = ""
 
 
 class Region(msgspec.Struct, frozen=True):

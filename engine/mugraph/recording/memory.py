@@ -148,12 +148,12 @@ def complaint(path: Path) -> str | None:
 def recorded(path: Path, text: str | None = None) -> dict[str, list[Recorded]]:
     """By function, what took longest first. Sets that are no arguments of the function as `text` has it now are left
     out; text None: all."""
-    return {name: function.sets for name, function in _fitting(path, text)[1].items()}
+    return {name: function.sets for name, function in fitting(path, text)[1].items()}
 
 
 def seen(path: Path, text: str) -> dict[str, list[Seen]]:
     """By function, the sets of arguments, what took longest first, and what pictures show of them."""
-    recording, functions = _fitting(path, text)
+    recording, functions = fitting(path, text)
     if recording is None:
         return {}
     kept = recording
@@ -184,35 +184,43 @@ def seen(path: Path, text: str) -> dict[str, list[Seen]]:
 def recorded_shapes(path: Path, text: str) -> RecordedShapes:
     """For tracing: of each function the arguments that took longest and can be written; a module's constructor's as of
     a function `Block.__init__`."""
-    shapes: dict[str, Mapping[str, str]] = {}
-    for name, function in _fitting(path, text)[1].items():
-        usable = _longest(function.sets)
-        if usable is None or usable.opaque:
-            continue
-        shapes[name] = usable.arguments
-        if usable.init is not None and name.endswith(".forward"):
-            shapes[f"{name.removesuffix('.forward')}.__init__"] = usable.init
-    return shapes
+    recording, functions = fitting(path, text)
+    sets = {name: function.sets for name, function in functions.items()}
+    return for_tracing(path, recording, sets)[0] if recording is not None else {}
 
 
 def pictured(path: Path, text: str) -> dict[str, Picture]:
     """For tracing: of each function the call that took longest, if it was pictured."""
-    recording, functions = _fitting(path, text)
-    found: dict[str, Picture] = {}
-    for name, function in functions.items():
-        usable = _longest(function.sets)
-        if recording is None or usable is None or usable.picture is None:
+    recording, functions = fitting(path, text)
+    sets = {name: function.sets for name, function in functions.items()}
+    return for_tracing(path, recording, sets)[1] if recording is not None else {}
+
+
+def for_tracing(
+    path: Path, recording: Recording, functions: Mapping[str, Sequence[Recorded]]
+) -> tuple[RecordedShapes, dict[str, Picture]]:
+    """As `recorded_shapes` and `pictured`. functions: some of the recording's, with the sets to choose from"""
+    shapes: dict[str, Mapping[str, str]] = {}
+    pictures: dict[str, Picture] = {}
+    for name, sets in functions.items():
+        usable = _longest(sets)
+        if usable is None:
             continue
-        try:
-            found[name] = _picture(path, recording, usable.picture)
-        except BadRecording as error:
-            _log.info("%s", error)
-    return found
+        if not usable.opaque:
+            shapes[name] = usable.arguments
+            if usable.init is not None and name.endswith(".forward"):
+                shapes[f"{name.removesuffix('.forward')}.__init__"] = usable.init
+        if usable.picture is not None:
+            try:
+                pictures[name] = _picture(path, recording, usable.picture)
+            except BadRecording as error:
+                _log.info("%s", error)
+    return shapes, pictures
 
 
 def shares(path: Path, text: str | None = None) -> dict[str, Share]:
     """By function, how much of the run it took."""
-    return {name: one.share for name, one in _fitting(path, text)[1].items() if one.share is not None}
+    return {name: one.share for name, one in fitting(path, text)[1].items() if one.share is not None}
 
 
 def keep(path: Path, recording: Recording) -> None:
@@ -274,7 +282,8 @@ def _longest(sets: Sequence[Recorded]) -> Recorded | None:
     return next(built, usable[0] if usable else None)
 
 
-def _fitting(path: Path, text: str | None) -> tuple[Recording | None, dict[str, RecordedFunction]]:
+def fitting(path: Path, text: str | None) -> tuple[Recording | None, dict[str, RecordedFunction]]:
+    """The recording, and its functions with the sets that are arguments of them as `text` has them now; None: all."""
     try:
         recording = read(path)
     except BadRecording as error:

@@ -57,6 +57,23 @@ def _argument(seen: Seen, name: str) -> ShownTensor | None:
     return ShownTensor(spec.dtype, shape, strides, name in call.wanted_of)
 
 
+def argument(seen: Seen, name: str) -> str | None:
+    """A recorded argument as Python writes it ("None", "2"), "a tensor", or None where the recording does not say."""
+    picture = seen.picture() if seen.is_its_own else None
+    if picture is not None and name in picture.arguments:
+        found = _node(picture.arguments[name], picture)
+        if isinstance(found, Tensor):
+            return "a tensor"
+        return repr(found) if found is None or isinstance(found, bool | int | float | str) else None
+    text = seen.call.arguments.get(name)
+    if text is None:
+        return None
+    try:
+        return "a tensor" if isinstance(parse_spec(text), TensorSpec) else text
+    except BadShapes:
+        return None
+
+
 def trains(seen: Seen, expression: str, dtype: str, shape: tuple[int, ...]) -> bool:
     """Whether a gradient is wanted of a parameter that is read from an object nobody has the path of, as of `block` in
     `for block in self.blocks`: all that it can be want one."""

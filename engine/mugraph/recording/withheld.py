@@ -1,61 +1,119 @@
-"""Regions whose kernel would take none of the recorded calls: they are said to be so before anything is searched.
-
-What a region's guard will ask of its function's arguments, and of the tensors that its object keeps, is compared with
-every recorded call. What a recording does not say counts as fitting.
-"""
+"""What recorded calls say of regions before anything is searched: how many of them a region's kernel would take, and,
+where it would take none, that it is not worth a search."""
 
 from __future__ import annotations
 
 import ast
-import re
+import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from mugraph.ir.region import Region, Trace
+from mugraph.ir.shares import Share
 from mugraph.recording.memory import Seen
-from mugraph.recording.shown import shown, trains
+from mugraph.recording.misfits import GRADIENT, misfits, unknown
 from mugraph.trace.syntax.definitions import definitions
 
-_GRADIENT = "a gradient is wanted"
 _MOST = 3
 """Reasons that are said of one region."""
 
 
+@dataclass
+class Fitting:
+    """Of one region. calls, seconds: of the recorded calls that its kernel would take; of_seconds: of all of them;
+    others: by the first reason, the calls that it would not take."""
+
+    calls: int = 0
+    seconds: float = 0.0
+    of_calls: int = 0
+    of_seconds: float = 0.0
+    others: Counter[str] = field(default_factory=Counter[str])
+
+    @property
+    def part(self) -> float:
+        """Of the recorded time of its function; of the calls, where no time was taken."""
+        return self.seconds / self.of_seconds if self.of_seconds else self.calls / max(1, self.of_calls)
+
+
 def withhold(trace: Trace, text: str, calls: Mapping[str, Sequence[Seen]], *, gpu: bool = False) -> Trace:
-    """The trace, its regions that no recorded call would take with the reason.
+    """The trace: its regions that no recorded call would take have the reason, its shares how many calls are taken.
 
     text: that was traced. calls: by function. gpu: there is one here, so that a call on the CPU is one that will be
     """
     if not calls:
         return trace
-    bound = _bound(text)
-
-    def judged(region: Region) -> Region:
+    bindings = Bindings(text)
+    regions, shares = list(trace.regions), dict(trace.shares)
+    for number, region in enumerate(regions):
         seen = calls.get(region.function, ())
         if region.status is not None or not seen:
-            return region
-        reason = why_never_taken(region, seen, bound.get(region.function, frozenset()), gpu=gpu)
-        return region if reason is None else replace(region, status="unsupported", reason=reason)
+            continue
+        bound = bindings.before(region)
+        before = [one for one in regions[:number] if one.status is None and is_same_code(one, region)]
+        fitting = fitted(region, seen, bound, before, gpu=gpu)
+        if not fitting.calls:
+            regions[number] = replace(region, status="unsupported", reason=_never(fitting.others))
+        if number in shares:
+            shares[number] = _of_those(shares[number], fitting)
+    return replace(trace, regions=tuple(regions), shares=shares)
 
-    return replace(trace, regions=tuple(judged(region) for region in trace.regions))
+
+def is_same_code(one: Region, other: Region) -> bool:
+    """Whether both may be written: the second is asked where the first refuses."""
+    return (one.function, one.range, one.unit) == (other.function, other.range, other.unit)
 
 
-def why_never_taken(
-    region: Region, calls: Sequence[Seen], bound: frozenset[str] = frozenset(), *, gpu: bool = False
-) -> str | None:
-    """None where one of the calls would be taken. bound: arguments that the function binds anew: a recording does not
-    say what they are at the region."""
-    reasons: Counter[str] = Counter()
+def fitted(
+    region: Region,
+    calls: Sequence[Seen],
+    bound: frozenset[str] = frozenset(),
+    before: Sequence[Region] = (),
+    *,
+    gpu: bool = False,
+) -> Fitting:
+    """Where the region reads what no recording shows, calls with arguments like those of the longest one that fits are
+    taken to fit as well.
+
+    calls: what took longest first. bound: arguments that the function binds anew. before: regions that are asked first
+    """
+    found, first = Fitting(), None
     for call in calls:
-        why = next(_misfits(region, call, bound, gpu), None)
+        why, count = next(misfits(region, call, bound, gpu=gpu), None), max(call.call.calls, 1)
+        if any(next(misfits(one, call, bound, gpu=gpu), None) is None for one in before):
+            why = "another kernel for this code is asked first"
+        elif why is None and unknown(region, call, bound):
+            first = first or call
+            if call.call.arguments != first.call.arguments:
+                why = f"the arguments are others ({', '.join(_others(call.call.arguments, first.call.arguments))})"
+        found.of_calls += count
+        found.of_seconds += call.call.seconds
         if why is None:
-            return None
-        reasons[why] += max(call.call.calls, 1)
+            found.calls += count
+            found.seconds += call.call.seconds
+        else:
+            found.others[why] += count
+    return found
+
+
+def _others(arguments: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
+    """ "x: f32[1, 8]" of those that differ."""
+    names = [name for name in {**arguments, **wanted} if arguments.get(name) != wanted.get(name)]
+    return [f"{name}: {arguments.get(name, 'left out')}" for name in names]
+
+
+def _of_those(share: Share, fitting: Fitting) -> Share:
+    why = next((f"{why} ({count})" for why, count in fitting.others.most_common(1)), "")
+    return msgspec.structs.replace(share, fits=fitting.calls, of=fitting.of_calls, taken=fitting.part, others=why)
+
+
+def _never(reasons: Counter[str]) -> str:
     total, found = sum(reasons.values()), reasons.most_common()
     if len(found) == 1:
         [(why, _)] = found
-        if why == _GRADIENT:
+        if why == GRADIENT:
             whose = f"all {total} recorded calls want" if total > 1 else "the one recorded call wants"
             return f"its kernel would never run: {whose} a gradient"
         whose = f"in all {total} recorded calls" if total > 1 else "in the one recorded call"
@@ -64,80 +122,27 @@ def why_never_taken(
     return f"its kernel would never run: in none of the {total} recorded calls does it fit: {'; '.join(said)}"
 
 
-def _misfits(region: Region, seen: Seen, bound: frozenset[str], gpu: bool) -> Iterator[str]:
-    """In the order that a guard asks."""
-    call = seen.call
-    tensors = [
-        (live_in, found)
-        for live_in in region.live_ins
-        if _root(live_in.expression) not in bound
-        and (found := shown(seen, live_in.expression, _self_name(region))) is not None
-    ]
-    known = {live_in.value for live_in, _ in tensors}
-    others = [(one.expression, region.values[one.value]) for one in region.live_ins if one.value not in known]
-    if any(found.wants_gradient for _, found in tensors) or any(
-        trains(seen, expression, info.dtype, info.shape) for expression, info in others
-    ):
-        yield _GRADIENT
-    if gpu and call.devices and all(device.partition(":")[0] == "cpu" for device in call.devices):
-        yield "the tensors are on the CPU"
-    for live_in, found in tensors:
-        name, info = live_in.expression, region.values[live_in.value]
-        if found.dtype != info.dtype:
-            yield f"{name} is {found.dtype}, the kernel is for {info.dtype}"
-        if not _fits(region, live_in.value, found.shape):
-            yield f"{name} has shape {_listed(found.shape)}, the kernel is for {_listed(info.shape)}"
-        elif found.strides is not None and not _laid_out(region, live_in.value, found.shape, found.strides):
-            yield f"{name} has strides {_listed(found.strides)}, the kernel is for {_listed(info.strides)}"
+class Bindings:
+    """Where the functions of a file bind names. text: of the file"""
 
+    def __init__(self, text: str) -> None:
+        self._functions: dict[str, ast.AST] = {}
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            tree = ast.parse(text)
+            self._functions = {
+                one.name: one.node for one in definitions(tree) if not isinstance(one.node, ast.ClassDef)
+            }
 
-def _root(expression: str) -> str:
-    """ "self" of "self.norm.weight"."""
-    return re.split(r"[.\[]", expression, maxsplit=1)[0]
-
-
-def _self_name(region: Region) -> str | None:
-    """None in a function of no class: an argument is what it is called then."""
-    return region.function_args[0] if "." in region.function and region.function_args else None
-
-
-def _fits(region: Region, value: int, shape: Sequence[int]) -> bool:
-    """A dimension that varies with a declared size is a multiple of one in its range."""
-    wanted, made = region.values[value].shape, region.dynamic
-    if len(shape) != len(wanted):
-        return False
-    for dim, (seen, size) in enumerate(zip(shape, wanted, strict=True)):
-        factors = made.shapes.get(value) if made is not None else None
-        if made is not None and factors is not None and factors[dim]:
-            if seen % factors[dim] or not made.range.least <= seen // factors[dim] <= made.range.largest:
-                return False
-        elif seen != size:
-            return False
-    return True
-
-
-def _laid_out(region: Region, value: int, shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """The stride of a dimension of size 1 addresses nothing. Those that vary with a size are unknown here."""
-    if region.dynamic is not None and value in region.dynamic.strides:
-        return True
-    wanted = region.values[value].strides
-    return all(size == 1 or one == other for size, one, other in zip(shape, strides, wanted, strict=True))
-
-
-def _listed(shape: Sequence[int]) -> str:
-    return f"({', '.join(map(str, shape))})"
-
-
-def _bound(text: str) -> dict[str, frozenset[str]]:
-    """By function, the names that it binds."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    return {
-        one.name: frozenset(
-            name.id for name in ast.walk(one.node) if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load)
-        )
-        for one in definitions(tree)
-        if not isinstance(one.node, ast.ClassDef)
-    }
+    def before(self, region: Region) -> frozenset[str]:
+        """Names that its function binds before the region, or in a loop around it."""
+        function, line = self._functions.get(region.function), region.range.start.line + 1
+        if function is None:
+            return frozenset()
+        bound: set[str] = set()
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node.lineno < line:
+                bound.add(node.id)
+            elif isinstance(node, ast.For | ast.While) and node.lineno <= line <= (node.end_lineno or line):
+                inside = (one for one in ast.walk(node) if isinstance(one, ast.Name))
+                bound.update(one.id for one in inside if not isinstance(one.ctx, ast.Load))
+        return frozenset(bound)

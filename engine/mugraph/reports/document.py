@@ -37,7 +37,7 @@ def device_document(device: Device) -> Json:
 
 
 def region_document(result: RegionResult, share: Share | None = None) -> Json:
-    """share: of a recorded run, that its function took"""
+    """share: how much of the recorded run the region's function took"""
     region, plan = result.region, result.plan
     kernels = plan.mugraph.kernels if plan else ()
     sources = [result.sources[k.name].standalone() for k in kernels if k.name in result.sources]
@@ -127,8 +127,8 @@ def finite(value: float | None) -> float | None:
 
 
 def _share(share: Share | None, gain: float | None) -> Json:
-    """`share`, where the function was recorded. overall: how much faster the run is by the gain, at most where the
-    region is not the whole function."""
+    """`share`, where the function was recorded. overall: how much faster the run is by the gain in the calls that the
+    kernel takes, at most where the region is not the whole function."""
     if share is None:
         return {}
     return {"share": {**msgspec.to_builtins(share), "overall": finite(share.overall(gain))}}

@@ -18,8 +18,13 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class Row:
-    """One region of a file. peers: over each of them that has a time, the gain; 1.0 where nothing is offered: the code
-    stays as it is, or becomes the peer's. right: None where nothing is offered."""
+    """One region of a file. Gains are 1.0 where nothing is offered, since the code stays as it is.
+
+    right: whether its kernels agree with float64; None where nothing is offered
+    code:  the gain over the code as it runs
+    best:  the gain over the fastest peer
+    peers: by name, the gain over each peer that has a time
+    """
 
     file: str
     name: str
@@ -31,8 +36,8 @@ class Row:
 
 
 def summary(rows: Sequence[Row], files: int, answered: int, *, measured: bool) -> Json:
-    """What the regions of a file gain together does not follow from their gains: what is counted are regions, and files
-    with one that is faster."""
+    """Counts of regions, and of files with at least one region that is faster. The gain of a whole file is not
+    computed: it does not follow from the gains of its regions."""
     offered = [row for row in rows if row.offered]
     peers = list(dict.fromkeys(name for row in rows for name in row.peers))
     return {

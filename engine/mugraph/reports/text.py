@@ -118,7 +118,7 @@ def _gain(result: RegionResult) -> str:
 
 
 def evidence(verdict: Verdict) -> list[str]:
-    """What was checked, one sentence each; what was not is said to be not."""
+    """One sentence for each check that was made, and for each that was not."""
     if not verdict.passed:
         return [f"NOT VERIFIED: {verdict.reason}"]
     sizes = "; ".join(", ".join(f"{a}={n}" for a, n in point.items()) for point in verdict.sizes)

@@ -48,8 +48,7 @@ def region_key(
 ) -> str:
     """64 hexadecimal digits for the result of optimising `program`.
 
-    program: in canonical form (ir.transforms.renaming): its names do not matter, except for which of them are equal;
-             its axes' sizes, its tensors' shapes, strides and types do
+    program: in canonical form (ir.transforms.renaming), so that programs that differ only in names have the same key
     device:  the GPU's name; "" where nothing was measured
     driver:  the driver's version; "" where nothing was measured
     space:   the search's limits, as text

@@ -97,7 +97,7 @@ class Store:
         self.close()
 
     def _run(self, work: Callable[[Connection], T], writes: bool) -> T | None:
-        """The work in one transaction. None when even a new file could not do it."""
+        """What the work gives, done in one transaction; None when even a new file could not do it."""
         from sqlalchemy.exc import DatabaseError, OperationalError
 
         from mugraph.store import tables

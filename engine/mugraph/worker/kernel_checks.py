@@ -48,7 +48,7 @@ def _checked(
     region: Replaced,
     runs: Mapping[str, Kept],
 ) -> KernelCheck:
-    name = region.anchor.removeprefix(f"{record.alias}.").removesuffix("_fits(")
+    name = region.names(record)[0]
     at = file.text.find(region.anchor)
     if at < 0:
         message = f"{record.file} does not call {name} of {module.name} any more; revert removes the module."

@@ -41,7 +41,8 @@ def region_state(known: Known, number: int, status: values.RegionStatus | None =
 def _share(share: Share | None, gain: float | None) -> values.Share | None:
     if share is None:
         return None
-    return values.Share(share.part, share.own, share.calls, share.whole, finite(share.overall(gain)))
+    overall = finite(share.overall(gain))
+    return values.Share(share.part, share.own, share.calls, share.whole, overall, share.fitting_words)
 
 
 def all_states(known: Known, queued: Collection[int] = ()) -> list[values.Region]:

@@ -36,7 +36,7 @@ def content(
     parts = [f"**mugraph: {sentence(file, mark)}**"]
     region = mark.region
     state = file.state(mark)
-    took = share(region)
+    took = share(region, fully=True)
     if took and state != "stale":
         parts.append(took)
     if drawing and state not in ("stale",):

@@ -120,17 +120,20 @@ def lens(file: FileState, mark: Mark) -> str:
     return f"{said}{took}" if state in ("no-gain", "needs-shapes", "unsupported", "failed", "applied") else said
 
 
-def share(region: Region) -> str:
-    """Of a recorded run: "31 % of the run; 1.60× here is 1.13× overall"; "" where nothing was recorded."""
+def share(region: Region, *, fully: bool = False) -> str:
+    """Of a recorded run: "31 % of the run; 1.60× here is 1.13× overall; made for 12 of 36 recorded calls"; "" where
+    nothing was recorded."""
     took = region.share
     if took is None:
         return ""
-    part = f"{100 * took.part:.0f} %" if took.part >= 0.01 else "less than 1 %"
-    if took.overall is None or region.status != "improved" or region.timing is None:
-        return f"{part} of the run"
-    gain = in_a_run(region.timing) or 1.0
-    here = here_words(gain, region.timing.source == "measured", "×")
-    return f"{part} of the run; {here} is {'' if took.whole else 'at most '}{took.overall:.2f}× overall"
+    said = [f"{100 * took.part:.0f} % of the run" if took.part >= 0.01 else "less than 1 % of the run"]
+    if took.overall is not None and region.status == "improved" and region.timing is not None:
+        gain = in_a_run(region.timing) or 1.0
+        here = here_words(gain, region.timing.source == "measured", "×")
+        said.append(f"{here} is {'' if took.whole else 'at most '}{took.overall:.2f}× overall")
+    if took.fitting:
+        said.append(took.fitting if fully else took.fitting.partition(";")[0])
+    return "; ".join(said)
 
 
 def _before(region: Region | None) -> str:

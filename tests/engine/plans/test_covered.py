@@ -29,7 +29,10 @@ class Inner(nn.Module):
         self.up = nn.Linear(32, 32, dtype=torch.float16)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return scaled(F.silu(self.up(x)) * x)
+        gate = F.silu(self.up(x))
+
+        # a comment inside of the region
+        return scaled(gate * x)
 
 
 # mugraph: x=f16[8, 32]

@@ -12,9 +12,22 @@ import pytest
 from mugraph.commands.common import Where
 from mugraph.commands.optimize import optimize
 from mugraph.ir.region import Region, Trace
+from mugraph.ir.shares import share_words
 from mugraph.pipeline import Options
-from mugraph.recording.memory import Recorded, RecordedFunction, Recording, Seen, keep, pictured, recorded_shapes, seen
-from mugraph.recording.withheld import why_never_taken, withhold
+from mugraph.recording.memory import (
+    Recorded,
+    RecordedFunction,
+    Recording,
+    Seen,
+    keep,
+    pictured,
+    recorded,
+    recorded_shapes,
+    seen,
+    shares,
+)
+from mugraph.recording.regions import shared
+from mugraph.recording.withheld import Bindings, fitted, withhold
 from mugraph.trace.tracer import trace_file
 
 SOURCE = """\
@@ -26,6 +39,12 @@ def product(x, w, scale=1.0):
 
 # mugraph: x=f32[16, 64]
 def changed(x):
+    x = x.t()
+    print(end="")
+    return torch.softmax(x, -1) * x
+
+# mugraph: x=f32[16, 64]
+def changed_inside(x):
     x = x.t()
     return torch.softmax(x, -1) * x
 """
@@ -41,6 +60,12 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
 @pytest.fixture
 def region(trace: Trace) -> Region:
     return next(one for one in trace.regions if one.function == "product")
+
+
+def why_never_taken(region: Region, calls: Sequence[Seen], *, gpu: bool = False) -> str | None:
+    """What is said of a region with such recorded calls."""
+    trace = Trace("file.py", regions=(region,))
+    return withhold(trace, SOURCE, {region.function: calls}, gpu=gpu).regions[0].reason
 
 
 def call(x: str = "f16[16, 64]", w: str = "f16[64, 32]", calls: int = 1, devices: Sequence[str] = ("cpu",)) -> Recorded:
@@ -85,6 +110,61 @@ def test_strides(region: Region):
     )
     assert why_never_taken(region, [transposed, Seen(call())]) is None, "of a recording that has none"
     assert why_never_taken(region, [Seen(msgspec.structs.replace(call(), strides={}))]) is None
+
+
+def test_what_is_not_shown_is_as_in_calls_with_the_same_arguments(trace: Trace):
+    region = next(one for one in trace.regions if one.function == "changed")
+    calls = [Seen(Recorded({"x": f"f32[{rows}, 64]"}, calls=rows)) for rows in (16, 3)]
+    found = fitted(region, calls, Bindings(SOURCE).before(region))
+    assert (found.calls, found.of_calls) == (16, 19)
+    assert found.others == {"the arguments are others (x: f32[3, 64])": 3}
+
+
+CALLED_IN_TWO_WAYS = """\
+import torch
+
+def scores(x, mask=None, mode="full"):
+    y = x @ x.mT
+    if mask is not None:
+        y = y + mask
+    if mode == "full":
+        y = y * 2
+    return torch.softmax(y, -1) @ x
+
+if __name__ == "__main__":
+    x = torch.ones(16, 16)
+    for _ in range(5):
+        scores(x)
+    for _ in range(3):
+        scores(x, torch.ones(16, 16))
+    scores(x, mode="half")
+"""
+
+
+@pytest.mark.parametrize(
+    ("traced", "fits", "others"),
+    [
+        ({"x": "f32[16, 16]"}, 5, "mask is a tensor, the kernel is for None (3)"),
+        ({"x": "f32[16, 16]", "mask": "f32[16, 16]"}, 3, "mask is None, the kernel is for a tensor (6)"),
+        ({"x": "f32[16, 16]", "mode": "'half'"}, 1, "mode is 'full', the kernel is for 'half' (5)"),
+    ],
+)
+def test_how_many_calls_it_is_made_for(
+    tmp_path: Path, record: Callable[..., object], traced: dict[str, str], fits: int, others: str
+):
+    """A kernel for one way of calling a function gains nothing in calls of another way."""
+    path = tmp_path / "two.py"
+    path.write_text(CALLED_IN_TWO_WAYS)
+    record(sys.executable, "two.py")
+    trace = trace_file(path, recorded_shapes={"scores": traced})
+    trace = shared(trace, shares(path, CALLED_IN_TWO_WAYS), CALLED_IN_TWO_WAYS)
+    calls = seen(path, CALLED_IN_TWO_WAYS)
+    share = withhold(trace, CALLED_IN_TWO_WAYS, calls).shares[0]
+    seconds = {("mask" in one.arguments, one.arguments.get("mode")): one.seconds for one in recorded(path)["scores"]}
+    assert (share.fits, share.of, share.others) == (fits, 9, others)
+    assert share.taken == pytest.approx(seconds["mask" in traced, traced.get("mode")] / sum(seconds.values()))
+    assert share.overall(2.0) == pytest.approx(1 / (1 - share.part * share.taken / 2))
+    assert f"made for {fits} of 9 recorded calls; in others {others}" in share_words(share, 2.0)
 
 
 MODULE = """\
@@ -144,10 +224,11 @@ def test_what_a_run_has_shown(tmp_path: Path, record: Callable[..., object], fro
 
 
 def test_an_argument_that_the_function_binds_anew_says_nothing(trace: Trace):
-    calls = {"changed": [Seen(Recorded({"x": "f32[3, 3]"}, calls=1))], "product": [Seen(call("f16[3, 64]"))]}
+    other = Seen(Recorded({"x": "f32[3, 3]"}, calls=1))
+    calls = {"changed": [other], "changed_inside": [other], "product": [Seen(call("f16[3, 64]"))]}
     before = {one.function: one.status for one in trace.regions}
     after = {one.function: one.status for one in withhold(trace, SOURCE, calls).regions}
-    assert after == before | {"product": "unsupported"}
+    assert after == before | {"product": "unsupported", "changed_inside": "unsupported"}
     assert withhold(trace, SOURCE, {}) == trace
 
 

@@ -1,9 +1,9 @@
 """What the user's file calls: two functions over the names its own code reads there (`self`, `x`).
 
-    def norm_linear_fits(self, x): what tracing took for granted still holds, and the tensors are those it was made for
-    def norm_linear(self, x):      the replacement, its parameters read where the user's code reads them
+    def norm_linear_fits(self, x): whether all that tracing relied on still holds, for tensors as the kernel wants them
+    def norm_linear(self, x):      the replacement; it reads parameters where the user's code reads them
 
-TorchScript sees a test that says no, and compiles the original.
+For TorchScript the test is the constant False, so it compiles the original.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mugraph.plans.plan import RegionPlan
 MODULES_OWN = frozenset(
     {"_is", "_is_object", "_unchanged", "_runs", "_is_the", "_here", "_on_default_device", "_default_type"}
 )
-"""Names in guards that the kernel module has, not the user's file."""
+"""Names in guards that the kernel module defines itself; other global names are those of the user's file."""
 
 
 def arguments(plan: RegionPlan) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""Attributes that several conditions read (`self.attention`), read once: modules answer for theirs in Python."""
+"""Attributes that several conditions read (`self.attention`) are read once: reading one from a module is slow, because
+`torch.nn.Module.__getattr__` is Python code."""
 
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ def by_members(
     guards: Sequence[str],
     members: Mapping[str, Mapping[str, str]] | None = None,
 ) -> str:
-    """The expression with attributes of modules read from where modules keep them (`_parameters`, `_modules`). For a
-    module that `_is` what was analysed, that gives the same as reading the attribute.
+    """The expression with attributes of modules read directly from the dictionaries that hold them (`_parameters`,
+    `_modules`). For a module whose class `_is` the analysed one, this gives what reading the attribute gives.
 
-    members: expression of a further object -> its attributes -> where it keeps them
+    members: for other objects: their expression -> attribute -> the dictionary that holds it
     """
     kinds: dict[str, str] = {}
     for guard in guards:
@@ -128,7 +129,7 @@ def _is_root(node: ast.AST) -> bool:
 
 
 def with_names(expression: str, names: dict[str, str]) -> str:
-    """The expression with names in place of what stands for them."""
+    """The expression with each part that is a key of `names` replaced by its name."""
     return ast.unparse(_Replaced(names).visit(ast.parse(expression, mode="eval")))
 
 

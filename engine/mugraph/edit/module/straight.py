@@ -15,8 +15,8 @@ _FEW = 4
 
 
 def straight(guard: str, ran: Mapping[str, Ran]) -> list[str]:
-    """A condition as conditions that stand side by side. Whether classes and functions have the code that was analysed
-    is asked of all of them at once (`_same_code`); numbers are equal only if their types are."""
+    """A condition as a list of simpler ones, all of which must hold. A condition on a function's code becomes none: one
+    call of `_same_code` checks all of a region's classes and functions. Numbers are equal only if their types are."""
     match ast.parse(guard, mode="eval").body:
         case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]):
             return _of_module(ast.unparse(module), ran.get(what, Ran()))
@@ -32,8 +32,8 @@ def straight(guard: str, ran: Mapping[str, Ran]) -> list[str]:
 
 
 def lasting(guard: str, modules: Mapping[str, Ran]) -> bool:
-    """Whether a condition holds for as long as dictionaries of these modules are as they are, and their classes: it
-    compares what they keep there with what cannot change.
+    """Whether a condition that holds once stays true until a dictionary of these modules, or one of their classes,
+    changes: whether all that it compares lies in those dictionaries or cannot change.
 
     modules: expressions of modules that are known to be of the classes that were analysed
     """

@@ -1,8 +1,10 @@
-"""What one region's code becomes."""
+"""What one region's code becomes. Several plans for the same code are asked one after the other: each takes calls that
+those before it refuse."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -22,24 +24,29 @@ WIDTH = 100
 class Replacement:
     """[start, end) of the file's text holds `original` and becomes `text`."""
 
-    plan: RegionPlan
-    id: str
+    plans: tuple[RegionPlan, ...]
     start: int
     end: int
     original: str
     text: str
 
+    @property
+    def name(self) -> str:
+        """Of the first plan, which is asked first."""
+        return self.plans[0].name
+
 
 def replacement(
-    file: SourceFile, tree: ast.Module, plan: RegionPlan, alias: str, in_string: frozenset[int]
+    file: SourceFile, tree: ast.Module, plans: Sequence[RegionPlan], alias: str, in_string: frozenset[int]
 ) -> Replacement:
-    """The replacement for the plan's region.
+    """The replacement for the code that the plans' regions are all in.
 
     in_string: lines of the file that begin inside a string literal
 
     Raises EditError when the range is not whole statements, nor an expression, of this file.
     """
-    region = plan.region
+    plans = tuple(plans)
+    region = plans[0].region
     start, end = file.offset(region.range.start), file.offset(region.range.end)
     text = file.text[start:end]
     if not text.strip() or _unix(text) != _unix(region.text):
@@ -47,15 +54,15 @@ def replacement(
     start += len(text) - len(text.lstrip())
     end -= len(text) - len(text.rstrip())
     if region.unit == "expression":
-        return _expression(file, plan, alias, start, end, in_string)
+        return _expression(file, plans, alias, start, end, in_string)
     run = _statements_at(file, tree, start, end)
     if not run:
         raise EditError(f"The range found in {region.function} is no run of whole statements; analyse the file again.")
     first, last = file.line_of(start), file.line_of(end - 1)
     before, after = file.text[file.starts[first] : start], file.text[end : file.line_end(last)].strip()
     if before.strip() or (after and not after.startswith("#")):
-        return _value_of_statement(file, plan, alias, run, in_string)
-    return _statements(file, plan, alias, run, first, last, in_string)
+        return _value_of_statement(file, plans, alias, run, in_string)
+    return _statements(file, plans, alias, run, first, last, in_string)
 
 
 def _unix(text: str) -> str:
@@ -98,7 +105,7 @@ def _arguments(plan: RegionPlan) -> tuple[str, ...]:
 
 def _statements(
     file: SourceFile,
-    plan: RegionPlan,
+    plans: tuple[RegionPlan, ...],
     alias: str,
     run: list[ast.stmt],
     first: int,
@@ -106,15 +113,17 @@ def _statements(
     in_string: frozenset[int],
 ) -> Replacement:
     indent, unit = indentation(file.line(first)), indent_unit(file, first)
-    mark = f"{MARK}{mugraph_id(plan)}"
     room = WIDTH - len(indent)
-    head = call("if ", f"{alias}.{plan.name}_fits", _arguments(plan), f":  {mark}", width=room)
-    body = [f"    {line}" for line in _call_statement(plan, alias, run, room - 4)]
-    lines = [*head, *body, "else:"]
+    lines: list[str] = []
+    for plan in plans:
+        mark, word = f"{MARK}{mugraph_id(plan)}", "elif " if lines else "if "
+        lines += call(word, f"{alias}.{plan.name}_fits", _arguments(plan), f":  {mark}", width=room)
+        lines += [f"    {line}" for line in _call_statement(plan, alias, run, room - 4)]
+    lines.append("else:")
     start, end = file.starts[first], file.next_line(last)
     text = "".join(indent + _reindented(line, unit) + "\n" for line in lines)
     text += indent_lines(file, first, last, unit, in_string)
-    return Replacement(plan, mugraph_id(plan), start, end, file.text[start:end], text)
+    return Replacement(plans, start, end, file.text[start:end], text)
 
 
 def _reindented(line: str, unit: str) -> str:
@@ -146,11 +155,12 @@ def _call_statement(plan: RegionPlan, alias: str, run: list[ast.stmt], width: in
 
 
 def _value_of_statement(
-    file: SourceFile, plan: RegionPlan, alias: str, run: list[ast.stmt], in_string: frozenset[int]
+    file: SourceFile, plans: tuple[RegionPlan, ...], alias: str, run: list[ast.stmt], in_string: frozenset[int]
 ) -> Replacement:
     """The value of a single `return value` or `name = value` that shares its line with other code; only the value is
     replaced."""
-    node, names = run[0], [live_out.expression for live_out in plan.region.live_outs]
+    region = plans[0].region
+    node, names = run[0], [live_out.expression for live_out in region.live_outs]
     bound: list[str] = []
     if isinstance(node, ast.Return):
         bound = ["return"]
@@ -158,29 +168,32 @@ def _value_of_statement(
         bound = [ast.unparse(target) for target in node.targets]
     value = node.value if isinstance(node, (ast.Return, ast.Assign)) and len(run) == 1 and bound == names else None
     if value is None or isinstance(value, (ast.Tuple, ast.List)):
-        raise EditError(f"The code of {plan.region.function} shares a line with other code; put it on its own.")
-    return _expression(file, plan, alias, *_span(file, value), in_string)
+        raise EditError(f"The code of {region.function} shares a line with other code; put it on its own.")
+    return _expression(file, plans, alias, *_span(file, value), in_string)
 
 
 def _expression(
-    file: SourceFile, plan: RegionPlan, alias: str, start: int, end: int, in_string: frozenset[int]
+    file: SourceFile, plans: tuple[RegionPlan, ...], alias: str, start: int, end: int, in_string: frozenset[int]
 ) -> Replacement:
-    original = file.text[start:end]
+    original, function = file.text[start:end], plans[0].region.function
     line = file.line_of(start)
     indent, unit = indentation(file.line(line)), indent_unit(file, line)
     try:
         parsed = ast.parse(f"(\n{original}\n)", mode="eval").body
     except SyntaxError:
-        raise EditError(f"The range in {plan.region.function} is no expression; analyse the file again.") from None
-    if isinstance(parsed, (ast.NamedExpr, ast.Tuple, ast.GeneratorExp)) or len(plan.region.live_outs) != 1:
-        raise EditError(f"The range found in {plan.region.function} is no expression with one tensor as its value.")
-    mark = f"  {MARK}{mugraph_id(plan)}"
+        raise EditError(f"The range in {function} is no expression; analyse the file again.") from None
+    several = any(len(plan.region.live_outs) != 1 for plan in plans)
+    if isinstance(parsed, (ast.NamedExpr, ast.Tuple, ast.GeneratorExp)) or several:
+        raise EditError(f"The range found in {function} is no expression with one tensor as its value.")
     room = WIDTH - len(indent) - len(unit)
-    lines = call("", f"{alias}.{plan.name}", _arguments(plan), mark, width=room)
-    lines += call("if ", f"{alias}.{plan.name}_fits", _arguments(plan), width=room)
+    lines: list[str] = []
+    for plan in plans:
+        mark, word = f"  {MARK}{mugraph_id(plan)}", "else " if lines else ""
+        lines += call(word, f"{alias}.{plan.name}", _arguments(plan), mark, width=room)
+        lines += call("if ", f"{alias}.{plan.name}_fits", _arguments(plan), width=room)
     text = "(\n" + "".join(f"{indent}{unit}{_reindented(line, unit)}\n" for line in lines)
     text += f"{indent}{unit}else {_deeper(file, start, end, indent, unit, in_string)}\n{indent})"
-    return Replacement(plan, mugraph_id(plan), start, end, original, text)
+    return Replacement(plans, start, end, original, text)
 
 
 def _deeper(file: SourceFile, start: int, end: int, indent: str, unit: str, in_string: frozenset[int]) -> str:

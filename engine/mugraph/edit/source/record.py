@@ -27,6 +27,7 @@ class Replaced:
     length:   characters of the replacement
     sha256:   of the replacement
     original: what stood there
+    also:     names, in the kernel module, of further regions there: each takes calls that those before it refuse
     """
 
     id: str
@@ -35,10 +36,16 @@ class Replaced:
     length: int
     sha256: str
     original: str
+    also: tuple[str, ...] = ()
 
     @staticmethod
-    def of(id: str, anchor: str, replacement: str, original: str) -> Replaced:
-        return Replaced(id, anchor, replacement.index(anchor), len(replacement), text_hash(replacement), original)
+    def of(id: str, anchor: str, replacement: str, original: str, also: tuple[str, ...] = ()) -> Replaced:
+        at, digest = replacement.index(anchor), text_hash(replacement)
+        return Replaced(id, anchor, at, len(replacement), digest, original, also)
+
+    def names(self, record: Record) -> tuple[str, ...]:
+        """Of its regions in the kernel module, in the order in which they are asked."""
+        return self.anchor.removeprefix(f"{record.alias}.").removesuffix("_fits("), *self.also
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,7 @@ def record_text(record: Record) -> str:
             f'            "length": {region.length},',
             f'            "sha256": {region.sha256!r},',
             f'            "original": {_literal(region.original, "            ")},',
+            *([f'            "also": {list(region.also)!r},'] if region.also else []),
             "        },",
         ]
     return "\n".join([*lines, "    ],", "}"]) + "\n"
@@ -133,6 +141,7 @@ def _record(data: dict[str, object]) -> Record:
                 _number(region, "length"),
                 _text(region, "sha256"),
                 _text(region, "original"),
+                tuple(map(str, cast(list[object], region.get("also", [])))),
             )
             for region in cast(list[dict[str, object]], data["regions"])
         ),

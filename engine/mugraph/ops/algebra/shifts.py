@@ -12,20 +12,15 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from mugraph.ir.ops import Kind
+from mugraph.kinds import naming
 from mugraph.ops.functions.degrees import NoDegree, PositiveDegrees
 
 _DEGREES = PositiveDegrees()
 
 
-class Operator(Protocol):
-    """An operator of a shared graph; inputs are positions in it."""
+class Operator(naming.Operator, Protocol):
+    """With the axes that it reduces, and those of its result."""
 
-    @property
-    def kind(self) -> Kind: ...
-    @property
-    def inputs(self) -> tuple[int, ...]: ...
-    @property
-    def fn(self) -> str: ...
     @property
     def over(self) -> tuple[int, ...]: ...
     @property

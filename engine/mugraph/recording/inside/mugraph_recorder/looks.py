@@ -1,5 +1,5 @@
 """What a function's first statement calls. It tells calls apart by the shapes, strides, types and devices of tensors,
-by whether gradients are wanted, by flags, and by what a module is made of (`structures.py`).
+by whether gradients are wanted, by flags and short strings, and by what a module is made of (`structures.py`).
 
 It runs before every call, so it is quick for what was seen before: it builds a key, finds it and has the call timed, in
 a few microseconds. If a function is called so often that this would be felt, it looks at one call in 8 or in 32. Only a
@@ -31,6 +31,8 @@ MOST_PICTURES = 8
 first one sets up is there."""
 MANY_CALLS = 64
 """Any other set has its picture taken when it has been met so often."""
+WORD = 32
+"""Characters of a string that may choose between ways of computing ("causal"); longer ones are data."""
 NEVER = sys.maxsize
 ENOUGH = 200
 """After so many calls without a tensor a function is not looked at any more."""
@@ -155,7 +157,7 @@ class Looks:
                 if kind in tensors:
                     wanted = gradients and value.requires_grad
                     key += value.shape, value.dtype, value.device, strides_of(value), wanted
-                elif kind is bool:
+                elif kind is bool or (kind is str and len(value) <= WORD):
                     add(value)
                 elif kind is tuple or kind is list or kind is dict:
                     add(_inside(value, tensors))

@@ -1,0 +1,90 @@
+"""The ways in which functions of a file were called: with a mask and without one, one token and many dimensions, this
+flag and that one. A region is made for one way. So a file is traced once for each way that takes time, and a function
+may have several regions for the same code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mugraph.ir.region import Trace
+from mugraph.recording.memory import Recorded, Seen, fitting, for_tracing
+from mugraph.recording.withheld import Bindings, fitted, is_same_code
+from mugraph.trace.picture import Picture
+from mugraph.trace.run.entries import RecordedShapes
+from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_spec
+
+MOST = 3
+"""Ways that are traced, the one that took longest among them: each is traced, and searched, by itself."""
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+LEAST = 0.05
+"""Part of a function's time that calls of a way take at least, for a kernel of their own."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """What tracing takes: a set of arguments for each function that was called in this way, in words and as it was."""
+
+    recorded_shapes: RecordedShapes
+    pictures: Mapping[str, Picture]
+
+
+def other_ways(path: Path, text: str) -> list[Way]:
+    """Those besides the one that each function spent most time in; the ways of one function are numbered by their
+    time, and each Way has those of one number."""
+    recording, functions = fitting(path, text)
+    if recording is None:
+        return []
+    numbered = [_grouped(function.sets) for function in functions.values()]
+    found: list[Way] = []
+    for number in range(1, MOST):
+        chosen = {
+            name: groups[number] for name, groups in zip(functions, numbered, strict=True) if len(groups) > number
+        }
+        shapes, pictures = for_tracing(path, recording, chosen)
+        if shapes or pictures:
+            found.append(Way(shapes, pictures))
+    return found
+
+
+def with_way(trace: Trace, more: Trace, calls: Mapping[str, Sequence[Seen]], text: str) -> Trace:
+    """The trace with regions of another way's, after its own: those that take recorded calls which no region of the
+    same code takes yet."""
+    bindings = Bindings(text)
+    regions = list(trace.regions)
+    for region in more.regions:
+        before = [one for one in regions if one.status is None and is_same_code(one, region)]
+        seen = calls.get(region.function, ())
+        if region.status is None and seen and fitted(region, seen, bindings.before(region), before).calls:
+            regions.append(region)
+    return replace(trace, regions=tuple(regions), dependencies={**more.dependencies, **trace.dependencies})
+
+
+def _grouped(sets: Sequence[Recorded]) -> list[list[Recorded]]:
+    """The sets by their way, that with the most time first. The first set, which tracing takes, is of the first way."""
+    groups: dict[Hashable, list[Recorded]] = {}
+    for one in sets:
+        if one.usable and not one.wanted_of:
+            groups.setdefault(_way(one), []).append(one)
+    total = sum(one.seconds for one in sets) or 1.0
+    longest = sorted(groups.values(), key=lambda group: -sum(one.seconds for one in group))
+    return [*longest[:1], *(one for one in longest[1:] if sum(each.seconds for each in one) >= LEAST * total)]
+
+
+def _way(one: Recorded) -> Hashable:
+    """Equal for calls that differ only in sizes."""
+    arguments = tuple((name, _kind(text)) for name, text in sorted(one.arguments.items()))
+    return arguments, tuple(sorted(one.opaque.items())), one.structure, tuple(sorted((one.init or {}).items()))
+
+
+def _kind(text: str) -> Hashable:
+    """Of a tensor its type and number of dimensions; else what it is. Numbers alone are no way of their own."""
+    try:
+        spec = parse_spec(text)
+    except BadShapes:
+        return text
+    if isinstance(spec, TensorSpec):
+        return spec.dtype, len(spec.shape)
+    return "a number" if _NUMBER.fullmatch(text) else text
