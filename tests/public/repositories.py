@@ -164,8 +164,8 @@ class Trial:
         if record is not None:
             places = sorted({(one["range"]["start"]["line"], one["range"]["start"]["character"]) for one in offered})
             for place, replaced in zip(places, record.regions, strict=True):  # in the file's order
-                here = [one["share"] for one in offered if tuple(one["range"]["start"].values()) == place]
-                self.parts[replaced.id] = sum(share["fits"] / share["of"] for share in here)
+                here = [one for one in offered if tuple(one["range"]["start"].values()) == place]
+                self.parts[replaced.id] = sum(_part(one.get("share", {})) for one in here)
         return len(offered)
 
     def checked(self, row: Row, program: tuple[str, ...]) -> None:
@@ -187,6 +187,11 @@ class Trial:
         except Failed as failed:
             return str(failed)
         return "byte for byte" if digests(self.folder) == self.original else "no"
+
+
+def _part(share: dict[str, Any]) -> float:
+    """Of the recorded calls; all of them where the recording says nothing of the region's function."""
+    return share["fits"] / share["of"] if share.get("fits") is not None else 1.0
 
 
 def digests(folder: Path) -> dict[Path, str]:
