@@ -25,7 +25,7 @@ import torch
 from mugraph.verify.interpreter import patch_interpreter
 from torch import nn
 
-DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "bool": torch.bool}
 ARGUMENT = re.compile(r"(\w+)=(\w+)\[([^\]]*)\]")
 
 
@@ -81,12 +81,15 @@ def distance(results: Results, references: Results) -> float:
 def compare(original: ModuleType, edited: ModuleType, kernels: ModuleType, name: str, shapes: Any) -> dict[str, Any]:
     seed = zlib.crc32(name.encode())
     generator = torch.Generator().manual_seed(seed)
-    inputs = [torch.randn(shape, generator=generator).to(DTYPES[kind]) for _, kind, shape in shapes]
+    inputs = [drawn(shape, DTYPES[kind], generator) for _, kind, shape in shapes]
     before, after = made(original, name, seed), made(edited, name, seed)
     eager, fallback = tensors(before(*inputs)), tensors(after(*inputs))
     if isinstance(before, nn.Module):
         before.double()
-    reference = tuple(one.double() for one in tensors(before(*(tensor.double() for tensor in inputs))))
+    reference = tuple(
+        one.double()
+        for one in tensors(before(*(tensor.double() if tensor.is_floating_point() else tensor for tensor in inputs)))
+    )
     launches: list[str] = []
     own = dict(vars(kernels))
     for launcher in [key for key in own if key.startswith("launch_")]:
@@ -104,6 +107,12 @@ def compare(original: ModuleType, edited: ModuleType, kernels: ModuleType, name:
         "rounding": max(torch.finfo(one.dtype).eps for one in eager),
         "launches": launches,
     }
+
+
+def drawn(shape: list[int], kind: torch.dtype, generator: torch.Generator) -> torch.Tensor:
+    """Normal numbers; of conditions one in two holds."""
+    numbers = torch.randn(shape, generator=generator)
+    return numbers > 0 if kind is torch.bool else numbers.to(kind)
 
 
 def strides(tensor: torch.Tensor) -> list[int]:

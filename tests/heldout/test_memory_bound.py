@@ -28,8 +28,6 @@ OUTSIDE = {
 """Functions that are cut, and where."""
 ONE_KERNEL = {"OneHardTanh.forward", "one_sum", "only_sorted"}
 """Functions of which PyTorch makes nothing that a kernel would be better at."""
-NO_RULE = {"masked_scale"}
-"""Its condition is an argument, of type bool."""
 
 
 def _plain(region: Region) -> list[str]:
@@ -49,7 +47,7 @@ def test_all_of_them_are_regions(path: Path) -> None:
     assert {function.split(".")[0] for function in regions} == defined
     for function, region in regions.items():
         units = [part for part in cut_region(region)[1] if isinstance(part, SearchUnit)]
-        if function in ONE_KERNEL or function in NO_RULE:
+        if function in ONE_KERNEL:
             assert units == []
             continue
         assert units, function

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from mugraph.ir.dtypes import COMPUTED
+from mugraph.ir.dtypes import READ
 from mugraph.ir.kernel import KernelSource, Rejected
 
 _log = logging.getLogger("mugraph.codegen")
@@ -54,7 +54,7 @@ def compile_for(source: KernelSource, capability: int) -> Compiled:
     from triton.compiler import ASTSource
 
     tensors = (*source.inputs, *source.outputs)
-    signature = {name: COMPUTED[tensor.dtype].pointer for name, tensor in zip(source.pointers, tensors, strict=True)}
+    signature = {name: READ[tensor.dtype].pointer for name, tensor in zip(source.pointers, tensors, strict=True)}
     signature |= dict.fromkeys(source.arguments, "i32") | dict.fromkeys(source.constexprs, "constexpr")
     attributes = {(at,): _ALIGNED for at in range(len(source.pointers))}
     constants: Any = dict(source.constexprs)

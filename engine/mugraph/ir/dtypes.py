@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
-DType = Literal["f16", "bf16", "f32"]
-"""Of the tensors that programs and kernels have."""
+DType = Literal["f16", "bf16", "f32", "bool"]
+"""Of the tensors that programs and kernels have. Conditions (bool) are read as 1 or 0 and never written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,8 @@ COMPUTED: Mapping[DType, ElementType] = {
     "f32": ElementType("float32", 4, "tl.float32", "*fp32", 2.0**-24, 2.0**-149, (2 - 2.0**-23) * 2.0**127),
 }
 """Types that programs and kernels compute with."""
+READ: Mapping[DType, ElementType] = {**COMPUTED, "bool": ElementType("bool", 1, "tl.int1", "*i1", largest=1.0)}
+"""Types of tensors that kernels read. A condition is exact: no rounding of it is wrong."""
 _INTEGERS = {
     "i64": ElementType("int64", 8),
     "i32": ElementType("int32", 4),
@@ -59,7 +61,7 @@ ELEMENTS: Mapping[str, ElementType] = {
     **COMPUTED,
     "f64": ElementType("float64", 8),
     **_INTEGERS,
-    "bool": ElementType("bool", 1),
+    "bool": READ["bool"],
     "c64": ElementType("complex64", 8),
     "c128": ElementType("complex128", 16),
 }
@@ -69,7 +71,7 @@ NARROW = frozenset(name for name, one in COMPUTED.items() if one.bytes < 4)
 """Types whose arithmetic PyTorch does in float32."""
 DRAWN = frozenset({*COMPUTED, *_INTEGERS, "bool"})
 """Types of inputs that measuring can make up."""
-ITEMSIZE: Mapping[str, int] = {name: one.bytes for name, one in COMPUTED.items()}
+ITEMSIZE: Mapping[str, int] = {name: one.bytes for name, one in READ.items()}
 
 
 def itemsize(dtype: str) -> int:

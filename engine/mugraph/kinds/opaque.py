@@ -21,6 +21,7 @@ class Opaque:
     is_truth:  it is a condition: PyTorch's result is of type bool, which here is 1 or 0
     is_positive: it has a value for positive arguments only (or nearly so), with which it is tested
     undoes_exp: of a product with an exponential it is a sum with the exponent
+    vanishes: it is 0 where an operand is, as a product is
     """
 
     numbers: Callable[..., Floats]
@@ -29,6 +30,7 @@ class Opaque:
     is_truth: bool = False
     is_positive: bool = False
     undoes_exp: bool = False
+    vanishes: bool = False
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ KEPT = Kind(
     "kept",
     Role.ELEMENTWISE,
     2,
-    opaque=Opaque(_kept, (), reference="torch.where({0} != 0, {1}, torch.zeros_like({1}))"),
+    opaque=Opaque(_kept, (), reference="torch.where({0} != 0, {1}, torch.zeros_like({1}))", vanishes=True),
     shown="{1} where {0}",
     symbol="where",
     title="_kept",

@@ -51,7 +51,7 @@ def misfits(region: Region, seen: Seen, bound: frozenset[str] = frozenset(), *, 
 
 
 def _refused(guard: str, seen: Seen, bound: frozenset[str]) -> str | None:
-    """Why a guard on an argument's own value fails: `mask is None`, `scale == 2`, `mode in ('a', 'b')`."""
+    """Why a guard on an argument fails: `mask is None`, `scale == 2`, `mode in ('a', 'b')`, `mask.dim() == 2`."""
     match ast.parse(guard, mode="eval").body:
         case ast.Compare(ast.Name(name), [ast.Is() | ast.Eq() | ast.In()], [wanted]) if name not in bound:
             found = argument(seen, name)
@@ -60,8 +60,11 @@ def _refused(guard: str, seen: Seen, bound: frozenset[str]) -> str | None:
             if found is None or found in said or not all(isinstance(one, ast.Constant) for one in allowed):
                 return None
             return f"{name} is {found}, the kernel is for {' or '.join(said)}"
-        case _:
-            return None
+        case parsed:
+            read = (node.value for node in ast.walk(parsed) if isinstance(node, ast.Attribute))
+            names = (one.id for one in read if isinstance(one, ast.Name) and one.id not in bound)
+            absent = next((name for name in names if argument(seen, name) == "None"), None)
+            return None if absent is None else f"{absent} is None, the kernel is for a tensor"
 
 
 def unknown(region: Region, seen: Seen, bound: frozenset[str]) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.ir.dtypes import COMPUTED
+from mugraph.ir.dtypes import COMPUTED, READ
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.functions.by_erf import BY_ERF
 from mugraph.ops.functions.by_sign import BY_SIGN, MAX, taken_by_sign
@@ -148,7 +148,7 @@ class _Checked:
         memory = Memory(
             name,
             self._reference.extent(tensor),
-            COMPUTED[tensor.dtype].torch,
+            READ[tensor.dtype].torch,
             shape,
             tensor.strides,
             source=self._reference.numbers[name],

@@ -21,6 +21,7 @@ from mugraph.triton_text.running import Launch, block_ids
 from mugraph.triton_text.source import Function, Named
 from mugraph.triton_text.tiles import (
     FLOATS,
+    TRUTH,
     Arithmetic,
     Floats,
     Kind,
@@ -276,7 +277,7 @@ class Run:
             self.launch.check_bounds(memory, offsets, where, blocks, "reads")
             self.launch.check_read(memory, offsets, where, blocks, own=memory in self._stored)
         kind = memory.kind
-        if memory.data is None and kind not in FLOATS:
+        if memory.data is None and kind not in (*FLOATS, TRUTH):
             raise Unreadable(f"whole numbers are read from {memory.name}, of which nothing is known")
         if memory.data is not None:
             return self._whole_numbers(memory, offsets, where, other)

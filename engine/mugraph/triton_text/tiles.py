@@ -23,6 +23,10 @@ _WIDTHS = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (1, 8, 16,
 FLOATS = ("float64", "float32", "bfloat16", "float16", "float8e4nv", "float8e5", "float8e4b8", "float8e5b16", "tf32")
 
 
+TRUTH = "bool"
+"""Of conditions that are read: nothing is computed with one before it is a number, which any number may stand for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A type of elements, by Triton's name of it."""
@@ -178,6 +182,7 @@ class Arithmetic:
         one, two = self.tile(a), self.tile(b)
         if isinstance(one, Pointers) or isinstance(two, Pointers):
             return self._moved(op, one, two)
+        _refuse_truths(one, two)
         shape = common(one.shape, two.shape)
         if op in ("<", "<=", ">", ">=", "==", "!="):
             return self._compared(op, one, two, shape)
@@ -287,6 +292,7 @@ class Arithmetic:
         return Pointers(pointers.memory, self.of_ints(op, pointers.offsets, self.ints(moved), shape))
 
     def negative(self, value: Tile) -> Tile:
+        _refuse_truths(value)
         match value:
             case Ints(shape, parts, kind):
                 return Ints(shape, tuple(-part for part in parts), kind)
@@ -349,6 +355,12 @@ class Arithmetic:
         known = is_known(first) and is_known(second) and is_known(mask)
         whole = (np.where(mask.whole(), first.whole(), second.whole()),) if known else ()
         return Ints(shape, whole, _wider(first, second))
+
+
+def _refuse_truths(*tiles: Tile) -> None:
+    """Triton's arithmetic of truth values is not that of the numbers 1 and 0: 1 + 1 is 1."""
+    if any(isinstance(tile, Floats) and tile.kind == TRUTH for tile in tiles):
+        raise Unreadable("a condition that is read is computed with before it is a number")
 
 
 def _filled(tile: Floats, shape: Shape) -> Floats:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.dtypes import COMPUTED
+from mugraph.ir.dtypes import COMPUTED, READ
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
@@ -98,7 +98,7 @@ def loses_digits(program: TensorProgram, blocks: Sequence[BlockGraph], seed: int
     smaller, _ = assignments(program, cut)
     small = resize(program, smaller.sizes)
     kernels = [(resize_block(block, smaller.sizes), smaller.schedule(block, grid)) for block, grid in cut]
-    coarsest = max((COMPUTED[tensor.dtype].epsilon for tensor in program.tensors), default=_SINGLE)
+    coarsest = max((READ[tensor.dtype].epsilon for tensor in program.tensors), default=0.0) or _SINGLE
     storage, single = bits(coarsest), bits(_SINGLE)
     inputs = _drawn(small, rng)
     with np.errstate(all="ignore"):
@@ -145,7 +145,9 @@ def _drawn(program: TensorProgram, rng: np.random.Generator) -> Mapping[str, Rea
         shape = (_DRAWS, *tensor.shape(program.sizes))
         normal = rng.standard_normal(shape)
         mirrored = _mirrored(program, tensor, rng.standard_normal(shape), -1.0 if number % 2 else 1.0, rng)
-        placed[name] = nearest(np.concatenate((normal, mirrored)), bits(COMPUTED[tensor.dtype].epsilon))
+        both = np.concatenate((normal, mirrored))
+        is_truth = tensor.dtype == "bool"
+        placed[name] = (both > 0.0).astype(both.dtype) if is_truth else nearest(both, bits(READ[tensor.dtype].epsilon))
     return {name: placed[owner] for name, owner in home.items()}
 
 

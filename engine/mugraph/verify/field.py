@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from hashlib import blake2b
 from math import ceil
 from typing import Any
@@ -139,8 +140,16 @@ class FieldArithmetic:
         return self._function(fn, a)
 
     def opaque(self, kind: Kind, *operands: FieldValue) -> FieldValue:
-        """A random function of the values."""
-        return self._function(kind.name, *operands, commutes=kind.commutes)
+        """A random function of the values, 0 where the kind says that it is."""
+        found = self._function(kind.name, *operands, commutes=kind.commutes)
+        if kind.opaque is None or not kind.opaque.vanishes:
+            return found
+        some = reduce(np.logical_or, map(self._is_zero, operands))
+        return self.chosen(~some, found, self.rearrange(found, np.zeros_like))
+
+    @staticmethod
+    def _is_zero(a: FieldValue) -> NDArray[np.bool_]:
+        return (a.p == 0) if a.q is None else (a.p == 0) & (a.q == 0)
 
     def _function(self, fn: str, *operands: FieldValue, commutes: bool = False) -> FieldValue:
         """A random one."""

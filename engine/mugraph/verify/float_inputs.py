@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from math import prod
+from math import nan, prod
 from typing import Literal
 
 import torch
@@ -61,11 +61,12 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
     for (reach, degenerate, factor), is_positive in product(_attempts(scenario), signs):
         generator.set_state(state)
         drawn = {
-            name: factor * _draw(program, program.tensor(name), scenario, number, generator, reach, degenerate)
+            name: _truths(drawn) if program.tensor(name).dtype == "bool" else factor * drawn
             for number, name in enumerate(owners.values())
+            for drawn in (_draw(program, program.tensor(name), scenario, number, generator, reach, degenerate),)
         }
         if is_positive:
-            drawn |= {name: drawn[name].abs() + _LEAST for name in positive}
+            drawn |= {n: drawn[n].abs() + _LEAST for n in positive if program.tensor(n).dtype != "bool"}
         if scenario != "normal":
             drawn = _bounded_logits(program, drawn, home, _LARGE if scenario == "large logits" else _MODERATE)
         placed = {name: place(drawn[name], program.tensor(name), program.sizes) for name in drawn}
@@ -212,10 +213,19 @@ def _eager(program: TensorProgram, inputs: Mapping[str, Tensor]) -> dict[str, Te
     return {name: data.to(types[name]).to(torch.float64) for name, data in outputs(program, values).items()}
 
 
+def _truths(data: Tensor) -> Tensor:
+    """Conditions: 1 where the number is positive, else 0; the first row holds nowhere, the last one everywhere."""
+    holds = (data > 0.0).to(data.dtype)
+    if holds.dim() > 1 and holds.shape[0] > 2:
+        holds[0], holds[-1] = 0.0, 1.0
+    return holds
+
+
 def place(data: Tensor, tensor: Layout, sizes: Sizes) -> Tensor:
     """The data (size 1 in expanded dimensions) in the tensor's type and strides, in the middle of a buffer of NaN."""
     reach = sum((size - 1) * stride for size, stride in zip(data.shape, tensor.strides, strict=True)) + 1
-    buffer = torch.full((reach + 2 * _GUARD,), float("nan"), dtype=TORCH_TYPES[tensor.dtype], device=data.device)
+    kind = TORCH_TYPES[tensor.dtype]
+    buffer = torch.full((reach + 2 * _GUARD,), True if kind is torch.bool else nan, dtype=kind, device=data.device)
     view = buffer.as_strided(data.shape, tensor.strides, _GUARD)
     view.copy_(data)
     return view.expand(tensor.shape(sizes))

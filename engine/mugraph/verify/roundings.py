@@ -9,14 +9,15 @@ from math import hypot, prod, sqrt
 import torch
 from torch import Tensor
 
-from mugraph.ir.dtypes import COMPUTED, DType
+from mugraph.ir.dtypes import READ, DType
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 
-TORCH_TYPES: Mapping[DType, torch.dtype] = {name: getattr(torch, one.torch) for name, one in COMPUTED.items()}
-EPSILON: Mapping[DType, float] = {name: one.epsilon for name, one in COMPUTED.items()}
+TORCH_TYPES: Mapping[DType, torch.dtype] = {name: getattr(torch, one.torch) for name, one in READ.items()}
+EPSILON: Mapping[DType, float] = {name: one.epsilon for name, one in READ.items()}
 """Largest relative error of one rounding (half a unit in the last place)."""
 SINGLE = EPSILON["f32"]
+SINGLES: Sequence[DType] = ("f32",)
 SPREAD = 0.41
 """Root mean square of a relative rounding error, as a part of the largest (numbers spread evenly over a binade)."""
 _TILE = 256
@@ -54,8 +55,8 @@ class Perturbed:
     def __init__(self, program: TensorProgram, generator: torch.Generator) -> None:
         self._precision = precisions(program)
         self._sizes, self._random = program.sizes, generator
-        types: list[DType] = [tensor.dtype for tensor in program.tensors]
-        self._coarsest: DType = max(types, key=lambda kind: EPSILON[kind])
+        types: list[DType] = [tensor.dtype for tensor in program.tensors if tensor.dtype != "bool"]
+        self._coarsest: DType = max(types or SINGLES, key=lambda kind: EPSILON[kind])
         ops = {op.name: op for op in program.ops}
         self._computed = {
             name for name, op in ops.items() if not op.kind.is_leaf or self._precision[name] != self._coarsest
@@ -118,7 +119,8 @@ def precisions(program: TensorProgram) -> dict[str, DType | None]:
     result: dict[str, DType | None] = {}
     for op in program.ops:
         if op.kind is Kind.LOAD:
-            natural[op.name] = program.tensor(op.tensor).dtype
+            dtype = program.tensor(op.tensor).dtype
+            natural[op.name] = None if dtype == "bool" else dtype  # a condition takes the type of what it meets
         else:
             natural[op.name] = reduce(_promoted, (natural[name] for name in op.inputs), None)
         parts = [inside[name] for name in op.inputs]

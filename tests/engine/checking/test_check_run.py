@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from mugraph.checking.kept import last_check
 from mugraph.edit.apply import apply_files
+from mugraph.edit.revert import revert_file
 from mugraph.edit.source.record import read_record
 from mugraph.worker.kernel_checks import check_kernels
 
@@ -105,6 +106,29 @@ if __name__ == "__main__":
     path, words = project / "gated_model.py", "taken 5 of 21 calls in the last check; first refused: no NVIDIA GPU here"
     assert last_check(path)[record.regions[0].id].words == words
     assert [check.runs for check in check_kernels(path, path.read_text())] == [words], "for the editor"
+
+
+def test_several_kernels_for_the_same_code_are_one_region(tmp_path: Path, check: Check):
+    """What the first one refuses and the second takes is taken."""
+    path = tmp_path / "gated_model.py"
+    revert_file(path)
+    guards = {"gate": "self.scale == 1.0", "other_gate": "self.scale == 2.0"}
+    plans = [
+        Maker({}).plan(SOURCE, PART, name=f"gated_{kernel}", guards=(guard,), kernel=kernel)
+        for kernel, guard in guards.items()
+    ]
+    apply_files(path, plans, {kernel: gate_source(kernel) for kernel in guards})
+    program = """
+here(kernels)
+kernels.launch_other_gate = lambda product, u: functional.silu(product) * u
+model = gated_model.Gated()
+with torch.no_grad():
+    for model.scale in (1.0, 2.0, 2.0, 3.0):
+        model(torch.ones(4, 8))
+"""
+    (region,) = regions(check("--run", "--json", "--", PYTHON, "program.py", program=program))
+    assert (region["calls"], region["taken"]) == (4, 3)
+    assert [one["calls"] for one in region["refused"]] == [1]
 
 
 def test_the_program_computes_what_it_computes(check: Check):

@@ -128,6 +128,13 @@ def loss(*options: str) -> Callable[[Rng], Drawn]:
     return draw
 
 
+def cross_entropy(rng: Rng) -> Drawn:
+    of = shape(rng)
+    weight = T((of[1 if len(of) > 1 else 0],), positive=True)
+    options = some(rng, weight=weight, label_smoothing=0.2)
+    return drawn(T(of), T(of, positive=True), reduction=rng.choice(("mean", "sum", "none")), **options)
+
+
 def similarity(rng: Rng) -> Drawn:
     of = shape(rng, 2)
     return drawn(T(of), T(of), **some(rng, dim=rng.randrange(-len(of), len(of)), eps=0.3))
@@ -150,6 +157,7 @@ REDUCTIONS: dict[str, Callable[[Rng], Drawn]] = {
     "huber_loss": loss("delta"), "smooth_l1_loss": loss("beta"), "kl_div": loss("log_target", "batchmean", "positive"),
     "binary_cross_entropy_with_logits": loss(), "soft_margin_loss": loss(),
     "margin_ranking_loss": loss("three", "margin"), "cosine_similarity": similarity, "pairwise_distance": distance,
+    "cross_entropy": cross_entropy,
     "triplet_margin_loss": triplet, "group_norm": group_norm, "instance_norm": instance_norm, "normalize": normalize,
     "softmax": softmax,
 }  # fmt: skip

@@ -21,7 +21,12 @@ REFUSED: dict[str, tuple[Callable[..., Any], dict[str, torch.Tensor], str]] = {
     "a slice across rows": (lambda x: (x * 2).view(24)[3:17] + 1, {"x": X}, "whole pieces"),
     "unknown call": (lambda x: torch.cumsum(x, 0), {"x": X}, "no rule"),
     "integers": (lambda x, i: x * i, {"x": X, "i": torch.arange(6)}, "i64"),
-    "a condition that is an argument": (lambda x, keep: torch.where(keep, x, 1.0), {"x": X, "keep": X > 0}, "constant"),
+    "all of a masked row, by an argument": (
+        lambda x, m: x.masked_fill(m, float("-inf")) * 2, {"x": X, "m": X > 0}, "infinite"
+    ),
+    "classes by their indices": (
+        lambda x, t: F.cross_entropy(x * 2, t), {"x": X, "t": torch.arange(4)}, "indices of classes"
+    ),
     "training": (lambda x: F.dropout(x, 0.5, True), {"x": X}, "random"),
     "output that is an input": (lambda x: x.view(24), {"x": X}, "as it is"),
     "broadcast output": (lambda x: (x * 2).expand(3, 4, 6), {"x": X}, "repeats"),

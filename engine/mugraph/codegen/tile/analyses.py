@@ -31,7 +31,7 @@ class Analyses:
     below:    all nodes it depends on
     users:    number of uses
     reduced:  axes summed below it
-    storage:  types of the tensors loaded below it
+    storage:  types of the tensors loaded below it; a condition is a number of any type
     """
 
     vary: Mapping[str, frozenset[str]]
@@ -64,7 +64,7 @@ def analyse(
         below[node.name] = frozenset(node.inputs).union(*(below[name] for name in node.inputs))
         reduced[node.name] = node.over.union({node.loop} - {""}, *(reduced[name] for name in node.inputs))
         storage[node.name] = (
-            frozenset(storage_of.get(node.tensor, (tensors[node.tensor].dtype,)))
+            frozenset(storage_of.get(node.tensor, (tensors[node.tensor].dtype,))) - {"bool"}
             if node.kind is Kind.LOAD
             else frozenset[str]().union(*(storage[name] for name in node.inputs))
         )

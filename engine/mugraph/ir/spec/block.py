@@ -95,6 +95,8 @@ def store_violations(block: BlockGraph) -> Iterator[str]:
         if op.tensor not in tensors:
             continue
         tensor = tensors[op.tensor]
+        if tensor.dtype == "bool":
+            yield f"{op.name}: tensor {tensor.name} is of type bool, which kernels read and never write"
         if tensor.windows:
             yield f"{op.name}: tensor {tensor.name} is written through a window"
         if op.axes != tuple(sorted(tensor.axes)):

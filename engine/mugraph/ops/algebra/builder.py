@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
-from mugraph.ir.dtypes import COMPUTED, NARROW
+from mugraph.ir.dtypes import COMPUTED, NARROW, READ
 from mugraph.ir.ops import Kind
 from mugraph.ir.windows import Window
 from mugraph.ops.algebra.arguments import Arguments
@@ -122,7 +122,7 @@ class Builder(Primitives):
 
     def _load(self, value: int, dims: AtomDims, windows: tuple[tuple[Window, AtomDim], ...] = ()) -> Node:
         info = self.values[value]
-        if info.dtype not in COMPUTED:
+        if info.dtype not in READ:
             raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
         return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows))
 

@@ -13,7 +13,7 @@ from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
-from mugraph.ops.families.logarithm import soft_plus
+from mugraph.ops.families.logarithm import log_normalized_exp, soft_plus
 
 _OLD = "size_average reduce"
 """What `reduction` was said by before."""
@@ -148,6 +148,33 @@ def margin_ranking_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         return b.unary("relu", b.sub(margin, b.mul(target, b.sub(one, other))))
 
     return _reduced(b, args, dims, _broadcast(*map(b.shape, refs)), each)
+
+
+@lowers(
+    "torch.nn.functional.cross_entropy",
+    parameters="input target weight size_average ignore_index reduce reduction label_smoothing",
+)
+def cross_entropy(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """-target . log_softmax(input) along the classes, of targets that are probabilities."""
+    x, target, weight = args.ref("input"), args.ref("target"), args.optional("weight")
+    shape, smoothing = b.shape(x), args.number("label_smoothing", 0.0)
+    if b.shape(target) != shape:
+        raise NotLowerable("a cross-entropy with indices of classes looks values up, which is outside the fragment")
+    at = 1 if len(shape) > 1 else 0
+    rest = (*shape[:at], *shape[at + 1 :])
+
+    def each(inner: AtomDims) -> Node:
+        classes = b.fresh(shape[at], "c")
+        whole = (*inner[:at], classes, *inner[at:])
+        share = b.mul(b.const(1.0 - smoothing), b.at(target, whole))
+        if smoothing:
+            share = b.add(share, b.const(smoothing / shape[at]))
+        if weight is not None:
+            share = b.mul(share, b.at(weight, (classes,)))
+        missed = b.mul(b.const(-1.0), log_normalized_exp(b, b.at(x, whole), classes))
+        return b.sum(b.mul(share, missed), classes)
+
+    return _reduced(b, args, dims, rest, each)
 
 
 def _length(b: Builder, x: Node, over: AtomDim) -> Node:

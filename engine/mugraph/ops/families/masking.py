@@ -50,16 +50,16 @@ def where_holds(b: Builder, condition: Node, x: Node, y: Node) -> Node:
     return b.add(part(condition, x), part(opposite, y))
 
 
-def _is_computed(b: Builder, condition: Ref) -> bool:
-    """Is the condition computed here, element by element, and no constant?"""
-    return b.values[condition.value].triangle is None and condition.value in b.producers
+def _varies(b: Builder, condition: Ref) -> bool:
+    """Is the condition computed here, element by element, or read, and no constant?"""
+    return b.values[condition.value].triangle is None
 
 
 @lowers(
     "torch.masked_fill", "Tensor.masked_fill", "Tensor.masked_fill_", parameters="input mask value",
 )  # fmt: skip
 def masked_fill(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    if _is_computed(b, args.ref("mask")):
+    if _varies(b, args.ref("mask")):
         holds = b.broadcast(args.ref("mask"), dims)
         return where_holds(b, holds, b.const(args.number("value")), b.broadcast(args.ref("input"), dims))
     other = filler(b, args, "value")
@@ -70,7 +70,7 @@ def masked_fill(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 @lowers("torch.where", parameters="condition input other")
 def where(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     condition = args.ref("condition")
-    if _is_computed(b, condition):
+    if _varies(b, condition):
         x, y = (b.broadcast(args.operand(name), dims) for name in ("input", "other"))
         return where_holds(b, b.broadcast(condition, dims), x, y)
     b.masks.truth(condition)

@@ -163,7 +163,7 @@ def _named(
             inputs[title[i]] = op.source
             if view is not None:
                 views[title[i]] = view
-            tensors.append(Tensor(title[i], spell(dims), info.strides, _dtype(info.dtype), source, op.windows))
+            tensors.append(Tensor(title[i], spell(dims), info.strides, _read(info.dtype), source, op.windows))
     written: dict[str, Tensor] = {}
     stored = names.copy()  # a tensor may be called what the value in it is called
     results = [stored.take(identifier(output.name)) for output in outputs]
@@ -189,6 +189,10 @@ def _named(
     origins = {title[i]: tuple(sorted(flat[i].calls)) for i in live if flat[i].kind not in (Kind.LOAD, Kind.CONST)}
     program = with_flat_axes(TensorProgram(name, sizes, tuple(tensors), tuple(ops), written))
     return Finished(program, inputs, origins, views)
+
+
+def _read(dtype: str) -> DType:
+    return "bool" if dtype == "bool" else _dtype(dtype)
 
 
 def _dtype(dtype: str) -> DType:

@@ -120,7 +120,7 @@ def without_store(program: TensorProgram, ops: Iterable[Op]) -> TensorProgram:
 
 def _dtype(program: TensorProgram, op: Op) -> DType:
     """What the user's code rounds the value to."""
-    types: set[DType] = {tensor.dtype for tensor in program.tensors}
+    types: set[DType] = {tensor.dtype for tensor in program.tensors if tensor.dtype != "bool"}
     return types.pop() if len(types) == 1 and not op.f32 else "f32"
 
 

@@ -98,6 +98,7 @@ _MATTERS = words(
     layer_norm group_norm instance_norm rms_norm batch_norm vector_norm cosine_similarity conv1d conv2d conv3d
     pairwise_distance mse_loss l1_loss smooth_l1_loss huber_loss kl_div triplet_margin_loss cosine_embedding_loss
     hinge_embedding_loss binary_cross_entropy binary_cross_entropy_with_logits soft_margin_loss margin_ranking_loss
+    cross_entropy
     """
 )
 

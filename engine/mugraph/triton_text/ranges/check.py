@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mugraph.ir.dtypes import COMPUTED
+from mugraph.ir.dtypes import COMPUTED, READ
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
 from mugraph.triton_text.ranges.atoms import Atoms
@@ -124,7 +124,7 @@ class _Reading:
         shape = shape_of(tensor, largest, sizes)
         whole = frozenset(window.dim for window in tensor.windows)
         axes = layout(tensor.dims, shape, strides_of(tensor, largest, sizes), sizes, whole)
-        return HostTensor(Memory(name, COMPUTED[tensor.dtype].torch, shape, axes, given=True), shape)
+        return HostTensor(Memory(name, READ[tensor.dtype].torch, shape, axes, given=True), shape)
 
     def _check_outputs(self, found: tuple[object, ...], sizes: Sizes) -> None:
         if len(found) != len(self._source.outputs):

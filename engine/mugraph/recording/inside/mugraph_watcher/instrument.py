@@ -51,11 +51,12 @@ def _regions(record: object, path: str) -> Regions:
         edited = os.path.join(os.path.dirname(os.path.abspath(path)), found["file"])
         if not os.path.isfile(edited):
             return {}
-        anchors = [_ANCHOR.fullmatch(region["anchor"]) for region in found["regions"]]
+        anchors = [(_ANCHOR.fullmatch(region["anchor"]), region.get("also", ())) for region in found["regions"]]
+        names = [(one[1], name) for one, also in anchors if one is not None for name in (one[2], *also)]
     except (KeyError, TypeError):
         raise ValueError("no record") from None
     asked = _asked_in(edited)
-    return {match[2]: asked.get(f"{match[1]}.{match[2]}_fits", Question()) for match in anchors if match is not None}
+    return {name: asked.get(f"{alias}.{name}_fits", Question()) for alias, name in names}
 
 
 def _asked_in(path: str) -> dict[str, Question]:
