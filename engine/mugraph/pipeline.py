@@ -90,6 +90,7 @@ def run(
             text = read_source(path) if source is None else source
         program = ProgramText(text, recorded_shapes, pictures) if text is not None else None
         programs: dict[int, ProgramText] = {}
+        comments: dict[int, str] = {}
         for way in other_ways if text is not None and recorded_calls else ():
             more = traced(
                 path,
@@ -100,12 +101,13 @@ def run(
                 timeout_s=options.trace_timeout_s,
                 store=store,
             )
-            found = with_way(trace, more, recorded_calls or {}, text or "")
+            found = with_way(trace, more, recorded_calls or {}, text or "", ranged_only=bool(way.comments))
             for number in range(len(trace.regions), len(found.regions)):
+                comments[number] = way.comments.get(found.regions[number].function, "")
                 programs[number] = ProgramText(text or "", way.recorded_shapes, way.pictures)
             trace = found
         if shares and text is not None:
-            trace = shared(trace, shares, text)
+            trace = shared(trace, shares, text, comments)
         if recorded_calls and text is not None:
             trace = withhold(trace, text, recorded_calls, gpu=device.kind == "gpu")
         yield Traced(trace, time.monotonic() - began)

@@ -21,6 +21,7 @@ class Share(msgspec.Struct, frozen=True):
     of:     the calls that were looked at
     taken:  part of the function's time that these calls took
     others: why it would not take the others, the most frequent reason with its count
+    comment: of a region for the sizes that the run had, the comment that says them: "# mugraph: t=1..40, x=f32[t, 64]"
     """
 
     total: float
@@ -33,6 +34,7 @@ class Share(msgspec.Struct, frozen=True):
     of: int = 0
     taken: float = 1.0
     others: str = ""
+    comment: str = ""
 
     @property
     def part(self) -> float:
@@ -64,7 +66,8 @@ def share_words(share: Share, gain: float | None, here: str = "") -> str:
     said, overall = [f"{percent(share.part)} of the run"], share.overall(gain)
     if overall is not None:
         said.append(f"{here} is {'' if share.whole else 'at most '}{overall:.2f}x overall")
-    return "; ".join([*said, *([share.fitting_words] if share.fitting_words else [])])
+    recorded = f"for the recorded sizes, as “{share.comment}” would say" if share.comment else ""
+    return "; ".join([*said, *filter(None, (share.fitting_words, recorded))])
 
 
 def percent(part: float) -> str:

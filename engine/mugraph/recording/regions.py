@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import msgspec
 
@@ -13,8 +14,11 @@ from mugraph.ir.shares import Share
 from mugraph.trace.syntax.definitions import definitions
 
 
-def shared(trace: Trace, shares: Mapping[str, Share], text: str) -> Trace:
-    """The trace with the shares of its regions. text: that was traced"""
+def shared(
+    trace: Trace, shares: Mapping[str, Share], text: str, comments: Mapping[int, str] = MappingProxyType({})
+) -> Trace:
+    """The trace with the shares of its regions. text: that was traced. comments: of regions for a range of a recorded
+    size, what says the range"""
     if not shares:
         return trace
     bodies = _bodies(text)
@@ -24,7 +28,7 @@ def shared(trace: Trace, shares: Mapping[str, Share], text: str) -> Trace:
         if share is not None:
             whole = _is_whole(region, bodies.get(region.function))
             most = None if whole else share.own + sum(one.own for name, one in shares.items() if _ran(region, name))
-            found[number] = msgspec.structs.replace(share, whole=whole, most=most)
+            found[number] = msgspec.structs.replace(share, whole=whole, most=most, comment=comments.get(number, ""))
     return replace(trace, shares=found)
 
 

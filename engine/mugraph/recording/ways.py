@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mugraph.ir.region import Trace
 from mugraph.recording.memory import Recorded, Seen, fitting, for_tracing
+from mugraph.recording.size_ranges import ranged
 from mugraph.recording.withheld import Bindings, fitted, is_same_code
 from mugraph.trace.picture import Picture
 from mugraph.trace.run.entries import RecordedShapes
@@ -25,10 +26,14 @@ LEAST = 0.05
 
 @dataclass(frozen=True)
 class Way:
-    """What tracing takes: a set of arguments for each function that was called in this way, in words and as it was."""
+    """What tracing takes: a set of arguments for each function that was called in this way, in words and as it was.
+
+    comments: by function, where a size has the range of sizes that its calls had, what says so; then for all of them
+    """
 
     recorded_shapes: RecordedShapes
     pictures: Mapping[str, Picture]
+    comments: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def other_ways(path: Path, text: str) -> list[Way]:
@@ -46,15 +51,32 @@ def other_ways(path: Path, text: str) -> list[Way]:
         shapes, pictures = for_tracing(path, recording, chosen)
         if shapes or pictures:
             found.append(Way(shapes, pictures))
+    for number in range(MOST):
+        sizes = {
+            name: one
+            for name, groups in zip(functions, numbered, strict=True)
+            if len(groups) > number and (one := ranged(groups[number])) is not None
+        }
+        shapes, pictures = for_tracing(path, recording, {name: [one.like] for name, one in sizes.items()})
+        if sizes:
+            said = {name: one.arguments for name, one in sizes.items()}
+            found.append(Way({**shapes, **said}, pictures, {name: one.comment for name, one in sizes.items()}))
     return found
 
 
-def with_way(trace: Trace, more: Trace, calls: Mapping[str, Sequence[Seen]], text: str) -> Trace:
+def with_way(
+    trace: Trace, more: Trace, calls: Mapping[str, Sequence[Seen]], text: str, *, ranged_only: bool = False
+) -> Trace:
     """The trace with regions of another way's, after its own: those that take recorded calls which no region of the
-    same code takes yet."""
+    same code takes yet.
+
+    ranged_only: of `more`, which was traced for a range of a size, regions that could not have it are left out
+    """
     bindings = Bindings(text)
     regions = list(trace.regions)
     for region in more.regions:
+        if ranged_only and region.dynamic is None:
+            continue
         before = [one for one in regions if one.status is None and is_same_code(one, region)]
         seen = calls.get(region.function, ())
         if region.status is None and seen and fitted(region, seen, bindings.before(region), before).calls:

@@ -107,7 +107,7 @@ class Builder:
         function: object = None
         if call.owner is None:
             function = self.lookup(entry.function)
-        elif entry.arguments and isinstance(call.owner, torch.nn.Module):
+        elif entry.arguments and not entry.was_recorded and isinstance(call.owner, torch.nn.Module):
             dtype = _float_dtype(entry.arguments.values())
             if dtype is not None:
                 cast_module(call.owner, dtype)

@@ -37,13 +37,13 @@ from mugraph.trace.syntax.shapes import (
     parse_description,
     parse_spec,
 )
-from mugraph.trace.syntax.size_ranges import largest_of
+from mugraph.trace.syntax.size_ranges import is_range, largest_of
 from mugraph.trace.syntax.source import Source
 from mugraph.trace.syntax.tensor_arguments import tensor_arguments
 
 RecordedShapes = Mapping[str, Mapping[str, str]]
 """Qualified name -> argument's name -> what was seen, as in a comment: "f16[16, 4096]". A module's constructor's
-arguments are those of "Block.__init__"."""
+arguments are those of "Block.__init__". A size that has a range is one of the arguments, as in a comment: "1..64"."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class Entry:
     size:      the range of a size that its arguments have, if one has been declared
     picture:   of a recorded call of it, or of another method of its class: the object, and, if `arguments` is empty,
                the arguments
+    was_recorded: the arguments are recorded ones, of which a size has a range: the object goes with them as it is
     """
 
     kind: Literal["function", "module", "kernelbench"]
@@ -70,6 +71,7 @@ class Entry:
     positional: tuple[str, ...] = ()
     size: SizeRange | None = None
     picture: Picture | None = None
+    was_recorded: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,11 @@ class _Finder:
         self.source = source
         self.pick = pick
         self.pictures = pictures
-        self.recorded: dict[str, Mapping[str, str]] = {**recorded, **{name: {} for name in pictures}}
+        self.recorded: dict[str, Mapping[str, str]] = {**{name: {} for name in pictures}, **recorded}
+        for name in pictures:
+            if not any(map(is_range, self.recorded[name].values())):
+                self.recorded[name] = {}
+        self.of_runs: set[str] = set()
         self.comments = ShapeComments(source)
         self.entries: dict[str, Entry] = {}
         self.missing: dict[str, Missing] = {}
@@ -199,6 +205,8 @@ class _Finder:
 
     def range_of(self, full: str, function: Function, said: Description) -> SizeRange | None:
         """The range of a size that the arguments have. Raises BadShapes where nothing has the size."""
+        if full in self.of_runs and (seen := self.ranged(full, full)) is not None:
+            return next(iter(seen.ranges.values()))
         size = next(iter(said.ranges.values()), None)
         words = [names_in_annotation(p.annotation) for p in parameters_of(function) if p.annotation is not None]
         if size is not None and size.name not in said.named.union(*words):
@@ -217,10 +225,20 @@ class _Finder:
         arguments = {**typed, **given}
         if any(_has_tensor(spec) for spec in arguments.values()):
             return arguments
+        if (ranged := self.ranged(full, name)) is not None:
+            self.of_runs.add(full)
+            return {key: spec for key, spec in ranged.arguments.items() if key not in ranged.ranges}
         if full in self.pictures or name in self.pictures:
             return {}
         seen = self.recorded.get(full) or self.recorded.get(name)
         return {key: parse_spec(text) for key, text in seen.items()} if seen else None
+
+    def ranged(self, full: str, name: str) -> Description | None:
+        """What was recorded, if a size of it has a range."""
+        seen = self.recorded.get(full) or self.recorded.get(name) or {}
+        if not any(map(is_range, seen.values())):
+            return None
+        return parse_description([f"{key}={text}" for key, text in seen.items()], self.pick)
 
     def object_of(self, owner: str) -> Picture | None:
         """A recorded object of the class."""
@@ -236,7 +254,8 @@ class _Finder:
                 positional.append(parameter.arg)
             elif parameter.arg not in ("self", "cls"):
                 break  # one with a default: the rest goes by name
-        self.entries[entry.function] = replace(entry, positional=tuple(positional))
+        was_recorded = entry.function in self.of_runs
+        self.entries[entry.function] = replace(entry, positional=tuple(positional), was_recorded=was_recorded)
 
     def place(self, node: Function | ast.ClassDef) -> Range:
         return name_range(self.source, node)[0]

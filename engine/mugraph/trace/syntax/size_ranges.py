@@ -22,6 +22,11 @@ def largest_of(size: SizeRange) -> int:
     return size.largest
 
 
+def is_range(text: str) -> bool:
+    """Whether a value is a range of sizes: "1..64"."""
+    return _RANGE.fullmatch(text) is not None
+
+
 def without_ranges(text: str, pick: Callable[[SizeRange], int] = largest_of) -> tuple[str, Mapping[str, SizeRange]]:
     """A comment's text with one size picked from each range, and the ranges by name. Raises BadRange."""
     found: dict[str, SizeRange] = {}

@@ -1,0 +1,137 @@
+"""Recorded calls that differ in one size become a range of it: told as a comment, searched, applied, run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mugraph.recording.memory import Recorded
+from mugraph.recording.size_ranges import ranged
+from mugraph.trace.run.entries import find_definitions
+from mugraph.trace.syntax.source import Source
+
+ROOT = str(Path(__file__).parents[3])
+BLOCK = """\
+import torch
+
+
+def gated(x, w, v):
+    return torch.nn.functional.silu(x @ w) * (x @ v)
+
+
+class Gated(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = torch.nn.Linear(64, 32, bias=False)
+        self.down = torch.nn.Linear(64, 32, bias=False)
+
+    def forward(self, x, scale=1.0):
+        return torch.nn.functional.silu(self.up(x)) * self.down(x) * scale
+"""
+MAIN = """\
+import sys
+import torch
+from block import Gated, gated
+from tests.public.drivers.common import kernels_here
+
+kernels_here()
+
+torch.manual_seed(0)
+w, v = (torch.randn(64, 32) / 8 for _ in range(2))
+module = Gated().eval()
+with torch.no_grad():
+    for t in map(int, sys.argv[1:]):
+        x = torch.randn(t, 64)
+        want = torch.nn.functional.silu(x @ w) * (x @ v)
+        assert torch.allclose(gated(x, w, v), want, atol=1e-5), t
+        want = torch.nn.functional.silu(x @ module.up.weight.T) * (x @ module.down.weight.T) * 2.0
+        assert torch.allclose(module(x, 2.0), want, atol=1e-5), t
+"""
+
+PROBE = """\
+import pathlib
+import re
+import torch
+import block
+import block_mugraph
+from tests.public.drivers.common import kernels_here
+
+kernels_here()
+kernels = re.findall(r"mugraph_kernels[.](\\w+)[(]x, w, v[)]  #", pathlib.Path("block.py").read_text())
+w, v = (torch.randn(64, 32) / 8 for _ in range(2))
+with torch.no_grad():
+    for t in (3, 5, 8, 23, 24, 25):  # 25 is larger than what was recorded
+        x, taken = torch.randn(t, 64), False
+        for name in kernels:
+            if getattr(block_mugraph, f"{name}_fits")(x, w, v):
+                want = torch.nn.functional.silu(x @ w) * (x @ v)
+                assert torch.allclose(getattr(block_mugraph, name)(x, w, v), want, atol=1e-5)
+                taken = True
+        print(t, taken)
+"""
+
+
+def calls(*shapes: str, **more: str) -> list[Recorded]:
+    return [Recorded({"x": shape, **more}, strides={}, calls=1) for shape in shapes]
+
+
+@pytest.mark.parametrize(
+    ("sets", "comment"),
+    [
+        (calls("f32[8, 64]", "f32[3, 64]", "f32[24, 64]"), "# mugraph: t=3..24, x=f32[t, 64]"),
+        (calls("f32[8, 32, 3]", "f32[2, 8, 3]"), "# mugraph: t=2..8, x=f32[t, 4 * t, 3]"),
+        (calls("f32[8, 64]", "f32[3, 64]", t="2.0"), "# mugraph: n=3..8, x=f32[n, 64], t=2.0"),
+        (calls("f32[1, 8]", "f32[2, 8]", "f32[1, 9]", "f32[1, 10]"), "# mugraph: t=8..10, x=f32[1, t]"),
+        (calls("f32[8, 9]", "f32[2, 3]"), None),  # one more than the other: an offset, no multiple
+        (calls("f32[8, 64]"), None),
+        (calls("f32[8, 64]", "f32[0, 64]"), None),
+        (calls("f32[8, 64]", "f16[3, 64]"), None),
+        ([*calls("f32[8, 64]", start="0"), *calls("f32[3, 64]", start="8")], None),
+        ([Recorded({"x": f"f32[{t}, 64]"}, opaque={"cache": "Cache"}) for t in (1, 2)], None),
+        ([Recorded({"x": f"f32[{t}, 64]"}, strides={"x": [1, t]}) for t in (1, 2)], None),
+        ([Recorded({"x": f"f32[{t}, 64]"}, wanted_of=["x"]) for t in (1, 2)], None),
+    ],
+)
+def test_the_comment_that_would_say_it(sets: list[Recorded], comment: str | None):
+    found = ranged(sets)
+    assert (found and found.comment) == comment
+
+
+def test_a_recorded_range_is_read_as_the_comment_is():
+    plain = "def f(x):\n    return x.exp()\n"
+    found = ranged(calls("f32[8, 64]", "f32[3, 64]"))
+    assert found is not None
+    [told] = find_definitions(Source("file.py", plain), {"f": found.arguments}).entries
+    [said] = find_definitions(Source("file.py", f"{found.comment}\n{plain}")).entries
+    assert (told.arguments, told.size) == (said.arguments, said.size)
+
+
+def test_from_a_run_to_kernels_that_take_its_sizes(tmp_path: Path, record: Callable[..., object]):
+    block, run = tmp_path / "block.py", tmp_path / "main.py"
+    block.write_text(BLOCK)
+    run.write_text(MAIN)
+    sizes = ("8", "24", "9", "17", "3", "24")
+    record(sys.executable, str(run), *sizes, PYTHONPATH=ROOT)
+    command = ["-m", "mugraph.cli", "optimize", "block.py", "--no-measure", "--target", "h200", "--json", "--apply"]
+    done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    regions = json.loads(done.stdout)["regions"]
+    for function, said in (("gated", "w=f32[64, 32], v=f32[64, 32]"), ("Gated.forward", "scale=2.0")):
+        fixed, ranged = [region for region in regions if region["function"] == function]
+        assert [fixed["status"], ranged["status"]] == ["improved", "improved"], regions
+        assert ranged["share"]["comment"] == f"# mugraph: t=3..24, x=f32[t, 64], {said}"
+        assert fixed["share"]["fits"] + ranged["share"]["fits"] == fixed["share"]["of"] == len(sizes)
+        assert ranged["verification"]["ranges"][0]["proved"]["by"] == "z3"
+    ran = subprocess.run(
+        [sys.executable, "-c", PROBE],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": ROOT},
+    )
+    assert ran.stdout == "3 True\n5 True\n8 True\n23 True\n24 True\n25 False\n", ran.stdout + ran.stderr
