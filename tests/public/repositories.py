@@ -65,6 +65,7 @@ class Row:
     calls: int = 0
     fits: int = 0
     taken: int = 0
+    taken_of_fits: int = 0
     other_sizes: int = 0
     results: str = "-"
     reverted: str = "-"
@@ -73,7 +74,7 @@ class Row:
     @property
     def cells(self) -> list[str]:
         numbers = [str(one) for one in (self.offered, self.calls, self.other_sizes, self.fits, self.taken)]
-        shares = [_share(self.taken, self.fits), _share(self.taken, self.calls)]
+        shares = [_share(self.taken_of_fits, self.fits), _share(self.taken, self.calls)]
         return [self.name, *numbers, *shares, self.results, self.reverted]
 
 
@@ -175,6 +176,7 @@ class Trial:
             calls, taken, sizes = region["calls"], region["taken"], region["other_sizes"]
             fits = round(calls * self.parts[region["id"]])
             row.calls, row.taken, row.fits = row.calls + calls, row.taken + taken, row.fits + fits
+            row.taken_of_fits += min(taken, fits)
             row.other_sizes += sizes
             row.said.append(f"{region['function']}: {taken} of {calls}, made for {fits}, {sizes} of other sizes")
             row.said += [f"    {calls}: {why}" for why, calls in region["refused"]]
