@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import importlib.util
-import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -14,6 +12,8 @@ from typing import Any
 import pytest
 import torch
 import triton
+
+from tests.support.modules import imported
 
 TEXT = """
 import torch
@@ -126,14 +126,8 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         for one, given in (("both", "x, y"), ("any", "x"))
     ]
     path.write_text("\n\n".join([TEXT, RUNTIME, *operators]) + "\n")
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[name]
+    with imported(path, name) as module:
+        yield module
 
 
 @pytest.fixture

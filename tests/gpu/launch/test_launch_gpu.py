@@ -3,8 +3,6 @@ whoever watches Triton's launches sees them."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -12,6 +10,8 @@ from typing import Any
 
 import pytest
 import torch
+
+from tests.support.modules import imported
 
 pytestmark = [
     pytest.mark.gpu,
@@ -75,14 +75,8 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         for one in ("doubled", "shifted")
     ]
     path.write_text("\n\n".join([TEXT, RUNTIME, *operators]) + "\n")
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[name]
+    with imported(path, name) as module:
+        yield module
 
 
 @pytest.fixture(autouse=True)

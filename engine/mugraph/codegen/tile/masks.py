@@ -16,6 +16,7 @@ from mugraph.codegen.tile.kinds import KEEP, ROWMAX
 from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind
+from mugraph.kinds.zeros import Zeros
 
 
 def with_keeps(nodes: dict[str, Node]) -> dict[str, Node]:
@@ -52,57 +53,11 @@ def mask_of(exp: Node, nodes: Nodes) -> Node | None:
     return None
 
 
-class _Nothing:
-    """An arithmetic of truth values: is a result zero, given which of its operands are?"""
-
-    def constant(self, value: float) -> bool:
-        return value == 0.0
-
-    def add(self, a: bool, b: bool) -> bool:
-        return a and b
-
-    def sub(self, a: bool, b: bool) -> bool:
-        return a and b
-
-    def mul(self, a: bool, b: bool) -> bool:
-        return a or b
-
-    def div(self, a: bool, b: bool) -> bool:
-        return a
-
-    def maximum(self, a: bool, b: bool) -> bool:
-        return a and b
-
-    def minimum(self, a: bool, b: bool) -> bool:
-        return a and b
-
-    def sqrt(self, a: bool) -> bool:
-        return False
-
-    def rsqrt(self, a: bool) -> bool:
-        return False
-
-    def exp(self, a: bool) -> bool:
-        return False
+class _Nothing(Zeros):
+    """With the exponentials of logits that are minus infinity."""
 
     def exp2(self, a: bool) -> bool:
-        """Of logits that are minus infinity."""
         return a
-
-    def unary(self, fn: str, a: bool) -> bool:
-        return False
-
-    def opaque(self, kind: Kind, *operands: bool) -> bool:
-        return False
-
-    def sum(self, a: bool, over: object) -> bool:
-        return a
-
-    def amax(self, a: bool, over: object) -> bool:
-        return a
-
-    def dot(self, a: bool, b: bool, over: object) -> bool:
-        return a or b
 
 
 def vanishing(mask: Node, nodes: Nodes) -> frozenset[str]:

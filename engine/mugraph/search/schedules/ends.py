@@ -14,6 +14,7 @@ from math import ceil, prod
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.masks import diagonal
 from mugraph.ir.ops import Kind, Op
+from mugraph.kinds.zeros import Zeros
 
 
 @dataclass(frozen=True)
@@ -56,49 +57,9 @@ def ends(block: BlockGraph) -> dict[str, End]:
     return found
 
 
-class _Zero:
-    """Is a value zero? The primitives that kinds are made of; what is not said to be zero may be anything."""
-
-    def constant(self, value: float) -> bool:
-        return value == 0.0
-
-    def add(self, a: bool, b: bool) -> bool:
-        return a and b
-
-    def mul(self, a: bool, b: bool) -> bool:
-        return a or b
-
-    def div(self, a: bool, b: bool) -> bool:
-        return a
-
-    def sqrt(self, a: bool) -> bool:
-        return False
-
-    def exp(self, a: bool) -> bool:
-        return False
-
-    def unary(self, fn: str, a: bool) -> bool:
-        return False
-
-    def opaque(self, kind: Kind, *operands: bool) -> bool:
-        return False
-
-    def maximum(self, a: bool, b: bool) -> bool:
-        return a and b
-
-    def amax(self, a: bool, over: tuple[str, ...]) -> bool:
-        return a
-
-    def sum(self, a: bool, over: tuple[str, ...]) -> bool:
-        return a
-
-    def dot(self, a: bool, b: bool, over: tuple[str, ...]) -> bool:
-        return a or b
-
-
 def _vanishing(mask: Op, block: BlockGraph) -> set[str]:
     """Values that are zero where all of the mask is."""
-    gone, zero = {mask.name}, _Zero()
+    gone, zero = {mask.name}, Zeros()
     for op in block.ops:
         below = [name in gone for name in op.inputs]
         if any(below) and op.kind is not Kind.STORE and op.kind.meaning(zero, below, op.fn, op.over):
