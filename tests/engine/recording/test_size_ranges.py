@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from mugraph.recording.memory import Recorded
 from mugraph.recording.size_ranges import ranged
+from mugraph.recording.ways import other_ways
 from mugraph.trace.run.entries import find_definitions
 from mugraph.trace.syntax.source import Source
+from mugraph.trace.tracer import trace_file
 
 ROOT = str(Path(__file__).parents[3])
 BLOCK = """\
@@ -135,3 +137,40 @@ def test_from_a_run_to_kernels_that_take_its_sizes(tmp_path: Path, record: Calla
         env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": ROOT},
     )
     assert ran.stdout == "3 True\n5 True\n8 True\n23 True\n24 True\n25 False\n", ran.stdout + ran.stderr
+
+
+MIXED = """\
+import torch
+
+
+class Gated(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = torch.nn.Linear(64, 32, bias=False)
+
+    def forward(self, x):
+        y = self.up(x.float())
+        return torch.nn.functional.silu(y) * y
+
+
+if __name__ == "__main__":
+    module = Gated().eval()
+    with torch.no_grad():
+        for t in (8, 3, 24):
+            module(torch.ones(t, 64, dtype=torch.float16))
+"""
+
+
+def test_a_recorded_module_keeps_its_own_types(tmp_path: Path, record: Callable[..., object]):
+    """A comment's types are those of the module that it describes; a recorded one has been seen."""
+    path = tmp_path / "mixed.py"
+    path.write_text(MIXED)
+    record(sys.executable, "mixed.py")
+    [way] = [one for one in other_ways(path, MIXED) if one.comments]
+    trace = trace_file(path, recorded_shapes=way.recorded_shapes, pictures=way.pictures)
+    assert trace.errors == ()
+    [region] = [one for one in trace.regions if one.dynamic is not None]
+    assert {one.expression: region.values[one.value].dtype for one in region.live_ins} == {
+        "x": "f16",
+        "self.up.weight": "f32",
+    }
