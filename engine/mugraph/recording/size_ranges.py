@@ -11,6 +11,8 @@ from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_spec
 from mugraph.trace.syntax.size_ranges import LARGEST
 
 _NAMES = ("t", "n", "size")
+_MOST = 8
+"""Sets that others are compared with."""
 _Place = tuple[str, int]
 """An argument and one of its dimensions."""
 
@@ -28,21 +30,20 @@ class Ranged:
 
 
 def ranged(sets: Sequence[Recorded]) -> Ranged | None:
-    """The calls like the first one but for one size; of several such sizes, the one with most calls. None where there
-    is none, or where a comment cannot say what the calls are: an object, a stride, a number that varies as well.
+    """Calls that are alike but for one size; of several such groups, the one with most calls. None where there is none,
+    or where a comment cannot say what the calls are: an object, a stride, a number that varies as well.
 
     sets: of one way in which a function is called, what took longest first
     """
     told = [one for one in sets if not one.opaque and not one.strides and not one.wanted_of]
-    if not told:
-        return None
-    first = told[0]
-    shapes = _shapes(first)
-    groups: dict[frozenset[_Place], list[Recorded]] = {}
-    for one in told[1:]:
-        if (places := _differs(first, shapes, one)) is not None and places:
-            groups.setdefault(places, []).append(one)
-    for places, others in sorted(groups.items(), key=lambda item: -sum(one.calls for one in item[1])):
+    groups: list[tuple[int, Recorded, list[Recorded], frozenset[_Place]]] = []
+    for first in told[:_MOST]:
+        shapes, alike = _shapes(first), dict[frozenset[_Place], list[Recorded]]()
+        for one in told:
+            if (places := _differs(first, shapes, one)) is not None and places:
+                alike.setdefault(places, []).append(one)
+        groups += [(sum(one.calls for one in (first, *rest)), first, rest, places) for places, rest in alike.items()]
+    for _, first, others, places in sorted(groups, key=lambda group: -group[0]):
         if (found := _as_range(first, others, places)) is not None:
             return found
     return None

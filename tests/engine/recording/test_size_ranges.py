@@ -89,6 +89,7 @@ def calls(*shapes: str, **more: str) -> list[Recorded]:
         (calls("f32[8, 32, 3]", "f32[2, 8, 3]"), "# mugraph: t=2..8, x=f32[t, 4 * t, 3]"),
         (calls("f32[8, 64]", "f32[3, 64]", t="2.0"), "# mugraph: n=3..8, x=f32[n, 64], t=2.0"),
         (calls("f32[1, 8]", "f32[2, 8]", "f32[1, 9]", "f32[1, 10]"), "# mugraph: t=8..10, x=f32[1, t]"),
+        (calls("f32[2, 32]", "f32[1, 8]", "f32[1, 9]", "f32[1, 11]"), "# mugraph: t=8..11, x=f32[1, t]"),
         (calls("f32[8, 9]", "f32[2, 3]"), None),  # one more than the other: an offset, no multiple
         (calls("f32[8, 64]"), None),
         (calls("f32[8, 64]", "f32[0, 64]"), None),
