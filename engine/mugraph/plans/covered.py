@@ -47,7 +47,8 @@ def _clash(one: Region, other: Region) -> bool:
 
 
 def _holds(outer: Region, region: Region) -> bool:
-    if outer.function == region.function:
+    """A region for one size leaves the others to a region inside of it that is for a range of them."""
+    if outer.function == region.function or (outer.dynamic is None and region.dynamic is not None):
         return False
     text = _statements(region.text)
     return any(code.qualname == region.function and text in _statements(code.text) for code in _codes(outer))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mugraph.events import RegionResult
+from mugraph.ir.ranges import DynamicSize, SizeRange
 from mugraph.ir.region import Region
 from mugraph.pipeline import improved, with_left_out
 from mugraph.plans.covered import covered
@@ -77,3 +79,14 @@ def test_the_outer_one_alone_is_written(tmp_path: Path) -> None:
     assert [plan.region.function for plan in improved(results)[0]] == ["Inner.forward", "apart"]
     assert all(one.reason is None for one in with_left_out(results))
     assert len(improved(results[:1])[0]) == 1
+
+
+def test_sizes_that_the_outer_one_leaves_to_it(tmp_path: Path) -> None:
+    """The outer one is for one size; where it refuses a call, what runs inside of it is called."""
+    path = tmp_path / "nested.py"
+    path.write_text(PROGRAM)
+    inner, outer, _ = trace_file(path).regions
+    ranged = DynamicSize(SizeRange("t", 1, 8))
+    of_sizes, outer_of_sizes = replace(inner, dynamic=ranged), replace(outer, dynamic=ranged)
+    assert covered([inner, of_sizes, outer]) == {0: outer}
+    assert covered([inner, of_sizes, outer_of_sizes]) == {0: outer_of_sizes, 1: outer_of_sizes}
