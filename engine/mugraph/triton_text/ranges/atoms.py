@@ -1,4 +1,4 @@
-"""What is known of each whole number that is not known: where it lies, or what it was computed from."""
+"""The unknown integers, and what is known of each: its bounds, or what it was computed from."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Is the use of memory of a launcher and its kernels right for every size of a range?
 
-Program ids, lanes and passes of loops are numbers that are not known, as sizes are, and what is to be true of them is
-proved by z3. What the kernels compute is no part of it: the fields say that, at some of the sizes (check.py).
+Sizes, program ids, lanes and loop iterations are unknown integers, and z3 proves what must hold of them. What the
+kernels compute is checked elsewhere: over the fields, at some of the sizes (triton_text/check.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is said of whole numbers that are not known: comparisons, and what is made of them."""
+"""Formulas over unknown integers: comparisons, and combinations of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The language of launchers, where sizes are not known. What is done depends on them: each way through a launcher is
-read on its own, with what is known on it."""
+"""The language of launchers, with unknown sizes. Which statements run depends on the sizes, so each way through a
+launcher is read by itself, under the conditions that lead to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole numbers that are not known, as polynomials over atoms: sizes, program ids, loop counters, lanes."""
+"""Unknown integers as polynomials over atoms: sizes, program ids, loop counters, lanes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiles of integers and masks that are not known, and what they address."""
+"""Tiles of unknown integers and masks, and what they address."""
 
 from __future__ import annotations
 
