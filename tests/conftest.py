@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 from mugraph.trace import tracer
-from mugraph.verify import float_test
+from mugraph.verification import float_test
 
 from tests.support.clock import Clock, slow_clock
 from tests.support.forks import ForkServer, forked, interpreting_server, tracing_server

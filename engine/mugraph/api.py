@@ -89,7 +89,7 @@ def verify(kernel: Callable[..., object], reference: Callable[..., object], *exa
     from mugraph.edit import in_memory
     from mugraph.solve.foreign import sole_program, verify_kernel
     from mugraph.trace.tracer import trace_file
-    from mugraph.verify.float_test import FloatTester
+    from mugraph.verification.float_test import FloatTester
 
     launcher, found = in_memory.Origin.of(kernel), in_memory.Origin.of(reference)
     shapes = in_memory.described(found, example_inputs)

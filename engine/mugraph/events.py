@@ -14,7 +14,7 @@ from mugraph.ir.shares import Share
 from mugraph.plans.plan import RegionPlan
 from mugraph.protocol.settings import CompareWith
 from mugraph.tune.device import Device
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.verdict import Verdict
 
 
 @dataclass(frozen=True)

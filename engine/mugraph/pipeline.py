@@ -42,7 +42,7 @@ from mugraph.tune.device import Device, detect, resolve
 from mugraph.tune.measure import Measurer
 from mugraph.tune.peers import Peers
 from mugraph.tune.spread import SpreadMeasurer
-from mugraph.verify.float_test import FloatTester
+from mugraph.verification.float_test import FloatTester
 
 __all__ = ["Options", "improved", "preview_text", "run", "run_trace", "working"]
 

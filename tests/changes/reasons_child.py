@@ -18,7 +18,7 @@ from typing import Any
 from mugraph.recording.inside.mugraph_imports import change_imports
 from mugraph.recording.inside.mugraph_watcher.counts import read
 from mugraph.recording.inside.mugraph_watcher.install import FOLDER, install
-from mugraph.verify.float_child import patch_interpreter
+from mugraph.verification.float_child import patch_interpreter
 
 from tests.changes.case import Change, all_changes
 from tests.changes.run_child import edited_copy, forked, ran

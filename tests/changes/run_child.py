@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from mugraph.verify.float_child import patch_interpreter
+from mugraph.verification.float_child import patch_interpreter
 
 from tests.changes.case import Case, Change, all_changes
 from tests.changes.described import Raised, described, differences, inexact

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from mugraph.verify.interpreter import patch_interpreter
+from mugraph.verification.interpreter import patch_interpreter
 from torch import nn
 
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "bool": torch.bool}

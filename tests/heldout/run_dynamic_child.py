@@ -17,7 +17,7 @@ import torch
 from mugraph.trace.run.entries import find_definitions
 from mugraph.trace.syntax.shapes import TensorSpec
 from mugraph.trace.syntax.source import Source
-from mugraph.verify.interpreter import patch_interpreter
+from mugraph.verification.interpreter import patch_interpreter
 from torch import nn
 
 from tests.heldout.run_child import DTYPES, counted, distance, load, made, strides

@@ -13,7 +13,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
 from mugraph.trace.tracer import trace_file
 from mugraph.units.joining import units
-from mugraph.verify.document import verify_mugraph
+from mugraph.verification.document import verify_mugraph
 
 from tests.support.mirage import Json
 

@@ -24,7 +24,7 @@ from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
 from mugraph.solve.tools import Tools
 from mugraph.targets import TARGETS, Target
-from mugraph.verify.float_test import FloatTester
+from mugraph.verification.float_test import FloatTester
 
 from tests.support.clock import slow_clock
 from tests.support.searched import BUDGET_S

@@ -24,7 +24,7 @@ from typing import IO, Any
 
 import pytest
 from mugraph.trace import tracer
-from mugraph.verify import float_test
+from mugraph.verification import float_test
 
 SERVER = Path(__file__).with_name("fork_server.py")
 _SERVERS: dict[str, ForkServer] = {}
@@ -177,7 +177,7 @@ def interpreting_server() -> OwnForkServer:
         "triton.language",
         "triton.runtime.interpreter",
         "triton.experimental.gluon",
-        "mugraph.verify.float_inputs",
+        "mugraph.verification.float_inputs",
     )
     return OwnForkServer(*modules, TRITON_INTERPRET="1")
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from mugraph.ir.json import FormatError, mugraph_from_json, program_from_json
 from mugraph.ir.program import TensorProgram
-from mugraph.verify.document import verify_document
+from mugraph.verification.document import verify_document
 
 from tests.trust.explanations import explanation
 from tests.trust.judge import judge

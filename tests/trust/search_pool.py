@@ -36,9 +36,9 @@ from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import detect, resolve
 from mugraph.units.own_names import with_own_names
 from mugraph.units.ranged import ranged_units
-from mugraph.verify.sizes import grid_axes
-from mugraph.verify.verdict import Verdict
-from mugraph.verify.verifier import verify_topologies
+from mugraph.verification.sizes import grid_axes
+from mugraph.verification.verdict import Verdict
+from mugraph.verification.verifier import verify_topologies
 
 from tests.support.clock import slow_clock
 from tests.trust.pool import POOL, REWRITTEN, REWRITTEN_POOL, SOURCES, brief

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from mugraph.verify.float_test import FloatTester
+from mugraph.verification.float_test import FloatTester
 
 from tests.trust.text_campaign import MEMORY, SEED, checked, outcome
 from tests.trust.text_judge import Judge

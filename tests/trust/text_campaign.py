@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from mugraph.triton_text.check import check_text
-from mugraph.verify.float_test import FloatTester
+from mugraph.verification.float_test import FloatTester
 
 from tests.trust.text_judge import Judge
 from tests.trust.text_mutations import Mutant, mutants

@@ -15,7 +15,7 @@ from mugraph.edit.revert import kernel_modules
 from mugraph.edit.source.record import Record, read_record, text_hash
 from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.edit.undo import undo
-from mugraph.verify.document import verify_mugraph
+from mugraph.verification.document import verify_mugraph
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "dist-packages"})
 

@@ -136,7 +136,7 @@ def main() -> None:
     original, edited = (Path(text).resolve() for text in sys.argv[1:3])
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device.type == "cpu":
-        from mugraph.verify.interpreter import patch_interpreter
+        from mugraph.verification.interpreter import patch_interpreter
 
         patch_interpreter()
     print(json.dumps(compare(original, edited, device)))

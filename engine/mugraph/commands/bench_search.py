@@ -32,7 +32,7 @@ from mugraph.targets import Target
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import detect, resolve
 from mugraph.units.search_units import single_units
-from mugraph.verify.verifier import verify_topologies, verify_topology
+from mugraph.verification.verifier import verify_topologies, verify_topology
 
 _TRIES = 4
 """Matches of a form that are verified, until one passes."""

@@ -20,8 +20,8 @@ from mugraph.reports.document import finite
 from mugraph.reports.text import evidence
 from mugraph.solve.foreign import sole_program
 from mugraph.trace.tracer import trace_file
-from mugraph.verify.document import verify_mugraph
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.document import verify_mugraph
+from mugraph.verification.verdict import Verdict
 
 
 def verify(place: Where, ugraph: Path, *, as_json: bool) -> int:

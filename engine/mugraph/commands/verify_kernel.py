@@ -8,7 +8,7 @@ from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, s
 from mugraph.commands.verify import graph_document, traced_program
 from mugraph.reports.text import evidence
 from mugraph.solve.foreign import KernelVerdict, verify_kernel
-from mugraph.verify.float_test import FloatTester
+from mugraph.verification.float_test import FloatTester
 
 
 def verify(place: Where, kernel: Where, *, as_json: bool) -> int:

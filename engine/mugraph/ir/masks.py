@@ -52,7 +52,7 @@ def resized(op: Op, old: Mapping[str, int], new: Mapping[str, int]) -> Op:
     ones, as it did; a diagonal far from both keeps its place in proportion. A mask without an empty row keeps that, and
     of a mask and its complement one stays the other's complement.
 
-    At very small sizes a mask may become uniform: sizes are to be chosen so that it does not (verify/sizes.py)."""
+    At very small sizes a mask may become uniform: verification/sizes.py chooses sizes so that it does not."""
     if op.kind is not Kind.MASK:
         return op
     shape, new_shape, number = extents(op, old), extents(op, new), diagonal(op)

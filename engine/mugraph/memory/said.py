@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from mugraph.ir.transforms.renaming import Renaming
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.verdict import Verdict
 
 _AXIS_IN_WORDS = re.compile(r"\b\w+(?=/\d)|(?<=\bfor )\w+(?=:)")
 _NAME_IN_REASON = re.compile(r"(?:(?<=^)|(?<=: ))\w+(?= )")

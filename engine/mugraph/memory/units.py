@@ -32,8 +32,8 @@ from mugraph.sizes.table import Kernels, SizeTable
 from mugraph.sizes.text import text_checked
 from mugraph.store.keys import code_digest
 from mugraph.targets import Target
-from mugraph.verify.verdict import Verdict
-from mugraph.verify.verifier import verify_topologies
+from mugraph.verification.verdict import Verdict
+from mugraph.verification.verifier import verify_topologies
 
 
 class NotRight(Exception):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.region import PlainCalls, Region, SearchUnit
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.verdict import Verdict
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.protocol.gain_words import in_a_run
 from mugraph.sizes.timing import spans_of
 from mugraph.tune.device import Device
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.verdict import Verdict
 
 Json = dict[str, object]
 

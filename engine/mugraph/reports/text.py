@@ -22,7 +22,7 @@ from mugraph.sizes.timing import gain_words
 from mugraph.targets import TARGETS
 from mugraph.tune.against import WITHOUT_GUARDS
 from mugraph.units.outside import outside_words
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.verdict import Verdict
 
 _MARGIN = "  "
 _NARROW, _WIDE = 100, 160

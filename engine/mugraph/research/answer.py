@@ -29,7 +29,7 @@ from mugraph.targets import Target
 from mugraph.trace.syntax.source import read_source
 from mugraph.tune.against import WITHOUT_GUARDS
 from mugraph.tune.device import Device, detect, resolve
-from mugraph.verify.float_test import FloatTester
+from mugraph.verification.float_test import FloatTester
 
 OURS = "mugraph"
 TRACE_S = 120.0

@@ -46,7 +46,7 @@ from mugraph.tune.process import Unavailable
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import input_specs, subject_of
 from mugraph.units.region_units import cut_region
-from mugraph.verify.float_test import FloatTester
+from mugraph.verification.float_test import FloatTester
 
 _BEST = 0.5
 """Of the candidates that are kept, how many are the first of the ranking."""

@@ -11,9 +11,9 @@ from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_candidate
 from mugraph.sizes.table import at_step, sizes_at, steps_of
-from mugraph.verify.document import PASSES
-from mugraph.verify.full_size import verify_full_size
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.document import PASSES
+from mugraph.verification.full_size import verify_full_size
+from mugraph.verification.verdict import Verdict
 
 Kernels = Sequence[tuple[BlockGraph, Schedule]]
 

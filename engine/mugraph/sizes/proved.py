@@ -6,7 +6,7 @@ from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
 from mugraph.sizes.table import steps_of
 from mugraph.triton_text.ranges.check import Varying, check_ranges
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.verdict import Verdict
 
 
 def varying_of(program: TensorProgram) -> Varying:

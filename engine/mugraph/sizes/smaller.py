@@ -8,7 +8,7 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
 from mugraph.ir.transforms.resizing import resize
-from mugraph.verify.weights import summing_as_at_full_size
+from mugraph.verification.weights import summing_as_at_full_size
 
 LARGEST_TILE = 32
 """Of a kernel in the interpreter; half as much where several kernels follow one another: one of them may have small

@@ -22,7 +22,7 @@ from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us
 from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
 from mugraph.search.schedules.tiles import Shape
 from mugraph.targets import Target
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.verdict import Verdict
 
 TRIED = 12
 """Schedules for one size, the best by estimate, that are lowered to see whether the kernel's text stays the same."""

@@ -14,7 +14,7 @@ from mugraph.sizes.proved import proved
 from mugraph.sizes.smaller import smaller
 from mugraph.sizes.table import at_step, sizes_at, steps_of, tested_steps
 from mugraph.triton_text.check import TextVerdict, check_text
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.verdict import Verdict
 
 MOST = 1 << 21
 """Elements that one element of an output is computed from, up to which the text is run at the program's own sizes."""

@@ -11,7 +11,7 @@ from mugraph.sizes.table import SizeTable, at_step, at_tested_steps, merged
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
 from mugraph.tune.tuner import Variant, tune
-from mugraph.verify.float_test import FloatResult, FloatTester
+from mugraph.verification.float_test import FloatResult, FloatTester
 
 MEASURED = 6
 """Schedules of one kernel that are measured at one size, the best by estimate."""

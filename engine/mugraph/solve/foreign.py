@@ -11,8 +11,8 @@ from mugraph.ir.region import SearchUnit, Trace
 from mugraph.triton_text.check import check_text
 from mugraph.triton_text.verdict import TextVerdict
 from mugraph.units.joining import units
-from mugraph.verify.float_test import FloatTester
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.float_test import FloatTester
+from mugraph.verification.verdict import Verdict
 
 _MOST_CONFIGURATIONS = 64
 

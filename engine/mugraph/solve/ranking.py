@@ -17,7 +17,7 @@ from mugraph.solve.several_kernels import kernel_graphs
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
 from mugraph.solve.verdicts import Verdicts
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.verdict import Verdict
 
 VERIFIED = 6
 """Distinct topologies, the best by estimate, that are verified and scheduled; the rest would not be chosen."""

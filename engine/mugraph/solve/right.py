@@ -12,8 +12,8 @@ from mugraph.ir.program import TensorProgram
 from mugraph.optimizer.nodes import node_of
 from mugraph.sizes.table import sizes_at, tested_steps
 from mugraph.store.keys import versions
-from mugraph.verify.float_test import FloatResult
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.float_test import FloatResult
+from mugraph.verification.verdict import Verdict
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from mugraph.solve.right import Outcome, Right, with_float
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
 from mugraph.solve.writing import Written, kernels_of
-from mugraph.verify.verdict import Verdict
-from mugraph.verify.verifier import verify_schedules
+from mugraph.verification.verdict import Verdict
+from mugraph.verification.verifier import verify_schedules
 
 FLOAT_TRIED = 6
 """Kernels tested at most, the best by estimate first, until one is right."""

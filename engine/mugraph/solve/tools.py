@@ -14,7 +14,7 @@ from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
 from mugraph.tune.peers import Peers
 from mugraph.tune.process import Unavailable
-from mugraph.verify.float_test import FloatTester
+from mugraph.verification.float_test import FloatTester
 
 
 @dataclass

@@ -6,8 +6,8 @@ from __future__ import annotations
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.program import TensorProgram
 from mugraph.stopwatch import Stopwatch
-from mugraph.verify.conditioning import verified
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.conditioning import verified
+from mugraph.verification.verdict import Verdict
 
 _NONE = Schedule(())
 

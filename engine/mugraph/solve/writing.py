@@ -14,7 +14,7 @@ from mugraph.optimizer.order import by_depth
 from mugraph.search.schedules.splits import COMBINE
 from mugraph.sizes.table import SizeTable
 from mugraph.tune.tuner import Variant
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.verdict import Verdict
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from mugraph.triton_text.running import Launch, World
 from mugraph.triton_text.source import listed, read_module
 from mugraph.triton_text.tensors import HostTensor, dense, same_places
 from mugraph.triton_text.verdict import TextVerdict
-from mugraph.verify.evaluate import Malformed
-from mugraph.verify.field import FieldArithmetic
+from mugraph.verification.evaluate import Malformed
+from mugraph.verification.field import FieldArithmetic
 
 _WHOLE = 4e6
 """Elements computed, up to which all blocks are run."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from mugraph.verify.field import FieldArithmetic
+from mugraph.verification.field import FieldArithmetic
 
 _MOST = 1 << 21
 

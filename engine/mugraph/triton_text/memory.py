@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mugraph.triton_text.owners import Owners
 from mugraph.triton_text.reals import FINITE, Real, States
-from mugraph.verify.field import P, Q
+from mugraph.verification.field import P, Q
 
 Flat = NDArray[np.int64]
 Strides = tuple[int, ...]

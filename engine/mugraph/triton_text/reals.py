@@ -2,7 +2,7 @@
 
 Minus and plus infinity and NaN are states of an element. The exponential of minus infinity is 0, a maximum passes it
 over, and what has no value (infinity less infinity, 0 / 0, a lane that was loaded under a mask without `other`) is NaN,
-which no output may hold. Whether a residue is larger than another is decided as verify/order.py decides it.
+which no output may hold. Whether a residue is larger than another is decided as verification/order.py decides it.
 
 The first dimension of every array runs over blocks. Arrays have size 1 where nothing varies.
 """
@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.kinds import Kind
-from mugraph.verify import modular
-from mugraph.verify.constants import LN_2 as LOGARITHM
-from mugraph.verify.constants import read
-from mugraph.verify.field import FieldArithmetic, FieldValue, P, Q
+from mugraph.verification import modular
+from mugraph.verification.constants import LN_2 as LOGARITHM
+from mugraph.verification.constants import read
+from mugraph.verification.field import FieldArithmetic, FieldValue, P, Q
 
 Residues = NDArray[np.int64]
 States = NDArray[np.uint8]

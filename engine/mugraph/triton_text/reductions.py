@@ -12,7 +12,7 @@ from mugraph.triton_text.ints import Ints, Shape
 from mugraph.triton_text.reals import Real
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.tiles import Arithmetic, Floats, Kind, Pointers, Tile, common, is_known, stretched
-from mugraph.verify.field import P, Q
+from mugraph.verification.field import P, Q
 
 Function = Callable[..., Any]
 

@@ -15,11 +15,11 @@ from mugraph.ir.tensors import Tensor
 from mugraph.triton_text.inputs import Inputs
 from mugraph.triton_text.reals import Real, Reals
 from mugraph.triton_text.tensors import extent_of
-from mugraph.verify.evaluate import ancestors, evaluate_program
-from mugraph.verify.field import FieldValue
-from mugraph.verify.relations import Relations
-from mugraph.verify.restrict import Slices, free_axes, places_of, restricted
-from mugraph.verify.work import work
+from mugraph.verification.evaluate import ancestors, evaluate_program
+from mugraph.verification.field import FieldValue
+from mugraph.verification.relations import Relations
+from mugraph.verification.restrict import Slices, free_axes, places_of, restricted
+from mugraph.verification.work import work
 
 Flat = NDArray[np.int64]
 

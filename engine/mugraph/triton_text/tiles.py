@@ -17,7 +17,7 @@ from mugraph.triton_text.ints import Bools, Ints, Shape, every, number, times, t
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.reals import Real, Reals
 from mugraph.triton_text.refusals import Unreadable, Wrong
-from mugraph.verify.field import FieldValue, P, Q
+from mugraph.verification.field import FieldValue, P, Q
 
 _WIDTHS = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (1, 8, 16, 32, 64)}
 FLOATS = ("float64", "float32", "bfloat16", "float16", "float8e4nv", "float8e5", "float8e4b8", "float8e5b16", "tf32")

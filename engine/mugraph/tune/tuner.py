@@ -18,7 +18,7 @@ from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer, Refused
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.statistics import Summary
-from mugraph.verify.float_test import FloatResult, FloatTester
+from mugraph.verification.float_test import FloatResult, FloatTester
 
 MEASURED = 24
 """How many candidates are measured to begin with: MCFuser's eight are few where the model is wrong, hundreds take

@@ -18,8 +18,8 @@ from mugraph.ir.transforms.resizing import resize
 from mugraph.search.kernel_graphs.parts import as_block
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram
 from mugraph.search.schedules.splits import cuts
-from mugraph.verify.float_test import FloatTester
-from mugraph.verify.verifier import verify_schedules, verify_topologies
+from mugraph.verification.float_test import FloatTester
+from mugraph.verification.verifier import verify_schedules, verify_topologies
 from syrupy.assertion import SnapshotAssertion
 
 from tests.engine.codegen.goldens import PythonFile

@@ -14,8 +14,8 @@ from mugraph.ir.kernel import KernelSource, Rejected, Unfinished
 from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
 from mugraph.ir.transforms.resizing import resize
 from mugraph.targets import TARGETS
-from mugraph.verify.float_test import FloatResult, FloatTester
-from mugraph.verify.verifier import verify_schedules
+from mugraph.verification.float_test import FloatResult, FloatTester
+from mugraph.verification.verifier import verify_schedules
 from syrupy.assertion import SnapshotAssertion
 
 import tests.engine.codegen.graphs as g

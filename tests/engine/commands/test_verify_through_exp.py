@@ -12,8 +12,8 @@ from mugraph.ir.json import mugraph_to_json
 from mugraph.ir.mugraph import GraphKernel, MuGraph
 from mugraph.ir.ops import Kind
 
-from tests.engine.verify.graphs import tensor
-from tests.engine.verify.through_exp import SIZES, Writer, X, Y, logistic
+from tests.engine.verification.graphs import tensor
+from tests.engine.verification.through_exp import SIZES, Writer, X, Y, logistic
 
 MODULE = """\
 import torch

@@ -19,7 +19,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Call, Named, PlainCalls, Position, Range, Ref, Region, SearchUnit, TensorInfo
 from mugraph.ir.tensors import Tensor
 from mugraph.plans.plan import KernelStep, RegionPlan
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.verdict import Verdict
 
 ROWS, INNER, COLUMNS = 4, 8, 16
 SIZES = {"m": ROWS, "n": COLUMNS}

@@ -12,7 +12,7 @@ from mugraph.edit.module.judge import JUDGE
 from mugraph.edit.module.masks import MASKS
 from mugraph.edit.module.parts import IMPORTS
 
-from tests.engine.verify.launchers import FAMILIES, Family
+from tests.engine.verification.launchers import FAMILIES, Family
 
 CPU = torch.device("cpu")
 FIRST: Mapping[str, Family] = {name: found for name, found in FAMILIES.items() if name != "long sums f32"}

@@ -28,8 +28,8 @@ from mugraph.ops.algebra.builder import Entry
 from mugraph.ops.algebra.registry import entries
 from mugraph.ops.families.elementwise import opaque
 from mugraph.search import Limits, Search
-from mugraph.verify import torch_reference
-from mugraph.verify.verifier import verify_topology
+from mugraph.verification import torch_reference
+from mugraph.verification.verifier import verify_topology
 
 from tests.engine.ops.harness import lower_region, record
 

@@ -15,7 +15,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ops.algebra.primitives import Primitives
 from mugraph.pipeline import Options, run
 from mugraph.search import Limits, Search
-from mugraph.verify.verifier import verify_topology
+from mugraph.verification.verifier import verify_topology
 
 from tests.engine.ops.harness import lower_region, record
 

@@ -18,7 +18,7 @@ from mugraph.options import Options
 from mugraph.pipeline import run
 from mugraph.reports.text import evidence
 from mugraph.store import Store
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.verdict import Verdict
 
 MODEL = """\
 import torch

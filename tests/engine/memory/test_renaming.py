@@ -20,7 +20,7 @@ from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
 from mugraph.units.search_units import single_units
-from mugraph.verify.verifier import verify_topologies
+from mugraph.verification.verifier import verify_topologies
 
 PRELUDE = "import torch\nimport torch.nn.functional as F\n\n"
 ONE = """

@@ -17,8 +17,8 @@ from mugraph.ir.spec.block import store_violations
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.triton_text.refusals import Unreadable
 from mugraph.triton_text.tiles import TRUTH, Arithmetic, Floats
-from mugraph.verify.float_inputs import make_inputs
-from mugraph.verify.verifier import verify_topology
+from mugraph.verification.float_inputs import make_inputs
+from mugraph.verification.verifier import verify_topology
 
 from tests.engine.ops.harness import check, lower_region, randn, record
 

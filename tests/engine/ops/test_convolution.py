@@ -15,10 +15,10 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_program
 from mugraph.ir.text import format_program, parse_program
 from mugraph.search.kernel_graphs.solver import as_block
-from mugraph.verify import torch_reference
-from mugraph.verify.arithmetic import FloatArithmetic
-from mugraph.verify.evaluate import evaluate_program
-from mugraph.verify.verifier import verify_topology
+from mugraph.verification import torch_reference
+from mugraph.verification.arithmetic import FloatArithmetic
+from mugraph.verification.evaluate import evaluate_program
+from mugraph.verification.verifier import verify_topology
 
 from tests.engine.ops.harness import lower_region, record
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 from mugraph.optimizer.order import by_depth, depths, synchronisations
-from mugraph.verify.verifier import verify_topology
+from mugraph.verification.verifier import verify_topology
 
-from tests.engine.verify.graphs import CASES, rms_norm_linear
+from tests.engine.verification.graphs import CASES, rms_norm_linear
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -15,7 +15,7 @@ from mugraph.optimizer.thread_fusion import fuse_threads
 
 from tests.engine.ir.graphs import single
 from tests.engine.ir.random_graphs import block_graphs
-from tests.engine.verify.graphs import CASES, attention, lora, n_trans, rms_norm_linear
+from tests.engine.verification.graphs import CASES, attention, lora, n_trans, rms_norm_linear
 
 
 def test_figure_3b_fuses_what_follows_the_loop() -> None:

@@ -22,10 +22,10 @@ from mugraph.search import Limits, NotSearchable, Search
 from mugraph.search.schedules.splits import cuts
 from mugraph.trace.regions.replay import replay
 from mugraph.units.search_units import single_units
-from mugraph.verify.arithmetic import FloatArithmetic
-from mugraph.verify.evaluate import evaluate_program
-from mugraph.verify.execute import execute_kernels
-from mugraph.verify.sizes import Assignment, grid_axes
+from mugraph.verification.arithmetic import FloatArithmetic
+from mugraph.verification.evaluate import evaluate_program
+from mugraph.verification.execute import execute_kernels
+from mugraph.verification.sizes import Assignment, grid_axes
 from numpy.typing import NDArray
 
 from tests.engine.ops.harness import record

@@ -27,10 +27,10 @@ from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth
 from mugraph.search.schedules.neighbours import neighbours
 from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.targets import TARGETS
-from mugraph.verify.arithmetic import FloatArithmetic
-from mugraph.verify.execute import execute_kernels
-from mugraph.verify.sizes import grid_axes
-from mugraph.verify.verifier import verify_topologies
+from mugraph.verification.arithmetic import FloatArithmetic
+from mugraph.verification.execute import execute_kernels
+from mugraph.verification.sizes import grid_axes
+from mugraph.verification.verifier import verify_topologies
 
 from tests.engine.search.random_programs import programs
 from tests.engine.search.workloads import Builder, attention, gated_mlp, gemm_chain, rmsnorm_linear

@@ -16,9 +16,9 @@ from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.search.schedules.tiles import Shape
 from mugraph.search.schedules.work import work
 from mugraph.targets import TARGETS
-from mugraph.verify.verifier import verify_topology
+from mugraph.verification.verifier import verify_topology
 
-from tests.engine.verify.masked_programs import changed, looped, program
+from tests.engine.verification.masked_programs import changed, looped, program
 
 
 def test_every_topology_of_causal_attention_is_right_and_lowers() -> None:

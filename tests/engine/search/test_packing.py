@@ -16,8 +16,8 @@ from mugraph.search import Limits, ScheduleLimits, schedules, topologies
 from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.search.schedules.tiles import Shape
 from mugraph.targets import TARGETS
-from mugraph.verify.float_test import FloatTester
-from mugraph.verify.verifier import verify_schedule
+from mugraph.verification.float_test import FloatTester
+from mugraph.verification.verifier import verify_schedule
 
 from tests.engine.search.workloads import Builder
 

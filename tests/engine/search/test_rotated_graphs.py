@@ -14,7 +14,7 @@ from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
 from mugraph.targets import TARGETS
-from mugraph.verify.verifier import verify_topologies
+from mugraph.verification.verifier import verify_topologies
 
 from tests.engine.search.workloads import Builder, gated_mlp
 

@@ -21,11 +21,11 @@ from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.several import SeveralSearch
 from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.targets import TARGETS
-from mugraph.verify.float_test import FloatTester
-from mugraph.verify.verifier import verify_topologies, verify_topology
+from mugraph.verification.float_test import FloatTester
+from mugraph.verification.verifier import verify_topologies, verify_topology
 
 from tests.engine.search.workloads import Builder
-from tests.engine.verify.mutants import mutants
+from tests.engine.verification.mutants import mutants
 
 H100 = TARGETS["h100"]
 LITTLE = Limits(seconds=0.5, max_topologies=12)

@@ -18,7 +18,7 @@ from mugraph.search.schedules.sizes import best, schedules
 from mugraph.search.schedules.split_schedules import kernel_candidates, split_candidates, with_then
 from mugraph.search.schedules.splits import Cut, cuts, part_counts
 from mugraph.targets import TARGETS
-from mugraph.verify.verifier import verify_topologies, verify_topology
+from mugraph.verification.verifier import verify_topologies, verify_topology
 
 from tests.engine.search.workloads import attention, gated_mlp, gemm_chain, lora, rmsnorm_linear
 

@@ -21,7 +21,7 @@ from mugraph.search.topologies.extract import Extraction
 from mugraph.search.topologies.frame import Frame
 from mugraph.search.topologies.remaining import Remaining
 from mugraph.search.topologies.saturate import Saturation
-from mugraph.verify.verifier import verify_topology
+from mugraph.verification.verifier import verify_topology
 
 from tests.engine.research.compared import literal, once, resized, searched
 from tests.engine.search.workloads import Builder, gated_mlp

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mugraph.triton_text.reals import LN_2, NAN, NEGATIVE, Real, Reals
-from mugraph.verify.field import FieldArithmetic, P
+from mugraph.verification.field import FieldArithmetic, P
 
 LOG2E = 1 / LN_2
 

@@ -16,7 +16,7 @@ from mugraph.triton_text.reals import Reals
 from mugraph.triton_text.running import World
 from mugraph.triton_text.source import read_module
 from mugraph.triton_text.tensors import HostTensor, dense, extent_of
-from mugraph.verify.field import FieldArithmetic, P
+from mugraph.verification.field import FieldArithmetic, P
 from numpy.typing import NDArray
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n\n"

@@ -23,7 +23,7 @@ from mugraph.trace.tracer import trace_file
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import MEASURED, WALKS, Variant, tune
 from mugraph.units.search_units import single_units
-from mugraph.verify.float_test import FloatResult
+from mugraph.verification.float_test import FloatResult
 
 TARGET = TARGETS["h100"]
 TEXT = """\

@@ -40,7 +40,7 @@ def kernels_here() -> None:
     Called when all is imported."""
     if os.environ.get("TRITON_INTERPRET") != "1":
         return
-    from mugraph.verify.interpreter import patch_interpreter
+    from mugraph.verification.interpreter import patch_interpreter
 
     patch_interpreter()
     for name, module in list(sys.modules.items()):

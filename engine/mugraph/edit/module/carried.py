@@ -21,7 +21,7 @@ from mugraph.ir.mugraph import LibraryKernel, MuGraph
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from mugraph.plans.plan import KernelStep, RegionPlan
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.verdict import Verdict
 
 EVIDENCE = "_EVIDENCE"
 _NOT_YET = "0" * 64

@@ -10,8 +10,8 @@ from typing import Literal
 from mugraph.edit.names import mugraph_id
 from mugraph.ir.kernel import KernelSource
 from mugraph.plans.plan import KernelStep, RegionPlan
-from mugraph.verify.primes import P, Q
-from mugraph.verify.verdict import Verdict
+from mugraph.verification.primes import P, Q
+from mugraph.verification.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

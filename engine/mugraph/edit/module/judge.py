@@ -1,4 +1,4 @@
-"""The part of the shared runtime that compares kernels with PyTorch: the rule of the float test (verify/judge.py)."""
+"""The part of the shared runtime that compares kernels with PyTorch, by the rule of verification/judge.py."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from mugraph.optimizer.nodes import LIBRARY, node_of
 from mugraph.search.kernel_graphs.parts import as_block
 from mugraph.search.schedules.cost import estimate_call_us
 from mugraph.targets import TARGETS
-from mugraph.verify.document import verify_mugraph
-from mugraph.verify.float_test import FloatTester
+from mugraph.verification.document import verify_mugraph
+from mugraph.verification.float_test import FloatTester
 
 from tests.engine.ops.harness import lower_region, record
 

@@ -1,0 +1,165 @@
+"""Whether a graph that is equal over the reals loses digits that its program keeps.
+
+`(a @ b) @ d` and `a @ (b @ d)` are one function. Where the columns of `a` nearly cancel in `a @ b`, the first is as
+exact as its type allows, and the second adds up the roundings of `b @ d` instead. No schedule mends that: a topology
+is judged once, in milliseconds and before any kernel is written, instead of each of its kernels by float_test.py.
+
+Graph and program run at the verifier's small sizes in float64, with each result rounded as it would be: the program's
+to its storage type, the graph's to float32, and to the storage type where a product takes them. What is rejected here
+is far beyond what float_test.py allows, and what passes has still to pass there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.dtypes import COMPUTED, READ
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Tensor
+from mugraph.ir.transforms.resizing import resize, resize_block
+from mugraph.verification.arithmetic import FloatArithmetic
+from mugraph.verification.evaluate import evaluate_program
+from mugraph.verification.execute import execute_kernels
+from mugraph.verification.inputs import homes
+from mugraph.verification.sizes import assignments, grid_axes
+from mugraph.verification.verdict import Verdict
+from mugraph.verification.verifier import verify_topologies
+
+Reals = NDArray[np.float64]
+
+MOST = 4.0
+"""The graph's error at most, in root mean squares of the program's own: a little more than the float test allows."""
+_SINGLE = COMPUTED["f32"].epsilon
+_DRAWS = 64
+_LEFT = 1 / 16
+"""Of numbers that cancel."""
+
+
+class RoundedArithmetic(FloatArithmetic):
+    """float64 with the roundings of a narrower type. Numbers keep float64's range.
+
+    results, factors: bits of what an operator computes, and of what a product over an axis takes
+    """
+
+    def __init__(self, results: int, factors: int) -> None:
+        self._results, self._factors = results, factors
+
+    def add(self, a: Reals, b: Reals) -> Reals:
+        return nearest(a + b, self._results)
+
+    def mul(self, a: Reals, b: Reals) -> Reals:
+        return nearest(a * b, self._results)
+
+    def div(self, a: Reals, b: Reals) -> Reals:
+        return nearest(a / b, self._results)
+
+    def sqrt(self, a: Reals) -> Reals:
+        return nearest(np.sqrt(a), self._results)
+
+    def exp(self, a: Reals) -> Reals:
+        return nearest(np.exp(a), self._results)
+
+    def unary(self, fn: str, a: Reals) -> Reals:
+        return nearest(super().unary(fn, a), self._results)
+
+    def opaque(self, kind: Kind, *operands: Reals) -> Reals:
+        return nearest(super().opaque(kind, *operands), self._results)
+
+    def sum(self, a: Reals, over: tuple[int, ...]) -> Reals:
+        return nearest(super().sum(a, over), self._results)
+
+    def dot(self, a: Reals, b: Reals, over: tuple[int, ...]) -> Reals:
+        product = super().dot(nearest(a, self._factors), nearest(b, self._factors), over)
+        return nearest(product, self._results)
+
+
+def verified(program: TensorProgram, blocks: Sequence[BlockGraph]) -> Verdict:
+    """Are the kernels, one after the other, the same function as the program, and do they lose no digits?"""
+    verdict = verify_topologies(program, [(block, None) for block in blocks])
+    worse = loses_digits(program, blocks) if verdict.passed else None
+    return replace(verdict, passed=False, reason=worse) if worse else verdict
+
+
+def loses_digits(program: TensorProgram, blocks: Sequence[BlockGraph], seed: int | None = None) -> str | None:
+    """How far kernels that run one after the other are off at inputs that the program computes well, in a sentence;
+    None where they are not. Raises Malformed.
+
+    seed: for tests; None takes fresh randomness from the operating system
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    cut = [(block, grid_axes(block)) for block in blocks]
+    smaller, _ = assignments(program, cut)
+    small = resize(program, smaller.sizes)
+    kernels = [(resize_block(block, smaller.sizes), smaller.schedule(block, grid)) for block, grid in cut]
+    coarsest = max((READ[tensor.dtype].epsilon for tensor in program.tensors), default=0.0) or _SINGLE
+    storage, single = bits(coarsest), bits(_SINGLE)
+    inputs = _drawn(small, rng)
+    with np.errstate(all="ignore"):
+        exact = evaluate_program(small, inputs, FloatArithmetic())
+        eager = evaluate_program(small, inputs, RoundedArithmetic(storage, storage))
+        found = execute_kernels(kernels, inputs, RoundedArithmetic(max(storage, single), storage))
+        for name, value in exact.items():
+            off = _worst(found[name] - value, eager[name] - value)
+            if off > MOST:
+                return (
+                    f"{name} loses digits: where terms cancel it is wrong by {off:.2g} times the program's own rounding"
+                )
+    return None
+
+
+def bits(epsilon: float) -> int:
+    """Of the mantissa of a type whose roundings are wrong by at most `epsilon`, relatively."""
+    return round(-log2(epsilon))
+
+
+def nearest(x: Reals, bits: int) -> Reals:
+    """Rounded to so many bits."""
+    mantissa, exponent = np.frexp(x)
+    return np.ldexp(np.round(np.ldexp(mantissa, bits)), exponent - bits)
+
+
+def _worst(graph: Reals, program: Reals) -> float:
+    """The largest ratio of errors over the kinds of inputs, in root mean squares; draws beyond the range count not."""
+    worst = 0.0
+    for ours, own in zip(np.split(graph, 2), np.split(program, 2), strict=True):
+        known = np.isfinite(ours) & np.isfinite(own)
+        if bool(known.any()):
+            allowed = max(float(np.square(own[known]).mean()), 1e-300)
+            worst = max(worst, float(np.square(ours[known]).mean()) / allowed)
+    return worst**0.5
+
+
+def _drawn(program: TensorProgram, rng: np.random.Generator) -> Mapping[str, Reals]:
+    """[2 * draws, *tensor.shape]: normal numbers, then numbers that cancel."""
+    home = homes(program)
+    placed: dict[str, Reals] = {}
+    for number, name in enumerate(sorted(set(home.values()))):
+        tensor = program.tensor(name)
+        shape = (_DRAWS, *tensor.shape(program.sizes))
+        normal = rng.standard_normal(shape)
+        mirrored = _mirrored(program, tensor, rng.standard_normal(shape), -1.0 if number % 2 else 1.0, rng)
+        both = np.concatenate((normal, mirrored))
+        is_truth = tensor.dtype == "bool"
+        placed[name] = (both > 0.0).astype(both.dtype) if is_truth else nearest(both, bits(READ[tensor.dtype].epsilon))
+    return {name: placed[owner] for name, owner in home.items()}
+
+
+def _mirrored(program: TensorProgram, tensor: Tensor, data: Reals, sign: float, rng: np.random.Generator) -> Reals:
+    """Along the first dimension that something is summed over, the second half repeats the first but for a little;
+    what is left of an odd size is little."""
+    reduced = {axis for op in program.ops if op.kind.reduces for axis in op.over}
+    for position, dim in enumerate(tensor.dims, start=1):
+        half = data.shape[position] // 2
+        if half and reduced.intersection(dim):
+            lanes = np.moveaxis(data, position, 0)
+            lanes[half : 2 * half] = sign * lanes[:half] + _LEFT * rng.standard_normal(lanes[:half].shape)
+            lanes[2 * half :] *= _LEFT
+            break
+    return data

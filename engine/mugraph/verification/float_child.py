@@ -1,0 +1,225 @@
+"""The process that runs emitted kernels: it may crash, hang or be killed; float_test.py is its other side.
+
+One JSON object a line on standard input, one a line on the descriptor that was standard output (prints of kernels go to
+standard error). Start: python -m mugraph.verification.float_child interpreter|cuda
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import logging
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from math import nan, prod
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from mugraph import child_log
+from mugraph.ir.program import TensorProgram
+from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
+from mugraph.verification.interpreter import patch_interpreter
+from mugraph.verification.judge import Compared
+from mugraph.verification.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed
+from mugraph.verification.torch_reference import evaluate, outputs
+
+_log = logging.getLogger("mugraph.verification")
+
+_DRAWS = 4
+
+
+@dataclass(frozen=True)
+class ScenarioResult:
+    """Errors are norms relative to the reference's: ||out - ref|| / ||ref||."""
+
+    scenario: str
+    passed: bool
+    reason: str | None
+    error: float
+    eager_error: float
+
+
+def run(request: Mapping[str, Any], device: torch.device, folder: Path) -> list[ScenarioResult]:
+    """All scenarios of one request; stops after the first that fails."""
+    program = cast(TensorProgram, pickle.loads(base64.b64decode(request["program"])))
+    launch = _load(request["module"], request["launcher"], folder, request["number"])
+    results: list[ScenarioResult] = []
+    for position, scenario in enumerate(scenarios(program)):
+        generator = torch.Generator(device).manual_seed(request["seed"] + position)
+        drawn = make_inputs(program, scenario, generator)
+        if drawn is None:
+            continue
+        # The interpreter is slow, and as deterministic in one scenario as in the next.
+        twice = device.type == "cuda" or position == 0
+        run_once = _Run(program, launch, request["inputs"], request["outputs"], scenario, drawn)
+        results.append(run_once.judged(twice, generator))
+        if not results[-1].passed:
+            break
+    return results
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A kernel on inputs of one scenario. order: of its arguments; names: of its outputs."""
+
+    program: TensorProgram
+    launch: Callable[..., Any]
+    order: Sequence[str]
+    names: Sequence[str]
+    scenario: Scenario
+    drawn: Drawn
+
+    def judged(self, twice: bool, generator: torch.Generator) -> ScenarioResult:
+        results = self._launched(twice)
+        if isinstance(results, str):
+            return self._failed(results)
+        program, inputs = self.program, self.drawn.inputs
+        exact = outputs(program, evaluate(program, inputs, wanted=tuple(program.outputs)))
+        errors = {name: self._errors(exact[name], name, result) for name, result in results.items()}
+        worst = max(errors.values())
+        draws = [self._perturbed(generator) for _ in range(_DRAWS)]
+        for name, result in results.items():
+            dtype, even = result.dtype, _even(program) if self.scenario == "normal" else None
+            mine = [draw[name] for draw in draws]
+            compared = Compared(result.to(torch.float64), exact[name], self.drawn.eager[name], mine, dtype, even)
+            trouble = compared.trouble()
+            if trouble is not None:
+                ours, eager = errors[name]
+                told = f"; on the whole by {ours:.2g}, where eager PyTorch is by {eager:.2g}" if ours == ours else ""
+                return self._failed(f"{name} {trouble}{told}", *errors[name])
+        return ScenarioResult(self.scenario, True, None, *worst)
+
+    def _launched(self, twice: bool) -> dict[str, Tensor] | str:
+        """Its outputs by name, or what it does that no kernel may."""
+        arguments = [self.drawn.inputs[name] for name in self.order]
+        # Whole buffers, so that writes into gaps and guards show too; compared as bits because they hold NaN.
+        before = [_bits(argument).clone() for argument in arguments]
+        with _poisoned():
+            first = _as_tuple(self.launch(*arguments))
+            kept = [result.clone() for result in first]
+            second = _as_tuple(self.launch(*arguments)) if twice else first
+        if not all(torch.equal(_bits(a), b) for a, b in zip(arguments, before, strict=True)):
+            return "the kernel writes to its inputs"
+        if len(first) != len(self.names):
+            return f"the launcher returns {len(first)} tensors, not {len(self.names)}"
+        if not all(torch.equal(_bits(a), _bits(b)) for a, b in zip(kept, second, strict=True)):
+            return "two runs give different results"
+        for name, result in zip(self.names, kept, strict=True):
+            tensor = self.program.tensor(name)
+            shape, dtype = tensor.shape(self.program.sizes), TORCH_TYPES[tensor.dtype]
+            if tuple(result.shape) != tuple(shape) or result.dtype != dtype:
+                return f"{name} has shape {tuple(result.shape)} and type {result.dtype}"
+        return dict(zip(self.names, kept, strict=True))
+
+    def _perturbed(self, generator: torch.Generator) -> dict[str, Tensor]:
+        program = self.program
+        rounding = Perturbed(program, generator)
+        return outputs(program, evaluate(program, self.drawn.inputs, rounding, wanted=tuple(program.outputs)))
+
+    def _errors(self, exact: Tensor, name: str, result: Tensor) -> tuple[float, float]:
+        size = max(_norm(exact), 1e-300)
+        return _norm(result.to(torch.float64) - exact) / size, _norm(self.drawn.eager[name] - exact) / size
+
+    def _failed(self, reason: str, error: float = nan, eager_error: float = nan) -> ScenarioResult:
+        return ScenarioResult(self.scenario, False, f"{reason} ({self.scenario} inputs)", error, eager_error)
+
+
+def _even(program: TensorProgram) -> float:
+    """A relative error that all of an output may share. Tensor cores cut off what they add up."""
+    longest = max((prod(program.sizes[a] for a in op.over) for op in program.ops if op.kind.reduces), default=1)
+    cut = longest / 32 if any(EPSILON[tensor.dtype] > SINGLE for tensor in program.tensors) else longest**0.5
+    return SINGLE * (8 + cut)
+
+
+def _norm(x: Tensor) -> float:
+    return float(x.square().sum().sqrt())
+
+
+def _bits(tensor: Tensor) -> Tensor:
+    """All of the memory the tensor lies in, as bytes."""
+    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
+
+
+def _as_tuple(result: Any) -> tuple[Tensor, ...]:
+    return tuple(cast("Sequence[Tensor]", result)) if isinstance(result, tuple | list) else (cast(Tensor, result),)
+
+
+@contextmanager
+def _poisoned() -> Generator[None]:
+    """torch.empty and its kin give memory full of NaN: an element that is not written shows."""
+    names = ("empty", "empty_like", "empty_strided")
+    originals: dict[str, Callable[..., Tensor]] = {name: getattr(torch, name) for name in names}
+
+    def poison(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        def filled(*args: Any, **kwargs: Any) -> Tensor:
+            made = make(*args, **kwargs)
+            return made.fill_(float("nan")) if made.is_floating_point() else made
+
+        return filled
+
+    for name, original in originals.items():
+        setattr(torch, name, poison(original))
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(torch, name, original)
+
+
+def _load(module: str, launcher: str, folder: Path, number: int) -> Callable[..., Any]:
+    # Triton reads a kernel's source from its file.
+    path = folder / f"kernel_{number}.py"
+    path.write_text(module)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = loaded  # torch.library and Triton look modules up by name
+    spec.loader.exec_module(loaded)
+    return getattr(loaded, launcher)
+
+
+def _sentence(error: Exception) -> str:
+    """CUDA's errors begin with what happened and end with advice; Triton's begin with the source and end with it."""
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0] if lines[0].startswith('CUDA') else lines[-1]}"
+
+
+def main() -> None:
+    kind = sys.argv[1]
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    child_log.write()
+    device = torch.device("cuda" if kind == "cuda" else "cpu")
+    if kind == "interpreter":
+        patch_interpreter()
+    name = torch.cuda.get_device_name() if kind == "cuda" else "interpreter"
+    with tempfile.TemporaryDirectory(prefix="mugraph-float-") as folder:
+        for line in sys.stdin:
+            request = cast("dict[str, Any]", json.loads(line))
+            broken = False
+            try:
+                results = [asdict(result) for result in run(request, device, Path(folder))]
+                answer: dict[str, Any] = {"results": results, "device": name, "error": None}
+            except Exception as error:
+                _log.info("a kernel failed", exc_info=True)
+                # An illegal access leaves the CUDA context unusable; the parent starts a fresh process.
+                broken = kind == "cuda"
+                answer = {"results": [], "device": name, "error": _sentence(error)}
+            answers.write(json.dumps({"number": request["number"], "broken": broken, **answer}) + "\n")
+            answers.flush()
+            if broken:
+                return
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""Inputs for the float test: normal, rows of many kinds (float_kinds.py), cancellation, ends that stand out, large
+logits; laid out in memory as they will be.
+
+Every tensor lies in a buffer of its own with NaN around it and in the gaps its strides leave, so that a load outside
+the tensor shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import nan, prod
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Sizes
+from mugraph.ir.tensors import Tensor as Layout
+from mugraph.verification.evaluate import ancestors, arguments_of
+from mugraph.verification.float_kinds import FAR, centred, far, others, with_kinds, with_spikes
+from mugraph.verification.roundings import TORCH_TYPES, Eager
+from mugraph.verification.torch_reference import evaluate, largest, outputs
+
+Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits"]
+_GUARD = 1024  # elements; keeps the start of the tensor aligned
+_LARGE = 200.0  # exp overflows float16 at 11 and float32 at 89
+_MODERATE = 12.0  # small enough that the largest logit does not hide all others
+_HEADROOM = 16.0
+_LEAST = 2.0**-10  # of numbers that have to be positive
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """inputs: tensor name -> tensor with the program's shapes, strides and types. eager: of each output, float64, what
+    eager PyTorch rounds it to."""
+
+    inputs: dict[str, Tensor]
+    eager: dict[str, Tensor]
+
+
+def scenarios(program: TensorProgram) -> tuple[Scenario, ...]:
+    has_exp = any("exp" in op.kind.primitives for op in program.ops)
+    return ("normal", "rows", "cancellation", "ends", *(("large logits",) if has_exp else ()))
+
+
+def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Generator) -> Drawn | None:
+    """On the generator's device. Tensors with one source, shape and layout are one tensor. None where the program's own
+    values leave the range of its types however small the inputs are made."""
+    owners: dict[tuple[str, tuple[int, ...], tuple[int, ...]], str] = {}
+    home: dict[str, str] = {}
+    for tensor in program.tensors:
+        key = (tensor.source or f"tensor {tensor.name}", tensor.shape(program.sizes), tensor.strides)
+        home[tensor.name] = owners.setdefault(key, tensor.name)
+    state = generator.get_state()
+    positive = {home[name] for name in _below_logarithms(program)}
+    signs = (False, True) if positive else (False,)
+    for (reach, degenerate, factor), is_positive in product(_attempts(scenario), signs):
+        generator.set_state(state)
+        drawn = {
+            name: _truths(drawn) if program.tensor(name).dtype == "bool" else factor * drawn
+            for number, name in enumerate(owners.values())
+            for drawn in (_draw(program, program.tensor(name), scenario, number, generator, reach, degenerate),)
+        }
+        if is_positive:
+            drawn |= {n: drawn[n].abs() + _LEAST for n in positive if program.tensor(n).dtype != "bool"}
+        if scenario != "normal":
+            drawn = _bounded_logits(program, drawn, home, _LARGE if scenario == "large logits" else _MODERATE)
+        placed = {name: place(drawn[name], program.tensor(name), program.sizes) for name in drawn}
+        inputs = {name: placed[owner] for name, owner in home.items()}
+        eager = _eager(program, inputs)
+        if eager is not None:
+            return Drawn(inputs, eager)
+    return None
+
+
+def _below_logarithms(program: TensorProgram) -> Iterator[str]:
+    """Tensors on which the argument of a function of positive numbers depends."""
+    arguments = {name for op in program.ops if op.kind.opaque and op.kind.opaque.is_positive for name in op.inputs}
+    above = ancestors(program.ops, arguments)
+    yield from (op.tensor for op in program.ops if op.kind is Kind.LOAD and op.name in above)
+
+
+def _attempts(scenario: Scenario) -> Iterator[tuple[float, bool, float]]:
+    """How large numbers may be, whether rows may be degenerate, and the factor of all numbers: one attempt after
+    the other, until the program's own values stay in range. Large rows are made smaller first, because a common
+    factor may take small rows below the range."""
+    if scenario == "rows":
+        for power in range(6):
+            for degenerate in (True, False):
+                yield 1000.0 / 4**power, degenerate, 1.0
+    for power in range(12):
+        yield 1.0, False, 4.0**-power
+
+
+def _draw(
+    program: TensorProgram,
+    tensor: Layout,
+    scenario: Scenario,
+    number: int,
+    generator: torch.Generator,
+    reach: float,
+    degenerate: bool,
+) -> Tensor:
+    """reach, degenerate: of `_attempts`"""
+    shape = tuple(
+        1 if stride == 0 else size for size, stride in zip(tensor.shape(program.sizes), tensor.strides, strict=True)
+    )
+    data = torch.randn(shape, generator=generator, dtype=torch.float64, device=generator.device)
+    match scenario:
+        case "rows":
+            reduced = _rows_along(program, tensor)
+            if reduced == tuple(range(len(shape))):
+                return data
+            kinds = centred(reach, degenerate) if _is_centred(program, tensor) else others(reach)
+            return with_kinds(data, reduced, kinds)
+        case "ends":
+            return with_spikes(data, _reduced(program, tensor), generator)
+        case "cancellation":
+            return _mirror(program, tensor, data, -1.0 if number % 2 else 1.0, generator)
+        case "large logits":
+            if number:
+                return with_kinds(data, _rows_along(program, tensor), FAR)
+            terms = prod(data.shape[dim] for dim in _reduced(program, tensor))
+            single = 3.0 if _is_centred(program, tensor) else 3.0 * terms**0.5
+            return with_kinds(data, _rows_along(program, tensor), far(single))
+        case "normal" if any(op.fn or op.kind.opaque for op in program.ops):
+            # Functions are curved around zero: products near 1, not near the root of how many they add up.
+            terms = prod(data.shape[dim] for dim in _reduced(program, tensor))
+            return data * terms**-0.25
+        case _:
+            return data
+
+
+def _mirror(program: TensorProgram, tensor: Layout, data: Tensor, sign: float, generator: torch.Generator) -> Tensor:
+    """The second half along a reduced dimension repeats the first, negated in every other tensor, up to 2^-4."""
+    for position in _reduced(program, tensor):
+        half = data.shape[position] // 2
+        if half:
+            first = data.narrow(position, 0, half)
+            noise = torch.randn(first.shape, generator=generator, dtype=torch.float64, device=generator.device)
+            data.narrow(position, half, half).copy_(sign * first + noise / 16)
+            return data
+    return data
+
+
+def _reduced(program: TensorProgram, tensor: Layout) -> tuple[int, ...]:
+    """The tensor's dimensions along which something is summed, or the largest is looked for."""
+    reduced = {axis for op in program.ops if op.kind.reduces for axis in op.over}
+    return tuple(position for position, dim in enumerate(tensor.dims) if reduced.intersection(dim))
+
+
+def _rows_along(program: TensorProgram, tensor: Layout) -> tuple[int, ...]:
+    """The dimensions of one of its rows: those reduced, of which a matrix has one at most; else all but the first."""
+    reduced = _reduced(program, tensor)
+    if len(tensor.dims) > 1 and len(reduced) in (0, len(tensor.dims)):
+        return tuple(range(1, len(tensor.dims)))
+    return reduced
+
+
+def _is_centred(program: TensorProgram, tensor: Layout) -> bool:
+    """Whether the tensor's own numbers, not products of them, are summed, searched for a maximum, or arguments of a
+    function."""
+    plain = {op.name for op in program.ops if op.kind is Kind.LOAD and op.tensor == tensor.name}
+    for op in program.ops:
+        if plain.intersection(op.inputs):
+            if op.kind.contracts:
+                continue
+            if op.kind.reduces or op.kind.primitives & {"exp", "unary", "opaque"}:
+                return True
+            plain.add(op.name)
+    return False
+
+
+def _bounded_logits(
+    program: TensorProgram, drawn: dict[str, Tensor], home: Mapping[str, str], bound: float
+) -> dict[str, Tensor]:
+    """Scales the inputs behind the arguments of exp until the largest argument is near the bound, if it follows the
+    inputs. With the moderate bound only larger arguments are changed."""
+    arguments = arguments_of(program.ops, "exp")
+    above = ancestors(program.ops, arguments)
+    scaled = {home[op.tensor] for op in program.ops if op.kind is Kind.LOAD and op.name in above}
+    for _ in range(8 if arguments else 0):
+        inputs = {name: _expanded(drawn[owner], program, name) for name, owner in home.items()}
+        values = evaluate(program, inputs, wanted=arguments)
+        top = max(float(values[name].data.abs().max()) for name in arguments)
+        if not 0 < top < float("inf") or (0.5 < bound / top < 2):
+            break
+        if bound == _MODERATE and top < bound:
+            break
+        factor = min(8.0, max(0.001, (bound / top) ** 0.5))
+        drawn = {name: data * factor if name in scaled else data for name, data in drawn.items()}
+    return drawn
+
+
+def _expanded(data: Tensor, program: TensorProgram, name: str) -> Tensor:
+    return data.expand(program.tensor(name).shape(program.sizes))
+
+
+def _eager(program: TensorProgram, inputs: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
+    """What eager PyTorch would compute; None if it overflows or comes close to it."""
+    values = evaluate(program, inputs, Eager(program))
+    if largest(values) == float("inf"):
+        return None
+    for name, tensor in program.outputs.items():
+        if float(values[name].data.abs().max()) * _HEADROOM >= torch.finfo(TORCH_TYPES[tensor.dtype]).max:
+            return None
+    # The output's own rounding belongs to the eager program as well.
+    types = {tensor.name: TORCH_TYPES[tensor.dtype] for tensor in program.outputs.values()}
+    return {name: data.to(types[name]).to(torch.float64) for name, data in outputs(program, values).items()}
+
+
+def _truths(data: Tensor) -> Tensor:
+    """Conditions: 1 where the number is positive, else 0; the first row holds nowhere, the last one everywhere."""
+    holds = (data > 0.0).to(data.dtype)
+    if holds.dim() > 1 and holds.shape[0] > 2:
+        holds[0], holds[-1] = 0.0, 1.0
+    return holds
+
+
+def place(data: Tensor, tensor: Layout, sizes: Sizes) -> Tensor:
+    """The data (size 1 in expanded dimensions) in the tensor's type and strides, in the middle of a buffer of NaN."""
+    reach = sum((size - 1) * stride for size, stride in zip(data.shape, tensor.strides, strict=True)) + 1
+    kind = TORCH_TYPES[tensor.dtype]
+    buffer = torch.full((reach + 2 * _GUARD,), True if kind is torch.bool else nan, dtype=kind, device=data.device)
+    view = buffer.as_strided(data.shape, tensor.strides, _GUARD)
+    view.copy_(data)
+    return view.expand(tensor.shape(sizes))

@@ -1,0 +1,255 @@
+"""Emitted kernels against float64, in a process of its own that can be killed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pickle
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self, cast
+
+from mugraph.child_log import pass_on
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Tensor
+from mugraph.scratch import Scratch, inside, scratch
+
+Device = Literal["interpreter", "cuda"]
+
+_START_S = 120.0
+"""What the first answer of a fresh process may take beyond the time-out: importing torch and Triton."""
+_SAID = "stderr"
+"""A file in the child's temporary folder."""
+
+
+class Kernel(Protocol):
+    """What is asked of a generated kernel (ir.kernel.KernelSource is one; imports point from codegen to here)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def inputs(self) -> tuple[Tensor, ...]: ...
+    @property
+    def outputs(self) -> tuple[Tensor, ...]: ...
+    def standalone(self) -> str:
+        """A complete module with a function launch_<name>(<inputs>) that returns the outputs."""
+        ...
+
+
+@dataclass(frozen=True)
+class FloatScenario:
+    """One kind of inputs; errors are ||out - ref|| / ||ref||."""
+
+    name: str
+    passed: bool
+    error: float
+    eager_error: float
+
+
+@dataclass(frozen=True)
+class FloatResult:
+    """
+    passed:          the kernel ran and its error is a small multiple of eager PyTorch's in every scenario
+    reason:          why not, in one sentence
+    max_rel_error:   the largest over the scenarios of ||out - ref|| / ||ref||, ref in float64; None if nothing ran
+    eager_rel_error: eager PyTorch's in the same scenario
+    device:          "interpreter" or the GPU's name; None if the process never answered
+    """
+
+    passed: bool
+    reason: str | None
+    max_rel_error: float | None = None
+    eager_rel_error: float | None = None
+    device: str | None = None
+    scenarios: tuple[FloatScenario, ...] = ()
+
+
+class FloatTester:
+    """Tests any number of kernels in one child process, started at the first and again after a crash or a time-out.
+
+    device:    "interpreter" runs on CPU tensors with TRITON_INTERPRET=1; "cuda" on the current GPU
+    timeout_s: for one kernel, all scenarios together
+    Use as a context manager; leaving it ends the child.
+    """
+
+    def __init__(self, device: Device = "interpreter", timeout_s: float = 60.0) -> None:
+        self.device: Device = device
+        self.timeout_s = timeout_s
+        self._child: subprocess.Popen[bytes] | None = None
+        self._scratch: Scratch | None = None
+        self._heard = 0
+        self._fresh = True
+        self._number = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def begin(self) -> None:
+        """Start the child, if there is none, without waiting for it: it imports PyTorch for seconds."""
+        if self._child is None:
+            self._start()
+
+    def close(self) -> None:
+        """End the child and everything it started."""
+        if self._child is None:
+            return
+        with suppress(ProcessLookupError):  # it may have ended by itself
+            os.killpg(self._child.pid, signal.SIGKILL)
+        self._child.wait()
+        for stream in (self._child.stdin, self._child.stdout):
+            if stream is not None:
+                stream.close()
+        self._child = None
+        if self._scratch is not None:
+            self._said()
+            self._scratch.cleanup()
+
+    def test_kernel(self, kernel: Kernel, program: TensorProgram, seed: int = 0) -> FloatResult:
+        """One generated kernel that computes all of the program, both at the same sizes."""
+        inputs = [tensor.name for tensor in kernel.inputs]
+        outputs = [tensor.name for tensor in kernel.outputs]
+        return self.test(kernel.standalone(), f"launch_{kernel.name}", program, inputs, outputs, seed)
+
+    def test(
+        self,
+        module: str,
+        launcher: str,
+        program: TensorProgram,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        seed: int = 0,
+    ) -> FloatResult:
+        """A Python module whose function `launcher` takes the program's tensors named in `inputs` (in this order) and
+        returns those named in `outputs`. Never raises for what the module does."""
+        self._number += 1
+        request = {
+            "number": self._number,
+            "module": module,
+            "launcher": launcher,
+            "program": base64.b64encode(pickle.dumps(program)).decode(),
+            "inputs": list(inputs),
+            "outputs": list(outputs),
+            "seed": seed,
+        }
+        answer = self._ask(json.dumps(request).encode() + b"\n")
+        if isinstance(answer, str):
+            return FloatResult(False, answer)
+        return _result(answer)
+
+    def _ask(self, request: bytes) -> dict[str, Any] | str:
+        """The child's answer, or one sentence saying why there is none."""
+        if self._child is None or self._child.poll() is not None:
+            self.close()
+            self._start()
+        child = self._child
+        assert child is not None
+        assert child.stdin is not None
+        assert child.stdout is not None
+        deadline = monotonic() + self.timeout_s + (_START_S if self._fresh else 0.0)
+        try:
+            child.stdin.write(request)
+            child.stdin.flush()
+            line = _read_line(child.stdout.fileno(), deadline)
+        except (BrokenPipeError, ConnectionError):  # it has died, which is said below
+            line = b""
+        if line is None:
+            self.close()
+            return f"the kernel did not finish in {self.timeout_s:g} s"
+        if not line.endswith(b"\n"):
+            last = self._last_words()
+            self.close()
+            return f"the process running the kernel died{f': {last}' if last else ''}"
+        self._fresh = False
+        answer = cast("dict[str, Any]", json.loads(line))
+        if answer["broken"]:
+            self.close()
+        return answer
+
+    def _start(self) -> None:
+        environment = dict(os.environ)
+        environment.pop("TRITON_INTERPRET", None)
+        if self.device == "interpreter":
+            environment["TRITON_INTERPRET"] = "1"
+        self._scratch, self._heard = scratch("float"), 0
+        with open(Path(self._scratch.name, _SAID), "ab") as stderr:
+            self._child = subprocess.Popen(
+                [sys.executable, "-P", "-m", "mugraph.verification.float_child", self.device],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=inside(self._scratch, environment),
+                start_new_session=True,  # so that close() ends its children with it
+            )
+        self._fresh = True
+
+    def _last_words(self) -> str:
+        """The last line of the child's standard error: mostly the error that it died of."""
+        lines = [line.strip() for line in self._said() if line.strip()]
+        return lines[-1][:300] if lines else ""
+
+    def _said(self) -> list[str]:
+        """The child's standard error since this was last asked, without what it logged, which is logged here."""
+        assert self._scratch is not None
+        with open(Path(self._scratch.name, _SAID), errors="replace") as file:
+            file.seek(self._heard)
+            text = file.read()
+            self._heard = file.tell()
+        return pass_on(text.split("\n"))
+
+
+def float_test(
+    kernel: Kernel, program: TensorProgram, device: Device = "interpreter", timeout_s: float = 60.0, seed: int = 0
+) -> FloatResult:
+    """Test one kernel in a process of its own. For several, FloatTester saves the imports."""
+    with FloatTester(device, timeout_s) as tester:
+        return tester.test_kernel(kernel, program, seed)
+
+
+def _read_line(descriptor: int, deadline: float) -> bytes | None:
+    """Bytes up to a newline, or to the end of the stream; None when the deadline passes first."""
+    line = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        while not line.endswith(b"\n"):
+            if not selector.select(max(0.0, deadline - monotonic())):
+                return None
+            chunk = os.read(descriptor, 65536)
+            if not chunk:
+                break
+            line += chunk
+    return bytes(line)
+
+
+def _result(answer: dict[str, Any]) -> FloatResult:
+    device = str(answer["device"])
+    if answer["error"] is not None:
+        return FloatResult(False, f"the kernel failed: {answer['error']}", device=device)
+    results = cast("list[dict[str, Any]]", answer["results"])
+    if not results:
+        return FloatResult(False, "the program overflows its own types for all inputs tried", device=device)
+    scenarios = tuple(FloatScenario(r["scenario"], r["passed"], r["error"], r["eager_error"]) for r in results)
+    reason = next((str(r["reason"]) for r in results if not r["passed"]), None)
+    measured = [s for s in scenarios if s.error == s.error]  # NaN: nothing to compare
+    worst = max(measured, key=lambda s: s.error, default=None)
+    return FloatResult(
+        reason is None,
+        reason,
+        worst.error if worst else None,
+        worst.eager_error if worst else None,
+        device,
+        scenarios,
+    )

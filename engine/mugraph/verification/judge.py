@@ -1,0 +1,143 @@
+"""Whether a kernel's numbers are as good as the program allows: element by element, by slices, and on the whole.
+
+What it allows is measured: `draws` are runs of the program with random errors where a right kernel has them
+(roundings.Perturbed). Of each element they give a spread; the kernel's error, in spreads, may be
+
+- 3 in the root mean square over all elements, as a kernel adds up in another order than the draws assume;
+- 6 in that of any slice of an output, because a slice shares errors: a row its mean's;
+- 20 at any element;
+
+or 3, 3 and 3 times what eager PyTorch's own rounding makes of it, where that is more. And errors may not lean to one
+side (`leaning`): roundings of thousands of numbers even out, a factor of 1.001 or n - 1 for n does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from mugraph.verification.roundings import SPREAD
+
+OVERALL, SLICE, PEAK, EAGER = 3.0, 6.0, 20.0, 3.0
+_LEANING = 6.0
+_FEW = 16  # elements, of which a root mean square says little
+_PRIOR = 4.0  # draws that the neighbours of an element count for
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One output of one run. All but `dtype` and `even` are float64 tensors of its shape.
+
+    eager: exact, with eager PyTorch's roundings
+    even:  a relative error that all elements may share; none where the inputs leave roundings that do not even out
+    """
+
+    result: Tensor
+    exact: Tensor
+    eager: Tensor
+    draws: Sequence[Tensor]
+    dtype: torch.dtype
+    even: float | None = None
+
+    def trouble(self) -> str | None:
+        """What is wrong with the kernel's numbers; None if nothing is."""
+        if float(self._known.double().mean()) < 0.5:
+            return "cannot be told, because rounding alone makes most of it NaN"
+        if not bool(torch.isfinite(self.result[self._known]).all()):
+            return "holds NaN or infinity"
+        ours, eager = self._scaled(self.result), self._scaled(self.eager)
+        rms, eager_rms = float(ours.square().mean().sqrt()), float(eager.square().mean().sqrt())
+        if rms > max(OVERALL, EAGER * eager_rms):
+            return f"is wrong by {rms:.2g} times what rounding explains"
+        for dim, count in self._slices(ours):
+            means, eager_means = (_means(one.square(), dim).sqrt() for one in (ours, eager))
+            excess = means / (EAGER * eager_means).clamp_min(SLICE)
+            if count >= _FEW and float(excess.max()) > 1:
+                at = int(excess.argmax())
+                return f"is wrong by {float(means[at]):.2g} times what rounding explains at {at} of dimension {dim}"
+        peak = float(ours.abs().max())
+        if peak > max(PEAK, EAGER * float(eager.abs().max())):
+            return f"is wrong by {peak:.2g} times what rounding explains at an element"
+        return self._leaning(ours) if self.even is not None else None
+
+    @cached_property
+    def _known(self) -> Tensor:
+        """Elements at which the program has a number, whatever its roundings."""
+        known = torch.isfinite(self.exact) & torch.isfinite(self.eager)
+        for draw in self.draws:
+            known &= torch.isfinite(draw)
+        return known
+
+    def _scaled(self, values: Tensor) -> Tensor:
+        return torch.where(self._known, (values - self.exact) / self._spread, 0.0)
+
+    @cached_property
+    def _spread(self) -> Tensor:
+        """The spread of each element: from its own draws and, as they are few, from those of its slices and from its
+        size."""
+        exact = torch.where(self._known, self.exact, 0.0)
+        own = torch.zeros_like(exact)
+        for draw in self.draws:
+            own += torch.where(self._known, draw - exact, 0.0).square() / len(self.draws)
+        size = exact.square()
+        total = float(own.mean())
+        if total == 0:
+            prior = own
+        else:
+            prior = torch.full_like(own, total)
+            for dim, _ in self._slices(own):
+                shape = [-1 if d == dim else 1 for d in range(own.dim())]
+                prior = prior * (_means(own, dim) / total).reshape(shape)
+            prior = torch.maximum(prior, size * (total / max(float(size.mean()), 1e-300)))
+        spread = (len(self.draws) * own + _PRIOR * prior) / (len(self.draws) + _PRIOR)
+        info = torch.finfo(self.dtype)
+        # What is smaller than a float32 can be is flushed to zero.
+        tiny = max(info.tiny * info.eps / 2, torch.finfo(torch.float32).tiny)
+        rounding = (exact.abs() * (SPREAD * info.eps / 2)).clamp_min(tiny)
+        return torch.maximum(spread.sqrt(), rounding)
+
+    def _leaning(self, ours: Tensor) -> str | None:
+        """The part of the errors that is proportional to the numbers (a factor), or the same everywhere (an offset):
+        its distance from zero, compared with the distance in the draws."""
+        draws, eager = [self._scaled(draw) for draw in self.draws], self._scaled(self.eager)
+        size = torch.where(self._known, self.exact, 0.0) / self._spread
+        ones = torch.where(self._known, 1.0, 0.0).to(size.dtype)
+        for what, along in (("too large by the factor 1 + ", size), ("too large by ", ones)):
+            even = (self.even or 0.0) * (1.0 if along is size else float(size.square().mean().sqrt()))
+            shared = 1.0
+            for dim, count in self._slices(ours):
+                if count < _FEW:
+                    continue
+                weight = _means(along.square(), dim).clamp_min(1e-300) * count
+                lean, eager_lean, *others = (_means(one * along, dim) * count / weight for one in (ours, eager, *draws))
+                spread = float(torch.stack([x.square() * weight for x in others]).mean().sqrt())
+                shared = max(shared, spread)
+                excess = lean.abs() - even - EAGER * eager_lean.abs() - _LEANING * max(spread, 1.0) * weight.rsqrt()
+                if float(excess.max()) > 0:
+                    at = int(excess.argmax())
+                    return f"is wrong: at {at} of dimension {dim} it is {_by(what, float(lean[at]))} on the whole"
+            weight = max(float(along.square().sum()), 1e-300)
+            lean, eager_lean, *others = (float((one * along).sum()) / weight for one in (ours, eager, *draws))
+            spread = max(shared * weight**-0.5, (sum(x * x for x in others) / len(others)) ** 0.5)
+            if ours.numel() >= _FEW and abs(lean) > even + EAGER * abs(eager_lean) + _LEANING * spread:
+                return f"is wrong: it is {_by(what, lean)} on the whole"
+        return None
+
+    def _slices(self, values: Tensor) -> Iterator[tuple[int, int]]:
+        """Dimensions, and how many elements a slice across one has."""
+        for dim, size in enumerate(values.shape):
+            if 1 < size < values.numel():
+                yield dim, values.numel() // size
+
+
+def _by(what: str, lean: float) -> str:
+    return f"{what}{lean:.1e}" + ("" if "factor" in what else " times what rounding explains")
+
+
+def _means(values: Tensor, dim: int) -> Tensor:
+    """Of the slices along a dimension."""
+    return values.mean([d for d in range(values.dim()) if d != dim])

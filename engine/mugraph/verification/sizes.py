@@ -1,0 +1,168 @@
+"""Sizes small enough to test a graph at.
+
+Every part of an axis (tile, number of tiles) is at least 2 (size 1 lets wrong graphs through), and the two assignments
+differ in every part, so that no number of iterations passes for a constant of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, prod
+
+from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Sizes, Tensor
+from mugraph.ir.windows import room
+from mugraph.verification.evaluate import Malformed
+from mugraph.verification.mask_sizes import MaskGroup, mask_groups
+from mugraph.verification.relations import Relations
+
+_MOST_CHANGES = 100
+"""Times that axes are made longer."""
+_MOST_LENGTHENED = 12
+"""Elements that the axes of a mask are made longer by, at most."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """sizes: every axis of the program and of all block graphs. tiles: grid or loop axis -> elements in a tile."""
+
+    sizes: Mapping[str, int]
+    tiles: Mapping[str, int]
+
+    def schedule(self, block: BlockGraph, grid: Sequence[str]) -> Schedule:
+        return Schedule(
+            grid=tuple((axis, self.tiles[axis]) for axis in grid),
+            loops={axis: self.tiles[axis] for axis in block.loop_axes},
+        )
+
+
+def grid_axes(block: BlockGraph) -> tuple[str, ...]:
+    """Axes a topology can be parallel over: in an output, neither looped nor reduced (Mirage's omap must be able to put
+    the blocks' tiles together; an output without the axis is stored by the first of the blocks along it)."""
+    reduced = {axis for op in block.ops if op.kind.reduces for axis in op.over}
+    stored = dict.fromkeys(axis for tensor in block.outputs for axis in tensor.axes)
+    return tuple(axis for axis in stored if axis not in reduced and axis not in block.loop_axes)
+
+
+def assignments(
+    program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Sequence[str]]], single: Collection[str] = ()
+) -> tuple[Assignment, Assignment]:
+    """Two small assignments for a program and the block graphs (each with its grid axes) that compute it.
+
+    single: axes of which a block or an iteration takes one element, and is never to take more
+
+    Raises Malformed when a tensor's dimensions are cut into axes in two ways that no assignment fits.
+    """
+    blocks = [block for block, _ in kernels]
+    relations = Relations(program, blocks)
+    full, equal, products = relations.sizes, relations.equal, relations.products
+    parted = {equal.get(a, a) for block, grid in kernels for a in (*grid, *block.loop_axes)}
+    alone = {equal.get(axis, axis) for axis in single}
+    free = sorted({equal.get(axis, axis) for axis in full} - products.keys())
+    small: dict[str, tuple[int, int]] = {}
+    large: dict[str, tuple[int, int]] = {}
+    for number, axis in enumerate(free):
+        if axis in parted:
+            # (tile, size): 2 + 2, and three or four tiles of 3 with the last one cut short.
+            if axis in alone:
+                small[axis], large[axis] = (1, 2), (1, 3)
+                continue
+            small[axis], large[axis] = (2, 4), (3, 8 if number % 2 else 10)
+        else:
+            small[axis], large[axis] = ((2, 2), (5, 5)) if number % 2 else ((3, 3), (4, 4))
+    tensors = [*program.tensors, *(tensor for block, _ in kernels for tensor in block.tensors)]
+    masks = mask_groups(program, blocks)
+    found: list[Assignment] = []
+    for chosen in (small, large):
+        assignment = _complete(full, chosen, equal, products)
+        for _ in range(_MOST_CHANGES):
+            if not (_widened(tensors, assignment, chosen, equal) or _lengthened(masks, full, chosen, equal, products)):
+                break
+            assignment = _complete(full, chosen, equal, products)
+        else:
+            raise Malformed("no small sizes were found that its windows and masks can be tested at")
+        found.append(assignment)
+    return found[0], found[1]
+
+
+def _lengthened(
+    masks: Iterable[MaskGroup],
+    full: Sizes,
+    chosen: dict[str, tuple[int, int]],
+    equal: Mapping[str, str],
+    products: Mapping[str, tuple[str, ...]],
+) -> bool:
+    """Makes the axes longer of masks that are uniform at these sizes, are equal to another mask, or leave a row
+    empty. Whether there were any. As little as is enough is added to the outermost axis of their rows and columns.
+    Two masks with diagonals far from any corner may stay equal; full sizes tell them apart. Raises Malformed for a
+    mask that stays uniform."""
+
+    def outermost(axes: Sequence[str]) -> str | None:
+        parts = [part for axis in axes for part in products.get(equal.get(axis, axis), (axis,))]
+        return next((equal.get(part, part) for part in parts if equal.get(part, part) in chosen), None)
+
+    def longer(group: MaskGroup, is_enough: Callable[[Sizes], bool]) -> dict[str, tuple[int, int]] | None:
+        """The least change."""
+        rows, columns = outermost(group.rows), outermost(group.columns)
+        for more in range(1, _MOST_LENGTHENED):
+            for of_rows in range(more + 1):
+                trial = dict(chosen)
+                for axis, extra in ((rows, of_rows), (columns, more - of_rows)):
+                    if axis is not None:
+                        trial[axis] = (trial[axis][0], trial[axis][1] + extra)
+                if trial != chosen and is_enough(_complete(full, trial, equal, products).sizes):
+                    return trial
+        return None
+
+    for group in masks:
+        now = _complete(full, chosen, equal, products).sizes
+        for wish in (group.keeps_rows, group.is_apart, group.is_cut):  # the strongest that can be
+            if wish(now):
+                break
+            found = longer(group, wish)
+            if found is not None:
+                chosen.update(found)
+                return True
+        else:
+            uniform = group.uniform(now)
+            raise Malformed(f"{uniform} has ones and zeros, but one of them alone at every size it could be tested at")
+    return False
+
+
+def _widened(
+    tensors: Iterable[Tensor], found: Assignment, chosen: dict[str, tuple[int, int]], equal: Mapping[str, str]
+) -> bool:
+    """Adds positions to a window whose pad is as large as what it reads. Whether there was one."""
+    for tensor in tensors:
+        for window in tensor.windows:
+            axes = tensor.dims[window.dim]
+            needed = room(window, axes, found.sizes)
+            outer = equal.get(needed[0], needed[0]) if needed else ""
+            if needed and outer in chosen:
+                chosen[outer] = (chosen[outer][0], needed[1])
+                return True
+            if window.extent(axes, found.sizes) < 1:
+                raise Malformed(f"{tensor.name} is read through a window that leaves nothing of it")
+    return False
+
+
+def _complete(
+    full: Sizes,
+    chosen: Mapping[str, tuple[int, int]],
+    equal: Mapping[str, str],
+    products: Mapping[str, tuple[str, ...]],
+) -> Assignment:
+    sizes = {axis: size for axis, (_, size) in chosen.items()}
+    waiting = dict(products)
+    while waiting:
+        ready = [axis for axis, parts in waiting.items() if all(equal.get(p, p) in sizes for p in parts)]
+        if not ready:
+            raise Malformed(f"the sizes of {sorted(waiting)} depend on each other")
+        for axis in ready:
+            sizes[axis] = prod(sizes[equal.get(part, part)] for part in waiting.pop(axis))
+    tiles = {axis: chosen[axis][0] if axis in chosen else ceil(size / 2) for axis, size in sizes.items()}
+    return Assignment(
+        {axis: sizes[equal.get(axis, axis)] for axis in full}, {axis: tiles[equal.get(axis, axis)] for axis in full}
+    )

@@ -1,0 +1,222 @@
+"""A tensor program in torch, in float64: exact, or with what a way of rounding (roundings.py) loses.
+
+Runs on the device its inputs are on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial, reduce
+from math import inf
+from typing import Protocol, cast
+
+import torch
+from torch import Tensor
+
+from mugraph.ir.masks import diagonal
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Sizes
+from mugraph.ir.tensors import Tensor as Layout
+from mugraph.ops.functions.unary import UNARY
+from mugraph.verification.evaluate import ancestors
+
+
+@dataclass(frozen=True)
+class Value:
+    """data: float64, one dimension per axis, in the order of `axes`. mask: it is one, of ones and zeros."""
+
+    data: Tensor
+    axes: tuple[str, ...]
+    mask: bool = False
+
+
+class Rounding(Protocol):
+    """What is lost on the way: operands of an operator before it is computed, its result after."""
+
+    def operand(self, op: Op, position: int, data: Tensor) -> Tensor: ...
+    def result(self, op: Op, operands: Sequence[Tensor], data: Tensor) -> Tensor: ...
+
+
+class Exact:
+    """Nothing is lost."""
+
+    def operand(self, op: Op, position: int, data: Tensor) -> Tensor:
+        return data
+
+    def result(self, op: Op, operands: Sequence[Tensor], data: Tensor) -> Tensor:
+        return data
+
+
+def evaluate(
+    program: TensorProgram,
+    inputs: Mapping[str, Tensor],
+    rounding: Rounding | None = None,
+    wanted: Collection[str] | None = None,
+) -> dict[str, Value]:
+    """Value name -> its value.
+
+    inputs:   tensor name -> tensor of the storage type, in PyTorch's shape
+    rounding: none: exact
+    wanted:   values to compute; others are let go as soon as nothing needs them. All if not given.
+    """
+    rounding = rounding or Exact()
+    values: dict[str, Value] = {}
+    device = next(iter(inputs.values())).device
+    numbers = TorchArithmetic(device)
+    needed = ancestors(program.ops, program.outputs if wanted is None else wanted)
+    ops = [op for op in program.ops if wanted is None or op.name in needed]
+    last = {name: op.name for op in ops for name in op.inputs}
+    for op in ops:
+        if op.kind is Kind.LOAD:
+            tensor = program.tensor(op.tensor)
+            sizes = [program.sizes[axis] for axis in tensor.axes]
+            data = _through_windows(inputs[tensor.name], tensor, program.sizes).reshape(sizes).to(torch.float64)
+            values[op.name] = Value(data, tensor.axes)
+        elif op.kind is Kind.CONST:
+            values[op.name] = numbers.constant(op.value)
+        elif op.kind is Kind.MASK:
+            values[op.name] = _mask(op, program.sizes, device)
+        else:
+            operands = [values[name] for name in op.inputs]
+            given = [replace(v, data=rounding.operand(op, at, v.data)) for at, v in enumerate(operands)]
+            value = op.kind.meaning(numbers, given, op.fn, op.over)
+            values[op.name] = Value(rounding.result(op, [v.data for v in operands], value.data), value.axes)
+        if wanted is not None:
+            for name in {name for name in op.inputs if last[name] == op.name and name not in wanted}:
+                del values[name]
+    return values
+
+
+def _through_windows(data: Tensor, tensor: Layout, sizes: Sizes) -> Tensor:
+    """The tensor with one place for each position and tap in a windowed dimension, zero where there is none."""
+    for window in tensor.windows:
+        shape = list(data.shape)
+        shape[window.dim] = 1
+        padded = torch.cat((data, data.new_zeros(shape)), window.dim)
+        places = torch.tensor(window.places(tensor.dims[window.dim], sizes), device=data.device)
+        data = padded.index_select(window.dim, places % padded.shape[window.dim])
+    return data
+
+
+def _mask(op: Op, sizes: Mapping[str, int], device: torch.device) -> Value:
+    def places(axes: tuple[str, ...]) -> Tensor:
+        place = torch.zeros((), dtype=torch.int64, device=device)
+        for axis in axes:
+            place = place[..., None] * sizes[axis] + torch.arange(sizes[axis], device=device)
+        return place
+
+    rows, columns = places(op.rows), places(op.columns)
+    data = columns <= rows.reshape(rows.shape + (1,) * columns.dim()) + diagonal(op)
+    return Value(data.to(torch.float64), (*op.rows, *op.columns), mask=True)
+
+
+def outputs(program: TensorProgram, values: Mapping[str, Value]) -> dict[str, Tensor]:
+    """Output tensor name -> its numbers, float64, in PyTorch's shape."""
+    results: dict[str, Tensor] = {}
+    for name, tensor in program.outputs.items():
+        value = values[name]
+        order = [value.axes.index(axis) for axis in tensor.axes]
+        results[tensor.name] = value.data.permute(order).reshape(tensor.shape(program.sizes))
+    return results
+
+
+class TorchArithmetic:
+    """The operators in torch, by the names of axes."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+
+    def constant(self, value: float) -> Value:
+        return Value(torch.tensor(value, dtype=torch.float64, device=self._device), ())
+
+    def add(self, a: Value, b: Value) -> Value:
+        return _each(torch.add, a, b)
+
+    def mul(self, a: Value, b: Value) -> Value:
+        """Exactly zero where a factor that is a mask is zero, even if the other factor, an exponential, is infinite
+        there: the user's program has added minus infinity to the exponent."""
+        product = _each(torch.mul, a, b)
+        data = product.data
+        for mask in (value for value in (a, b) if value.mask):
+            data = data.masked_fill(_align(mask.data, mask.axes, product.axes) == 0, 0.0)
+        return Value(data, product.axes)
+
+    def div(self, a: Value, b: Value) -> Value:
+        return _each(torch.div, a, b)
+
+    def sqrt(self, a: Value) -> Value:
+        return _each(torch.sqrt, a)
+
+    def exp(self, a: Value) -> Value:
+        return _each(torch.exp, a)
+
+    def unary(self, fn: str, a: Value) -> Value:
+        return _each(unary(fn), a)
+
+    def opaque(self, kind: Kind, *operands: Value) -> Value:
+        return _each(_opaque(kind), *operands)
+
+    def maximum(self, a: Value, b: Value) -> Value:
+        return _each(torch.maximum, a, b)
+
+    def amax(self, a: Value, over: Collection[str]) -> Value:
+        data = a.data.amax([a.axes.index(axis) for axis in over])
+        return Value(data, tuple(axis for axis in a.axes if axis not in over))
+
+    def sum(self, a: Value, over: Collection[str]) -> Value:
+        return _summed(over, a)
+
+    def dot(self, a: Value, b: Value, over: Collection[str]) -> Value:
+        return _summed(over, a, b)
+
+
+def _each(function: Callable[..., Tensor], *operands: Value) -> Value:
+    """A function of the elements of each place."""
+    axes = tuple(dict.fromkeys(axis for operand in operands for axis in operand.axes))
+    return Value(function(*(_align(operand.data, operand.axes, axes) for operand in operands)), axes)
+
+
+def _summed(over: Collection[str], *operands: Value) -> Value:
+    """The product of the operands, summed."""
+    names = {axis: i for i, axis in enumerate(dict.fromkeys(axis for operand in operands for axis in operand.axes))}
+    kept = tuple(axis for axis in names if axis not in over)
+    arguments = [part for value in operands for part in (value.data, [names[axis] for axis in value.axes])]
+    return Value(torch.einsum(*arguments, [names[axis] for axis in kept]), kept)
+
+
+def _align(data: Tensor, own: tuple[str, ...], axes: tuple[str, ...]) -> Tensor:
+    present = [axis for axis in axes if axis in own]
+    ordered = data.permute([own.index(axis) for axis in present])
+    sizes = iter(ordered.shape)
+    return ordered.reshape([next(sizes) if axis in own else 1 for axis in axes])
+
+
+@cache
+def _opaque(kind: Kind) -> Callable[..., Tensor]:
+    assert kind.opaque is not None
+    if not kind.opaque.reference:
+        function: Callable[..., Tensor] = getattr(torch, kind.opaque.names[0])
+        return lambda *operands: function(*operands).to(torch.float64)
+    names = [f"operand_{number}" for number in range(kind.arity)]
+    text = kind.opaque.reference.format(*names)
+    return eval(f"lambda {', '.join(names)}: {text}", {"torch": torch})  # the text is a kind's own
+
+
+def unary(name: str) -> Callable[[Tensor], Tensor]:
+    """The torch function that ops/functions/unary.py names as the meaning of `name`."""
+    entry = UNARY[name]
+    function = reduce(getattr, entry.reference.split(".")[1:], torch)
+    return partial(cast(Callable[[Tensor], Tensor], function), **dict(entry.keywords))
+
+
+def largest(values: Mapping[str, Value]) -> float:
+    """The largest magnitude of any value; inf where one is not finite."""
+    top = 0.0
+    for value in values.values():
+        here = float(value.data.abs().max())
+        if not here < inf:
+            return inf
+        top = max(top, here)
+    return top

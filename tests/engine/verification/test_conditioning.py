@@ -1,0 +1,75 @@
+"""Graphs that are equal over the reals and lose digits which their programs keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from mugraph.ir.block import BlockGraph, Loop
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import DType
+from mugraph.verification.conditioning import loses_digits, nearest
+from mugraph.verification.verifier import verify_topology
+
+from tests.engine.verification.graphs import (
+    Builder,
+    Case,
+    attention,
+    gated_mlp,
+    gemm_chain,
+    lora,
+    n_trans,
+    rms_norm_linear,
+    rms_norm_linear_late_sum,
+    tensor,
+)
+
+
+def other_order(dtype: DType) -> Case:
+    """(a @ b) @ d, computed as a @ (b @ d)."""
+    sizes = {"m": 512, "k": 64, "n": 256, "h": 64}
+    a, b, d, out = (
+        tensor(name, axes, sizes, dtype) for name, axes in (("a", "m k"), ("b", "k n"), ("d", "n h"), ("out", "m h"))
+    )
+    p = Builder()
+    p.load("a", a), p.load("b", b), p.load("d", d)
+    p.reduce("ab", Kind.DOT, "a", "b", over="k"), p.reduce("abd", Kind.DOT, "ab", "d", over="n")
+    q = Builder()
+    q.load("a", a), q.load("b", b), q.load("d", d)
+    q.reduce("part", Kind.DOT, "b", "d", over="n"), q.accum("bd", "part", "n")
+    q.reduce("abd", Kind.DOT, "a", "bd", over="k"), q.store("abd", out)
+    return Case(
+        TensorProgram("chain", sizes, (a, b, d), tuple(p.ops), {"abd": out}),
+        BlockGraph("chain", sizes, (a, b, d, out), tuple(q.ops), (Loop("n"),)),
+    )
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("seed", range(5))
+def test_another_order_of_products_is_equal_and_loses_digits(dtype: DType, seed: int):
+    case = other_order(dtype)
+    assert verify_topology(case.program, case.block, seed=0).passed
+    assert "out loses digits" in (loses_digits(case.program, [case.block], seed) or "")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_low_rank_product_of_part_of_a_sum_loses_digits(seed: int):
+    """(x A) is rounded before it is added up."""
+    case = lora()
+    assert verify_topology(case.program, case.block, seed=0).passed
+    assert "o loses digits" in (loses_digits(case.program, [case.block], seed) or "")
+
+
+@pytest.mark.parametrize("make", [rms_norm_linear, rms_norm_linear_late_sum, gated_mlp, attention, n_trans, gemm_chain])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_papers_graphs_keep_their_digits(make: Callable[[], Case], seed: int):
+    case = make()
+    assert loses_digits(case.program, [case.block], seed=seed) is None
+
+
+@pytest.mark.parametrize(("bits", "dtype"), [(11, np.float16), (24, np.float32)])
+def test_nearest_rounds_as_the_type_does(bits: int, dtype: type[np.floating]):
+    numbers = np.random.default_rng(0).standard_normal(1000) * 10
+    assert np.array_equal(nearest(numbers, bits), numbers.astype(dtype).astype(np.float64))

@@ -1,0 +1,86 @@
+"""The float test accepts right kernels in every type and rejects spoiled ones, each for its own reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from mugraph.ir.tensors import DType
+from mugraph.verification.float_test import FloatTester
+
+from tests.engine.verification.float_programs import NORM, SOFTMAX, norm, softmax
+from tests.engine.verification.kernels import SOFTMAX_ROWS
+from tests.engine.verification.launchers import FAMILIES
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
+def test_right_kernels_pass(tester: FloatTester, dtype: DType) -> None:
+    for result, count in ((norm(tester, NORM, dtype), 4), (softmax(tester, SOFTMAX, dtype), 5)):
+        assert result.passed, result.reason
+        assert len(result.scenarios) == count
+        assert result.device == "interpreter"
+        assert result.max_rel_error is not None
+        assert 0 < result.max_rel_error < 0.1
+        assert result.eager_rel_error
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("tl.sqrt(ss", "tl.sqrt(1.01 * ss", "is wrong by"),
+        ("+ 1e-6", "+ 1e-1", "is wrong by"),
+        ("acc = tl.dot(xg, w, acc)", "acc = tl.dot(xg, w)", "is wrong by"),
+        ("acc = tl.dot(xg, w, acc)", "acc = tl.dot(xg, w, acc).to(tl.bfloat16).to(tl.float32)", "is wrong by"),
+        ("mask=mask_x, other=0.0", "", "NaN or infinity"),
+        ("triton.cdiv(72, 32)", "72 // 32", "NaN or infinity"),
+        ("    return z", "    x.zero_()\n    return z", "writes to its inputs"),
+        ("    return z", "    z += torch.rand(())\n    return z", "different results"),
+        ("    return z", "    return z.float()", "type"),
+        ("    return z", "    return z, z", "returns 2"),
+        ("    return z", "    return zz", "failed: NameError"),
+    ],
+)
+def test_spoiled_kernels_fail(tester: FloatTester, old: str, new: str, told: str) -> None:
+    assert old in NORM
+    result = norm(tester, NORM.replace(old, new))
+    assert not result.passed
+    assert told in (result.reason or "")
+
+
+@pytest.fixture(scope="module")
+def tester() -> Iterator[FloatTester]:
+    with FloatTester(timeout_s=120) as tester:
+        yield tester
+
+
+def test_softmax_without_a_running_maximum_overflows(tester: FloatTester) -> None:
+    text = SOFTMAX.replace("m_new = tl.maximum(m, tl.max(s, axis=1))", "m_new = tl.zeros_like(m)")
+    text = text.replace('tl.full((BLOCK_M,), float("-inf"), tl.float32)', "tl.zeros((BLOCK_M,), tl.float32)")
+    result = softmax(tester, text)
+    assert not result.passed
+    assert "NaN or infinity" in (result.reason or "")
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
+def test_a_softmax_of_rows_is_right(tester: FloatTester, dtype: DType) -> None:
+    """In bfloat16 too, whose conversions Triton's interpreter cuts off by itself."""
+    program = FAMILIES[f"softmax {dtype}"].program()
+    outputs = [tensor.name for tensor in program.outputs.values()]
+    result = tester.test(SOFTMAX_ROWS, "launch_softmax_rows", program, ["x"], outputs)
+    assert result.passed, result.reason
+    for old, new in (("tl.max(x)", "tl.maximum(tl.max(x), 0.0)"), ("e / tl.sum(e)", "1.001 * e / tl.sum(e)")):
+        wrong = tester.test(SOFTMAX_ROWS.replace(old, new), "launch_softmax_rows", program, ["x"], outputs)
+        assert not wrong.passed
+
+
+@pytest.mark.usefixtures("whole_process")
+def test_a_crash_and_a_hang_cost_one_answer_each() -> None:
+    with FloatTester(timeout_s=3) as tester:
+        assert norm(tester, NORM).passed
+        died = norm(tester, NORM.replace("    return z", "    import os\n    os.kill(os.getpid(), 11)"))
+        assert died.reason == "the process running the kernel died"
+        assert norm(tester, NORM).passed
+        hung = norm(tester, NORM.replace("    return z", "    import time\n    time.sleep(600)"))
+        assert hung.reason == "the kernel did not finish in 3 s"
+        noisy = norm(tester, NORM.replace("    return z", "    print('noise')\n    return z"))
+        assert noisy.passed, noisy.reason
