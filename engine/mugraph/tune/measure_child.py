@@ -1,11 +1,13 @@
 """The measuring process: answers one request after another on standard input until it ends or its GPU fails.
 
-Run as `python -m mugraph.tune.measure_child`. Standard output carries frames only: file descriptor 1 is moved away
-first, so that nothing a kernel or a library prints can get between them.
+Run as `python -m mugraph.tune.measure_child [--compiles]`. Standard output carries frames only: file descriptor 1 is
+moved away first, so that nothing a kernel or a library prints can get between them. With `--compiles` torch.compile is
+made ready before the first question.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
@@ -38,6 +40,7 @@ from mugraph.tune.messages import (
 
 _log = logging.getLogger("mugraph.tune")
 
+COMPILES = "--compiles"
 _CALLS = 20
 """Calls of a sample: enough that waiting for the device at its end does not count."""
 # What CUDA says when the context is gone, or may be: nothing measured in this process afterwards can be believed.
@@ -59,6 +62,8 @@ def main() -> int:
             _log.info("the measuring process cannot begin", exc_info=True)
             write_frame(replies, Failure(one_line(error), fatal=True))
             return 1
+        if COMPILES in sys.argv[1:]:
+            worker.make_ready()
         while (request := read_frame(requests)) is not None:
             reply = worker.answer(request)  # pyright: ignore[reportArgumentType] - only our own requests come here
             write_frame(replies, reply)
@@ -106,6 +111,11 @@ class _Worker:
             "python": sys.version.split()[0],
         }
         return Hello(self._device, versions, self._l2)
+
+    def make_ready(self) -> None:
+        from mugraph.tune import inductor
+
+        inductor.make_ready()
 
     def answer(self, request: Request) -> Reply:
         try:
@@ -170,11 +180,13 @@ class _Worker:
         return max(each, key=lambda agreed: agreed.error / agreed.limit)
 
     def _prepare(self, request: Prepare) -> Reply:
+        from mugraph.tune import inductor
         from mugraph.tune.subjects import load
 
         begun = time.perf_counter()
-        function = load(request.subject, self._folder)
-        self._ready[request.subject.name] = self._timing.Replayable(function, request.inputs, self._l2)
+        with inductor.assembler() if request.subject.compiler != "none" else contextlib.nullcontext():
+            function = load(request.subject, self._folder)
+            self._ready[request.subject.name] = self._timing.Replayable(function, request.inputs, self._l2)
         return Ok(time.perf_counter() - begun)
 
     def _replay(self, request: Replay) -> Reply:
@@ -197,6 +209,8 @@ class _Worker:
         return Ok(time.perf_counter() - begun)
 
     def _call_each(self, request: CallEach) -> Reply:
+        from mugraph.tune import inductor
+
         torch, timing = self._torch, self._timing
         missing = [name for name in request.names if name not in self._ready and name not in self._entered]
         if missing:
@@ -204,8 +218,9 @@ class _Worker:
         calls = {name: self._entered.get(name) or self._ready[name].call for name in request.names}
         samples: dict[str, list[float]] = {name: [] for name in request.names}
         with torch.no_grad():
-            for name in request.names:
-                timing.called_us(calls[name], torch.cuda.synchronize, _CALLS)  # compiles and allocates
+            with inductor.assembler():
+                for name in request.names:
+                    timing.called_us(calls[name], torch.cuda.synchronize, _CALLS)  # compiles and allocates
             gc.collect()
             gc.disable()
             try:
