@@ -33,7 +33,7 @@ from mugraph.solve.testing import FLOAT_TRIED, best_that_is_right, output_names
 from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited
 from mugraph.solve.writing import written
-from mugraph.tune.tuner import MEASURED
+from mugraph.tune.tuner import MEASURED, compiled_ahead
 
 
 def solve(
@@ -73,6 +73,8 @@ def solve(
         with tools.spent.on("verification"):
             found = yield from best_that_is_right(kernels, program, telling, tools)
     else:
+        if tools.pool is not None and not cancelled():
+            compiled_ahead(program, [variant for variant, _ in kernels.variants], tools.pool)
         yield from waited(tools, place.region, cancelled)
         with tools.spent.on("verification"):
             found = yield from fastest_that_is_right(kernels, unit, smaller, table, telling, tools, measurer)

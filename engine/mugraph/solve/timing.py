@@ -164,16 +164,22 @@ class RegionTimer:
         specs = _specs(self._scales_of(plan), region) if measurer is not None else None
         if measurer is None or specs is None:
             return judged(self._estimate(plan.region, results, size), self.tools.compare_with), None
-        ours = Subject("mugraph", text, on_tensors(plan))
         names = PEERS_OF[self.tools.compare_with]
         with self.tools.spent.on("code generation"):
             applied = self._applied(plan, sources)
-        key = timing_key(text, ours.function, specs, self.device, names, applied.text if applied is not None else "")
+        ours = Subject("mugraph", text, on_tensors(plan))
+        if applied is not None:  # one text, whose kernels are compiled once
+            ours = Subject("mugraph", applied.module_text, on_tensors(plan), beside=tuple(applied.beside.items()))
+        key = timing_key(
+            ours.source, ours.function, specs, self.device, names, applied.text if applied is not None else ""
+        )
         document = self.store.get(key) if self.store is not None else None
         known = recall_timing(document) if document is not None else None
         if known is not None:
             return judged(known[0], self.tools.compare_with), known[1]
         where = f" at {place}" if place else ""
+        if self.tools.pool is not None and not self.cancelled():  # by the time that the device is quiet
+            self.tools.pool.compile([(ours, specs)])
         yield from self.quiet()
         yield Working(self.number, f"measuring {plan.name}{where} against {_listed(names)}")
         eager = Subject("eager", region_source(region), FUNCTION)

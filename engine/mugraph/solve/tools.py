@@ -56,7 +56,7 @@ class Tools:
         take long to start, and there are processors for them."""
         if self.measurer is None:
             return
-        self.begin()
-        if self.peers is not None:  # not while its thread may start it
+        if self.peers is not None:  # not while its thread may start it; first, as it takes longest to be ready
             with contextlib.suppress(Unavailable):
                 self.peers.measurer.begin()
+        self.begin()

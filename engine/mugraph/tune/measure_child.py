@@ -1,8 +1,8 @@
 """The measuring process: answers one request after another on standard input until it ends or its GPU fails.
 
-Run as `python -m mugraph.tune.measure_child [--compiles]`. Standard output carries frames only: file descriptor 1 is
-moved away first, so that nothing a kernel or a library prints can get between them. With `--compiles` torch.compile is
-made ready before the first question.
+Run as `python -m mugraph.tune.measure_child [--compiles | --behind]`. Standard output carries frames only: file
+descriptor 1 is moved away first, so that nothing a kernel or a library prints can get between them. With `--compiles`
+torch.compile is made ready before the first question; with `--behind` other processes have the processors first.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ from mugraph.tune.messages import (
 _log = logging.getLogger("mugraph.tune")
 
 COMPILES = "--compiles"
+BEHIND = "--behind"
+_NICE = 10
 _CALLS = 20
 """Calls of a sample: enough that waiting for the device at its end does not count."""
 # What CUDA says when the context is gone, or may be: nothing measured in this process afterwards can be believed.
@@ -52,6 +54,8 @@ def main() -> int:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     child_log.write()
+    if BEHIND in sys.argv[1:] and sys.platform != "win32":
+        os.nice(_NICE)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     with tempfile.TemporaryDirectory(prefix="mugraph-subjects-") as folder:

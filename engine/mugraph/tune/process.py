@@ -30,6 +30,8 @@ _log = logging.getLogger("mugraph.tune")
 CHILD = (sys.executable, "-P", "-m", "mugraph.tune.measure_child")
 COMPILER = (*CHILD, "--compiles")
 """One that makes torch.compile ready before its first answer but the greeting."""
+BEHIND = (*CHILD, "--behind")
+"""One that leaves the processors to whoever else wants them."""
 
 
 class Unavailable(Exception):
