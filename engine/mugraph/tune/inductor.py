@@ -51,9 +51,9 @@ def _processes() -> Callable[[], bool]:
     """Starts them. Whether they are up, or will never be."""
     from torch._inductor import async_compile  # of PyTorch's own making: it may be another in a later version
 
-    processes: Any = async_compile.AsyncCompile
     if async_compile.get_compile_threads() <= 1:  # as the user has set it, or on Windows
         return lambda: True
+    processes: Any = async_compile.AsyncCompile
     processes.use_process_pool()
     return processes.use_process_pool
 

@@ -50,5 +50,5 @@ def warm_up(module: ModuleType, function: str, specs: Sequence[InputSpec]) -> No
 def _kernel(value: object) -> Any:
     """The kernel that is launched under a name; None for anything else. A kernel module puts a launcher of its own in
     the kernel's place, which has it as `jit`."""
-    kernel = getattr(cast(object, value), "jit", None) if isinstance(value, dict) else value
-    return kernel if isinstance(kernel, JITFunction) else None
+    kernel: Any = getattr(cast(object, value), "jit", None) if isinstance(value, dict) else value
+    return cast(Any, kernel) if isinstance(kernel, JITFunction) else None
