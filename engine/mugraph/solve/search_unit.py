@@ -73,7 +73,7 @@ def solve(
         with tools.spent.on("verification"):
             found = yield from best_that_is_right(kernels, program, telling, tools)
     else:
-        if tools.pool is not None and not cancelled():
+        if tools.pool is not None:
             compiled_ahead(program, [variant for variant, _ in kernels.variants], tools.pool)
         yield from waited(tools, place.region, cancelled)
         with tools.spent.on("verification"):

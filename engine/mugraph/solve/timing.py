@@ -178,7 +178,7 @@ class RegionTimer:
         if known is not None:
             return judged(known[0], self.tools.compare_with), known[1]
         where = f" at {place}" if place else ""
-        if self.tools.pool is not None and not self.cancelled():  # by the time that the device is quiet
+        if self.tools.pool is not None:  # by the time that the device is quiet
             self.tools.pool.compile([(ours, specs)])
         yield from self.quiet()
         yield Working(self.number, f"measuring {plan.name}{where} against {_listed(names)}")
