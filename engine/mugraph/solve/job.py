@@ -73,11 +73,11 @@ class RegionJob:
         region = self.region
         if region.status is not None:
             return RegionResult(region, region.status, region.reason)
-        self.tools.spent.lap()
+        self.tools.lap()
         try:
-            with self.tools.spent.on("other"):
+            with self.tools.on("other"):
                 found = yield from self._searched()
-            return replace(found, spent_s=self.tools.spent.lap())
+            return replace(found, spent_s=self.tools.lap())
         except Rejected as error:
             return RegionResult(region, "unsupported", str(error))
         except Exception as error:  # one region's trouble must not cost the others their answer
@@ -158,7 +158,7 @@ class RegionJob:
         size = self.region.dynamic.range if self.region.dynamic is not None else None
         memory = Memory(self.tools, self.device, self.store, self.path)
         key, names = memory.key(unit, self.options.bounds, size)
-        with self.tools.spent.on("verification"):
+        with self.tools.on("verification"):
             known = memory.recalled(unit, place, key, names)
         if known is not None:
             return self._priced(known)

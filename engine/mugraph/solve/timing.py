@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 
-from mugraph.baseline.estimate import NOTHING, Baseline
-from mugraph.baseline.rates import fitted
+from mugraph.baseline.beside import beside
+from mugraph.baseline.estimate import Baseline
 from mugraph.codegen.plain import FUNCTION, region_source
 from mugraph.edit.apply import EditError, prepare
 from mugraph.edit.module.entry import on_tensors
@@ -77,7 +77,7 @@ class RegionTimer:
         self, plan: RegionPlan, sources: Mapping[str, KernelSource], results: Sequence[UnitResult]
     ) -> Generator[Event, None, tuple[Timing, str | None]]:
         """The plan's time, and why it cannot be offered, if so."""
-        with self.tools.spent.on("code generation"):
+        with self.tools.on("code generation"):
             text = module_text([plan], sources, original_path=self.path, target=self.tools.target, alone=True)
         if plan.region.dynamic is None:
             return (yield from self._timed(plan, plan.region, text, sources, results, ""))
@@ -113,8 +113,7 @@ class RegionTimer:
 
         size: of a range; None where there is none
         """
-        before, after, target = NOTHING, 0.0, self.tools.target
-        once = fitted().rates.graph_us
+        pytorch, ours_us, target = list[Baseline](), list[float](), self.tools.target
         for result in results:
             solution = result.solution
             if solution is None:
@@ -125,20 +124,19 @@ class RegionTimer:
                 kernels = [scheduled(kernel) for kernel in solution.kernels]
                 ours, _ = estimates_at(unit.program, kernels, solution.source, target)
             library = pytorch_us(unit, target)
-            before += library
-            after += ours if use_all or solution.pays else library.eager_us
-        if not after:
+            pytorch.append(library)
+            ours_us.append(ours if use_all or solution.pays else library.eager_us)
+        found = beside(pytorch, ours_us)
+        if found is None:
             return Timing()
-        before, after = before + Baseline(once, once), after + once
-        best = min(before.peers_us, key=lambda name: before.peers_us[name])
         device = figures_of(target).name
         return Timing(
-            before.eager_us,
-            after,
-            before.eager_us / after,
-            before.peers_us,
-            best,
-            before.best_us / after,
+            found.code_us,
+            found.us,
+            found.gain,
+            found.peers_us,
+            found.best_peer,
+            found.best_gain,
             source="estimated",
             device=device,
             method=f"cost model for {device}, against what PyTorch would run",
@@ -165,7 +163,7 @@ class RegionTimer:
         if measurer is None or specs is None:
             return judged(self._estimate(plan.region, results, size), self.tools.compare_with), None
         names = PEERS_OF[self.tools.compare_with]
-        with self.tools.spent.on("code generation"):
+        with self.tools.on("code generation"):
             applied = self._applied(plan, sources)
         ours = Subject("mugraph", text, on_tensors(plan))
         if applied is not None:  # one text, whose kernels are compiled once

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 
 from mugraph.executors.executor import Executor
@@ -39,6 +39,16 @@ class Tools:
     peers: Peers | None = None
     compare_with: CompareWith = "both"
     spent: Stopwatch = field(default_factory=Stopwatch)
+
+    @contextlib.contextmanager
+    def on(self, what: str) -> Generator[None]:
+        """Seconds inside count for `what`."""
+        with self.spent.on(what):
+            yield
+
+    def lap(self) -> Mapping[str, float]:
+        """The seconds since the last lap, by what they went to."""
+        return self.spent.lap()
 
     def begin(self) -> None:
         """Start the processes that will be needed, so that they import while a search runs."""
