@@ -26,36 +26,37 @@ _LOOK_S = 0.05
 _PTXAS = "TRITON_PTXAS_PATH"
 
 
-def make_ready() -> None:
-    """Start PyTorch's processes, import its compiler meanwhile, and wait for both. Never raises: what could not be made
-    ready is so at the first compilation."""
+def begin() -> Callable[[], bool]:
+    """Start PyTorch's processes, which import PyTorch for seconds. Answers whether they are up, or will never be."""
     try:
+        from torch._inductor import async_compile  # of PyTorch's own making: it may be another in a later version
+
+        if async_compile.get_compile_threads() <= 1:  # as the user has set it, or on Windows
+            return lambda: True
         with assembler():
-            up = _processes()
-            began = time.monotonic()
+            async_compile.AsyncCompile.use_process_pool()
+        return lambda: bool(async_compile.AsyncCompile.use_process_pool())
+    except Exception as error:
+        _log.info("PyTorch's processes could not be started early: %s: %s", type(error).__name__, error)
+        return lambda: True
+
+
+def make_ready(up: Callable[[], bool]) -> None:
+    """Import PyTorch's compiler, and wait for what was begun. Never raises: what could not be made ready is so at the
+    first compilation."""
+    began = time.monotonic()
+    try:
+        with assembler(), torch.no_grad():
             compiled: Any = torch.compile(_nothing_much)  # pyright: ignore[reportUnknownMemberType]
-            with torch.no_grad():
-                compiled(torch.zeros(64, device="cuda"))
-            while not up() and time.monotonic() - began < _READY_S:
-                time.sleep(_LOOK_S)
-            _log.info("torch.compile is ready %s PyTorch's own processes", "with" if up() else "without")
+            compiled(torch.zeros(64, device="cuda"))
+        while not up() and time.monotonic() - began < _READY_S:
+            time.sleep(_LOOK_S)
     except Exception as error:
         _log.info("torch.compile could not be made ready: %s: %s", type(error).__name__, error)
 
 
 def _nothing_much(x: torch.Tensor) -> torch.Tensor:
     return x * 2 + 1
-
-
-def _processes() -> Callable[[], bool]:
-    """Starts them. Whether they are up, or will never be."""
-    from torch._inductor import async_compile  # of PyTorch's own making: it may be another in a later version
-
-    if async_compile.get_compile_threads() <= 1:  # as the user has set it, or on Windows
-        return lambda: True
-    processes: Any = async_compile.AsyncCompile
-    processes.use_process_pool()
-    return processes.use_process_pool
 
 
 @contextlib.contextmanager

@@ -59,6 +59,7 @@ def main() -> int:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     with tempfile.TemporaryDirectory(prefix="mugraph-subjects-") as folder:
+        make_ready = _begun() if COMPILES in sys.argv[1:] else None
         try:
             worker = _Worker(Path(folder))
             write_frame(replies, worker.hello())
@@ -66,14 +67,22 @@ def main() -> int:
             _log.info("the measuring process cannot begin", exc_info=True)
             write_frame(replies, Failure(one_line(error), fatal=True))
             return 1
-        if COMPILES in sys.argv[1:]:
-            worker.make_ready()
+        if make_ready is not None:
+            make_ready()
         while (request := read_frame(requests)) is not None:
             reply = worker.answer(request)  # pyright: ignore[reportArgumentType] - only our own requests come here
             write_frame(replies, reply)
             if isinstance(reply, Failure) and reply.fatal:
                 return 1
     return 0
+
+
+def _begun() -> Callable[[], None]:
+    """Starts PyTorch's processes, before the device is looked for. What is left to do."""
+    from mugraph.tune import inductor
+
+    up = inductor.begin()
+    return lambda: inductor.make_ready(up)
 
 
 def one_line(error: BaseException) -> str:
@@ -115,11 +124,6 @@ class _Worker:
             "python": sys.version.split()[0],
         }
         return Hello(self._device, versions, self._l2)
-
-    def make_ready(self) -> None:
-        from mugraph.tune import inductor
-
-        inductor.make_ready()
 
     def answer(self, request: Request) -> Reply:
         try:

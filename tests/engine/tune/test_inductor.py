@@ -93,11 +93,13 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 def test_it_is_ready_once_the_processes_are_up(compiled: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = [False, False, True, True]
+    answers = [False, False, False, True]
     monkeypatch.setattr(async_compile, "get_compile_threads", lambda: 8)
     processes = SimpleNamespace(use_process_pool=lambda: answers.pop(0))
     monkeypatch.setattr(async_compile, "AsyncCompile", processes)
-    inductor.make_ready()
+    up = inductor.begin()
+    assert len(answers) == 3, "they are started at once"
+    inductor.make_ready(up)
     assert compiled
     assert not answers
 
@@ -107,16 +109,28 @@ def test_where_there_are_no_processes_none_is_waited_for(
 ) -> None:
     monkeypatch.setattr(async_compile, "get_compile_threads", lambda: 1)
     monkeypatch.delattr(async_compile, "AsyncCompile")
-    inductor.make_ready()
+    inductor.make_ready(inductor.begin())
     assert compiled
 
 
-def test_a_compiler_that_fails_is_the_first_compilations_trouble(
+def test_a_pytorch_with_other_processes_starts_them_itself(
     compiled: list[object], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(async_compile, "get_compile_threads", lambda: 8)
     monkeypatch.delattr(async_compile, "AsyncCompile")
     with caplog.at_level("INFO", "mugraph.tune"):
-        inductor.make_ready()
-    assert "could not be made ready" in caplog.text
-    assert not compiled
+        inductor.make_ready(inductor.begin())
+    assert "could not be started early" in caplog.text
+    assert compiled
+
+
+def test_a_compiler_that_fails_is_the_first_compilations_trouble(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(_: object) -> None:
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(torch, "compile", fails)
+    with caplog.at_level("INFO", "mugraph.tune"):
+        inductor.make_ready(lambda: True)
+    assert "could not be made ready: RuntimeError: no compiler" in caplog.text
