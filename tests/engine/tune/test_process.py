@@ -216,12 +216,46 @@ def test_peers_are_ready_before_they_are_compared(monkeypatch: pytest.MonkeyPatc
 
 
 def test_peers_that_hang_are_given_up():
-    with contextlib.closing(Peers(Measurer(lambda: ChildProcess(FAKE)))) as early:
+    with contextlib.closing(Peers(Measurer(lambda: ChildProcess(FAKE)), patience_s=0.1)) as early:
         early.begin([subject("hang_1")], INPUTS)
         assert not early.done(0)
         early.begin([subject("next_2")], INPUTS)
         assert early.done(30)
         assert early.measurer.compare([subject("next_2")], INPUTS)["next_2"] == Summary(2.0, 0.0, 40)
+
+
+def test_peers_that_nobody_needs_end_soon_and_leave_their_process_to_the_next():
+    """It takes long to be ready. What they were still to compile is not compiled."""
+    processes: list[ChildProcess] = []
+    asked: list[str] = []
+
+    class Noting(ChildProcess):
+        def ask(self, request: Any, timeout_s: float) -> Any:
+            asked.append(request.subject.name if isinstance(request, Prepare) else type(request).__name__)
+            return super().ask(request, timeout_s)
+
+    def start() -> ChildProcess:
+        processes.append(Noting(FAKE))
+        return processes[-1]
+
+    with contextlib.closing(Peers(Measurer(start), patience_s=60)) as early:
+        early.begin([subject("slow_1"), subject("unneeded_1")], INPUTS)
+        while not asked:
+            time.sleep(0.01)
+        early.begin([subject("skipped_2")], INPUTS)
+        early.begin([subject("next_3")], INPUTS)
+        assert early.done(30)
+        assert asked == ["slow_1", "Drop", "next_3"]
+        assert early.measurer.compare([subject("next_3")], INPUTS)["next_3"] == Summary(3.0, 0.0, 40)
+    assert [one.restarts for one in processes] == [0]
+
+
+def test_a_run_that_ends_waits_for_no_peers():
+    early = Peers(Measurer(lambda: ChildProcess(FAKE)), patience_s=60)
+    early.begin([subject("hang_1")], INPUTS)
+    early.begin([subject("hang_2")], INPUTS)
+    early.close()
+    assert early.done(0)
 
 
 def test_no_more_is_ready_once_the_process_is_gone():
