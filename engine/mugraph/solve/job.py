@@ -119,7 +119,7 @@ class RegionJob:
         while True:
             self.region, cut = cut_region(self.region, refused)
             if not refused:
-                self.timer.begin(self.region, [part for part in cut if isinstance(part, SearchUnit)])
+                self.timer.expect(self.region, [part for part in cut if isinstance(part, SearchUnit)])
             parts, results = yield from self._all_solved(cut, named, reports)
             failed = [found.unit for found in results if found.solution is None and is_divisible(found.unit)]
             self.lost += [found.reason for found in results if found.solution is None and found.reason is not None]
@@ -162,6 +162,7 @@ class RegionJob:
             known = memory.recalled(unit, place, key, names)
         if known is not None:
             return self._priced(known)
+        self.timer.begin()
         smaller = [unit_at(unit, self.region, at) for at in first_sizes(size)[1:]] if size is not None else []
         found = yield from solve(unit, place, self.tools, self.options.bounds, self.cancelled, smaller=smaller)
         if not self.cancelled():

@@ -72,6 +72,7 @@ class RegionTimer:
     cancelled: Callable[[], bool]
     program: ProgramText | None = None
     _scales: dict[int, float] = field(default_factory=dict[int, float])
+    _expected: Region | None = None
 
     def timed(
         self, plan: RegionPlan, sources: Mapping[str, KernelSource], results: Sequence[UnitResult]
@@ -176,6 +177,7 @@ class RegionTimer:
         if known is not None:
             return judged(known[0], self.tools.compare_with), known[1]
         where = f" at {place}" if place else ""
+        self.begin()
         if self.tools.pool is not None:  # by the time that the device is quiet
             self.tools.pool.compile([(ours, specs)])
         yield from self.quiet()
@@ -188,11 +190,18 @@ class RegionTimer:
             self.store.put(key, remember_timing(timing, measured.reason))
         return judged(timing, self.tools.compare_with), measured.reason
 
-    def begin(self, region: Region, units: Sequence[SearchUnit]) -> None:
-        """Compile what the region will be compared with, while it is searched: with a range, at the largest size."""
-        if self.tools.peers is None:
+    def expect(self, region: Region, units: Sequence[SearchUnit]) -> None:
+        """What `begin` begins."""
+        if self.tools.peers is not None:
+            self._scales = unit_scales(region, units)
+            self._expected = region
+
+    def begin(self) -> None:
+        """Compile what the region will be compared with, while it is searched: with a range, at the largest size. Once;
+        and not before it is clear that something has to be searched or measured."""
+        region, self._expected = self._expected, None
+        if self.tools.peers is None or region is None:
             return
-        self._scales = unit_scales(region, units)
         specs = _specs(self._scales, region)
         if specs is None or sum(map(_bytes, specs)) > _EARLY_BYTES:
             return

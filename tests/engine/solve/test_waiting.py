@@ -16,6 +16,7 @@ from mugraph.solve.job import RegionJob
 from mugraph.solve.timing import ProgramText
 from mugraph.solve.tools import Tools
 from mugraph.stopwatch import Stopwatch
+from mugraph.store import Store
 from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import Device
@@ -110,7 +111,7 @@ def machine() -> Machine:
     return Machine()
 
 
-def solved(trace: Trace, machine: Machine) -> RegionResult:
+def solved(trace: Trace, machine: Machine, store: Store | None = None) -> RegionResult:
     it = cast(Any, machine)
     tools = Tools(TARGET, it, compiled=True, measurer=it, pool=it, peers=it)
     options = Options(budget_s=0.5, max_kernels=1)
@@ -121,7 +122,7 @@ def solved(trace: Trace, machine: Machine) -> RegionResult:
         HERE,
         tools,
         options,
-        None,
+        store,
         lambda: False,
         Path(trace.path),
         program=ProgramText(TEXT),
@@ -149,3 +150,26 @@ def test_what_is_compared_is_the_text_that_a_program_imports(trace: Trace, machi
     assert ours.source == machine.applied.module_text
     assert dict(ours.beside) == dict(machine.applied.beside)
     assert machine.compiled[-1] == ours
+
+
+def test_what_is_known_is_compared_with_nothing(trace: Trace, machine: Machine, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store") as store:
+        first = solved(trace, machine, store)
+        machine.log.clear()
+        again = solved(trace, machine, store)
+    assert again.timing == first.timing
+    assert machine.log == []
+
+
+def test_a_kernel_that_is_known_and_has_no_time_here_is_compared(
+    trace: Trace, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store.open(tmp_path / "store") as store:
+        with monkeypatch.context() as patch:
+            patch.setattr("mugraph.solve.timing.timing_key", lambda *_: "another device")
+            solved(trace, machine, store)
+        machine.log.clear()
+        solved(trace, machine, store)
+    assert machine.log[:2] == ["peers begin", "compiles"]
+    assert machine.log.count("peers begin") == 1
+    assert machine.log[-1] == "measures"
