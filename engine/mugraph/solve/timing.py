@@ -30,6 +30,7 @@ from mugraph.plans.scales import input_scales, unit_scales
 from mugraph.protocol.gain_words import CODE
 from mugraph.sizes.search_unit import estimates_at, unit_at
 from mugraph.sizes.timing import next_size, of_sizes
+from mugraph.solve.ahead import kernels_of_module
 from mugraph.solve.offering import PEERS_OF, judged
 from mugraph.solve.pytorch import pytorch_us
 from mugraph.solve.tools import Tools
@@ -179,7 +180,7 @@ class RegionTimer:
         where = f" at {place}" if place else ""
         self.begin()
         if self.tools.pool is not None:  # by the time that the device is quiet
-            self.tools.pool.compile([(ours, specs)])
+            self.tools.pool.compile([*kernels_of_module(ours.source, sources.values())])
         yield from self.quiet()
         yield Working(self.number, f"measuring {plan.name}{where} against {_listed(names)}")
         eager = Subject("eager", region_source(region), FUNCTION)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 import torch
 from triton.runtime.jit import JITFunction
@@ -32,23 +32,16 @@ class _Compiles:
 
 
 def warm_up(module: ModuleType, function: str, specs: Sequence[InputSpec]) -> None:
-    """Run the function on tensors without memory, with every kernel of the module replaced by its compilation.
+    """Run the launcher on tensors without memory, with every kernel of the module replaced by its compilation.
 
     A meta tensor's address is 0, so Triton takes it as aligned to 16 bytes, as every tensor measured here is.
     """
-    kernels: dict[str, Any] = {name: value for name, value in vars(module).items() if _kernel(value) is not None}
+    kernels: dict[str, Any] = {name: value for name, value in vars(module).items() if isinstance(value, JITFunction)}
     inputs = [torch.empty_strided(s.shape, s.strides, dtype=DTYPES[s.dtype], device="meta") for s in specs]
     try:
         for name, kernel in kernels.items():
-            setattr(module, name, _Compiles(_kernel(kernel)))
+            setattr(module, name, _Compiles(kernel))
         getattr(module, function)(*inputs)
     finally:
         for name, kernel in kernels.items():
             setattr(module, name, kernel)
-
-
-def _kernel(value: object) -> Any:
-    """The kernel that is launched under a name; None for anything else. A kernel module puts a launcher of its own in
-    the kernel's place, which has it as `jit`."""
-    kernel: Any = getattr(cast(object, value), "jit", None) if isinstance(value, dict) else value
-    return cast(Any, kernel) if isinstance(kernel, JITFunction) else None

@@ -1,48 +1,35 @@
-"""Kernels compiled ahead of their first launch: of a text with nothing but a kernel, and of the module that a program
-calls, which has its own way to launch them and reads a file beside it."""
+"""What compiles a module's kernels ahead of it compiles what the module launches: Triton finds it in its cache."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from mugraph.edit.module.entry import on_tensors
 from mugraph.edit.module.file import module_text
 from mugraph.edit.module.runtime import RUNTIME, RUNTIME_NAME
+from mugraph.solve.ahead import kernels_of_module
 from mugraph.targets import TARGETS
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.subjects import load_module
-from mugraph.tune.warmup import warm_up
-from triton.runtime.jit import JITFunction
 
 
 @pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What Triton is asked to compile, which it does not do here: there is no device to compile it for."""
-    asked: list[Any] = []
-
-    def warmup(kernel: Any, *given: Any, grid: Any, **constants: Any) -> None:
-        asked.append((kernel.__name__, {one.device.type for one in given}, grid, constants))
-
-    monkeypatch.setattr(JITFunction, "warmup", warmup)
-    return asked
-
-
-def row_major(*shape: int) -> InputSpec:
-    return InputSpec(shape, (shape[1], 1), "f32")
-
-
-@pytest.mark.parametrize("module", [False, True], ids=["kernel", "module"])
-def test_what_would_be_launched_is_compiled(module, maker, source, part, compiled: list[Any], tmp_path: Path):
+def text(maker, source, part) -> str:
     plan = maker.plan(source, part)
-    inputs = [row_major(4, 8), row_major(8, 16), row_major(4, 16)]
-    text = module_text([plan], maker.kernels, original_path=Path("model.py"), target=TARGETS["h200"])
-    subject = Subject("module", text, on_tensors(plan), beside=((f"{RUNTIME_NAME}.py", RUNTIME),))
-    if not module:
-        subject, inputs = Subject("kernel", maker.kernels["gate"].standalone(), "launch_gate"), [row_major(4, 16)] * 2
-    loaded = load_module(subject, tmp_path)
-    was = loaded.gate
-    warm_up(loaded, subject.function, inputs)
-    assert compiled == [("gate", {"meta"}, (4, 1, 1), {"n": 16, "num_warps": 1, "num_stages": 2})]
-    assert loaded.gate is was
+    return module_text([plan], maker.kernels, original_path=Path("model.py"), target=TARGETS["h200"])
+
+
+def test_the_keys_are_the_same(text: str, maker, tmp_path: Path):
+    module = load_module(Subject("ours", text, "gated", beside=((f"{RUNTIME_NAME}.py", RUNTIME),)), tmp_path)
+    ((subject, inputs),) = kernels_of_module(text, maker.kernels.values())
+    ahead = load_module(subject, tmp_path)
+    alone = load_module(Subject("gate", maker.kernels["gate"].standalone(), "launch_gate"), tmp_path)
+    assert ahead.gate.cache_key == module.gate.jit.cache_key
+    assert alone.gate.cache_key != module.gate.jit.cache_key, "the line does not matter to Triton any more"
+    assert inputs == (InputSpec((4, 16), (16, 1), "f32"),) * 2
+    assert callable(getattr(ahead, subject.function))
+
+
+def test_what_the_module_says_in_other_words_is_left_to_it(text: str, maker):
+    assert list(kernels_of_module(text.replace("def gate(", "def gate_kernel("), maker.kernels.values())) == []
+    assert list(kernels_of_module(maker.kernels["gate"].jit, maker.kernels.values())) == []
