@@ -314,7 +314,7 @@ class Looks:
         seen.strides = {name: strides for name, value in of_tensors if (strides := strides_of(value)) is not None}
         seen.on_device = any(device.startswith("cuda") for device in devices)
         seen.numbers = {
-            parameter.name: cast(int, value) if alike < MOST_NUMBERS else None
+            parameter.name: value if alike < MOST_NUMBERS else None
             for parameter, value in zip(signature.parameters, given, strict=True)
             if type(value) is int
         }
