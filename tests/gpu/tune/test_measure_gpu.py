@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import time
 from pathlib import Path
 
+import psutil
 import pytest
 from mugraph.events import Done
 from mugraph.pipeline import Options, run
@@ -224,12 +223,10 @@ def test_gated_mlp_is_measured_and_faster(tmp_path: Path):
 
 
 def test_pytorchs_processes_are_up_first_and_end_with_theirs():
-    def compiling() -> set[str]:
-        listed = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True)
-        return {line.split()[0] for line in listed.stdout.splitlines() if "compile_worker" in line}
-
-    before = compiling()
     with ChildProcess(COMPILER) as child:
         assert isinstance(child.ask(Prepare(Subject("eager", GOOD, "double"), tuple(half(8))), 120), Ok)
-        assert compiling() - before
-    assert any(not compiling() - before or time.sleep(0.05) for _ in range(100))
+        below = psutil.Process().children(recursive=True)
+        compiling = [one for one in below if any("compile_worker" in word for word in one.cmdline())]
+        assert compiling
+    _, left = psutil.wait_procs(compiling, timeout=5)
+    assert left == []
