@@ -58,6 +58,7 @@ class _Line(msgspec.Struct, tag_field="is", tag="set"):
     strides: dict[str, list[int]]
     seconds: tuple[float, float, float, int, float]
     structure: str = ""
+    numbers: dict[str, int | None] = {}
     picture: Picture | None = None
 
 
@@ -172,6 +173,7 @@ def _function(processes: list[list[_Line]], objects: Objects) -> RecordedFunctio
             line.seconds[0],
             apart(line.picture, objects) if line.picture is not None else None,
             line.structure,
+            line.numbers,
         )
         for line in lines
         if line.set >= 0

@@ -54,6 +54,8 @@ class Recorded(msgspec.Struct, frozen=True):
     seconds:   wall time of these calls
     picture:   one of the calls as it was
     structure: of its module, what it is made of, as a text that only others are compared with
+    numbers:   whole numbers among the arguments; None for one of which these calls have many values. Older recordings
+               have none
     """
 
     arguments: dict[str, str]
@@ -67,6 +69,7 @@ class Recorded(msgspec.Struct, frozen=True):
     seconds: float = 0.0
     picture: StoredPicture | None = None
     structure: str = ""
+    numbers: dict[str, int | None] = {}
 
     @property
     def usable(self) -> bool:
@@ -261,6 +264,7 @@ def together(sets: Iterable[Recorded]) -> list[Recorded]:
             one.wanted_of,
             one.strides,
             one.structure,
+            one.numbers,
         )
         key = tuple(map(repr, words))
         before = found.get(key, msgspec.structs.replace(one, calls=0, seconds=0.0))

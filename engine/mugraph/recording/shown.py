@@ -10,6 +10,8 @@ from mugraph.recording.memory import Seen
 from mugraph.trace.picture import Items, Node, Object, Pairs, Picture, Reference, Tensor, Value
 from mugraph.trace.syntax.shapes import DTYPES, BadShapes, TensorSpec, parse_spec
 
+MANY = "another number from call to call"
+"""What is said of a whole number of which a recording does not keep all values."""
 _HELD = ("_parameters", "_buffers", "_modules")
 
 
@@ -58,7 +60,11 @@ def _argument(seen: Seen, name: str) -> ShownTensor | None:
 
 
 def argument(seen: Seen, name: str) -> str | None:
-    """A recorded argument as Python writes it ("None", "2"), "a tensor", or None where the recording does not say."""
+    """A recorded argument as Python writes it ("None", "2"), "a tensor", MANY, or None where the recording does not
+    say."""
+    if name in seen.call.numbers:
+        number = seen.call.numbers[name]
+        return MANY if number is None else repr(number)
     picture = seen.picture() if seen.is_its_own else None
     if picture is not None and name in picture.arguments:
         found = _node(picture.arguments[name], picture)

@@ -35,7 +35,11 @@ def ranged(sets: Sequence[Recorded]) -> Ranged | None:
 
     sets: of one way in which a function is called, what took longest first
     """
-    told = [one for one in sets if not one.opaque and not one.strides and not one.wanted_of]
+    told = [
+        one
+        for one in sets
+        if not one.opaque and not one.strides and not one.wanted_of and None not in one.numbers.values()
+    ]
     groups: list[tuple[int, Recorded, list[Recorded], frozenset[_Place]]] = []
     for first in told[:_MOST]:
         shapes, alike = _shapes(first), dict[frozenset[_Place], list[Recorded]]()

@@ -85,14 +85,25 @@ def with_way(
 
 
 def _grouped(sets: Sequence[Recorded]) -> list[list[Recorded]]:
-    """The sets by their way, that with the most time first. The first set, which tracing takes, is of the first way."""
+    """The sets by their way, that with the most time first. The first set, which tracing takes, is of the first way.
+    Sets that differ from the longest of their way in whole numbers come last, as ways of their own: whether a region
+    asks for the number is known when it is traced (`with_way` leaves out what adds no call)."""
     groups: dict[Hashable, list[Recorded]] = {}
     for one in sets:
         if one.usable and not one.wanted_of:
             groups.setdefault(_way(one), []).append(one)
     total = sum(one.seconds for one in sets) or 1.0
     longest = sorted(groups.values(), key=lambda group: -sum(one.seconds for one in group))
-    return [*longest[:1], *(one for one in longest[1:] if sum(each.seconds for each in one) >= LEAST * total)]
+    found = [*longest[:1], *(one for one in longest[1:] if sum(each.seconds for each in one) >= LEAST * total)]
+    if len(found) >= MOST:
+        return found
+    by_number: dict[Hashable, list[Recorded]] = {}
+    for group in found:
+        for one in group:
+            if one.numbers != group[0].numbers and None not in one.numbers.values():
+                by_number.setdefault((_way(one), tuple(sorted(one.numbers.items()))), []).append(one)
+    further = sorted(by_number.values(), key=lambda group: -sum(one.seconds for one in group))
+    return [*found, *(one for one in further if sum(each.seconds for each in one) >= LEAST * total)]
 
 
 def _way(one: Recorded) -> Hashable:

@@ -15,6 +15,7 @@ from mugraph.ir.region import Region, Trace
 from mugraph.ir.shares import Share
 from mugraph.recording.memory import Seen
 from mugraph.recording.misfits import GRADIENT, misfits, unknown
+from mugraph.recording.shown import MANY
 from mugraph.trace.syntax.definitions import definitions
 
 _MOST = 3
@@ -88,6 +89,12 @@ def fitted(
             first = first or call
             if call.call.arguments != first.call.arguments:
                 why = f"the arguments are others ({', '.join(_others(call.call.arguments, first.call.arguments))})"
+            elif count > 1 and (many := [name for name, number in call.call.numbers.items() if number is None]):
+                # what the function has made may depend on the number: of these calls, the one that was traced fits
+                found.of_calls += count - 1
+                found.of_seconds += call.call.seconds * (count - 1) / count
+                found.others[f"{', '.join(many)} is {MANY}"] += count - 1
+                call, count = _one_of(call, count), 1
         found.of_calls += count
         found.of_seconds += call.call.seconds
         if why is None:
@@ -96,6 +103,10 @@ def fitted(
         else:
             found.others[why] += count
     return found
+
+
+def _one_of(call: Seen, count: int) -> Seen:
+    return replace(call, call=msgspec.structs.replace(call.call, calls=1, seconds=call.call.seconds / count))
 
 
 def _others(arguments: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:

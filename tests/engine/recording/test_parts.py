@@ -78,7 +78,7 @@ if True:
     compile(tree, "m.py", "exec")
 
 
-def test_calls_are_told_apart_by_shapes_types_and_flags():
+def test_calls_are_told_apart_by_shapes_types_flags_and_numbers():
     names, looks, _ = run("def f(x, y=None, flag=False, n=1): return x")
     f = names["f"]
     f(torch.zeros(2, 3), n=1)
@@ -90,7 +90,8 @@ def test_calls_are_told_apart_by_shapes_types_and_flags():
     f(torch.zeros(2, 3), (torch.zeros(2), 2))
     f(nn.Parameter(torch.zeros(2, 3)))
     assert [(dict(one.arguments), one.calls) for one in looks.sets] == [
-        ({"x": "f32[2, 3]"}, 2),
+        ({"x": "f32[2, 3]"}, 1),
+        ({"x": "f32[2, 3]", "n": "2"}, 1),
         ({"x": "f32[3, 2]"}, 1),
         ({"x": "f16[2, 3]"}, 1),
         ({"x": "f32[2, 3]", "flag": "True"}, 1),

@@ -1,5 +1,6 @@
 """What a function's first statement calls. It tells calls apart by the shapes, strides, types and devices of tensors,
-by whether gradients are wanted, by flags and short strings, and by what a module is made of (`structures.py`).
+by whether gradients are wanted, by flags, whole numbers and short strings, and by what a module is made of
+(`structures.py`). Of whole numbers the first few values count; calls with others are put together.
 
 It runs before every call, so it is quick for what was seen before: it builds a key, finds it and has the call timed, in
 a few microseconds. If a function is called so often that this would be felt, it looks at one call in 8 or in 32. Only a
@@ -31,6 +32,8 @@ MOST_PICTURES = 8
 first one sets up is there."""
 MANY_CALLS = 64
 """Any other set has its picture taken when it has been met so often."""
+MOST_NUMBERS = 8
+"""Values of whole numbers that are told apart for calls that are equal otherwise: a counter has another at each."""
 WORD = 32
 """Characters of a string that may choose between ways of computing ("causal"); longer ones are data."""
 NEVER = sys.maxsize
@@ -59,7 +62,8 @@ class Seen:
     """One set of arguments. number: OTHERS for calls unlike all that are kept. opaque: of those that cannot be
     written, the type. picture: of a call, until the spool has it. picture_at: how many calls until one is taken.
     written: what the spool says of calls and times. gradients: whether they were wanted. wanted_of: arguments that want
-    one. strides: of arguments that are not contiguous. structure: of the module that it is a method of."""
+    one. strides: of arguments that are not contiguous. structure: of the module that it is a method of. numbers: whole
+    numbers among the arguments, None for one that has many values."""
 
     function: Signature
     number: int
@@ -71,6 +75,7 @@ class Seen:
     wanted_of: tuple[str, ...] = ()
     strides: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
     structure: str | None = None
+    numbers: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
     calls: int = 1
     written: tuple[float, ...] = ()
     picture: dict[str, Any] | None = None
@@ -80,6 +85,14 @@ class Seen:
 
 
 OTHERS = -1
+
+
+@dataclass
+class _Known:
+    """The sets of one function by their keys. values: by a key without numbers, how many sets differ only in them."""
+
+    sets: dict[Hashable, Seen] = field(default_factory=dict[Hashable, Seen])
+    values: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
 
 
 @dataclass(eq=False)
@@ -140,7 +153,8 @@ class Looks:
             seen.calls, seen.time, seen.written = 0, Time(), (0, 0.0, 0)
 
     def _function(self, signature: Signature, slot: int) -> Callable[..., None]:
-        known: dict[Hashable, Seen] = {}
+        of_function = _Known()
+        known = of_function.sets
         made, tensors, slots, clock = self._made, self._tensors, self.slots, self.clock
         is_method, timed = signature.owner is not None, signature.timed
         structure_of = self._structures.of
@@ -149,7 +163,7 @@ class Looks:
         skips = {weight: itertools.cycle(counts) for weight, counts in _SKIPS.items()}
         skip, left, weight, since = 0, WINDOW, 1, now()
 
-        def key_of(values: tuple[Any, ...]) -> list[Hashable]:
+        def key_of(values: tuple[Any, ...], numbers: bool = True) -> list[Hashable]:
             key: list[Hashable] = []
             add, gradients = key.append, wants_gradients()
             for value in values:
@@ -159,6 +173,8 @@ class Looks:
                     key += value.shape, value.dtype, value.device, strides_of(value), wanted
                 elif kind is bool or (kind is str and len(value) <= WORD):
                     add(value)
+                elif kind is int and numbers:
+                    key += int, value
                 elif kind is tuple or kind is list or kind is dict:
                     add(_inside(value, tensors))
                 else:
@@ -185,6 +201,12 @@ class Looks:
                     if self._learn_kinds(values):
                         key = key_of(values)
                         seen = known.get(tuple(key))
+                rough: tuple[Hashable, ...] = ()
+                if seen is None:
+                    rough = tuple(key_of(values, numbers=False))
+                    if of_function.values.get(rough, 0) >= MOST_NUMBERS:
+                        key = [*rough, MOST_NUMBERS]  # no key of another set
+                        seen = known.get(tuple(key))
                 if seen is not None:
                     seen.calls += weight
                     if seen.calls >= seen.picture_at:
@@ -198,7 +220,7 @@ class Looks:
                         apart = (now() - since) / (WINDOW * weight)
                         left, weight, since = WINDOW, next((n for s, n in OFTEN_S if apart > s), 32), now()
                     return
-                found = clock.apart(lambda: self._remember(signature, values, known, frame))
+                found = clock.apart(lambda: self._remember(signature, values, of_function, frame, rough))
                 if found is None:
                     nothing.calls += 1
                     if nothing.calls > ENOUGH and nothing.calls > sum(one.calls for one in known.values()):
@@ -206,6 +228,7 @@ class Looks:
                     return
                 if found.number != OTHERS:
                     known[tuple(key)] = found
+                    of_function.values[rough] = of_function.values.get(rough, 0) + 1
                 if timed:
                     clock.begin(slot, frame, found.time, 1, found.on_device)
                 left, weight, since = WINDOW, 1, now()
@@ -259,9 +282,15 @@ class Looks:
         return bool(new)
 
     def _remember(
-        self, signature: Signature, values: tuple[object, ...], known: dict[Hashable, Seen], frame: FrameType
+        self,
+        signature: Signature,
+        values: tuple[object, ...],
+        of_function: _Known,
+        frame: FrameType,
+        rough: tuple[Hashable, ...],
     ) -> Seen | None:
-        """Writes the arguments down as a set. None if no tensor is among them."""
+        """Writes the arguments down as a set. None if no tensor is among them. rough: its key without numbers"""
+        known, alike = of_function.sets, of_function.values.get(rough, 0)
         owner = values[0] if signature.owner is not None else None
         given = values[1:] if signature.owner is not None else values
         tensors = [value for value in _leaves(given) if type(value) in self._tensors]
@@ -284,9 +313,16 @@ class Looks:
         seen.wanted_of = tuple(name for name, value in of_tensors if seen.gradients and value.requires_grad)
         seen.strides = {name: strides for name, value in of_tensors if (strides := strides_of(value)) is not None}
         seen.on_device = any(device.startswith("cuda") for device in devices)
-        if len(known) < MOST_PICTURES:
+        seen.numbers = {
+            parameter.name: value if alike < MOST_NUMBERS else None
+            for parameter, value in zip(signature.parameters, given, strict=True)
+            if type(value) is int
+        }
+        few = len(of_function.values) < MOST_PICTURES  # calls that differ in a number alone leave others their pictures
+        at_once = len(known) < MOST_PICTURES or (few and alike in (0, MOST_NUMBERS))
+        if at_once:
             seen.picture = self._pictured(signature, values, frame)
-        seen.picture_at = 2 if len(known) < MOST_PICTURES else MANY_CALLS
+        seen.picture_at = 2 if at_once else MANY_CALLS
         self.sets.append(seen)
         self._say(seen, self.clock.run)
         return seen

@@ -40,6 +40,7 @@ class Spool:
             "wanted_of": seen.wanted_of,
             "strides": seen.strides,
             "structure": seen.structure or "",
+            "numbers": seen.numbers,
             "seconds": [seen.time.total, seen.time.own, seen.time.device, seen.time.device_calls, run],
         }
         try:
