@@ -92,6 +92,9 @@ def verify(kernel: Callable[..., object], reference: Callable[..., object], *exa
     from mugraph.verification.float_test import FloatTester
 
     launcher, found = in_memory.Origin.of(kernel), in_memory.Origin.of(reference)
+    if launcher.function is not kernel and not launcher.is_decorated:
+        reason = f"{launcher.qualname} is wrapped by another function: what is called is not what its text says"
+        return Verified(False, reason, None, None)
     shapes = in_memory.described(found, example_inputs)
     trace = trace_file(found.path, qualname=found.qualname, source=found.traceable(), recorded_shapes=shapes)
     program = sole_program(trace, found.qualname)

@@ -40,6 +40,8 @@ def verify_kernel(program: TensorProgram, text: str, launcher: str, *, tester: F
             found = check_text(program, text, launcher, inputs, outputs, configuration=configuration)
             if not found.passed:
                 found = replace(found, reason=f"in configuration {configuration}, {found.reason}")
+    if found.passed and found.without:
+        found = replace(found, passed=False, reason=found.without, check="without kernels")
     if not found.passed:
         return KernelVerdict(Verdict(False, found.reason, program.is_lax, 1), _where(found))
     if found.configurations > _MOST_CONFIGURATIONS:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ops.functions.by_erf import BY_ERF
 from mugraph.ops.functions.by_sign import BY_SIGN, MAX, taken_by_sign
 from mugraph.ops.functions.through_exp import CONSTANTS, SIGMOID
+from mugraph.triton_text.calls import Call
 from mugraph.triton_text.inputs import Inputs
 from mugraph.triton_text.launcher import LauncherRun
 from mugraph.triton_text.memory import Layer, Memory
@@ -37,6 +39,8 @@ _MUCH = 1 << 23
 """Elements of inputs that go into one block, above which only one is run: as for a layer with all its weights."""
 _RANDOM = 2
 """Blocks besides the first and the last."""
+_COPIED = 8
+"""Elements of an output, by which one that is only copied is known."""
 _DRAWS = 4
 """Seeds that divide by zero are replaced by others, so often."""
 
@@ -73,7 +77,9 @@ def check_text(
     except Malformed as error:
         return TextVerdict(False, str(error), "unread")
     run = checked.count_run()
-    return TextVerdict(True, run=run, blocks=checked.blocks, configurations=checked.configurations, left=left)
+    return TextVerdict(
+        True, run=run, blocks=checked.blocks, configurations=checked.configurations, left=left, without=checked.without
+    )
 
 
 def _why_no_numbers(program: TensorProgram) -> str:
@@ -123,6 +129,7 @@ class _Checked:
         self._outputs = dict(zip(outputs, found, strict=True))
         for name, tensor in self._outputs.items():
             self._check_output(name, tensor)
+        self.without = self._without_kernels()
         for tensor in given:
             if tensor.memory.layers:
                 raise Wrong("order", f"it writes to its input {tensor.memory.name}", tensor.memory.layers[0].line)
@@ -169,6 +176,28 @@ class _Checked:
         left = result.memory.unwritten(len(self._world.steps)) if result.memory.fill is None else None
         if left is not None:
             raise Wrong("unwritten", f"{result.memory.element(left)} is never written")
+
+    def _without_kernels(self) -> str:
+        if not self.launches:
+            return "it launches no kernel"
+        for name, tensor in self._outputs.items():
+            layer = tensor.memory.layers[-1] if tensor.memory.layers else None
+            if layer is None:
+                return f"{name} is {tensor.memory.fill:g} everywhere, and no kernel writes it"
+            step = self._world.steps[layer.step]
+            if isinstance(step, Call):
+                return f"{name} is computed by {step.function}, and by no kernel"
+        return ""
+
+    def _only_copied(self, name: str, reals: Reals) -> None:
+        """Is an output what a single call of PyTorch's has computed?"""
+        memory = self._outputs[name].memory
+        for step in self._world.steps:
+            if isinstance(step, Call) and prod(step.out.shape) == memory.size and not self.without:
+                at = np.unique(self._rng.integers(0, memory.size, _COPIED))
+                ours = self._world.read(step.out.memory, step.out.places().reshape(-1)[at], step.number + 1)
+                if not _differs(ours, self._reference.values(name, at, self._world.inputs, reals)).any():
+                    self.without = f"{step.function} computes all of {name}, which a kernel only copies"
 
     # --- over the fields
 
@@ -224,7 +253,7 @@ class _Checked:
                 layer.begin()
 
     def _tested(self, reals: Reals) -> None:
-        samples = {name: self._affordable(name, tensor.memory) for name, tensor in self._outputs.items()}
+        samples = {name: self._affordable(name, tensor.memory, reals) for name, tensor in self._outputs.items()}
         together: dict[int, set[int]] = {}
         for layer, block in (one for sample in samples.values() for one in sample):
             together.setdefault(layer.step, set()).add(block)
@@ -237,10 +266,15 @@ class _Checked:
         if self._world.elements / ran * self.blocks <= _WHOLE and self._reference.work <= _WHOLE:
             for name, tensor in self._outputs.items():
                 self._same(name, tensor.memory, every_place(tensor.memory.size), None, reals)
+        for name in self._outputs:
+            self._only_copied(name, reals)
 
-    def _affordable(self, name: str, memory: Memory) -> list[tuple[Layer, int]]:
+    def _affordable(self, name: str, memory: Memory, reals: Reals) -> list[tuple[Layer, int]]:
         """One of the blocks where much goes into each of them."""
         found = list(self._sample(memory))
+        if not found:  # no step writes it: it is what it begins with
+            self._same(name, memory, every_place(memory.size), None, reals)
+            return []
         layer, block = found[-1]
         return found[-1:] if self._reference.taken(name, layer.owners.by(block)) > _MUCH else found
 

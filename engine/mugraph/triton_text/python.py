@@ -66,6 +66,11 @@ _BUILTINS = (
     "range", "min", "max", "len", "int", "float", "bool", "abs", "round", "sum", "tuple", "list", "dict", "isinstance",
     "zip", "enumerate", "print", "str", "pow",
 )  # fmt: skip
+_DECORATORS = frozenset({
+    "triton.jit", "triton.runtime.jit.jit", "triton.autotune", "triton.heuristics", "torch.no_grad",
+    "torch.inference_mode", "torch.compiler.disable", "torch._dynamo.disable", "torch.jit.ignore", "staticmethod",
+})  # fmt: skip
+"""That change nothing of what a function computes, or whose changes are read where kernels are launched."""
 _CONSTANTS: Mapping[str, Value] = {"True": True, "False": False, "None": None}
 
 
@@ -79,6 +84,16 @@ class Language(Protocol):
     def call(self, function: Value, arguments: Sequence[Value], named: Mapping[str, Value]) -> Value: ...
     def truth(self, value: Value) -> bool: ...
     def loop(self, iterable: Value) -> Iterable[Value]: ...
+
+
+class Kept(dict[Value, Value]):
+    """A dictionary that outlives a call: of the module, or a default of a parameter."""
+
+
+def _kept(value: Value) -> Value:
+    if isinstance(value, dict):
+        return Kept({key: _kept(one) for key, one in cast("dict[Value, Value]", value).items()})
+    return tuple(_kept(one) for one in value) if type(value) is tuple else value
 
 
 class _Return(Exception):
@@ -119,6 +134,9 @@ class Evaluator:
             raise Unreadable(f"the text cannot be evaluated: {error}", self.line) from error
 
     def called(self, function: Function, arguments: Sequence[Value], named: Mapping[str, Value]) -> Value:
+        for name, _ in function.decorators:
+            if name not in _DECORATORS:
+                raise Unreadable(f"{function.name} has the decorator {name}, which may change what it does", self.line)
         here = {**function.closure, **self.bound(function, arguments, named)}
         if self._depth >= _DEEPEST:
             raise Unreadable(f"{function.name} calls itself, or calls are nested too deeply", self.line)
@@ -156,7 +174,7 @@ class Evaluator:
         for name in every - found.keys():
             if name not in defaults:
                 raise Unreadable(f"{function.name} is not given {name}", self.line)
-            found[name] = self.value(defaults[name], {}, function.module)
+            found[name] = _kept(self.value(defaults[name], {}, function.module))
         return found
 
     def _body(self, body: Sequence[ast.stmt], here: dict[str, Value], module: Module) -> None:
@@ -252,6 +270,8 @@ class Evaluator:
                 for element, part in zip(elts, parts, strict=True):
                     self._assign(element, part, here)
             case ast.Subscript(ast.Name(id=name), ast.Constant(value=key)) if isinstance(here.get(name), dict):
+                if isinstance(here[name], Kept):
+                    raise Unreadable(f"{name} outlives the call, and what later calls do depends on it", self.line)
                 here[name] = {**here[name], key: value}
             case _:
                 raise Unreadable(f"assignment to {ast.unparse(target)} is not read", self.line)
@@ -325,10 +345,12 @@ class Evaluator:
     def _name(self, name: str, here: Mapping[str, Value], module: Module) -> Value:
         if name in here:
             return here[name]
+        if name in module.doubtful:
+            raise Unreadable(f"{name} {module.doubtful[name]}, which is not read", self.line)
         if name in module.functions:
             return module.functions[name]
         if name in module.constants:
-            return self.value(module.constants[name], {}, module)
+            return _kept(self.value(module.constants[name], {}, module))
         if name in module.imports:
             return named(module.imports[name])
         if name in _CONSTANTS:
