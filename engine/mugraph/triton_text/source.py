@@ -176,9 +176,9 @@ def _read_one_of(bodies: list[list[ast.stmt]], module: Module, home: Module) -> 
         read.append(found)
     for name in dict.fromkeys(name for found in read for name in found.names):
         having = [found for found in read if name in found.names]
-        if (all(name in found.imports for found in having) and name not in module.functions) or (
-            len(having) == len(read) and len({_said(name, found) for found in having}) == 1
-        ):
+        imported = all(name in found.imports for found in having) and name not in module.functions
+        same = len(having) == len(read) and len({_said(name, found) for found in having}) == 1
+        if imported or same:
             module.take(name, having[0])
         else:
             module.take(name, Module({}, {}, {}, {name: "is defined in several ways, under conditions"}))
