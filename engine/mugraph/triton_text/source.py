@@ -59,10 +59,11 @@ class Module:
     imports: dict[str, str]
     constants: dict[str, ast.expr]
     doubtful: dict[str, str] = field(default_factory=dict[str, str])
+    classes: dict[str, ast.ClassDef] = field(default_factory=dict[str, ast.ClassDef])
 
     @property
     def names(self) -> set[str]:
-        return {*self.functions, *self.imports, *self.constants, *self.doubtful}
+        return {*self.functions, *self.imports, *self.constants, *self.doubtful, *self.classes}
 
     def take(self, name: str, other: Module) -> None:
         """The name means what it means there, and nothing else."""
@@ -71,6 +72,7 @@ class Module:
             (self.imports, other.imports),
             (self.constants, other.constants),
             (self.doubtful, other.doubtful),
+            (self.classes, other.classes),
         ):
             cast("dict[str, Any]", mine).pop(name, None)
             if name in theirs:
@@ -136,7 +138,15 @@ def _read(body: list[ast.stmt], module: Module, home: Module) -> None:
                 else:
                     module.take(name, Module({}, {}, {}, {name: "is a coroutine"}))
             case ast.ClassDef(name=name):
-                module.take(name, Module({}, {}, {}, {name: "is a class"}))
+                module.take(name, _class(statement, home))
+            case ast.Assign([ast.Name(id=name)], ast.Call(decorator, [ast.Name(id=own)], [])) if (
+                name == own and name in module.functions
+            ):  # name = triton.jit(name)
+                refuse_effects([decorator], home)
+                old = module.functions[name].node
+                assert isinstance(old, ast.FunctionDef)
+                node = ast.FunctionDef(old.name, old.args, old.body, [decorator, *old.decorator_list], old.returns)
+                module.take(name, Module({name: Function(ast.copy_location(node, old), home, {})}, {}, {}))
             case ast.Assign(targets, value) if all(isinstance(one, ast.Name) for one in targets):
                 refuse_effects([value], home)
                 for target in targets:
@@ -160,6 +170,16 @@ def _read(body: list[ast.stmt], module: Module, home: Module) -> None:
             case _:
                 said = ast.unparse(statement).splitlines()[0]
                 raise Unreadable(f"{said} outside of functions may change what the text means", statement.lineno)
+
+
+def _class(node: ast.ClassDef, home: Module) -> Module:
+    bases = [home.full_name(base) for base in node.bases]
+    if bases != ["torch.autograd.Function"] or node.keywords:
+        return Module({}, {}, {}, {node.name: "is a class"})
+    for inner in node.body:
+        if isinstance(inner, ast.FunctionDef):
+            refuse_effects(inner.decorator_list, home)
+    return Module({}, {}, {}, {}, {node.name: node})
 
 
 def _is_main(test: ast.expr) -> bool:
@@ -187,6 +207,8 @@ def _read_one_of(bodies: list[list[ast.stmt]], module: Module, home: Module) -> 
 def _said(name: str, found: Module) -> str:
     if name in found.functions:
         return ast.dump(found.functions[name].node)
+    if name in found.classes:
+        return ast.dump(found.classes[name])
     return ast.dump(found.constants[name]) if name in found.constants else found.imports.get(name, "")
 
 
