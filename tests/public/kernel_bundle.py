@@ -85,7 +85,8 @@ class Bundle:
         for used in sorted(set(_names(found)) - _KNOWN - {name}):
             if used not in self._done and (used in self._stubs.texts or _binding(_tree(path).body, used) is not None):
                 self._take(path, used)
-        self._parts.append(ast.unparse(found))
+        before = _earlier(_tree(path).body, name) if isinstance(found, ast.Assign) else []
+        self._parts += [ast.unparse(self._replaced(one)) for one in (*before, found)]
 
     def _replaced(self, node: ast.stmt) -> ast.stmt:
         text = ast.unparse(node)
@@ -178,6 +179,12 @@ def _binding(body: list[ast.stmt], name: str) -> ast.stmt | None:
             case _:
                 pass
     return found
+
+
+def _earlier(body: list[ast.stmt], name: str) -> list[ast.stmt]:
+    """What the name was before it was decorated: `name = triton.jit(name)`."""
+    found = [one for one in body if _binding([one], name) is one]
+    return found[:-1] if any(isinstance(one, ast.FunctionDef) for one in found[:-1]) else []
 
 
 def _targets(node: ast.expr) -> Iterator[str]:

@@ -33,7 +33,7 @@ PROJECTS = {
             "infer_device_arch": "def infer_device_arch():\n    return 'hopper'",
             "infer_device": "def infer_device():\n    return 'cuda'",
             "set_large_grf_mode": "def set_large_grf_mode(kernel_args):\n    pass",
-            "rsqrt": "from triton.language.math import rsqrt",
+            "rsqrt": "from triton.language.extra.libdevice import rsqrt",
             "tanh": "from triton.language.extra.libdevice import tanh",
         },
         frozenset({"ensure_contiguous"}),
@@ -62,7 +62,9 @@ PROJECTS = {
     "FlagGems": Stubs(
         {"flag_gems": "src/flag_gems"},
         {
-            "rsqrt": "from triton.language.math import rsqrt",
+            "rsqrt": "from triton.language.extra.libdevice import rsqrt",
+            "runtime": "",
+            "INT32_MAX": "INT32_MAX = 2**31 - 1",
             "get_dtype_min": "@triton.jit\ndef get_dtype_min(dtype):\n    return float('-inf')",
             "get_dtype_max": "@triton.jit\ndef get_dtype_max(dtype):\n    return float('inf')",
         },

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from mugraph.ir.program import TensorProgram
-from mugraph.solve.foreign import KernelVerdict, sole_program, verify_kernel
+from mugraph.solve.beside import Beside, beside
+from mugraph.solve.foreign import KernelVerdict, verify_kernel
 from mugraph.trace.tracer import trace_file
 from mugraph.verification.float_test import FloatTester
 
@@ -81,12 +81,12 @@ def text_of(clones: Path, entry: Entry) -> str:
     return Bundle(clones / entry.project, PROJECTS[entry.project]).text(entry.file, entry.launcher)
 
 
-def program_of(entry: Entry, folder: Path) -> TensorProgram:
+def program_of(entry: Entry, folder: Path) -> Beside:
     """Raises ValueError."""
     path = folder / f"{entry.name}_reference.py"
     path.write_text(f"import torch\nimport torch.nn.functional as F\n\n\n{entry.reference}")
     name = re.findall(r"def (\w+)", entry.reference)[-1]
-    program = sole_program(trace_file(path, qualname=name), name)
+    program = beside(trace_file(path, qualname=name), name)
     if isinstance(program, str):
         raise ValueError(program)
     return program

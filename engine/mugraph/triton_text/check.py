@@ -28,11 +28,13 @@ from mugraph.triton_text.reference import Reference
 from mugraph.triton_text.refusals import Refused, Unreadable, Wrong
 from mugraph.triton_text.running import Launch, World
 from mugraph.triton_text.source import listed, read_module
-from mugraph.triton_text.tensors import HostTensor, dense, same_places
+from mugraph.triton_text.tensors import HostTensor, dense, extent_of, same_places
 from mugraph.triton_text.verdict import TextVerdict
 from mugraph.verification.evaluate import Malformed
 from mugraph.verification.field import FieldArithmetic
 
+Layout = tuple[tuple[int, ...], tuple[int, ...]]
+"""A shape and strides."""
 _WHOLE = 4e6
 """Elements computed, up to which all blocks are run."""
 _MUCH = 1 << 23
@@ -56,15 +58,17 @@ def check_text(
     given: Mapping[str, object] | None = None,
     memory_alone: bool = False,
     left: str = "",
+    shapes: Mapping[str, Layout] | None = None,
 ) -> TextVerdict:
     """inputs: the program's tensors in the order of the launcher's parameters; outputs: in the order of its results
     configuration: of kernels that have several (@triton.autotune). given: other arguments of the launcher, by name
     memory_alone: pass a text whose numbers the fields have no meaning for, with its memory in order; else it is unread
     left: why no number is to be looked at, if so
+    shapes: tensor -> shape and strides, where the launcher gets and returns others than the program's
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     try:
-        checked = _Checked(program, text, launcher, inputs, outputs, rng, configuration, given or {})
+        checked = _Checked(program, text, launcher, inputs, outputs, rng, configuration, given or {}, shapes or {})
         left = left or _why_no_numbers(program)
         if left and not memory_alone:
             raise Unreadable(left)
@@ -112,12 +116,14 @@ class _Checked:
         rng: np.random.Generator,
         configuration: int,
         other: Mapping[str, object],
+        shapes: Mapping[str, Layout],
     ) -> None:
         module = read_module(text)
         if launcher not in module.functions:
             raise Unreadable(f"the text has no function {launcher}")
         self._program, self._rng, self._text = program, rng, text
         self._reference = Reference(program)
+        self._shapes = shapes
         world = _no_world()
         self._run = LauncherRun(world, configuration)
         self._world = world
@@ -151,20 +157,22 @@ class _Checked:
 
     def _input(self, name: str) -> HostTensor:
         tensor = self._program.tensor(name)
+        shape, strides = self._layout(name)
+        size, source = self._reference.extent(tensor), self._reference.numbers[name]
+        if extent_of(shape, strides) != size:
+            raise Unreadable(f"{name} has another place in memory than the program says")
+        memory = Memory(name, size, READ[tensor.dtype].torch, shape, strides, source=source)
+        return HostTensor(memory, shape, strides)
+
+    def _layout(self, name: str) -> Layout:
+        tensor = self._program.tensor(name)
         shape = tensor.shape(self._program.sizes)
-        memory = Memory(
-            name,
-            self._reference.extent(tensor),
-            READ[tensor.dtype].torch,
-            shape,
-            tensor.strides,
-            source=self._reference.numbers[name],
-        )
-        return HostTensor(memory, shape, tensor.strides)
+        found = self._shapes.get(name, (shape, tensor.strides))
+        return found if prod(found[0]) == prod(shape) else (shape, tensor.strides)
 
     def _check_output(self, name: str, result: object) -> None:
         tensor = self._program.tensor(name)
-        shape = tensor.shape(self._program.sizes)
+        shape, _ = self._layout(name)
         if not isinstance(result, HostTensor):
             raise Wrong("type", f"{name}, which the launcher returns, is no tensor")
         kind = COMPUTED[tensor.dtype].torch
@@ -225,6 +233,7 @@ class _Checked:
         primitives = {primitive for op in self._program.ops for primitive in op.kind.primitives}
         with_q = SIGMOID in way.by_form or "exp" in primitives or "exp" in self._text
         signed = "sqrt" in primitives or "sqrt" in self._text or MAX in way.by_form
+        last = Wrong("values", "it divides by zero at random inputs, again and again")
         for _ in range(_DRAWS):
             reals = Reals(FieldArithmetic(self._rng, 1, with_q, way.by_form, signed))
             self._begin(reals)
@@ -232,13 +241,14 @@ class _Checked:
                 self._tested(reals)
             except Wrong as error:
                 if error.check == "values" or not reals.field.valid.all():
+                    last = error if reals.field.valid.all() else last
                     continue
                 return error
             except Refused:
                 raise
             if reals.field.valid.all():
                 return None
-        return Wrong("values", "it divides by zero at random inputs, again and again")
+        return last
 
     def _begin(self, reals: Reals) -> None:
         """Nothing has been run."""
@@ -304,7 +314,7 @@ class _Checked:
         place = int(at[first])
         layer = _writer(memory, place)[0]
         state = FINITE if ours.state is None else int(ours.state[first])
-        what = "is not what the program computes" if state == FINITE else "is no number"
+        what = "is not what the program computes" if state == FINITE else "is no number: of a division by zero, or of lanes that are loaded under a mask without `other`"
         if layer is None:
             raise Wrong("fields", f"{memory.element(place)} {what}")
         step = self._world.steps[layer.step]

@@ -228,7 +228,8 @@ def refuse_effects(expressions: Iterable[ast.expr], module: Module) -> None:
             if not isinstance(node, ast.Call):
                 continue
             name = module.full_name(node.func)
-            known = name.startswith(_CALLED) and not name.startswith(_NEVER)
+            inner = module.full_name(node.func.func) if isinstance(node.func, ast.Call) else name
+            known = inner.startswith(_CALLED) and not inner.startswith(_NEVER)
             if not known and name not in _HARMLESS and not _of_text(node.func):
                 raise Unreadable(
                     f"{ast.unparse(node.func)}(...) outside of functions may change what the text means", node.lineno
