@@ -143,8 +143,6 @@ class Bundle:
             self._parts.append(text)
 
 
-
-
 def _names(node: ast.AST) -> Iterator[str]:
     """Of the module, that its text asks for."""
     yield from _globals(symtable.symtable(ast.unparse(node), "part", "exec"))

@@ -77,8 +77,10 @@ def _of_kernel(function: ast.FunctionDef) -> Iterator[Change]:
                 yield "block", f"another axis: {said}", _set(node, "args", [ast.Constant(1 - min(axis, 1))])
             case ast.Compare(_, [ast.Lt()], [bound]):
                 for step in (1, -1):
-                    yield "bound", f"{step:+}: {said}", _set(
-                        node, "comparators", [ast.BinOp(bound, ast.Add(), ast.Constant(step))]
+                    yield (
+                        "bound",
+                        f"{step:+}: {said}",
+                        _set(node, "comparators", [ast.BinOp(bound, ast.Add(), ast.Constant(step))]),
                     )
             case ast.AugAssign(target, ast.Add(), value):
                 yield "accumulator", f"subtracted: {said}", _set(node, "op", ast.Sub())

@@ -189,5 +189,5 @@ KERNELS = (
           "# mugraph: x=f32[3, 8, 25], w=f32[8], b=f32[8]\ndef reference(x, w, b):\n    return F.group_norm(x, 4, w, b, 1e-5)\n"),
     _gems("weight_norm", "weightnorm", "def launch(v, g):\n    out = torch.empty_like(v)\n    norm = torch.empty_like(g)\n    weight_norm_kernel_first[(lambda meta: (triton.cdiv(v.shape[0], meta['BLOCK_ROW_SIZE']),))](out, norm, v, g, v.shape[0], v.shape[1], 1e-6)\n    return out\n",
           "# mugraph: v=f32[20, 100], g=f32[20, 1]\ndef reference(v, g):\n    return v / (v.pow(2).sum(-1, keepdim=True) + 1e-6).sqrt() * g\n"),
-    _gems("triu", "triu", "def launch(x):\n    return triu(x)\n", "# mugraph: x=f32[20, 50]\ndef reference(x):\n    return x.triu()\n"),
+    _gems("triu", "triu", "def launch(x):\n    return triu(x)\n", "# mugraph: x=f32[20, 50]\ndef reference(x):\n    return x.masked_fill(torch.ones(20, 50, dtype=torch.bool).tril(-1), 0.0)\n"),
 )  # fmt: skip

@@ -18,11 +18,13 @@ _MOST_CONFIGURATIONS = 64
 
 @dataclass(frozen=True)
 class KernelVerdict:
-    """where: kernel, tile, tensor, element and line of a counterexample"""
+    """where: kernel, tile, tensor, element and line of a counterexample. check: which one rejects it: of the text as
+    TextVerdict says, or "float test"; "" where none does"""
 
     verdict: Verdict
     where: Mapping[str, object] | None = None
     float_note: str | None = None
+    check: str = ""
 
 
 def verify_kernel(reference: Beside, text: str, launcher: str, *, tester: FloatTester | None) -> KernelVerdict:
@@ -37,15 +39,13 @@ def verify_kernel(reference: Beside, text: str, launcher: str, *, tester: FloatT
     said = found.said
     for configuration in range(1, min(found.configurations, _MOST_CONFIGURATIONS)):
         if found.passed:
-            found = check_text(
-                program, text, launcher, inputs, outputs, configuration=configuration, shapes=shapes
-            )
+            found = check_text(program, text, launcher, inputs, outputs, configuration=configuration, shapes=shapes)
             if not found.passed:
                 found = replace(found, reason=f"in configuration {configuration}, {found.reason}")
     if found.passed and found.without:
         found = replace(found, passed=False, reason=found.without, check="without kernels")
     if not found.passed:
-        return KernelVerdict(Verdict(False, found.reason, program.is_lax, 1), _where(found))
+        return KernelVerdict(Verdict(False, found.reason, program.is_lax, 1), _where(found), check=found.check)
     if found.configurations > _MOST_CONFIGURATIONS:
         reason = f"the kernels have {found.configurations} configurations, of which {_MOST_CONFIGURATIONS} were run"
         return KernelVerdict(Verdict(False, reason, program.is_lax, 1))
@@ -62,7 +62,8 @@ def verify_kernel(reference: Beside, text: str, launcher: str, *, tester: FloatT
         )  # fmt: skip
     if not tested.scenarios:  # it did not run: nothing is known, and nothing is said to be wrong
         return KernelVerdict(verdict, None, f"no floating-point test could be run: {tested.reason}")
-    return KernelVerdict(replace(verdict, passed=False, reason=f"in floating point, {tested.reason}"))
+    reason = f"in floating point, {tested.reason}"
+    return KernelVerdict(replace(verdict, passed=False, reason=reason), check="float test")
 
 
 def matched(program: TensorProgram, text: str, launcher: str) -> list[str] | str:

@@ -314,7 +314,11 @@ class _Checked:
         place = int(at[first])
         layer = _writer(memory, place)[0]
         state = FINITE if ours.state is None else int(ours.state[first])
-        what = "is not what the program computes" if state == FINITE else "is no number: of a division by zero, or of lanes that are loaded under a mask without `other`"
+        what = (
+            "is not what the program computes"
+            if state == FINITE
+            else "is no number: of a division by zero, or of lanes that are loaded under a mask without `other`"
+        )
         if layer is None:
             raise Wrong("fields", f"{memory.element(place)} {what}")
         step = self._world.steps[layer.step]

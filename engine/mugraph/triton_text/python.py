@@ -507,7 +507,9 @@ class Evaluator:
         """A function of torch.autograd: its `apply` is its forward."""
         for node in owner.node.body:
             if isinstance(node, ast.FunctionDef) and node.name == ("forward" if name == "apply" else name):
-                return Applied(Function(node, owner.module, {})) if name == "apply" else Function(node, owner.module, {})
+                return (
+                    Applied(Function(node, owner.module, {})) if name == "apply" else Function(node, owner.module, {})
+                )
         raise Unreadable(f"{name} of the class {owner.node.name} is not read", self.line)
 
     def _subscript(self, owner: Value, key: Value) -> Value:

@@ -66,7 +66,15 @@ def _take_numbers(interpreter: Any) -> None:
             return tl.tensor(handle, tl.float32)
         return converted(argument)
 
+    def made(self: Any, value: Any) -> Any:
+        """tl.float32(0.0)"""
+        if isinstance(value, tl.tensor):
+            return value.to(self)
+        kind = interpreter._get_np_dtype(self)
+        return tl.tensor(interpreter.TensorHandle(np.array([value], kind), self), self)
+
     interpreter._implicit_cvt = convert
+    tl.dtype.__call__ = made
 
 
 def _take_libdevice(interpreter: Any) -> None:
