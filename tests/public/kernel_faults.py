@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ Change = tuple[str, str, Callable[[], None]]
 """Kind, what, and the change of a copy of the module."""
 
 _OTHER: dict[type[ast.operator], type[ast.operator]] = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mod, ast.Mod: ast.FloorDiv,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mod,
+    ast.Mod: ast.FloorDiv,
 }  # fmt: skip
 _CALLS = {"max": "min", "maximum": "minimum", "exp": "exp2", "rsqrt": "sqrt", "sigmoid": "exp", "sqrt": "exp"}
 
@@ -82,11 +84,11 @@ def _of_kernel(function: ast.FunctionDef) -> Iterator[Change]:
                         f"{step:+}: {said}",
                         _set(node, "comparators", [ast.BinOp(bound, ast.Add(), ast.Constant(step))]),
                     )
-            case ast.AugAssign(target, ast.Add(), value):
+            case ast.AugAssign(_, ast.Add(), _):
                 yield "accumulator", f"subtracted: {said}", _set(node, "op", ast.Sub())
-            case ast.AugAssign(target, ast.Mult(), value):
+            case ast.AugAssign(_, ast.Mult(), _):
                 yield "rescale", f"left out: {said}", _set(node, "value", ast.Constant(1))
-            case ast.BinOp(left, ast.Mult(), ast.Name(id=name)) if name in strides and len(strides) > 1:
+            case ast.BinOp(_, ast.Mult(), ast.Name(id=name)) if name in strides and len(strides) > 1:
                 other = strides[(strides.index(name) + 1) % len(strides)]
                 yield "stride", f"{other} for {name}: {said}", _set(node, "right", ast.Name(other, ast.Load()))
             case ast.BinOp(_, op, _) if type(op) in _OTHER:
@@ -116,7 +118,7 @@ def _of_launcher(function: ast.FunctionDef) -> Iterator[Change]:
                 less = ast.BinOp(size, ast.Sub(), ast.Constant(1))
                 yield "grid", f"one block less: {ast.unparse(grid)}", _element(grid, at, less)
             places = [at for at, one in enumerate(node.args) if "stride" in ast.unparse(one)]
-            for one, other in zip(places, places[1:], strict=False):
+            for one, other in itertools.pairwise(places):
                 yield "stride", f"arguments {one} and {other} exchanged", _exchanged(node.args, one, other)
 
 

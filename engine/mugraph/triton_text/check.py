@@ -192,16 +192,22 @@ class _Checked:
             layer = tensor.memory.layers[-1] if tensor.memory.layers else None
             if layer is None:
                 return f"{name} is {tensor.memory.fill:g} everywhere, and no kernel writes it"
-            step = self._world.steps[layer.step]
-            if isinstance(step, Call):
-                return f"{name} is computed by {step.function}, and by no kernel"
+            call = next((one for one in self._calls if one.number == layer.step), None)
+            if call is not None:
+                return f"{name} is computed by {call.function}, and by no kernel"
         return ""
+
+    @property
+    def _calls(self) -> list[Call]:
+        """Of PyTorch's functions, in the launcher."""
+        steps: list[object] = [*self._world.steps]
+        return [step for step in steps if isinstance(step, Call)]
 
     def _only_copied(self, name: str, reals: Reals) -> None:
         """Is an output what a single call of PyTorch's has computed?"""
         memory = self._outputs[name].memory
-        for step in self._world.steps:
-            if isinstance(step, Call) and prod(step.out.shape) == memory.size and not self.without:
+        for step in self._calls:
+            if prod(step.out.shape) == memory.size and not self.without:
                 at = np.unique(self._rng.integers(0, memory.size, _COPIED))
                 ours = self._world.read(step.out.memory, step.out.places().reshape(-1)[at], step.number + 1)
                 if not _differs(ours, self._reference.values(name, at, self._world.inputs, reals)).any():

@@ -70,7 +70,8 @@ _BUILTINS = (
 )  # fmt: skip
 _DECORATORS = frozenset({
     "triton.jit", "triton.runtime.jit.jit", "triton.autotune", "triton.heuristics", "torch.no_grad",
-    "torch.inference_mode", "torch.compiler.disable", "torch._dynamo.disable", "torch.jit.ignore", "staticmethod", "torch.amp.custom_fwd", "torch.cuda.amp.custom_fwd",
+    "torch.inference_mode", "torch.compiler.disable", "torch._dynamo.disable", "torch.jit.ignore", "staticmethod",
+    "torch.amp.custom_fwd", "torch.cuda.amp.custom_fwd",
 })  # fmt: skip
 """That change nothing of what a function computes, or whose changes are read where kernels are launched."""
 _CONSTANTS: Mapping[str, Value] = {"True": True, "False": False, "None": None}
@@ -119,9 +120,13 @@ class HostMethod:
     name: str
 
 
+def _split(text: str, by: str | None = None) -> tuple[str, ...]:
+    return tuple(text.split(by))
+
+
 HOST_METHODS: Mapping[tuple[type, str], Callable[..., Value]] = {
     **{(str, name): getattr(str, name) for name in ("startswith", "endswith", "lower", "upper", "strip")},
-    (str, "split"): lambda text, *by: tuple(text.split(*by)),
+    (str, "split"): _split,
     (int, "bit_length"): int.bit_length,
 }
 
@@ -133,7 +138,7 @@ class Kept(dict[Value, Value]):
 def _kept(value: Value) -> Value:
     if isinstance(value, dict):
         return Kept({key: _kept(one) for key, one in cast("dict[Value, Value]", value).items()})
-    return tuple(_kept(one) for one in value) if type(value) is tuple else value
+    return tuple(map(_kept, cast("tuple[Value, ...]", value))) if type(value) is tuple else value
 
 
 class _Return(Exception):

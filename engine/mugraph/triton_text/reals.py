@@ -29,8 +29,6 @@ States = NDArray[np.uint8]
 FINITE, NAN, NEGATIVE, POSITIVE = 0, 1, 2, 3
 """Negative and positive infinity."""
 LN_2 = log(2)
-_BINARY = 4096.0
-"""A number of so many parts of one is meant as it stands: 111 is near a simple number times log2(e), too."""
 _SIMPLE = 100
 """Primes of a factor beside log2(e)."""
 
@@ -227,7 +225,7 @@ class Reals:
 
 def _spelled(value: float) -> float:
     """The number that is meant by log2(e), or ln 2, in the digits that a float32 holds, times a simple one."""
-    if (value * _BINARY).is_integer() or any(base == LOGARITHM for base, _ in read(value).halves):
+    if any(base == LOGARITHM for base, _ in read(value).halves):
         return value
     for exact in (1 / LN_2, LN_2):
         for digits in range(6, 16):

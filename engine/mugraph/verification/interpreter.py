@@ -68,7 +68,7 @@ def _take_numbers(interpreter: Any) -> None:
 
     def made(self: Any, value: Any) -> Any:
         """tl.float32(0.0)"""
-        if isinstance(value, tl.tensor):
+        if hasattr(value, "handle"):
             return value.to(self)
         kind = interpreter._get_np_dtype(self)
         return tl.tensor(interpreter.TensorHandle(np.array([value], kind), self), self)
@@ -97,12 +97,15 @@ def _take_libdevice(interpreter: Any) -> None:
 
         return on_tiles
 
+    def inverse_root(x: Any) -> Any:
+        return 1 / np.sqrt(x)
+
     functions: dict[str, Any] = {
         name: getattr(np, name)
         for name in ("tanh", "exp", "exp2", "expm1", "log", "log1p", "log2", "sqrt", "sin", "cos", "floor", "ceil")
     }
     functions |= {
-        "rsqrt": lambda x: 1 / np.sqrt(x),
+        "rsqrt": inverse_root,
         "erf": np.vectorize(math.erf, otypes=[np.float64]),
         "pow": np.power,
         "fast_expf": np.exp,

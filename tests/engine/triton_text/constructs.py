@@ -186,7 +186,7 @@ CONSTRUCTS: dict[str, Construct] = {
         "n = tl.arange(0, N)\ntl.store(out_ptr + n, tl.load(a_ptr + n) * FACTOR)",
         "pairs = [(i, j) for i in range(4) if i % 2 for j in range(3)]\nby = {str(i): i * 2 for i in range(3)}\n"
         "rows, rest = divmod(len(pairs), 4)\nkind: int\n"
-        "factor = rows + rest + by['2'] + math.ceil(math.sqrt(10)) + ('SILU'.lower().startswith('si') and 100)\n"
+        "factor = rows + rest + by['2'] + math.ceil(math.sqrt(10)) + ('SILU'.lower().startswith('si') and 1)\n"
         "out = torch.empty_like(a)\n_launched(out, a, N=16, FACTOR=factor)\nreturn out",
         (16,),
         before="import math\n\n\ndef _launched(out, a, **sizes):\n    kernel[(1,)](a, out, **sizes)\n\n\n",
