@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from mugraph.triton_text.approximations import known_form
+from mugraph.triton_text.objects import HOST_METHODS, Applied, Class, Context, HostMethod, Ignored, Kept, kept
 from mugraph.triton_text.refusals import Refused, Unreadable
 from mugraph.triton_text.source import Function, Module, Named, named
 
@@ -87,58 +87,6 @@ class Language(Protocol):
     def call(self, function: Value, arguments: Sequence[Value], named: Mapping[str, Value]) -> Value: ...
     def truth(self, value: Value) -> bool: ...
     def loop(self, iterable: Value) -> Iterable[Value]: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Context:
-    """What torch.autograd hands to a forward: it may keep things in it, which nobody reads here."""
-
-    kept: dict[str, Value]
-
-
-@dataclass(frozen=True, eq=False)
-class Class:
-    """Of torch.autograd.Function."""
-
-    node: ast.ClassDef
-    module: Module
-
-
-@dataclass(frozen=True, eq=False)
-class Applied:
-    forward: Function
-
-
-@dataclass(frozen=True)
-class Ignored:
-    """A function whose call does nothing here."""
-
-
-@dataclass(frozen=True)
-class HostMethod:
-    owner: Value
-    name: str
-
-
-def _split(text: str, by: str | None = None) -> tuple[str, ...]:
-    return tuple(text.split(by))
-
-
-HOST_METHODS: Mapping[tuple[type, str], Callable[..., Value]] = {
-    **{(str, name): getattr(str, name) for name in ("startswith", "endswith", "lower", "upper", "strip")},
-    (str, "split"): _split,
-    (int, "bit_length"): int.bit_length,
-}
-
-
-class Kept(dict[Value, Value]):
-    """A dictionary that outlives a call: of the module, or a default of a parameter."""
-
-
-def _kept(value: Value) -> Value:
-    if isinstance(value, dict):
-        return Kept({key: _kept(one) for key, one in cast("dict[Value, Value]", value).items()})
-    return tuple(map(_kept, cast("tuple[Value, ...]", value))) if type(value) is tuple else value
 
 
 class _Return(Exception):
@@ -225,7 +173,7 @@ class Evaluator:
         for name in every - found.keys():
             if name not in defaults:
                 raise Unreadable(f"{function.name} is not given {name}", self.line)
-            found[name] = _kept(self.value(defaults[name], {}, function.module))
+            found[name] = kept(self.value(defaults[name], {}, function.module))
         return found
 
     def _body(self, body: Sequence[ast.stmt], here: dict[str, Value], module: Module) -> None:
@@ -429,7 +377,7 @@ class Evaluator:
             raise Unreadable(f"{name} is defined by itself", self.line)
         self._depth += 1
         try:
-            return _kept(self.value(module.constants[name], {}, module))
+            return kept(self.value(module.constants[name], {}, module))
         finally:
             self._depth -= 1
 
