@@ -85,6 +85,7 @@ PROJECTS = {
             r"runtime\.get_heuristic_config\('softmax_inner'\)": "{'TILE_N': lambda args: triton.next_power_of_2(args['N']) if args['N'] <= 128 else 64, 'ONE_TILE_PER_CTA': lambda args: args['TILE_N'] >= args['N']}",
             r"runtime\.get_heuristic_config\('softmax_non_inner'\)": "{'TILE_K': lambda args: 16, 'TILE_N': lambda args: 64, 'ONE_TILE_PER_CTA': lambda args: args['TILE_N'] >= args['N']}",
             r"runtime\.get_tuned_config\('weight_norm_kernel_(?:last|first)'\)": "[triton.Config({'BLOCK_ROW_SIZE': 8, 'BLOCK_COL_SIZE': 64})]",
+            r"runtime\.get_tuned_config\('triu_batch'\)": "[triton.Config({'BATCH_BLOCK_SIZE': 1, 'MN_BLOCK_SIZE': 64})]",
             r"runtime\.get_tuned_config\('triu'\)": "[triton.Config({'M_BLOCK_SIZE': 8, 'N_BLOCK_SIZE': 32})]",
         },
     ),

@@ -188,6 +188,50 @@ def test_the_whole_function(
     assert said in str(graph["reason"])
 
 
+WILD = """\
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra.libdevice import tanh
+
+
+@triton.autotune(configs=[triton.Config({"B": b}, num_warps=w) for b in (32, 64) for w in (2, 4)], key=["n"])
+@triton.jit
+def kernel(x_ptr, out_ptr, scale, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    shift = tl.float32(1.0)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    tl.store(out_ptr + i, tanh(x * scale.to(tl.float32)) + shift, mask=i < n)
+
+
+class _Function(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = torch.empty_like(x)
+        kernel[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, out, 0.5, x.numel())
+        ctx.save_for_backward(x)
+        return out
+
+
+def launch(x):
+    return _Function.apply(x)
+"""
+
+
+def test_kernels_as_they_are_in_the_wild(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A function of autograd, configurations that differ in warps alone, a number as an argument, libdevice: read, and
+    run in floating point in Triton's interpreter, which by itself runs none of these."""
+    (tmp_path / "reference.py").write_text(
+        "import torch\n\n\n# mugraph: x=f32[300]\ndef shifted(x):\n    return torch.tanh(x * 0.5) + 1\n"
+    )
+    (tmp_path / "kernels.py").write_text(WILD)
+    places = [f"{tmp_path / 'kernels.py'}:launch", f"{tmp_path / 'reference.py'}:shifted"]
+    status = command(["verify", "--kernel", *places, "--json"])
+    (graph,) = json.loads(capsys.readouterr().out)["graphs"]
+    assert (status, graph["reason"]) == (0, None)
+    assert isinstance(graph["max_rel_error"], float)
+
+
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [
