@@ -41,6 +41,7 @@ from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.device import Device, detect, resolve
 from mugraph.tune.measure import Measurer
 from mugraph.tune.peers import Peers
+from mugraph.tune.process import COMPILER, ChildProcess
 from mugraph.tune.spread import SpreadMeasurer
 from mugraph.verification.float_test import FloatTester
 
@@ -169,7 +170,7 @@ def working(device: Device, target: Target, options: Options) -> Generator[Tools
         if here and options.measure:
             tools.measurer = stack.enter_context(_measurer(tools, stack))
             tools.pool = stack.enter_context(CompilePool())
-            tools.peers = stack.enter_context(contextlib.closing(Peers(Measurer())))
+            tools.peers = stack.enter_context(contextlib.closing(Peers(Measurer(lambda: ChildProcess(COMPILER)))))
             tools.measurer.spent = tools.pool.spent = tools.peers.measurer.spent = tools.spent
         yield tools
 

@@ -7,8 +7,7 @@ To watch another commit, run this file with that commit's engine as PYTHONPATH. 
 
 A step  is a call from a function of one room to a function of another, taken once, when it first happens. Calls from
         the rooms that lead (LEAD) are steps, and so are calls into them. What other rooms do among themselves is not
-        followed. Data (DATA) is no place to walk to: every room may hold a program in its hand, ask a kind, add up
-        times, or read a clock.
+        followed. Data (DATA) is no place to walk to: every room may hold a program in its hand, or ask a kind.
 The walk is the sequence of files it stands in: of each step the caller's, then the callee's.
 A return is a file of the walk that was left before, to be read on or to be called once more.
 A climb is a call from any room into a higher one, by the layers of .importlinter: a callback, or an iterator that is
@@ -27,14 +26,8 @@ from types import CodeType, FrameType
 
 LEAD = {"pipeline", "solve", "sizes", "memory"}
 _BEGAN_WITH = {"trace/region.py", "codegen/kernel.py", "codegen/plan.py", "codegen/names.py"}
-NARROW = {"ir", "kinds", "events", "options", "log", "plans/plan.py", *_BEGAN_WITH}
-"""Data as it was first listed (`kinds` were a file of `ir`)."""
-_LIMITS = {"search/limits.py", "search/topologies/limits.py", "search/kernel_graphs/limits.py"}
-_VALUES = {"targets", "stopwatch", "baseline/estimate.py", "triton_text/verdict.py", *_LIMITS}
-_EARLIER = {"search/target.py", "search/renaming.py", "codegen/resize.py"}
-"""Files that have become data since: of `targets` and of `ir`."""
-DATA = {*NARROW, *_VALUES, *_EARLIER}
-"""Data, and what is looked up or noted as if it were: devices, times, bounds, verdicts."""
+"""Data, under the names that it had before."""
+DATA = {"ir", "kinds", "events", "options", "log", "plans/plan.py", *_BEGAN_WITH}
 SECONDS = 120.0
 """Of the search: more than it needs, so that its work ends it and not the clock."""
 
@@ -43,20 +36,18 @@ Call = tuple[CodeType, CodeType]
 
 @dataclass
 class Walk:
-    """rooms: of the engine, the highest first. files: where the walk stands, in order. climbs: caller, callee.
-    narrow: as `files`, where only NARROW is data"""
+    """rooms: of the engine, the highest first. files: where the walk stands, in order. climbs: caller, callee"""
 
     rooms: list[str]
     files: list[str]
     climbs: list[tuple[str, str]]
-    narrow: list[str]
 
     def __str__(self) -> str:
-        return f"{len(set(self.files))} files, {len(self.climbs)} climbs, {returns(self.files)} returns"
+        return f"{len(set(self.files))} files, {len(self.climbs)} climbs, {self.returns} returns"
 
-
-def returns(files: list[str]) -> int:
-    return len(files) - len(set(files))
+    @property
+    def returns(self) -> int:
+        return len(self.files) - len(set(self.files))
 
 
 def room_of(file: str) -> str:
@@ -125,15 +116,15 @@ def walk_of(sample: Path) -> Walk:
             climbs.append((f"{above} {caller.co_qualname}", f"{below} {callee.co_qualname}"))
         if LEAD.intersection(rooms) and not LEAD.issuperset(rooms):
             steps.append((above, below))
-    files, narrow = walked(steps, DATA), walked(steps, NARROW)
-    return Walk(sorted({room_of(file) for file in files}, key=lambda room: -height[room]), files, climbs, narrow)
+    files = walked(steps)
+    return Walk(sorted({room_of(file) for file in files}, key=lambda room: -height[room]), files, climbs)
 
 
-def walked(steps: list[tuple[str, str]], data: set[str]) -> list[str]:
+def walked(steps: list[tuple[str, str]]) -> list[str]:
     """The files that the steps stand in, those to data and from it left out."""
     files: list[str] = []
     for step in steps:
-        if not data.intersection((*step, *map(room_of, step))):
+        if not DATA.intersection((*step, *map(room_of, step))):
             files += step
     return files[:1] + [file for before, file in pairwise(files) if file != before]
 
@@ -183,5 +174,5 @@ if __name__ == "__main__":
     else:
         found = walk_of(Path(sys.argv[1]))
         Path(sys.argv[2]).write_text(json.dumps(asdict(found)))
-        print(found, f"{returns(found.narrow)} returns where only the first list is data", sep="\n")
+        print(found)
         print(*(" ".join(climb) for climb in found.climbs), sep="\n")

@@ -1,4 +1,4 @@
-"""What PyTorch takes for calls, as a value: it is added up over a region's search units."""
+"""What PyTorch takes for calls, and generated code beside it, as values."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ class Baseline:
     def best_us(self) -> float:
         return min(self.eager_us, self.compiled_us)
 
-    @property
-    def peers_us(self) -> Mapping[str, float]:
-        return {"eager": self.eager_us, "torch.compile": self.compiled_us}
 
-    def __add__(self, other: Baseline) -> Baseline:
-        """Of calls one after the other."""
-        return Baseline(self.eager_us + other.eager_us, self.compiled_us + other.compiled_us)
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Generated code beside PyTorch's own, in microseconds on the device.
 
+    gain, best_gain: over the code as it runs, and over the best of the peers
+    """
 
-NOTHING = Baseline(0.0, 0.0)
+    us: float
+    code_us: float
+    gain: float
+    peers_us: Mapping[str, float]
+    best_peer: str
+    best_gain: float

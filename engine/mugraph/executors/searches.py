@@ -38,15 +38,18 @@ def begin_search(
 def begin_kernel_graphs(
     program: TensorProgram,
     target: Target,
-    limits: GraphLimits,
     executor: Executor | None,
     cancelled: Callable[[], bool],
     *,
+    max_kernels: int,
+    max_block_ops: int,
     blocks: Sequence[BlockGraph],
     candidates: Sequence[Candidate],
     seconds: float,
 ) -> KernelGraphs:
-    """executor: works on parts beside this process. blocks, candidates: as of KernelGraphs"""
+    """executor: works on parts beside this process. max_kernels: in a graph. max_block_ops: operators in one kernel.
+    blocks, candidates: as of KernelGraphs"""
+    limits = GraphLimits.of(max_kernels, max_block_ops)
     workers = SpreadParts(executor) if executor is not None else None
     return KernelGraphs(
         program, target, limits, cancelled, blocks=blocks, candidates=candidates, seconds=seconds, workers=workers

@@ -10,8 +10,8 @@ from statistics import median
 
 import numpy as np
 
+from mugraph.baseline.beside import peers_us
 from mugraph.baseline.cost import baseline
-from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.launches import launches
 from mugraph.baseline.rates import Rates
 from mugraph.ir.region import Region
@@ -36,15 +36,15 @@ class Sample:
     region: Region
     target: Target
 
-    def estimated(self, rates: Rates) -> Baseline:
+    def peers_us(self, rates: Rates) -> dict[str, float]:
+        """By estimate."""
         region = self.region
         after = {live.value for live in region.live_outs}
-        once = Baseline(rates.graph_us, rates.graph_us)
-        return once + baseline(region.calls, region.values, after, self.target, rates)
+        return peers_us([baseline(region.calls, region.values, after, self.target, rates)], rates)
 
     def errors(self, rates: Rates) -> list[float]:
         """Logarithms of estimate / measured, of each peer that is estimated."""
-        peers = self.estimated(rates).peers_us
+        peers = self.peers_us(rates)
         return [log(peers[name] / self.point.us[name]) for name in ESTIMATED if name in self.point.us]
 
 

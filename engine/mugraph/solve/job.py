@@ -73,11 +73,11 @@ class RegionJob:
         region = self.region
         if region.status is not None:
             return RegionResult(region, region.status, region.reason)
-        self.tools.spent.lap()
+        self.tools.lap()
         try:
-            with self.tools.spent.on("other"):
+            with self.tools.on("other"):
                 found = yield from self._searched()
-            return replace(found, spent_s=self.tools.spent.lap())
+            return replace(found, spent_s=self.tools.lap())
         except Rejected as error:
             return RegionResult(region, "unsupported", str(error))
         except Exception as error:  # one region's trouble must not cost the others their answer
@@ -119,7 +119,7 @@ class RegionJob:
         while True:
             self.region, cut = cut_region(self.region, refused)
             if not refused:
-                self.timer.begin(self.region, [part for part in cut if isinstance(part, SearchUnit)])
+                self.timer.expect(self.region, [part for part in cut if isinstance(part, SearchUnit)])
             parts, results = yield from self._all_solved(cut, named, reports)
             failed = [found.unit for found in results if found.solution is None and is_divisible(found.unit)]
             self.lost += [found.reason for found in results if found.solution is None and found.reason is not None]
@@ -158,10 +158,11 @@ class RegionJob:
         size = self.region.dynamic.range if self.region.dynamic is not None else None
         memory = Memory(self.tools, self.device, self.store, self.path)
         key, names = memory.key(unit, self.options.bounds, size)
-        with self.tools.spent.on("verification"):
+        with self.tools.on("verification"):
             known = memory.recalled(unit, place, key, names)
         if known is not None:
             return self._priced(known)
+        self.timer.begin()
         smaller = [unit_at(unit, self.region, at) for at in first_sizes(size)[1:]] if size is not None else []
         found = yield from solve(unit, place, self.tools, self.options.bounds, self.cancelled, smaller=smaller)
         if not self.cancelled():

@@ -41,7 +41,7 @@ def fastest_that_is_right(
         found: list[Variant] = []
         for candidate in neighbours(variant.candidate, tools.target):
             try:
-                with tools.spent.on("code generation"):
+                with tools.on("code generation"):
                     found.append(Variant(candidate, table.lowered(kernels_of(candidate))))
             except Rejected as error:  # one neighbour of many
                 rejected[str(error)] += 1

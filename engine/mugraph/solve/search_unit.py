@@ -2,10 +2,10 @@
 
     one_kernel       search: topologies of one kernel                      rooms: search, executors
     several_kernels  search: kernel graphs of several                      rooms: search, executors
-    ranking          schedule, verify: the candidates, best first          rooms: search, verify
+    ranking          schedule, verify: the candidates, best first          rooms: search, verification
     writing          lower: their kernels in Triton                        rooms: sizes, codegen
-    testing          test: the best by estimate that is right              rooms: verify, codegen, sizes
-    or measuring     test and measure: the fastest that is right           rooms: tune, verify, sizes
+    testing          test: the best by estimate that is right              rooms: verification, codegen, sizes
+    or measuring     test and measure: the fastest that is right           rooms: tune, verification, sizes
     right            fuse: its thread graphs                               room:  optimizer
     paying           whether it gains at another size of a range           rooms: sizes, tune
 
@@ -33,7 +33,7 @@ from mugraph.solve.testing import FLOAT_TRIED, best_that_is_right, output_names
 from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited
 from mugraph.solve.writing import written
-from mugraph.tune.tuner import MEASURED
+from mugraph.tune.tuner import MEASURED, compiled_ahead
 
 
 def solve(
@@ -52,7 +52,7 @@ def solve(
     tools.begin()
     telling = Telling(place)
     program, measurer = unit.program, tools.measurer
-    with tools.spent.on("search"):
+    with tools.on("search"):
         ranked = yield from ranked_candidates(program, telling, tools, bounds, cancelled)
 
     def result(solution: Solution | None, reason: str | None, rejected: Mapping[str, int]) -> UnitResult:
@@ -64,17 +64,19 @@ def solve(
         return result(None, ranked.reason, {})
     table = SizeTable(program, tools.target, output_names(program))
     most = MEASURED if measurer else FLOAT_TRIED
-    with tools.spent.on("code generation"):
+    with tools.on("code generation"):
         kernels = written(ranked.candidates, table, place.name, most, measured=measurer is not None)
     if not kernels.variants:
         reason = f"no candidate can be written as a kernel: {_most_common(kernels.rejected)}"
         return result(None, reason, kernels.rejected)
     if measurer is None:
-        with tools.spent.on("verification"):
+        with tools.on("verification"):
             found = yield from best_that_is_right(kernels, program, telling, tools)
     else:
+        if tools.pool is not None:
+            compiled_ahead(program, [variant for variant, _ in kernels.variants], tools.pool)
         yield from waited(tools, place.region, cancelled)
-        with tools.spent.on("verification"):
+        with tools.on("verification"):
             found = yield from fastest_that_is_right(kernels, unit, smaller, table, telling, tools, measurer)
     rejected = kernels.rejected + Counter(found.rejected)
     if found.right is None:

@@ -12,7 +12,6 @@ from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
 from mugraph.options import Bounds
-from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
 from mugraph.solve.verdicts import Verdicts
@@ -42,9 +41,10 @@ def kernel_graphs(
     graphs = begin_kernel_graphs(
         program,
         tools.target,
-        GraphLimits.of(bounds.max_kernels, bounds.max_ops),
         tools.executor,
         cancelled,
+        max_kernels=bounds.max_kernels,
+        max_block_ops=bounds.max_ops,
         blocks=blocks,
         candidates=candidates,
         seconds=max(bounds.seconds - telling.seconds, LEAST * bounds.seconds),

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 
-from mugraph.baseline.estimate import NOTHING, Baseline
-from mugraph.baseline.rates import fitted
+from mugraph.baseline.beside import beside
+from mugraph.baseline.estimate import Baseline
 from mugraph.codegen.plain import FUNCTION, region_source
 from mugraph.edit.apply import EditError, prepare
 from mugraph.edit.module.entry import on_tensors
@@ -30,6 +30,7 @@ from mugraph.plans.scales import input_scales, unit_scales
 from mugraph.protocol.gain_words import CODE
 from mugraph.sizes.search_unit import estimates_at, unit_at
 from mugraph.sizes.timing import next_size, of_sizes
+from mugraph.solve.ahead import kernels_of_module
 from mugraph.solve.offering import PEERS_OF, judged
 from mugraph.solve.pytorch import pytorch_us
 from mugraph.solve.tools import Tools
@@ -72,12 +73,13 @@ class RegionTimer:
     cancelled: Callable[[], bool]
     program: ProgramText | None = None
     _scales: dict[int, float] = field(default_factory=dict[int, float])
+    _expected: Region | None = None
 
     def timed(
         self, plan: RegionPlan, sources: Mapping[str, KernelSource], results: Sequence[UnitResult]
     ) -> Generator[Event, None, tuple[Timing, str | None]]:
         """The plan's time, and why it cannot be offered, if so."""
-        with self.tools.spent.on("code generation"):
+        with self.tools.on("code generation"):
             text = module_text([plan], sources, original_path=self.path, target=self.tools.target, alone=True)
         if plan.region.dynamic is None:
             return (yield from self._timed(plan, plan.region, text, sources, results, ""))
@@ -113,8 +115,7 @@ class RegionTimer:
 
         size: of a range; None where there is none
         """
-        before, after, target = NOTHING, 0.0, self.tools.target
-        once = fitted().rates.graph_us
+        pytorch, ours_us, target = list[Baseline](), list[float](), self.tools.target
         for result in results:
             solution = result.solution
             if solution is None:
@@ -125,20 +126,19 @@ class RegionTimer:
                 kernels = [scheduled(kernel) for kernel in solution.kernels]
                 ours, _ = estimates_at(unit.program, kernels, solution.source, target)
             library = pytorch_us(unit, target)
-            before += library
-            after += ours if use_all or solution.pays else library.eager_us
-        if not after:
+            pytorch.append(library)
+            ours_us.append(ours if use_all or solution.pays else library.eager_us)
+        found = beside(pytorch, ours_us)
+        if found is None:
             return Timing()
-        before, after = before + Baseline(once, once), after + once
-        best = min(before.peers_us, key=lambda name: before.peers_us[name])
         device = figures_of(target).name
         return Timing(
-            before.eager_us,
-            after,
-            before.eager_us / after,
-            before.peers_us,
-            best,
-            before.best_us / after,
+            found.code_us,
+            found.us,
+            found.gain,
+            found.peers_us,
+            found.best_peer,
+            found.best_gain,
             source="estimated",
             device=device,
             method=f"cost model for {device}, against what PyTorch would run",
@@ -164,16 +164,23 @@ class RegionTimer:
         specs = _specs(self._scales_of(plan), region) if measurer is not None else None
         if measurer is None or specs is None:
             return judged(self._estimate(plan.region, results, size), self.tools.compare_with), None
-        ours = Subject("mugraph", text, on_tensors(plan))
         names = PEERS_OF[self.tools.compare_with]
-        with self.tools.spent.on("code generation"):
+        with self.tools.on("code generation"):
             applied = self._applied(plan, sources)
-        key = timing_key(text, ours.function, specs, self.device, names, applied.text if applied is not None else "")
+        ours = Subject("mugraph", text, on_tensors(plan))
+        if applied is not None:  # one text, whose kernels are compiled once
+            ours = Subject("mugraph", applied.module_text, on_tensors(plan), beside=tuple(applied.beside.items()))
+        key = timing_key(
+            ours.source, ours.function, specs, self.device, names, applied.text if applied is not None else ""
+        )
         document = self.store.get(key) if self.store is not None else None
         known = recall_timing(document) if document is not None else None
         if known is not None:
             return judged(known[0], self.tools.compare_with), known[1]
         where = f" at {place}" if place else ""
+        self.begin()
+        if self.tools.pool is not None:  # by the time that the device is quiet
+            self.tools.pool.compile([*kernels_of_module(ours.source, sources.values())])
         yield from self.quiet()
         yield Working(self.number, f"measuring {plan.name}{where} against {_listed(names)}")
         eager = Subject("eager", region_source(region), FUNCTION)
@@ -184,11 +191,18 @@ class RegionTimer:
             self.store.put(key, remember_timing(timing, measured.reason))
         return judged(timing, self.tools.compare_with), measured.reason
 
-    def begin(self, region: Region, units: Sequence[SearchUnit]) -> None:
-        """Compile what the region will be compared with, while it is searched: with a range, at the largest size."""
-        if self.tools.peers is None:
+    def expect(self, region: Region, units: Sequence[SearchUnit]) -> None:
+        """What `begin` begins."""
+        if self.tools.peers is not None:
+            self._scales = unit_scales(region, units)
+            self._expected = region
+
+    def begin(self) -> None:
+        """Compile what the region will be compared with, while it is searched: with a range, at the largest size. Once;
+        and not before it is clear that something has to be searched or measured."""
+        region, self._expected = self._expected, None
+        if self.tools.peers is None or region is None:
             return
-        self._scales = unit_scales(region, units)
         specs = _specs(self._scales, region)
         if specs is None or sum(map(_bytes, specs)) > _EARLY_BYTES:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 
 from mugraph.executors.executor import Executor
@@ -40,6 +40,16 @@ class Tools:
     compare_with: CompareWith = "both"
     spent: Stopwatch = field(default_factory=Stopwatch)
 
+    @contextlib.contextmanager
+    def on(self, what: str) -> Generator[None]:
+        """Seconds inside count for `what`."""
+        with self.spent.on(what):
+            yield
+
+    def lap(self) -> Mapping[str, float]:
+        """The seconds since the last lap, by what they went to."""
+        return self.spent.lap()
+
     def begin(self) -> None:
         """Start the processes that will be needed, so that they import while a search runs."""
         self.tester.begin()
@@ -56,7 +66,7 @@ class Tools:
         take long to start, and there are processors for them."""
         if self.measurer is None:
             return
-        self.begin()
-        if self.peers is not None:  # not while its thread may start it
+        if self.peers is not None:  # not while its thread may start it; first, as it takes longest to be ready
             with contextlib.suppress(Unavailable):
                 self.peers.measurer.begin()
+        self.begin()

@@ -3,21 +3,25 @@ no fewer digits."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.program import TensorProgram
-from mugraph.stopwatch import Stopwatch
 from mugraph.verification.conditioning import verified
 from mugraph.verification.verdict import Verdict
 
+On = Callable[[str], AbstractContextManager[object]]
 _NONE = Schedule(())
 
 
 class Verdicts:
-    """len(): of those that decide something; what was verified early does not count until it is asked about again."""
+    """on: says what the seconds within it count for. len(): of those that decide something; what was verified early
+    does not count until it is asked about again."""
 
-    def __init__(self, program: TensorProgram, spent: Stopwatch | None = None) -> None:
+    def __init__(self, program: TensorProgram, on: On = nullcontext) -> None:
         self._program = program
-        self._spent = spent or Stopwatch()
+        self._on = on
         self._known: dict[tuple[int, ...], Verdict] = {}
         self._early: dict[tuple[int, ...], Verdict] = {}
 
@@ -50,5 +54,5 @@ class Verdicts:
         return next((verdict.reason for verdict in self._known.values() if not verdict.passed), None)
 
     def _verified(self, *blocks: BlockGraph) -> Verdict:
-        with self._spent.on("verification"):
+        with self._on("verification"):
             return verified(self._program, blocks)

@@ -15,6 +15,6 @@ def waited(tools: Tools, region: int, cancelled: Callable[[], bool]) -> Generato
     if tools.peers is None or tools.peers.done(0):
         return
     yield Working(region, "waiting for torch.compile of what the kernel is compared with")
-    with tools.spent.on("peers"):
+    with tools.on("peers"):
         while not tools.peers.done(_LOOK_S) and not cancelled():
             pass

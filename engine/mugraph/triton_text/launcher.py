@@ -295,7 +295,17 @@ class LauncherRun:
             out = self._made(shape, Kind(operands[0].memory.kind), None)
         if not isinstance(out, HostTensor) or out.shape != shape:
             raise Wrong("type", f"{name} has a result of shape {list(shape)}, which is written to another one")
-        call = Call(self.world, len(self.world.steps), name, operands, given, out, self.evaluator.line, reading.compute)
+        call = Call(
+            self.world,
+            len(self.world.steps),
+            name,
+            operands,
+            given,
+            out,
+            self.evaluator.line,
+            reading.compute,
+            reading.planes,
+        )
         self.world.steps.append(call)
         call.survey()
         return out

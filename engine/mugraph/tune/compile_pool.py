@@ -1,6 +1,7 @@
 """Compile many candidates at once, each in a process of its own, into the cache the measuring process reads.
 
-A processor a process: ptxas is single-threaded. The processes share Triton's cache directory, nothing else.
+A processor a process: ptxas is single-threaded. The processes share Triton's cache directory, nothing else. They stand
+behind others: max-autotune may be timing its choices meanwhile, and must not wait for a processor to launch them.
 """
 
 from __future__ import annotations
@@ -13,20 +14,29 @@ from typing import Self
 
 from mugraph.stopwatch import Stopwatch
 from mugraph.tune.messages import Failure, InputSpec, Subject, Warm
-from mugraph.tune.process import ChildProcess
+from mugraph.tune.process import BEHIND, ChildProcess
 
 # More processes than this only take device memory: each holds a CUDA context.
 _MOST = 12
 
 
-class CompilePool:
-    """`compile` answers, for each subject in order, why it cannot be compiled, or None."""
+def _behind() -> ChildProcess:
+    return ChildProcess(BEHIND)
 
-    def __init__(self, start: Callable[[], ChildProcess] = ChildProcess, workers: int | None = None) -> None:
+
+_Item = tuple[Subject, tuple[InputSpec, ...]]
+
+
+class CompilePool:
+    """`compile` answers, for each subject in order, why it cannot be compiled, or None. What it has answered once it
+    knows."""
+
+    def __init__(self, start: Callable[[], ChildProcess] = _behind, workers: int | None = None) -> None:
         count = workers or min(_MOST, max(1, (os.cpu_count() or 2) - 1))
         self._start = start
         self._count = count
         self._idle: list[ChildProcess] = []
+        self._known: dict[_Item, str | None] = {}
         self.spent = Stopwatch()
 
     def __enter__(self) -> Self:
@@ -46,16 +56,18 @@ class CompilePool:
 
     def compile(
         self,
-        subjects: Sequence[tuple[Subject, tuple[InputSpec, ...]]],
+        subjects: Sequence[_Item],
         timeout_s: float = 60,
         done: Callable[[int], None] | None = None,
     ) -> list[str | None]:
         """done: called with the number compiled so far."""
-        while len(self._idle) < min(self._count, len(subjects)):
+        new = [item for item in dict.fromkeys(subjects) if item not in self._known]
+        while len(self._idle) < min(self._count, len(new)):
             self._idle.append(self._start())
         finished = 0
+        found: dict[_Item, str | None] = {}
 
-        def one(item: tuple[Subject, tuple[InputSpec, ...]]) -> str | None:
+        def one(item: _Item) -> None:
             nonlocal finished
             child = self._idle.pop()
             try:
@@ -65,10 +77,14 @@ class CompilePool:
             finished += 1
             if done is not None:
                 done(finished)
-            return reply.reason if isinstance(reply, Failure) else None
+            found[item] = reply.reason if isinstance(reply, Failure) else None
+            if not (isinstance(reply, Failure) and reply.fatal):  # a process that has died may not do so again
+                self._known[item] = found[item]
 
-        with self.spent.on("compilation"), ThreadPoolExecutor(max(1, len(self._idle))) as threads:
-            return list(threads.map(one, subjects))
+        if new:
+            with self.spent.on("compilation"), ThreadPoolExecutor(max(1, len(self._idle))) as threads:
+                list(threads.map(one, new))
+        return [found[item] if item in found else self._known[item] for item in subjects]
 
     def close(self) -> None:
         for child in self._idle:

@@ -1,11 +1,13 @@
 """The measuring process: answers one request after another on standard input until it ends or its GPU fails.
 
-Run as `python -m mugraph.tune.measure_child`. Standard output carries frames only: file descriptor 1 is moved away
-first, so that nothing a kernel or a library prints can get between them.
+Run as `python -m mugraph.tune.measure_child [--compiles | --behind]`. Standard output carries frames only: file
+descriptor 1 is moved away first, so that nothing a kernel or a library prints can get between them. With `--compiles`
+torch.compile is made ready before the first question; with `--behind` other processes have the processors first.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
@@ -38,6 +40,9 @@ from mugraph.tune.messages import (
 
 _log = logging.getLogger("mugraph.tune")
 
+COMPILES = "--compiles"
+BEHIND = "--behind"
+_NICE = 10
 _CALLS = 20
 """Calls of a sample: enough that waiting for the device at its end does not count."""
 # What CUDA says when the context is gone, or may be: nothing measured in this process afterwards can be believed.
@@ -49,9 +54,12 @@ def main() -> int:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     child_log.write()
+    if BEHIND in sys.argv[1:] and sys.platform != "win32":
+        os.nice(_NICE)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     with tempfile.TemporaryDirectory(prefix="mugraph-subjects-") as folder:
+        make_ready = _begun() if COMPILES in sys.argv[1:] else None
         try:
             worker = _Worker(Path(folder))
             write_frame(replies, worker.hello())
@@ -59,12 +67,22 @@ def main() -> int:
             _log.info("the measuring process cannot begin", exc_info=True)
             write_frame(replies, Failure(one_line(error), fatal=True))
             return 1
+        if make_ready is not None:
+            make_ready()
         while (request := read_frame(requests)) is not None:
             reply = worker.answer(request)  # pyright: ignore[reportArgumentType] - only our own requests come here
             write_frame(replies, reply)
             if isinstance(reply, Failure) and reply.fatal:
                 return 1
     return 0
+
+
+def _begun() -> Callable[[], None]:
+    """Starts PyTorch's processes, before the device is looked for. What is left to do."""
+    from mugraph.tune import inductor
+
+    up = inductor.begin()
+    return lambda: inductor.make_ready(up)
 
 
 def one_line(error: BaseException) -> str:
@@ -170,11 +188,13 @@ class _Worker:
         return max(each, key=lambda agreed: agreed.error / agreed.limit)
 
     def _prepare(self, request: Prepare) -> Reply:
+        from mugraph.tune import inductor
         from mugraph.tune.subjects import load
 
         begun = time.perf_counter()
-        function = load(request.subject, self._folder)
-        self._ready[request.subject.name] = self._timing.Replayable(function, request.inputs, self._l2)
+        with inductor.assembler() if request.subject.compiler != "none" else contextlib.nullcontext():
+            function = load(request.subject, self._folder)
+            self._ready[request.subject.name] = self._timing.Replayable(function, request.inputs, self._l2)
         return Ok(time.perf_counter() - begun)
 
     def _replay(self, request: Replay) -> Reply:
@@ -197,6 +217,8 @@ class _Worker:
         return Ok(time.perf_counter() - begun)
 
     def _call_each(self, request: CallEach) -> Reply:
+        from mugraph.tune import inductor
+
         torch, timing = self._torch, self._timing
         missing = [name for name in request.names if name not in self._ready and name not in self._entered]
         if missing:
@@ -204,8 +226,9 @@ class _Worker:
         calls = {name: self._entered.get(name) or self._ready[name].call for name in request.names}
         samples: dict[str, list[float]] = {name: [] for name in request.names}
         with torch.no_grad():
-            for name in request.names:
-                timing.called_us(calls[name], torch.cuda.synchronize, _CALLS)  # compiles and allocates
+            with inductor.assembler():
+                for name in request.names:
+                    timing.called_us(calls[name], torch.cuda.synchronize, _CALLS)  # compiles and allocates
             gc.collect()
             gc.disable()
             try:

@@ -31,12 +31,14 @@ class Subject:
 
     name:     unique in a comparison ("eager", "torch.compile", "ours")
     compiler: "none", or torch.compile's mode
+    beside:   files that the module reads: name, text
     """
 
     name: str
     source: str
     function: str
     compiler: Compiler = "none"
+    beside: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

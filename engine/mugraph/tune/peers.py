@@ -16,37 +16,58 @@ from mugraph.tune.messages import InputSpec, Subject
 _log = logging.getLogger("mugraph.tune")
 _ENDS_S = 0.05
 """How long a thread may take that has nothing to wait for, before its process is ended again."""
+PATIENCE_S = 6.0
+"""With what is compiled for a region that has no use for it any more. Its process is then ended, and another one takes
+longer than this to be ready."""
 
 
 class Peers:
     """measurer: of a process that is theirs alone. It keeps what is ready for the comparison that follows."""
 
-    def __init__(self, measurer: Measurer) -> None:
+    def __init__(self, measurer: Measurer, patience_s: float = PATIENCE_S) -> None:
         self.measurer = measurer
+        self._patience_s = patience_s
         self._thread: threading.Thread | None = None
         self._stopped = threading.Event()
 
     def begin(self, subjects: Sequence[Subject], inputs: Sequence[InputSpec]) -> None:
         """Compile these, in the background. What an earlier region left is given up."""
-        self._stop()
+        self._stopped.set()
         self._stopped = threading.Event()
         self._thread = threading.Thread(
             target=self._compile,
-            args=(tuple(subjects), tuple(inputs), self._stopped),
+            args=(tuple(subjects), tuple(inputs), self._thread, self._stopped),
             name="mugraph-peers",
             daemon=True,
         )
         self._thread.start()
 
-    def _compile(self, subjects: Sequence[Subject], inputs: tuple[InputSpec, ...], stopped: threading.Event) -> None:
+    def _compile(
+        self,
+        subjects: Sequence[Subject],
+        inputs: tuple[InputSpec, ...],
+        before: threading.Thread | None,
+        stopped: threading.Event,
+    ) -> None:
         try:
-            self.measurer.forget()
+            self._await(before)
+            if not stopped.is_set():
+                self.measurer.forget()
             for subject in subjects:
                 if stopped.is_set():
                     return
                 self.measurer.keep(subject, inputs)
         except Exception as error:  # a process ended under us; whoever compares asks again, and is told
             _log.info("PyTorch's own code could not be compiled ahead: %s: %s", type(error).__name__, error)
+
+    def _await(self, before: threading.Thread | None) -> None:
+        """The end of what was given up; not for long."""
+        if before is None:
+            return
+        before.join(self._patience_s)
+        while before.is_alive():
+            self.measurer.end()  # its question is answered with a failure
+            before.join(_ENDS_S)
 
     def done(self, timeout_s: float | None = None) -> bool:
         """Whether they are compiled, or have failed to: then the device is quiet."""
@@ -58,11 +79,8 @@ class Peers:
         self._thread = None
         return True
 
-    def _stop(self) -> None:
+    def close(self) -> None:
         self._stopped.set()
         while not self.done(_ENDS_S):
-            self.measurer.end()  # the thread's question is answered with a failure
-
-    def close(self) -> None:
-        self._stop()
+            self.measurer.end()
         self.measurer.close()

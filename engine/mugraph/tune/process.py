@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -27,6 +28,10 @@ from mugraph.tune.messages import Failure, Hello, Reply, Request
 _log = logging.getLogger("mugraph.tune")
 
 CHILD = (sys.executable, "-P", "-m", "mugraph.tune.measure_child")
+COMPILER = (*CHILD, "--compiles")
+"""One that makes torch.compile ready before its first answer but the greeting."""
+BEHIND = (*CHILD, "--behind")
+"""One that leaves the processors to whoever else wants them."""
 
 
 class Unavailable(Exception):
@@ -155,7 +160,7 @@ class ChildProcess:
         if process is None:
             return
         if process.poll() is None:
-            process.kill()
+            _end(process)
         process.wait()
         self.log_tail()
         for stream in (process.stdin, process.stdout):
@@ -167,6 +172,15 @@ class ChildProcess:
         self.kill()
         self._log.close()
         self._scratch.cleanup()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Now, with what it has started: PyTorch's processes that compile look for their parent once a minute only."""
+    if sys.platform == "win32":
+        process.kill()
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _pump(stream: BinaryIO, replies: queue.Queue[object | None]) -> None:

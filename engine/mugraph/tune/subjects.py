@@ -22,6 +22,8 @@ def load_module(subject: Subject, folder: Path) -> ModuleType:
     digest = hashlib.sha256(subject.source.encode()).hexdigest()[:16]
     if digest in _modules:
         return _modules[digest]
+    for name, text in subject.beside:
+        (folder / name).write_text(text)
     path = folder / f"subject_{digest}.py"
     path.write_text(subject.source)
     spec = importlib.util.spec_from_file_location(path.stem, path)

@@ -65,6 +65,11 @@ def input_specs(program: TensorProgram, names: Sequence[str]) -> tuple[InputSpec
     )
 
 
+def compiled_ahead(program: TensorProgram, variants: Sequence[Variant], pool: CompilePool) -> None:
+    """What `tune` begins with, in other processes: they leave the device alone, so it need not be quiet yet."""
+    pool.compile([(variant.subject, _specs(program, variant)) for variant in variants[:MEASURED]])
+
+
 def tune(
     program: TensorProgram,
     variants: Sequence[Variant],

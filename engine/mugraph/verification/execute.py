@@ -8,8 +8,9 @@ tensor contribute nothing.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
-from math import ceil
+from math import prod
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -23,8 +24,21 @@ from mugraph.verification.evaluate import Frame, Malformed, apply, load, result_
 
 V = TypeVar("V")
 
-Coordinates = Mapping[str, int]
-"""Grid or loop axis -> number of the tile."""
+ELEMENTS = 1 << 18
+"""Of the largest value, in all tiles that are computed together: they lie in a processor's cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Tiles of one length that follow one another. first: number of the first"""
+
+    first: int
+    count: int
+    length: int
+
+
+Coordinates = Mapping[str, Run]
+"""Grid or loop axis -> tiles."""
 
 
 def execute_block(
@@ -58,7 +72,6 @@ class Structure:
     """What can be said of a block graph under a schedule before any number is computed; raises Malformed.
 
     tiles:  grid or loop axis -> elements in a tile
-    counts: grid or loop axis -> number of tiles
     varies: value -> grid and loop axes whose tiles it differs between (an ACCUM removes its loop)
     lanes:  value -> loop axes it still has after their loop: its elements are partial sums, one per place in the tile
     axes:   value -> its axes
@@ -73,12 +86,10 @@ class Structure:
         if set(schedule.loops) != looped:
             raise Malformed(f"the schedule loops over {sorted(schedule.loops)}, the graph over {sorted(looped)}")
         self.tiles: dict[str, int] = {}
-        self.counts: dict[str, int] = {}
         for axis, tile in (*schedule.grid, *schedule.loops.items()):
             if axis not in block.sizes or tile < 1:
                 raise Malformed(f"{axis} is no axis of the graph or its tile {tile} is empty")
             self.tiles[axis] = min(tile, block.sizes[axis])
-            self.counts[axis] = ceil(block.sizes[axis] / tile)
         self.paths = _paths(block.loops)
         self.varies: dict[str, frozenset[str]] = {}
         self.lanes: dict[str, frozenset[str]] = {}
@@ -143,20 +154,40 @@ def _paths(loops: Sequence[Loop], above: frozenset[str] = frozenset()) -> list[f
 
 
 class _Execution(Generic[V]):
-    """One run. A tile's value is computed once for all blocks and iterations that agree in what it varies with."""
+    """One run. Tiles of one size are computed together, as many as fit in ELEMENTS: each tiled axis has a second
+    position in a value's layout, over its tiles. A value has size 1 there for what it does not vary with."""
 
     def __init__(
         self, block: BlockGraph, schedule: Schedule, inputs: Mapping[str, V], arithmetic: Arithmetic[V]
     ) -> None:
         self._structure = Structure(block, schedule)
-        self._frame = Frame.of(block.sizes)
+        tiled = sorted(self._structure.tiles)
+        self._frame = Frame((*map(_over_tiles, tiled), *sorted(block.sizes)), block.sizes)
         self._arithmetic = arithmetic
         self._inputs: dict[str, V] = {}
         for tensor in block.inputs:
             if tensor.name not in inputs:
                 raise Malformed(f"the graph reads {tensor.name}, which is no input")
             self._inputs[tensor.name] = load(tensor, inputs[tensor.name], self._frame, arithmetic)
-        self._memo: dict[tuple[str, tuple[int, ...]], V] = {}
+        repetitions = max((arithmetic.shape(value)[0] for value in self._inputs.values()), default=1)
+        self._runs = self._together(ELEMENTS // repetitions)
+        self._memo: dict[tuple[str, tuple[Run, ...]], V] = {}
+
+    def _together(self, elements: int) -> dict[str, tuple[Run, ...]]:
+        """Of each tiled axis, the tiles that are computed together: a last tile cut short stays alone."""
+        tiles, sizes = self._structure.tiles, self._structure.block.sizes
+        largest = max(
+            (prod(tiles.get(axis, sizes[axis]) for axis in axes) for axes in self._structure.axes.values()), default=1
+        )
+        most, runs = max(1, elements // max(1, largest)), dict[str, tuple[Run, ...]]()
+        for axis, tile in tiles.items():
+            whole, rest = divmod(sizes[axis], tile)
+            count = max(1, min(most, whole))
+            most //= count
+            runs[axis] = tuple(Run(at, min(count, whole - at), tile) for at in range(0, whole, count))
+            if rest:
+                runs[axis] += (Run(whole, 1, rest),)
+        return runs
 
     def run(self) -> dict[str, V]:
         stores = [op for op in self._structure.ops.values() if op.kind is Kind.STORE]
@@ -169,14 +200,15 @@ class _Execution(Generic[V]):
         same tile; the first of them stores it."""
         tensor = self._structure.block.tensor(op.tensor)
         varies = sorted(self._structure.varies[op.name])
-        counts = [self._structure.counts[axis] for axis in varies]
         written = np.zeros([self._frame.sizes[a] if a in tensor.axes else 1 for a in self._frame.order], np.int64)
         pieces: list[tuple[Index, V]] = []
-        for place in product(*(range(count) for count in counts)):
-            coordinates = dict(zip(varies, place, strict=True))
-            index = self._slices(tensor.axes, coordinates)
-            written[index[1:]] += 1
-            pieces.append((index, self._value(op.inputs[0], coordinates)))
+        for runs in product(*(self._runs[axis] for axis in varies)):
+            tiles = self._value(op.inputs[0], dict(zip(varies, runs, strict=True)))
+            for place in product(*(range(run.count) for run in runs)):
+                within = dict(zip(varies, place, strict=True))
+                index = self._slices(tensor.axes, dict(zip(varies, runs, strict=True)), within)
+                written[index[1:]] += 1
+                pieces.append((index, self._tile(tiles, within)))
         if not (written == 1).all():
             most = int(written.max())
             raise Malformed(f"an element of {tensor.name} is written {most if most != 1 else 0} times")
@@ -185,7 +217,7 @@ class _Execution(Generic[V]):
         return self._arithmetic.rearrange(whole, lambda array: self._frame.to_tensor(array, tensor))
 
     def _value(self, name: str, coordinates: Coordinates) -> V:
-        """The tile of a value at these coordinates, which have at least the axes that the value varies with. Uses a
+        """The tiles of a value at these coordinates, which have at least the axes that the value varies with. Uses a
         list of pending tiles, not recursion: a graph may be a chain of thousands of operators."""
         waiting: list[tuple[str, Coordinates]] = [(name, coordinates)]
         while waiting:
@@ -202,7 +234,7 @@ class _Execution(Generic[V]):
             waiting.pop()
         return self._memo[self._key(name, coordinates)]
 
-    def _key(self, name: str, coordinates: Coordinates) -> tuple[str, tuple[int, ...]]:
+    def _key(self, name: str, coordinates: Coordinates) -> tuple[str, tuple[Run, ...]]:
         return name, tuple(coordinates[axis] for axis in sorted(self._structure.varies[name]))
 
     def _needed(self, op: Op, coordinates: Coordinates) -> list[tuple[str, Coordinates]]:
@@ -210,23 +242,34 @@ class _Execution(Generic[V]):
         if op.kind is not Kind.ACCUM:
             return [(operand, coordinates) for operand in op.inputs]
         axis = op.over[0]
-        return [(op.inputs[0], {**coordinates, axis: turn}) for turn in range(self._structure.counts[axis])]
+        return [(op.inputs[0], {**coordinates, axis: run}) for run in self._runs[axis]]
 
     def _computed(self, op: Op, coordinates: Coordinates, operands: Sequence[V]) -> V:
         match op.kind:
             case Kind.LOAD:
-                index = self._slices(self._structure.block.tensor(op.tensor).axes, coordinates)
-                return self._arithmetic.rearrange(self._inputs[op.tensor], lambda array: array[index])
+                axes = self._structure.block.tensor(op.tensor).axes
+                return self._arithmetic.rearrange(
+                    self._inputs[op.tensor], lambda array: self._cut(array, axes, coordinates)
+                )
             case Kind.MASK:
-                where = triangle(op, self._frame)[self._slices(op.axes, coordinates)]
-                return self._arithmetic.indicator(where)
+                return self._arithmetic.indicator(self._cut(triangle(op, self._frame), op.axes, coordinates))
             case Kind.ACCUM:
                 return self._accumulated(op, operands)
             case _:
                 return apply(op, operands, self._frame, self._arithmetic)
 
+    def _cut(self, array: NDArray[Any], axes: Collection[str], coordinates: Coordinates) -> NDArray[Any]:
+        """The tiles at these coordinates, each axis's one after the other along its position over tiles."""
+        array = array[self._slices(axes, coordinates)]
+        for axis, run in coordinates.items():
+            if axis in axes and run.count > 1:
+                at, over = self._frame.positions([axis])[0], self._frame.positions([_over_tiles(axis)])[0]
+                split = array.reshape(*array.shape[:at], run.count, run.length, *array.shape[at + 1 :])
+                array = np.moveaxis(split, at, over).squeeze(over + 1)
+        return array
+
     def _accumulated(self, op: Op, parts: Sequence[V]) -> V:
-        """parts: of each iteration"""
+        """Of all iterations, in their order. parts: of each run of them"""
         axis = op.over[0]
         source = op.inputs[0]
         position = self._frame.positions(op.over)[0]
@@ -237,24 +280,49 @@ class _Execution(Generic[V]):
         again = not kind_named(found.kind).repeats
         join, numbers = kind_named(found.joins).meaning, OfRank(self._arithmetic, self._frame.rank)
         total: V | None = None
-        for part in parts:
-            if fill:
-                part = self._arithmetic.rearrange(
-                    part, lambda array: _fill(array, position, self._structure.tiles[axis], again=again)
-                )
-            total = part if total is None else join(numbers, (total, part), "", ())
+        for run, turns in zip(self._runs[axis], parts, strict=True):
+            for turn in range(run.count):
+                part = self._tile(turns, {axis: turn})
+                if fill:
+                    part = self._arithmetic.rearrange(
+                        part, lambda array: _fill(array, position, self._structure.tiles[axis], again=again)
+                    )
+                total = part if total is None else join(numbers, (total, part), "", ())
         assert total is not None
         return total
 
-    def _slices(self, axes: Collection[str], coordinates: Coordinates) -> Index:
+    def _tile(self, tiles: V, within: Mapping[str, int]) -> V:
+        """Of tiles that lie together, the one at these numbers; of an axis that they do not vary with, the only one."""
+        at = [(self._frame.positions([_over_tiles(axis)])[0], number) for axis, number in within.items()]
+
+        def cut(array: NDArray[Any]) -> NDArray[Any]:
+            index = [slice(None)] * array.ndim
+            for position, number in at:
+                if array.shape[position] > 1:
+                    index[position] = slice(number, number + 1)
+            return array[tuple(index)]
+
+        return self._arithmetic.rearrange(tiles, cut)
+
+    def _slices(
+        self, axes: Collection[str], coordinates: Coordinates, within: Mapping[str, int] | None = None
+    ) -> Index:
+        """The elements of all tiles at these coordinates; within: of one of them"""
         index = [slice(None)]
         for axis in self._frame.order:
-            if axis in axes and axis in self._structure.tiles and axis in coordinates:
-                start = coordinates[axis] * self._structure.tiles[axis]
-                index.append(slice(start, start + self._structure.tiles[axis]))
-            else:
+            run = coordinates.get(axis) if axis in axes else None
+            if run is None:
                 index.append(slice(None))
+                continue
+            first, count = (run.first, run.count) if within is None else (run.first + within[axis], 1)
+            start = first * self._structure.tiles[axis]
+            index.append(slice(start, start + count * run.length))
         return tuple(index)
+
+
+def _over_tiles(axis: str) -> str:
+    """Name of the position over an axis's tiles."""
+    return f"tiles of {axis}"
 
 
 def _fill(array: NDArray[Any], position: int, length: int, *, again: bool) -> NDArray[Any]:

@@ -18,6 +18,8 @@ from mugraph.verification.evaluate import Malformed
 from mugraph.verification.mask_sizes import MaskGroup, mask_groups
 from mugraph.verification.relations import Relations
 
+MANY = 6
+"""Axes with tiles: of so many none has four, or a convolution would take seconds."""
 _MOST_CHANGES = 100
 """Times that axes are made longer."""
 _MOST_LENGTHENED = 12
@@ -63,13 +65,14 @@ def assignments(
     free = sorted({equal.get(axis, axis) for axis in full} - products.keys())
     small: dict[str, tuple[int, int]] = {}
     large: dict[str, tuple[int, int]] = {}
+    lengths = (10, 8) if len(parted) < MANY else (7, 8)
     for number, axis in enumerate(free):
         if axis in parted:
             # (tile, size): 2 + 2, and three or four tiles of 3 with the last one cut short.
             if axis in alone:
                 small[axis], large[axis] = (1, 2), (1, 3)
                 continue
-            small[axis], large[axis] = (2, 4), (3, 8 if number % 2 else 10)
+            small[axis], large[axis] = (2, 4), (3, lengths[number % 2])
         else:
             small[axis], large[axis] = ((2, 2), (5, 5)) if number % 2 else ((3, 3), (4, 4))
     tensors = [*program.tensors, *(tensor for block, _ in kernels for tensor in block.tensors)]

@@ -143,10 +143,10 @@ def test_a_fit_finds_the_rates_that_made_the_times(regions: dict[str, Region]) -
     samples: list[Sample] = []
     for name in ("layer_norm", "softmax", "chain", "views", "copies", "norm_product", "wide"):
         bare = Sample(Point(name, "", {}), regions[name], H200)
-        samples.append(Sample(Point(name, "", dict(bare.estimated(true).peers_us)), regions[name], H200))
+        samples.append(Sample(Point(name, "", bare.peers_us(true)), regions[name], H200))
 
     def error(rates: Rates) -> float:
-        pairs = [(one.estimated(rates).peers_us[peer], one.point.us[peer]) for one in samples for peer in ESTIMATED]
+        pairs = [(one.peers_us(rates)[peer], one.point.us[peer]) for one in samples for peer in ESTIMATED]
         return agreement(pairs).error
 
     assert error(Rates()) > 0.15

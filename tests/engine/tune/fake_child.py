@@ -1,7 +1,8 @@
 """A measuring process without a GPU: subjects are obeyed by name. Run as a script.
 
 "hang" never answers, "once" not the first time that it is asked (its source names a folder to remember that in).
-"slow" takes a third of a second, "die" ends the process at once, "poison" is a fatal failure, "bad" fails and the
+"nurse" has started a process of its own, whose id it writes to the file that its source names. "slow" takes a third of
+a second, "die" ends the process at once, "poison" is a fatal failure, "bad" fails and the
 process lives on. Anything else prepares; its time is the number after the last underscore ("fast_3" takes 3 µs). What
 a program calls takes ten times that, and 5 µs more once it is entered; entering "die" ends the process, entering
 "refuse" fails.
@@ -10,6 +11,7 @@ a program calls takes ten times that, and 5 µs more once it is entered; enterin
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -52,6 +54,9 @@ def answer(request: Request, ready: set[str]) -> Reply:
             if subject.name.startswith("once") and _is_new(Path(subject.source) / subject.name):
                 while os.getppid() == PARENT:
                     time.sleep(0.05)
+            if subject.name.startswith("nurse"):
+                child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+                Path(subject.source).write_text(str(child.pid))
             if subject.name.startswith("die"):
                 print("Fatal Python error: Segmentation fault", file=sys.stderr, flush=True)
                 os._exit(11)
@@ -72,6 +77,8 @@ def answer(request: Request, ready: set[str]) -> Reply:
             error = 0.5 if subject.name.startswith("wrong") else 1e-4
             return Agreed(error < 1e-2, error, 1e-2)
         case Warm(subject, _):
+            if subject.name.startswith("once") and _is_new(Path(subject.source) / subject.name):
+                os._exit(11)
             return Failure("no such instruction") if subject.name.startswith("bad") else Ok(0.1)
         case Enter(name, applied):
             if applied.text == "die":

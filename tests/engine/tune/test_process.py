@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -67,6 +69,23 @@ def test_poisoned_context_is_not_used_again(child: ChildProcess):
     assert "not prepared" in reply.reason
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="processes have no groups there")
+def test_what_a_process_has_started_ends_with_it(child: ChildProcess, tmp_path: Path):
+    """PyTorch's processes that compile, say."""
+    noted = tmp_path / "pid"
+    assert child.ask(Prepare(Subject("nurse_1", str(noted), "f"), INPUTS), 10) == Ok()
+    child.kill()
+    pid = int(noted.read_text())
+    assert any(_ended(pid) for _ in range(1000))
+
+
+def _ended(pid: int) -> bool:
+    """It may take a moment, and its new parent another one to hear of it."""
+    time.sleep(0.01)
+    listed = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return listed.stdout.strip()[:1] in ("", "Z")
+
+
 def test_plain_failure_keeps_the_process(child: ChildProcess):
     child.ask(prepare("a_1"), 10)
     assert child.ask(prepare("bad"), 10) == Failure("OutOfResources: shared memory")
@@ -101,6 +120,25 @@ def test_compile_pool_reports_in_order():
         reasons = pool.compile([(subject(n), INPUTS) for n in ("a", "bad", "c")], done=told.append)
     assert reasons == [None, "no such instruction", None]
     assert sorted(told) == [1, 2, 3]
+
+
+def test_compile_pool_asks_once_and_again_only_where_a_process_has_died(tmp_path: Path):
+    asked: list[str] = []
+
+    class Noting(ChildProcess):
+        def ask(self, request: Any, timeout_s: float) -> Any:
+            asked.append(request.subject.name)
+            return super().ask(request, timeout_s)
+
+    dies = Subject("once", str(tmp_path), "f")
+    items = [(one, INPUTS) for one in (subject("a"), dies, subject("bad"), subject("a"))]
+    with CompilePool(lambda: Noting(FAKE), workers=1) as pool:
+        first, second = pool.compile(items), pool.compile(items)
+    assert asked == ["a", "once", "bad", "once"]
+    assert first[0] is first[3] is None
+    assert first[1] is not None
+    assert "ended with status" in first[1]
+    assert second == [None, None, "no such instruction", None]
 
 
 def peers(ours: str) -> tuple[Subject, Subject]:
@@ -178,12 +216,46 @@ def test_peers_are_ready_before_they_are_compared(monkeypatch: pytest.MonkeyPatc
 
 
 def test_peers_that_hang_are_given_up():
-    with contextlib.closing(Peers(Measurer(lambda: ChildProcess(FAKE)))) as early:
+    with contextlib.closing(Peers(Measurer(lambda: ChildProcess(FAKE)), patience_s=0.1)) as early:
         early.begin([subject("hang_1")], INPUTS)
         assert not early.done(0)
         early.begin([subject("next_2")], INPUTS)
         assert early.done(30)
         assert early.measurer.compare([subject("next_2")], INPUTS)["next_2"] == Summary(2.0, 0.0, 40)
+
+
+def test_peers_that_nobody_needs_end_soon_and_leave_their_process_to_the_next():
+    """It takes long to be ready. What they were still to compile is not compiled."""
+    processes: list[ChildProcess] = []
+    asked: list[str] = []
+
+    class Noting(ChildProcess):
+        def ask(self, request: Any, timeout_s: float) -> Any:
+            asked.append(request.subject.name if isinstance(request, Prepare) else type(request).__name__)
+            return super().ask(request, timeout_s)
+
+    def start() -> ChildProcess:
+        processes.append(Noting(FAKE))
+        return processes[-1]
+
+    with contextlib.closing(Peers(Measurer(start), patience_s=60)) as early:
+        early.begin([subject("slow_1"), subject("unneeded_1")], INPUTS)
+        while not asked:
+            time.sleep(0.01)
+        early.begin([subject("skipped_2")], INPUTS)
+        early.begin([subject("next_3")], INPUTS)
+        assert early.done(30)
+        assert asked == ["slow_1", "Drop", "next_3"]
+        assert early.measurer.compare([subject("next_3")], INPUTS)["next_3"] == Summary(3.0, 0.0, 40)
+    assert [one.restarts for one in processes] == [0]
+
+
+def test_a_run_that_ends_waits_for_no_peers():
+    early = Peers(Measurer(lambda: ChildProcess(FAKE)), patience_s=60)
+    early.begin([subject("hang_1")], INPUTS)
+    early.begin([subject("hang_2")], INPUTS)
+    early.close()
+    assert early.done(0)
 
 
 def test_no_more_is_ready_once_the_process_is_gone():

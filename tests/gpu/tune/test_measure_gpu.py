@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,9 @@ from mugraph.targets import TARGETS
 from mugraph.tune.against import WITHOUT_GUARDS, against_peers, peer_subjects
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer, Refused
-from mugraph.tune.messages import Agreed, InputSpec, Subject
+from mugraph.tune.messages import Agreed, InputSpec, Ok, Prepare, Subject
 from mugraph.tune.peers import Peers
+from mugraph.tune.process import COMPILER, ChildProcess
 from mugraph.tune.statistics import Summary
 
 torch = pytest.importorskip("torch")
@@ -218,3 +221,15 @@ def test_gated_mlp_is_measured_and_faster(tmp_path: Path):
     assert {"search", "measuring", "compilation"} <= region.spent_s.keys()
     assert region.plan is not None
     assert result.device.name in (next(iter(region.plan.steps)).verdict.float_device or "")  # type: ignore[union-attr]
+
+
+def test_pytorchs_processes_are_up_first_and_end_with_theirs():
+    def compiling() -> set[str]:
+        listed = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True)
+        return {line.split()[0] for line in listed.stdout.splitlines() if "compile_worker" in line}
+
+    before = compiling()
+    with ChildProcess(COMPILER) as child:
+        assert isinstance(child.ask(Prepare(Subject("eager", GOOD, "double"), tuple(half(8))), 120), Ok)
+        assert compiling() - before
+    assert any(not compiling() - before or time.sleep(0.05) for _ in range(100))

@@ -21,7 +21,10 @@ Compute = Callable[["Call", Box], Real]
 
 @dataclass(eq=False)
 class Call:
-    """A call as a step of a launcher. Blocks of its result are whole rows of its dimensions but the last."""
+    """A call as a step of a launcher. Blocks of its result are whole rows of its dimensions but the last.
+
+    planes: several neighbours of the dimension before the rows are computed at once
+    """
 
     world: World
     number: int
@@ -31,6 +34,7 @@ class Call:
     out: HostTensor
     line: int
     compute: Compute
+    planes: bool = False
 
     @property
     def reals(self) -> Reals:
@@ -54,7 +58,8 @@ class Call:
     def run(self, blocks: NDArray[np.int64]) -> None:
         layer = self.out.memory.of_step(self.number)
         assert layer is not None
-        for box in _boxes(self.out.shape, blocks):
+        boxes = _boxes(self.out.shape, blocks)
+        for box in _planes(boxes) if self.planes and len(self.out.shape) > 2 else boxes:
             places = self.out.places(box)
             value = self.compute(self, box)
             layer.put(places.reshape(-1), value.each(lambda x: x.reshape(-1)))
@@ -88,6 +93,18 @@ def _boxes(shape: Sequence[int], rows: NDArray[np.int64]) -> list[Box]:
     return found
 
 
+def _planes(boxes: Sequence[Box]) -> list[Box]:
+    """Boxes of the same rows in planes that are neighbours, together."""
+    found: dict[tuple[int, ...], Box] = {}
+    for box in boxes:
+        *outer, plane, rows, _ = box
+        key = (*(part.start for part in outer), plane.start, rows.start, rows.stop)
+        before = found.pop(key, None)
+        plane = plane if before is None else slice(before[-3].start, plane.stop)
+        found[*key[:-3], plane.stop, *key[-2:]] = (*outer, plane, *box[-2:])
+    return list(found.values())
+
+
 def part_of(operand: HostTensor, outer: Sequence[slice]) -> tuple[slice, ...]:
     """The part of an operand's leading dimensions; those of one element are broadcast."""
     own = operand.shape[:-2]
@@ -110,9 +127,11 @@ class Reading:
     parameters: of the call, in order; the first `tensors` are operands
     shape:      of the result, from the operands and the other arguments
     compute:    a part of the result
+    planes:     as of Call
     """
 
     parameters: tuple[str, ...]
     tensors: int
     shape: Callable[[Sequence[HostTensor], Mapping[str, Any]], tuple[int, ...]]
     compute: Compute
+    planes: bool = False

@@ -85,7 +85,11 @@ def _shape_of_convolution(operands: Sequence[HostTensor], arguments: Mapping[str
 
 
 _CONVOLUTION = Reading(
-    ("input", "weight", "bias", "stride", "padding", "dilation", "groups"), 3, _shape_of_convolution, _convolution
+    ("input", "weight", "bias", "stride", "padding", "dilation", "groups"),
+    3,
+    _shape_of_convolution,
+    _convolution,
+    planes=True,
 )
 READINGS: Mapping[str, Reading] = dict.fromkeys(
     ("torch.conv1d", "torch.conv2d", "torch.conv3d", "torch.nn.functional.conv2d"), _CONVOLUTION
