@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import re
+import select
 import subprocess
 import sys
 import time
@@ -31,6 +32,7 @@ from tests.public.kernel_bundle import Bundle, NotFound
 from tests.public.kernel_faults import faults
 from tests.public.kernel_table import KERNELS, PROJECTS, Entry
 
+_JUDGED_S = 30.0
 _SHAPE = re.compile(r"\w+=\w+\[([^\]]*)\]")
 
 
@@ -74,7 +76,8 @@ class Judge:
         assert self._child.stdout is not None
         try:
             print(json.dumps([one, other, shapes]), file=self._child.stdin, flush=True)
-            said = self._child.stdout.readline().strip()
+            ready, _, _ = select.select([self._child.stdout], [], [], _JUDGED_S)
+            said = self._child.stdout.readline().strip() if ready else ""
         except BrokenPipeError:
             said = ""
         if not said:
