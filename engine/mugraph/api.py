@@ -87,17 +87,21 @@ def verify(kernel: Callable[..., object], reference: Callable[..., object], *exa
     Raises TypeError for something without Python source, ValueError where `reference` cannot be traced.
     """
     from mugraph.edit import in_memory
-    from mugraph.solve.foreign import sole_program, verify_kernel
+    from mugraph.solve.beside import beside
+    from mugraph.solve.foreign import verify_kernel
     from mugraph.trace.tracer import trace_file
     from mugraph.verification.float_test import FloatTester
 
     launcher, found = in_memory.Origin.of(kernel), in_memory.Origin.of(reference)
+    if launcher.function is not kernel and not launcher.is_decorated:
+        reason = f"{launcher.qualname} is wrapped by another function: what is called is not what its text says"
+        return Verified(False, reason, None, None)
     shapes = in_memory.described(found, example_inputs)
     trace = trace_file(found.path, qualname=found.qualname, source=found.traceable(), recorded_shapes=shapes)
-    program = sole_program(trace, found.qualname)
-    if isinstance(program, str):
-        raise ValueError(program)
+    whole = beside(trace, found.qualname)
+    if isinstance(whole, str):
+        raise ValueError(whole)
     with FloatTester() as tester:
-        result = verify_kernel(program, launcher.text, launcher.qualname, tester=tester)
+        result = verify_kernel(whole, launcher.text, launcher.qualname, tester=tester)
     verdict = result.verdict
     return Verified(verdict.passed, verdict.reason, result.where, verdict.max_rel_error)

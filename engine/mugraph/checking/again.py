@@ -56,8 +56,8 @@ def modules_in(paths: Sequence[Path]) -> Iterator[tuple[Path, Record | str]]:
                 yield file, record
 
 
-def check_again(module: Path, record: Record, here: Here) -> list[Checked]:
-    """Of each region of the module."""
+def check_again(module: Path, record: Record, here: Here, seed: int | None = None) -> list[Checked]:
+    """Of each region of the module. seed: of what the verifier draws; None takes fresh randomness"""
     text = module.read_text(encoding="utf-8")
     file = module.with_name(record.file)
     common = list(_of_source(file, record))
@@ -71,7 +71,7 @@ def check_again(module: Path, record: Record, here: Here) -> list[Checked]:
         name, *also = region.names(record)
         problems = list(common)
         if found is not None:
-            problems += [problem for one in (name, *also) for problem in _of_evidence(one, found.get(one), here)]
+            problems += [problem for one in (name, *also) for problem in _of_evidence(one, found.get(one), here, seed)]
         function = function_of(file, f"{record.alias}.{name}_fits") or name
         checked.append(Checked(file, module, function, tuple(problems)))
     return checked
@@ -96,7 +96,7 @@ def _of_source(file: Path, record: Record) -> Iterator[str]:
         yield f"the record of what stood in {file.name} is damaged"
 
 
-def _of_evidence(name: str, steps: Sequence[Carried] | None, here: Here) -> Iterator[str]:
+def _of_evidence(name: str, steps: Sequence[Carried] | None, here: Here, seed: int | None) -> Iterator[str]:
     if not steps:
         yield f"there is no evidence for {name}"
         return
@@ -112,7 +112,7 @@ def _of_evidence(name: str, steps: Sequence[Carried] | None, here: Here) -> Iter
         if here.gpu is not None and verdict.float_device not in (here.gpu, None):
             where = "in Triton's interpreter" if verdict.float_device == "interpreter" else f"on {verdict.float_device}"
             yield f"{kernel} was tested {where}, here is {here.gpu}"
-        again = verify_mugraph(step.program, step.graph)
+        again = verify_mugraph(step.program, step.graph, seed)
         if not again.passed:
             yield f"{kernel} is not the function that it replaces: {again.reason}"
 

@@ -168,6 +168,9 @@ def check(
         bool,
         typer.Option("--run", help="Run a program: --run -- python train.py [--json]"),
     ] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeat a check with the random inputs of this seed, which it has printed.")
+    ] = None,
 ) -> int:
     """Verify generated kernels again; with --run, say which calls of a program they took, and why not the others."""
     from mugraph.commands.check import check_paths, check_run
@@ -178,7 +181,7 @@ def check(
             given, json = given[:-1], True
         return check_run(given, as_json=json)
     need("torch")
-    return check_paths(given, as_json=json)
+    return check_paths(given, as_json=json, seed=seed)
 
 
 @app.command()

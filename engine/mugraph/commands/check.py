@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from collections.abc import Sequence
 from itertools import groupby
@@ -18,6 +19,8 @@ from mugraph.tune.device import detect
 
 _MOST = 5
 """Reasons that are said of one region."""
+_SEED_BITS = 48
+"""Of a seed that is not given: a number that JSON keeps as it is."""
 _MOST_SIZES = 3
 """Things with other sizes that are named."""
 
@@ -94,8 +97,10 @@ def _short(path: Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
-def check_paths(paths: Sequence[str], *, as_json: bool) -> int:
-    """Exit status: 1 where something does not hold."""
+def check_paths(paths: Sequence[str], *, as_json: bool, seed: int | None = None) -> int:
+    """Exit status: 1 where something does not hold. seed: of an earlier check, to repeat what its verifier drew"""
+    if seed is not None and seed < 0:
+        raise WrongUsage(f"a seed is a number from 0 on, not {seed}")
     if not paths:
         raise WrongUsage("what shall be checked? write, for example: mugraph check src")
     places = [Path(path) for path in paths]
@@ -103,17 +108,21 @@ def check_paths(paths: Sequence[str], *, as_json: bool) -> int:
         if not place.exists():
             raise WrongUsage(f"{place} does not exist")
     here = _here()
+    seed = secrets.randbits(_SEED_BITS) if seed is None else seed
     checked: list[Checked] = []
     unread: list[tuple[Path, str]] = []
     for module, record in modules_in(places):
         if isinstance(record, str):
             unread.append((module, record))
         else:
-            checked += check_again(module, record, here)
+            checked += check_again(module, record, here, seed)
     if as_json:
-        print_json({"regions": [_checked(one) for one in checked] + [_unread(module, why) for module, why in unread]})
+        regions = [_checked(one) for one in checked] + [_unread(module, why) for module, why in unread]
+        print_json({"seed": seed, "regions": regions})
     else:
         _print(checked, unread)
+        if checked:
+            print(f"The verifier's random inputs are those of seed {seed}: --seed {seed} repeats them.")
     return FAILED if unread or any(one.problems for one in checked) else OK
 
 

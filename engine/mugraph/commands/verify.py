@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,12 +16,15 @@ from mugraph.ir.json import FormatError, mugraph_from_json
 from mugraph.ir.mirage import Unreadable, is_checkpoint, read_checkpoint
 from mugraph.ir.mugraph import MuGraph
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import Trace
 from mugraph.reports.document import finite
 from mugraph.reports.text import evidence
-from mugraph.solve.foreign import sole_program
+from mugraph.solve.beside import Beside, beside, sole_program
 from mugraph.trace.tracer import trace_file
 from mugraph.verification.document import verify_mugraph
 from mugraph.verification.verdict import Verdict
+
+T = TypeVar("T")
 
 
 def verify(place: Where, ugraph: Path, *, as_json: bool) -> int:
@@ -48,14 +51,22 @@ def verify(place: Where, ugraph: Path, *, as_json: bool) -> int:
 def traced_program(place: Where) -> TensorProgram | str:
     """The function's tensor program, or one sentence saying why there is none. Raises WrongUsage for a function that
     is not there."""
-    name = place.qualname or place.path.name
+    return _traced(place, sole_program)
+
+
+def traced_reference(place: Where) -> Beside | str:
+    """Likewise, the whole function, as a kernel stands beside it."""
+    return _traced(place, beside)
+
+
+def _traced(place: Where, read: Callable[[Trace, str], T | str]) -> T | str:
     trace = trace_file(place.path, qualname=place.qualname)
     for notice in trace.notices:
         say_error(notice)
-    program = sole_program(trace, name)
-    if isinstance(program, str) and place.qualname and f"named {place.qualname}" in program:
-        raise WrongUsage(program)
-    return program
+    found = read(trace, place.qualname or place.path.name)
+    if isinstance(found, str) and place.qualname and f"named {place.qualname}" in found:
+        raise WrongUsage(found)
+    return found
 
 
 def read_graphs(path: Path) -> list[MuGraph]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
-from mugraph.commands.verify import graph_document, traced_program
+from mugraph.commands.verify import graph_document, traced_reference
 from mugraph.reports.text import evidence
 from mugraph.solve.foreign import KernelVerdict, verify_kernel
 from mugraph.verification.float_test import FloatTester
@@ -19,12 +19,12 @@ def verify(place: Where, kernel: Where, *, as_json: bool) -> int:
         text = kernel.path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUsage(f"{kernel.path} cannot be read: {error}") from None
-    program = traced_program(place)
-    if isinstance(program, str):
-        say_error(program)
+    reference = traced_reference(place)
+    if isinstance(reference, str):
+        say_error(reference)
         return FAILED
     with FloatTester() as tester:
-        found = verify_kernel(program, text, kernel.qualname, tester=tester)
+        found = verify_kernel(reference, text, kernel.qualname, tester=tester)
     if as_json:
         print_json({"graphs": [{**graph_document(0, found.verdict), "where": found.where}]})
     else:

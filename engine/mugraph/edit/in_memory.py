@@ -59,6 +59,12 @@ class Origin:
             raise TypeError(f"{code.__qualname__} uses super() or variables of an enclosing function")
         return Origin(path, text, code.__qualname__, code, module)
 
+    @property
+    def is_decorated(self) -> bool:
+        """By its own text."""
+        nodes = (node for node in ast.walk(ast.parse(self.text)) if isinstance(node, ast.FunctionDef))
+        return any(node.decorator_list for node in nodes if node.name == self.qualname)
+
     def traceable(self) -> str:
         """The text to trace. A function's own shape comments are left out: the shapes of the inputs at hand count
         instead."""

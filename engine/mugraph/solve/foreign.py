@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.region import SearchUnit, Trace
+from mugraph.solve.beside import Beside
 from mugraph.triton_text.check import check_text
 from mugraph.triton_text.verdict import TextVerdict
-from mugraph.units.joining import units
 from mugraph.verification.float_test import FloatTester
 from mugraph.verification.verdict import Verdict
 
@@ -19,29 +18,34 @@ _MOST_CONFIGURATIONS = 64
 
 @dataclass(frozen=True)
 class KernelVerdict:
-    """where: kernel, tile, tensor, element and line of a counterexample"""
+    """where: kernel, tile, tensor, element and line of a counterexample. check: which one rejects it: of the text as
+    TextVerdict says, or "float test"; "" where none does"""
 
     verdict: Verdict
     where: Mapping[str, object] | None = None
     float_note: str | None = None
+    check: str = ""
 
 
-def verify_kernel(program: TensorProgram, text: str, launcher: str, *, tester: FloatTester | None) -> KernelVerdict:
+def verify_kernel(reference: Beside, text: str, launcher: str, *, tester: FloatTester | None) -> KernelVerdict:
     """Over the fields and in memory at the program's own sizes, in each configuration of its kernels; then the float
     test. tester: None runs none."""
+    program, outputs = reference.program, list(reference.outputs)
+    shapes = {name: (info.shape, info.strides) for name, info in reference.seen.items()}
     inputs = matched(program, text, launcher)
     if isinstance(inputs, str):
         return KernelVerdict(Verdict(False, inputs))
-    outputs = [tensor.name for tensor in program.outputs.values()]
-    found = check_text(program, text, launcher, inputs, outputs)
+    found = check_text(program, text, launcher, inputs, outputs, shapes=shapes)
     said = found.said
     for configuration in range(1, min(found.configurations, _MOST_CONFIGURATIONS)):
         if found.passed:
-            found = check_text(program, text, launcher, inputs, outputs, configuration=configuration)
+            found = check_text(program, text, launcher, inputs, outputs, configuration=configuration, shapes=shapes)
             if not found.passed:
                 found = replace(found, reason=f"in configuration {configuration}, {found.reason}")
+    if found.passed and found.without:
+        found = replace(found, passed=False, reason=found.without, check="without kernels")
     if not found.passed:
-        return KernelVerdict(Verdict(False, found.reason, program.is_lax, 1), _where(found))
+        return KernelVerdict(Verdict(False, found.reason, program.is_lax, 1), _where(found), check=found.check)
     if found.configurations > _MOST_CONFIGURATIONS:
         reason = f"the kernels have {found.configurations} configurations, of which {_MOST_CONFIGURATIONS} were run"
         return KernelVerdict(Verdict(False, reason, program.is_lax, 1))
@@ -50,7 +54,7 @@ def verify_kernel(program: TensorProgram, text: str, launcher: str, *, tester: F
     verdict = Verdict(True, None, program.is_lax, 1, (dict(program.sizes),), None, note, indexing=said, text=said)
     if tester is None:
         return KernelVerdict(verdict)
-    tested = tester.test(text, launcher, program, inputs, outputs)
+    tested = tester.test(text, launcher, program, inputs, outputs, shapes=shapes)
     if tested.passed:
         return KernelVerdict(
             replace(verdict, max_rel_error=tested.max_rel_error, eager_rel_error=tested.eager_rel_error,
@@ -58,21 +62,8 @@ def verify_kernel(program: TensorProgram, text: str, launcher: str, *, tester: F
         )  # fmt: skip
     if not tested.scenarios:  # it did not run: nothing is known, and nothing is said to be wrong
         return KernelVerdict(verdict, None, f"no floating-point test could be run: {tested.reason}")
-    return KernelVerdict(replace(verdict, passed=False, reason=f"in floating point, {tested.reason}"))
-
-
-def sole_program(trace: Trace, name: str) -> TensorProgram | str:
-    """The function's tensor program, or one sentence saying why there is none."""
-    if trace.errors:
-        return trace.errors[0]
-    found = [piece for region in trace.regions if region.status is None for piece in units(region)]
-    programs = [piece.program for piece in found if isinstance(piece, SearchUnit)]
-    if len(programs) == 1 and len(found) == 1:
-        return programs[0]
-    if not programs:
-        reasons = [region.reason for region in trace.regions if region.reason]
-        return f"{name} has no region that can be verified{f': {reasons[0]}' if reasons else ''}"
-    return f"{name} has {len(programs)} parts that can be verified; name the function that is to be compared"
+    reason = f"in floating point, {tested.reason}"
+    return KernelVerdict(replace(verdict, passed=False, reason=reason), check="float test")
 
 
 def matched(program: TensorProgram, text: str, launcher: str) -> list[str] | str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ops.functions.by_erf import BY_ERF
 from mugraph.ops.functions.by_sign import BY_SIGN, MAX, taken_by_sign
 from mugraph.ops.functions.through_exp import CONSTANTS, SIGMOID
+from mugraph.triton_text.calls import Call
 from mugraph.triton_text.inputs import Inputs
 from mugraph.triton_text.launcher import LauncherRun
 from mugraph.triton_text.memory import Layer, Memory
@@ -26,17 +28,21 @@ from mugraph.triton_text.reference import Reference
 from mugraph.triton_text.refusals import Refused, Unreadable, Wrong
 from mugraph.triton_text.running import Launch, World
 from mugraph.triton_text.source import listed, read_module
-from mugraph.triton_text.tensors import HostTensor, dense, same_places
+from mugraph.triton_text.tensors import HostTensor, dense, extent_of, same_places
 from mugraph.triton_text.verdict import TextVerdict
 from mugraph.verification.evaluate import Malformed
 from mugraph.verification.field import FieldArithmetic
 
+Layout = tuple[tuple[int, ...], tuple[int, ...]]
+"""A shape and strides."""
 _WHOLE = 4e6
 """Elements computed, up to which all blocks are run."""
 _MUCH = 1 << 23
 """Elements of inputs that go into one block, above which only one is run: as for a layer with all its weights."""
 _RANDOM = 2
 """Blocks besides the first and the last."""
+_COPIED = 8
+"""Elements of an output, by which one that is only copied is known."""
 _DRAWS = 4
 """Seeds that divide by zero are replaced by others, so often."""
 
@@ -52,15 +58,17 @@ def check_text(
     given: Mapping[str, object] | None = None,
     memory_alone: bool = False,
     left: str = "",
+    shapes: Mapping[str, Layout] | None = None,
 ) -> TextVerdict:
     """inputs: the program's tensors in the order of the launcher's parameters; outputs: in the order of its results
     configuration: of kernels that have several (@triton.autotune). given: other arguments of the launcher, by name
     memory_alone: pass a text whose numbers the fields have no meaning for, with its memory in order; else it is unread
     left: why no number is to be looked at, if so
+    shapes: tensor -> shape and strides, where the launcher gets and returns others than the program's
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     try:
-        checked = _Checked(program, text, launcher, inputs, outputs, rng, configuration, given or {})
+        checked = _Checked(program, text, launcher, inputs, outputs, rng, configuration, given or {}, shapes or {})
         left = left or _why_no_numbers(program)
         if left and not memory_alone:
             raise Unreadable(left)
@@ -73,7 +81,9 @@ def check_text(
     except Malformed as error:
         return TextVerdict(False, str(error), "unread")
     run = checked.count_run()
-    return TextVerdict(True, run=run, blocks=checked.blocks, configurations=checked.configurations, left=left)
+    return TextVerdict(
+        True, run=run, blocks=checked.blocks, configurations=checked.configurations, left=left, without=checked.without
+    )
 
 
 def _why_no_numbers(program: TensorProgram) -> str:
@@ -106,12 +116,14 @@ class _Checked:
         rng: np.random.Generator,
         configuration: int,
         other: Mapping[str, object],
+        shapes: Mapping[str, Layout],
     ) -> None:
         module = read_module(text)
         if launcher not in module.functions:
             raise Unreadable(f"the text has no function {launcher}")
         self._program, self._rng, self._text = program, rng, text
         self._reference = Reference(program)
+        self._shapes = shapes
         world = _no_world()
         self._run = LauncherRun(world, configuration)
         self._world = world
@@ -123,6 +135,7 @@ class _Checked:
         self._outputs = dict(zip(outputs, found, strict=True))
         for name, tensor in self._outputs.items():
             self._check_output(name, tensor)
+        self.without = self._without_kernels()
         for tensor in given:
             if tensor.memory.layers:
                 raise Wrong("order", f"it writes to its input {tensor.memory.name}", tensor.memory.layers[0].line)
@@ -144,20 +157,22 @@ class _Checked:
 
     def _input(self, name: str) -> HostTensor:
         tensor = self._program.tensor(name)
+        shape, strides = self._layout(name)
+        size, source = self._reference.extent(tensor), self._reference.numbers[name]
+        if extent_of(shape, strides) != size:
+            raise Unreadable(f"{name} has another place in memory than the program says")
+        memory = Memory(name, size, READ[tensor.dtype].torch, shape, strides, source=source)
+        return HostTensor(memory, shape, strides)
+
+    def _layout(self, name: str) -> Layout:
+        tensor = self._program.tensor(name)
         shape = tensor.shape(self._program.sizes)
-        memory = Memory(
-            name,
-            self._reference.extent(tensor),
-            READ[tensor.dtype].torch,
-            shape,
-            tensor.strides,
-            source=self._reference.numbers[name],
-        )
-        return HostTensor(memory, shape, tensor.strides)
+        found = self._shapes.get(name, (shape, tensor.strides))
+        return found if prod(found[0]) == prod(shape) else (shape, tensor.strides)
 
     def _check_output(self, name: str, result: object) -> None:
         tensor = self._program.tensor(name)
-        shape = tensor.shape(self._program.sizes)
+        shape, _ = self._layout(name)
         if not isinstance(result, HostTensor):
             raise Wrong("type", f"{name}, which the launcher returns, is no tensor")
         kind = COMPUTED[tensor.dtype].torch
@@ -169,6 +184,34 @@ class _Checked:
         left = result.memory.unwritten(len(self._world.steps)) if result.memory.fill is None else None
         if left is not None:
             raise Wrong("unwritten", f"{result.memory.element(left)} is never written")
+
+    def _without_kernels(self) -> str:
+        if not self.launches:
+            return "it launches no kernel"
+        for name, tensor in self._outputs.items():
+            layer = tensor.memory.layers[-1] if tensor.memory.layers else None
+            if layer is None:
+                return f"{name} is {tensor.memory.fill:g} everywhere, and no kernel writes it"
+            call = next((one for one in self._calls if one.number == layer.step), None)
+            if call is not None:
+                return f"{name} is computed by {call.function}, and by no kernel"
+        return ""
+
+    @property
+    def _calls(self) -> list[Call]:
+        """Of PyTorch's functions, in the launcher."""
+        steps: list[object] = [*self._world.steps]
+        return [step for step in steps if isinstance(step, Call)]
+
+    def _only_copied(self, name: str, reals: Reals) -> None:
+        """Is an output what a single call of PyTorch's has computed?"""
+        memory = self._outputs[name].memory
+        for step in self._calls:
+            if prod(step.out.shape) == memory.size and not self.without:
+                at = np.unique(self._rng.integers(0, memory.size, _COPIED))
+                ours = self._world.read(step.out.memory, step.out.places().reshape(-1)[at], step.number + 1)
+                if not _differs(ours, self._reference.values(name, at, self._world.inputs, reals)).any():
+                    self.without = f"{step.function} computes all of {name}, which a kernel only copies"
 
     # --- over the fields
 
@@ -196,6 +239,7 @@ class _Checked:
         primitives = {primitive for op in self._program.ops for primitive in op.kind.primitives}
         with_q = SIGMOID in way.by_form or "exp" in primitives or "exp" in self._text
         signed = "sqrt" in primitives or "sqrt" in self._text or MAX in way.by_form
+        last = Wrong("values", "it divides by zero at random inputs, again and again")
         for _ in range(_DRAWS):
             reals = Reals(FieldArithmetic(self._rng, 1, with_q, way.by_form, signed))
             self._begin(reals)
@@ -203,13 +247,14 @@ class _Checked:
                 self._tested(reals)
             except Wrong as error:
                 if error.check == "values" or not reals.field.valid.all():
+                    last = error if reals.field.valid.all() else last
                     continue
                 return error
             except Refused:
                 raise
             if reals.field.valid.all():
                 return None
-        return Wrong("values", "it divides by zero at random inputs, again and again")
+        return last
 
     def _begin(self, reals: Reals) -> None:
         """Nothing has been run."""
@@ -224,7 +269,7 @@ class _Checked:
                 layer.begin()
 
     def _tested(self, reals: Reals) -> None:
-        samples = {name: self._affordable(name, tensor.memory) for name, tensor in self._outputs.items()}
+        samples = {name: self._affordable(name, tensor.memory, reals) for name, tensor in self._outputs.items()}
         together: dict[int, set[int]] = {}
         for layer, block in (one for sample in samples.values() for one in sample):
             together.setdefault(layer.step, set()).add(block)
@@ -237,10 +282,15 @@ class _Checked:
         if self._world.elements / ran * self.blocks <= _WHOLE and self._reference.work <= _WHOLE:
             for name, tensor in self._outputs.items():
                 self._same(name, tensor.memory, every_place(tensor.memory.size), None, reals)
+        for name in self._outputs:
+            self._only_copied(name, reals)
 
-    def _affordable(self, name: str, memory: Memory) -> list[tuple[Layer, int]]:
+    def _affordable(self, name: str, memory: Memory, reals: Reals) -> list[tuple[Layer, int]]:
         """One of the blocks where much goes into each of them."""
         found = list(self._sample(memory))
+        if not found:  # no step writes it: it is what it begins with
+            self._same(name, memory, every_place(memory.size), None, reals)
+            return []
         layer, block = found[-1]
         return found[-1:] if self._reference.taken(name, layer.owners.by(block)) > _MUCH else found
 
@@ -270,7 +320,11 @@ class _Checked:
         place = int(at[first])
         layer = _writer(memory, place)[0]
         state = FINITE if ours.state is None else int(ours.state[first])
-        what = "is not what the program computes" if state == FINITE else "is no number"
+        what = (
+            "is not what the program computes"
+            if state == FINITE
+            else "is no number: of a division by zero, or of lanes that are loaded under a mask without `other`"
+        )
         if layer is None:
             raise Wrong("fields", f"{memory.element(place)} {what}")
         step = self._world.steps[layer.step]

@@ -194,6 +194,20 @@ def next_power_of_2(of: Arithmetic, n: Any) -> int:
     return 1 << (n - 1).bit_length()
 
 
+def swizzle2d(of: Arithmetic, i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> tuple[Any, Any]:
+    """As triton.language.standard has it."""
+
+    def do(op: str, a: Any, b: Any) -> Any:
+        return of.binary(op, a, b)
+
+    ij = do("+", do("*", i, size_j), j)
+    size_gj = do("*", size_g, size_j)
+    first = do("*", do("//", ij, size_gj), size_g)
+    group = minimum(of, do("-", size_i, first), size_g)
+    ij = do("%", ij, size_gj)
+    return do("+", first, do("%", ij, group)), do("//", ij, group)
+
+
 # --- shapes
 
 
@@ -304,6 +318,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "tl.fdiv": _divided,
     "tl.div_rn": _divided,
     "tl.cdiv": cdiv,
+    "tl.swizzle2d": swizzle2d,
     "triton.cdiv": cdiv,
     "triton.next_power_of_2": next_power_of_2,
     "tl.sum": summed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,7 +41,36 @@ def host_builtin(name: str, arguments: Sequence[Any]) -> Any:
             return tuple(enumerate(listed(arguments[0])))
         case "str":
             return str(arguments[0])
+        case "divmod":
+            return divmod(arguments[0], arguments[1])
+        case "any":
+            return any(listed(arguments[0]))
+        case "all":
+            return all(listed(arguments[0]))
+        case "sorted":
+            return tuple(sorted(listed(arguments[0])))
+        case "reversed":
+            return tuple(reversed(listed(arguments[0])))
         case "print":
             return None
         case _:
             raise Unreadable(f"{name} is not read")
+
+
+_MATHS = ("ceil", "floor", "sqrt", "log", "log2", "exp", "gcd", "pow", "fabs", "log10", "isqrt", "erf", "sin", "cos")
+_NUMBERS = {"math.pi": math.pi, "math.e": math.e, "math.inf": math.inf, "torch.inf": math.inf, "torch.pi": math.pi}
+
+
+def number_of(name: str) -> float | None:
+    """Of a named constant: math.pi."""
+    return _NUMBERS.get(name)
+
+
+def host_math(name: str, arguments: Sequence[Any]) -> Any:
+    """Of Python's module, of numbers."""
+    function = name.removeprefix("math.")
+    if function == "prod":
+        return math.prod(listed(arguments[0]))
+    if function in _MATHS and all(isinstance(one, int | float) for one in arguments):
+        return getattr(math, function)(*arguments)
+    raise Unreadable(f"{name} is not read")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.triton_text.functions import FUNCTIONS, METHODS, indexed, permute
-from mugraph.triton_text.hosts import host_builtin
+from mugraph.triton_text.hosts import host_builtin, host_math, number_of
 from mugraph.triton_text.ints import Bools, Ints, every, number, total
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.python import Evaluator, is_host
@@ -102,6 +102,9 @@ class Run:
     def attribute(self, owner: Any, name: str) -> Any:
         if isinstance(owner, Named):
             last = owner.name.rsplit(".", 1)[-1]
+            known = number_of(owner.name)
+            if known is not None:
+                return known
             if owner.name.startswith(("tl.", "torch.")) and last in _KINDS:
                 return Kind(last)
             return owner
@@ -212,6 +215,8 @@ class Run:
             return self._range(arguments, named)
         if name.startswith("builtins."):
             return self._builtin(name.removeprefix("builtins."), arguments, named)
+        if name.startswith("math."):
+            return host_math(name, arguments)
         if name in FUNCTIONS:
             return self._counted(FUNCTIONS[name](self.of, *arguments, **named))
         raise Unreadable(f"{name} is not read")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mugraph.triton_text.calls import CALLS, Call
 from mugraph.triton_text.functions import cdiv, next_power_of_2
-from mugraph.triton_text.hosts import host_builtin
+from mugraph.triton_text.hosts import host_builtin, host_math, number_of
 from mugraph.triton_text.ints import number
 from mugraph.triton_text.kernels import PointerKind, Range, Run
 from mugraph.triton_text.memory import Memory
@@ -70,7 +70,7 @@ class LauncherRun:
     # --- Language
 
     def binary(self, op: str, a: Any, b: Any) -> Any:
-        if op in ("==", "!="):
+        if op in ("==", "!=") and not isinstance(a, HostTensor) and not isinstance(b, HostTensor):
             return (a == b) == (op == "==")
         raise Unreadable(f"{op} of tensors in a launcher is not read")
 
@@ -81,6 +81,9 @@ class LauncherRun:
         match owner, name:
             case Named(full), _:
                 last = full.rsplit(".", 1)[-1]
+                known = number_of(full)
+                if known is not None:
+                    return known
                 if full == "torch.version.hip":
                     return None
                 return Kind(TYPES[last]) if full.startswith(("torch.", "tl.")) and last in TYPES else owner
@@ -172,9 +175,12 @@ class LauncherRun:
                 case "triton.jit":
                     pass
                 case "triton.autotune" if "configs" in options or given:
-                    configs = self.evaluator.value(options.get("configs") or given[0], {}, function.module)
+                    every = self.evaluator.value(options.get("configs") or given[0], {}, function.module)
+                    configs: list[Mapping[str, Any]] = []
+                    for one in every:  # those that differ in warps and stages alone are one here
+                        configs += [one.arguments] if one.arguments not in configs else []
                     self.configurations = max(self.configurations, len(configs))
-                    found |= configs[self.configuration % len(configs)].arguments
+                    found |= configs[self.configuration % len(configs)]
                 case "triton.heuristics" if given or "values" in options:
                     rules = self.evaluator.value(given[0] if given else options["values"], {}, function.module)
                     names = [one.arg for one in function.node.args.args]
@@ -197,6 +203,8 @@ class LauncherRun:
     def _method(self, owner: Any, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
         if isinstance(owner, dict):
             return _entries(cast("dict[Any, Any]", owner), name, arguments)
+        if name in ("clone", "contiguous") and not (name == "contiguous" and owner.is_contiguous):
+            return self._computed("torch.clone", [owner], {})
         if name in ("new_empty", "new_zeros"):
             size = listed(arguments[0]) if len(arguments) == 1 else tuple(arguments)
             return self._made(size, named.get("dtype") or Kind(owner.memory.kind), 0.0 if name == "new_zeros" else None)
@@ -217,11 +225,19 @@ class LauncherRun:
                 if any(not is_host(one) for one in arguments):
                     raise Unreadable(f"{name.removeprefix('builtins.')} of a tensor is not read")
                 return host_builtin(name.removeprefix("builtins."), arguments)
-            case "triton.cdiv":
+            case _ if name.startswith("math."):
+                return host_math(name, arguments)
+            case "torch.compiler.is_compiling" | "torch.jit.is_scripting" | "torch.jit.is_tracing":
+                return False
+            case "torch.is_tensor":
+                return isinstance(arguments[0], HostTensor)
+            case "triton.cdiv" | "tl.cdiv":
                 return cdiv(_NO_ARITHMETIC, *arguments)
             case "triton.next_power_of_2":
                 return next_power_of_2(_NO_ARITHMETIC, *arguments)
-            case "torch.cuda.device" | "torch.device" | "torch.no_grad" | "torch.cuda.current_device":
+            case "torch.cuda.device" | "torch.device" | "torch.no_grad" | "torch.inference_mode":
+                return Device()
+            case "torch.cuda.current_device" | "torch.cuda.device_of":
                 return Device()
             case "tl.constexpr":
                 return arguments[0]

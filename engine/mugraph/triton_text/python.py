@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from mugraph.triton_text.approximations import known_form
+from mugraph.triton_text.objects import HOST_METHODS, Applied, Class, Context, HostMethod, Ignored, Kept, kept
 from mugraph.triton_text.refusals import Refused, Unreadable
 from mugraph.triton_text.source import Function, Module, Named, named
 
@@ -65,7 +66,14 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 _BUILTINS = (
     "range", "min", "max", "len", "int", "float", "bool", "abs", "round", "sum", "tuple", "list", "dict", "isinstance",
     "zip", "enumerate", "print", "str", "pow",
+    "divmod", "any", "all", "sorted", "reversed", "ValueError", "RuntimeError", "NotImplementedError",
 )  # fmt: skip
+_DECORATORS = frozenset({
+    "triton.jit", "triton.runtime.jit.jit", "triton.autotune", "triton.heuristics", "torch.no_grad",
+    "torch.inference_mode", "torch.compiler.disable", "torch._dynamo.disable", "torch.jit.ignore", "staticmethod",
+    "torch.amp.custom_fwd", "torch.cuda.amp.custom_fwd",
+})  # fmt: skip
+"""That change nothing of what a function computes, or whose changes are read where kernels are launched."""
 _CONSTANTS: Mapping[str, Value] = {"True": True, "False": False, "None": None}
 
 
@@ -119,6 +127,9 @@ class Evaluator:
             raise Unreadable(f"the text cannot be evaluated: {error}", self.line) from error
 
     def called(self, function: Function, arguments: Sequence[Value], named: Mapping[str, Value]) -> Value:
+        for name, _ in function.decorators:
+            if name not in _DECORATORS:
+                raise Unreadable(f"{function.name} has the decorator {name}, which may change what it does", self.line)
         here = {**function.closure, **self.bound(function, arguments, named)}
         if self._depth >= _DEEPEST:
             raise Unreadable(f"{function.name} calls itself, or calls are nested too deeply", self.line)
@@ -139,16 +150,22 @@ class Evaluator:
         """Parameters -> values."""
         spec = function.node.args
         names = [one.arg for one in (*spec.posonlyargs, *spec.args)]
-        if spec.kwarg is not None or (len(arguments) > len(names) and spec.vararg is None):
+        if len(arguments) > len(names) and spec.vararg is None:
             raise Unreadable(f"{function.name} takes other arguments", function.node.lineno)
         found: dict[str, Value] = dict(zip(names, arguments, strict=False))
         if spec.vararg is not None:
             found[spec.vararg.arg] = tuple(arguments[len(names) :])
         every = {*names, *(one.arg for one in spec.kwonlyargs)}
+        rest: dict[str, Value] = {}
         for name, value in named.items():
+            if name not in every and spec.kwarg is not None:
+                rest[name] = value
+                continue
             if name not in every or name in found:
                 raise Unreadable(f"{function.name} is given {name}, which it does not take", self.line)
             found[name] = value
+        if spec.kwarg is not None:
+            found[spec.kwarg.arg] = rest
         defaults = dict(zip(names[len(names) - len(spec.defaults) :], spec.defaults, strict=True))
         defaults |= {
             one.arg: value for one, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if value is not None
@@ -156,7 +173,7 @@ class Evaluator:
         for name in every - found.keys():
             if name not in defaults:
                 raise Unreadable(f"{function.name} is not given {name}", self.line)
-            found[name] = self.value(defaults[name], {}, function.module)
+            found[name] = kept(self.value(defaults[name], {}, function.module))
         return found
 
     def _body(self, body: Sequence[ast.stmt], here: dict[str, Value], module: Module) -> None:
@@ -252,7 +269,11 @@ class Evaluator:
                 for element, part in zip(elts, parts, strict=True):
                     self._assign(element, part, here)
             case ast.Subscript(ast.Name(id=name), ast.Constant(value=key)) if isinstance(here.get(name), dict):
+                if isinstance(here[name], Kept):
+                    raise Unreadable(f"{name} outlives the call, and what later calls do depends on it", self.line)
                 here[name] = {**here[name], key: value}
+            case ast.Attribute(ast.Name(id=owner), name) if isinstance(here.get(owner), Context):
+                here[owner].kept[name] = value
             case _:
                 raise Unreadable(f"assignment to {ast.unparse(target)} is not read", self.line)
 
@@ -301,17 +322,27 @@ class Evaluator:
                 return tuple(self._elements(elts, here, module))
             case ast.JoinedStr():
                 return ast.unparse(node)
-            case ast.ListComp(elt, [ast.comprehension(target, iterable, [])]) | ast.GeneratorExp(
-                elt, [ast.comprehension(target, iterable, [])]
-            ):
-                found: list[Value] = []
-                for one in self._iterated(self.value(iterable, here, module)):
-                    inner = dict(here)
-                    self._assign(target, one, inner)
-                    found.append(self.value(elt, inner, module))
-                return tuple(found)
+            case ast.ListComp(elt, generators) | ast.GeneratorExp(elt, generators) | ast.SetComp(elt, generators):
+                return tuple(self.value(elt, one, module) for one in self._comprehended(generators, here, module))
+            case ast.DictComp(key, value, generators):
+                every = list(self._comprehended(generators, here, module))
+                return {self.value(key, one, module): self.value(value, one, module) for one in every}
             case _:
                 raise Unreadable(f"{ast.unparse(node)} is not read", self.line)
+
+    def _comprehended(
+        self, generators: Sequence[ast.comprehension], here: Mapping[str, Value], module: Module
+    ) -> Iterable[dict[str, Value]]:
+        """What the names mean each time."""
+        if not generators:
+            yield dict(here)
+            return
+        first, *rest = generators
+        for one in self._iterated(self.value(first.iter, here, module)):
+            inner = dict(here)
+            self._assign(first.target, one, inner)
+            if all(self._truth(self.value(test, inner, module)) for test in first.ifs):
+                yield from self._comprehended(rest, inner, module)
 
     def _elements(self, nodes: Sequence[ast.expr], here: Mapping[str, Value], module: Module) -> list[Value]:
         found: list[Value] = []
@@ -325,10 +356,14 @@ class Evaluator:
     def _name(self, name: str, here: Mapping[str, Value], module: Module) -> Value:
         if name in here:
             return here[name]
+        if name in module.classes:
+            return Class(module.classes[name], module)
+        if name in module.doubtful:
+            raise Unreadable(f"{name} {module.doubtful[name]}, which is not read", self.line)
         if name in module.functions:
             return module.functions[name]
         if name in module.constants:
-            return self.value(module.constants[name], {}, module)
+            return self._constant(name, module)
         if name in module.imports:
             return named(module.imports[name])
         if name in _CONSTANTS:
@@ -336,6 +371,15 @@ class Evaluator:
         if name in _BUILTINS:
             return named(f"builtins.{name}")
         raise Unreadable(f"{name} is not defined in the text", self.line)
+
+    def _constant(self, name: str, module: Module) -> Value:
+        if self._depth >= _DEEPEST:
+            raise Unreadable(f"{name} is defined by itself", self.line)
+        self._depth += 1
+        try:
+            return kept(self.value(module.constants[name], {}, module))
+        finally:
+            self._depth -= 1
 
     def _binary(self, op: str, a: Value, b: Value) -> Value:
         if is_host(a) and is_host(b) and op in _OPERATORS:
@@ -400,7 +444,26 @@ class Evaluator:
     def _attribute(self, owner: Value, name: str) -> Value:
         if isinstance(owner, Named):
             return self._language.attribute(owner.of(name), "")
+        if isinstance(owner, str | int) and (type(owner), name) in HOST_METHODS:
+            return HostMethod(owner, name)
+        if isinstance(owner, Context):
+            if name in ("save_for_backward", "mark_non_differentiable", "set_materialize_grads", "mark_dirty"):
+                return Ignored()
+            if name in owner.kept:
+                return owner.kept[name]
+            raise Unreadable(f"{name} is asked of the context, which has none", self.line)
+        if isinstance(owner, Class):
+            return self._of_class(owner, name)
         return self._language.attribute(owner, name)
+
+    def _of_class(self, owner: Class, name: str) -> Value:
+        """A function of torch.autograd: its `apply` is its forward."""
+        for node in owner.node.body:
+            if isinstance(node, ast.FunctionDef) and node.name == ("forward" if name == "apply" else name):
+                return (
+                    Applied(Function(node, owner.module, {})) if name == "apply" else Function(node, owner.module, {})
+                )
+        raise Unreadable(f"{name} of the class {owner.node.name} is not read", self.line)
 
     def _subscript(self, owner: Value, key: Value) -> Value:
         if isinstance(owner, tuple | list | dict):
@@ -422,6 +485,12 @@ class Evaluator:
             else:
                 keywords[keyword.arg] = value
         self.line = node.lineno
+        if isinstance(function, HostMethod):
+            return HOST_METHODS[type(function.owner), function.name](function.owner, *arguments)
+        if isinstance(function, Ignored):
+            return None
+        if isinstance(function, Applied):
+            return self.called(function.forward, [Context({}), *arguments], keywords)
         if isinstance(function, Function) and not function.is_jit:
             return self.called(function, arguments, keywords)
         return self._language.call(function, arguments, keywords)

@@ -17,6 +17,7 @@ class TextVerdict:
     configurations: that the kernels' decorators name
     run, blocks: blocks that were run over the fields, and blocks that there are
     left: why none was run, where that is so
+    without: what of the program is computed without kernels of Triton, in one sentence; "" where they compute it
     """
 
     passed: bool
@@ -28,6 +29,7 @@ class TextVerdict:
     where: Mapping[str, object] = field(default_factory=dict[str, object])
     configurations: int = 1
     left: str = ""
+    without: str = ""
 
     @property
     def said(self) -> str:

@@ -60,7 +60,7 @@ def run(request: Mapping[str, Any], device: torch.device, folder: Path) -> list[
             continue
         # The interpreter is slow, and as deterministic in one scenario as in the next.
         twice = device.type == "cuda" or position == 0
-        run_once = _Run(program, launch, request["inputs"], request["outputs"], scenario, drawn)
+        run_once = _Run(program, launch, request["inputs"], request["outputs"], scenario, drawn, request["shapes"])
         results.append(run_once.judged(twice, generator))
         if not results[-1].passed:
             break
@@ -69,7 +69,8 @@ def run(request: Mapping[str, Any], device: torch.device, folder: Path) -> list[
 
 @dataclass(frozen=True)
 class _Run:
-    """A kernel on inputs of one scenario. order: of its arguments; names: of its outputs."""
+    """A kernel on inputs of one scenario. order: of its arguments; names: of its outputs; shapes: that it gets and
+    returns, with strides, where they are not the program's."""
 
     program: TensorProgram
     launch: Callable[..., Any]
@@ -77,6 +78,7 @@ class _Run:
     names: Sequence[str]
     scenario: Scenario
     drawn: Drawn
+    shapes: Mapping[str, tuple[Sequence[int], Sequence[int]]]
 
     def judged(self, twice: bool, generator: torch.Generator) -> ScenarioResult:
         results = self._launched(twice)
@@ -100,7 +102,7 @@ class _Run:
 
     def _launched(self, twice: bool) -> dict[str, Tensor] | str:
         """Its outputs by name, or what it does that no kernel may."""
-        arguments = [self.drawn.inputs[name] for name in self.order]
+        arguments = [self._argument(name) for name in self.order]
         # Whole buffers, so that writes into gaps and guards show too; compared as bits because they hold NaN.
         before = [_bits(argument).clone() for argument in arguments]
         with _poisoned():
@@ -116,9 +118,19 @@ class _Run:
         for name, result in zip(self.names, kept, strict=True):
             tensor = self.program.tensor(name)
             shape, dtype = tensor.shape(self.program.sizes), TORCH_TYPES[tensor.dtype]
+            shape = tuple(self.shapes[name][0]) if name in self.shapes else shape
             if tuple(result.shape) != tuple(shape) or result.dtype != dtype:
                 return f"{name} has shape {tuple(result.shape)} and type {result.dtype}"
-        return dict(zip(self.names, kept, strict=True))
+        program = self.program
+        own = {name: program.tensor(name).shape(program.sizes) for name in self.names}
+        return {name: result.reshape(own[name]) for name, result in zip(self.names, kept, strict=True)}
+
+    def _argument(self, name: str) -> Tensor:
+        tensor = self.drawn.inputs[name]
+        if name not in self.shapes or prod(self.shapes[name][0]) != tensor.numel():
+            return tensor
+        shape, strides = self.shapes[name]
+        return tensor.as_strided(tuple(shape), tuple(strides), tensor.storage_offset())
 
     def _perturbed(self, generator: torch.Generator) -> dict[str, Tensor]:
         program = self.program

@@ -10,7 +10,7 @@ import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,9 +132,11 @@ class FloatTester:
         inputs: Sequence[str],
         outputs: Sequence[str],
         seed: int = 0,
+        shapes: Mapping[str, tuple[Sequence[int], Sequence[int]]] | None = None,
     ) -> FloatResult:
         """A Python module whose function `launcher` takes the program's tensors named in `inputs` (in this order) and
-        returns those named in `outputs`. Never raises for what the module does."""
+        returns those named in `outputs`. Never raises for what the module does. shapes: tensor -> shape and strides,
+        where the launcher gets and returns others than the program's"""
         self._number += 1
         request = {
             "number": self._number,
@@ -144,6 +146,7 @@ class FloatTester:
             "inputs": list(inputs),
             "outputs": list(outputs),
             "seed": seed,
+            "shapes": dict(shapes or {}),
         }
         answer = self._ask(json.dumps(request).encode() + b"\n")
         if isinstance(answer, str):

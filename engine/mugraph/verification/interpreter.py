@@ -1,4 +1,5 @@
-"""Triton's interpreter computes bfloat16 as a GPU does after `patch_interpreter`."""
+"""Triton's interpreter computes bfloat16 as a GPU does after `patch_interpreter`, and takes kernels that other people
+wrote: numbers as arguments, functions of libdevice, several configurations."""
 
 from __future__ import annotations
 
@@ -47,3 +48,80 @@ def patch_interpreter() -> None:
                 return cast(self, src, dst_type)
 
     builder.create_dot, builder.cast_impl = create_dot, cast_impl
+    _take_numbers(interpreter)
+    _take_libdevice(interpreter)
+    _take_configurations()
+
+
+def _take_numbers(interpreter: Any) -> None:
+    """A number that is an argument is a float32, as on a GPU, and no number of Python."""
+    import numpy as np
+    import triton.language as tl
+
+    converted: Any = interpreter._implicit_cvt
+
+    def convert(argument: Any) -> Any:
+        if isinstance(argument, float):
+            handle = interpreter.TensorHandle(np.array([argument], np.float32), tl.float32)
+            return tl.tensor(handle, tl.float32)
+        return converted(argument)
+
+    def made(self: Any, value: Any) -> Any:
+        """tl.float32(0.0)"""
+        if hasattr(value, "handle"):
+            return value.to(self)
+        kind = interpreter._get_np_dtype(self)
+        return tl.tensor(interpreter.TensorHandle(np.array([value], kind), self), self)
+
+    interpreter._implicit_cvt = convert
+    tl.dtype.__call__ = made
+
+
+def _take_libdevice(interpreter: Any) -> None:
+    """Of a GPU's library, which the interpreter does not have."""
+    import math
+
+    import numpy as np
+    import triton.language as tl
+    from triton.language.extra import libdevice
+
+    def made(function: Any) -> Any:
+        def on_tiles(*tiles: Any, **_: Any) -> Any:
+            shape = np.broadcast_shapes(*(tile.handle.data.shape for tile in tiles))
+            data = [np.broadcast_to(tile.handle.data, shape) for tile in tiles]
+            found = np.asarray(function(*data)).astype(tiles[0].handle.data.dtype)
+            kind = tiles[0].type
+            if found.shape != tiles[0].handle.data.shape:
+                kind = tl.block_type(kind.scalar, list(found.shape))
+            return tl.tensor(interpreter.TensorHandle(found, tiles[0].type.scalar), kind)
+
+        return on_tiles
+
+    def inverse_root(x: Any) -> Any:
+        return 1 / np.sqrt(x)
+
+    functions: dict[str, Any] = {
+        name: getattr(np, name)
+        for name in ("tanh", "exp", "exp2", "expm1", "log", "log1p", "log2", "sqrt", "sin", "cos", "floor", "ceil")
+    }
+    functions |= {
+        "rsqrt": inverse_root,
+        "erf": np.vectorize(math.erf, otypes=[np.float64]),
+        "pow": np.power,
+        "fast_expf": np.exp,
+        "fast_logf": np.log,
+        "fast_tanhf": np.tanh,
+    }
+    for name, function in functions.items():
+        setattr(libdevice, name, made(function))
+
+
+def _take_configurations() -> None:
+    """The first one: without a GPU there is nothing to time."""
+    from triton.runtime import autotuner
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        self.nargs = dict(zip(self.arg_names, args, strict=False))
+        return self.fn.run(*args, **kwargs, **self.configs[0].all_kwargs())
+
+    autotuner.Autotuner.run = run

@@ -13,8 +13,12 @@ from mugraph.checking.again import Here, check_again, modules_in
 from mugraph.cli import run
 from mugraph.edit.apply import apply_files
 from mugraph.edit.module.carried import carried, sealed
+from mugraph.ir.mugraph import MuGraph
 from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
 from mugraph.plans.plan import KernelStep, RegionPlan
+from mugraph.verification.document import verify_mugraph
+from mugraph.verification.verdict import Verdict
 
 from tests.engine.edit.conftest import PART, SOURCE, Maker, gate_source
 
@@ -139,6 +143,27 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert "was edited by hand and no longer holds what undoing needs" in capsys.readouterr().out
     assert run(["check", str(tmp_path / "own_mugraph.py")]) == 0
     assert "nothing to check" in capsys.readouterr().out
+
+
+def test_a_seed_repeats_what_the_verifier_drew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    applied(tmp_path)
+    seeds: list[int | None] = []
+
+    def verified(program: TensorProgram, graph: MuGraph, seed: int | None) -> Verdict:
+        seeds.append(seed)
+        return verify_mugraph(program, graph, seed)
+
+    monkeypatch.setattr("mugraph.checking.again.verify_mugraph", verified)
+    run(["check", str(tmp_path), "--json"])
+    first = json.loads(capsys.readouterr().out)["seed"]
+    run(["check", str(tmp_path), "--json"])
+    assert json.loads(capsys.readouterr().out)["seed"] != first
+    run(["check", str(tmp_path), "--seed", str(first)])
+    assert f"--seed {first} repeats them" in capsys.readouterr().out
+    assert seeds[0] == seeds[2] == first
+    assert run(["check", str(tmp_path), "--seed", "-1"]) == 2
 
 
 @pytest.mark.parametrize(("arguments", "said"), [([], "what shall be checked?"), (["nowhere"], "does not exist")])

@@ -117,6 +117,121 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "tl.sort is not read (line 9)" in str(graph["reason"])
 
 
+SEVERAL = """\
+import torch
+
+
+# mugraph: x=f32[3, 5, 40], y=f32[3, 5, 40]
+def both(x, y):
+    s = x + y
+    return s * s, s
+
+
+# mugraph: x=f32[3, 5, 40]
+def alone(x):
+    return torch.sigmoid(x)
+"""
+ROWS = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, a_ptr, b_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    s = tl.load(x_ptr + i, mask=i < n, other=0.0) + tl.load(y_ptr + i, mask=i < n, other=0.0)
+    tl.store(a_ptr + i, s * s, mask=i < n)
+    tl.store(b_ptr + i, s, mask=i < n)
+
+
+def both(x, y):
+    batch, rows, columns = x.shape
+    a, b = torch.empty_like(x), torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 64),)](x, y, a, b, x.numel(), B=64)
+    return a, b
+
+
+@triton.jit
+def one(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out_ptr + i, tl.sigmoid(tl.load(x_ptr + i, mask=i < n, other=0.0)), mask=i < n)
+
+
+def alone(x):
+    out = torch.empty_like(x)
+    one[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), B=64)
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("launcher", "old", "new", "said"),
+    [
+        ("both", "", "", ""),
+        ("both", "return a, b", "return b, a", "is not what the program computes"),
+        ("both", "return a, b", "return a, b.view(-1, columns)", "has shape [15, 40]"),
+        ("alone", "", "", ""),
+        ("alone", "tl.sigmoid", "tl.exp", "is not what the program computes"),
+    ],
+)
+def test_the_whole_function(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], launcher: str, old: str, new: str, said: str
+) -> None:
+    """Tensors have the function's own shapes, results its own order, and one operator alone is a function too."""
+    (tmp_path / "reference.py").write_text(SEVERAL)
+    (tmp_path / "kernels.py").write_text(ROWS.replace(old, new))
+    places = [f"{tmp_path / name}:{launcher}" for name in ("kernels.py", "reference.py")]
+    status = command(["verify", "--kernel", *places, "--json"])
+    (graph,) = json.loads(capsys.readouterr().out)["graphs"]
+    assert (status, graph["passed"]) == ((1, False) if said else (0, True)), graph["reason"]
+    assert said in str(graph["reason"])
+
+
+WILD = """\
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra.libdevice import tanh
+
+
+@triton.autotune(configs=[triton.Config({"B": b}, num_warps=w) for b in (32, 64) for w in (2, 4)], key=["n"])
+@triton.jit
+def kernel(x_ptr, out_ptr, scale, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    shift = tl.float32(1.0)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    tl.store(out_ptr + i, tanh(x * scale.to(tl.float32)) + shift, mask=i < n)
+
+
+class _Function(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = torch.empty_like(x)
+        kernel[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, out, 0.5, x.numel())
+        ctx.save_for_backward(x)
+        return out
+
+
+def launch(x):
+    return _Function.apply(x)
+"""
+
+
+def test_kernels_as_they_are_in_the_wild(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A function of autograd, configurations that differ in warps alone, a number as an argument, libdevice: read, and
+    run in floating point in Triton's interpreter, which by itself runs none of these."""
+    (tmp_path / "reference.py").write_text(
+        "import torch\n\n\n# mugraph: x=f32[300]\ndef shifted(x):\n    return torch.tanh(x * 0.5) + 1\n"
+    )
+    (tmp_path / "kernels.py").write_text(WILD)
+    places = [f"{tmp_path / 'kernels.py'}:launch", f"{tmp_path / 'reference.py'}:shifted"]
+    status = command(["verify", "--kernel", *places, "--json"])
+    (graph,) = json.loads(capsys.readouterr().out)["graphs"]
+    assert (status, graph["reason"]) == (0, None)
+    assert isinstance(graph["max_rel_error"], float)
+
+
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [

@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 import torch
 from mugraph.edit.apply import apply_files
+from mugraph.edit.module.carried import sealed
 from mugraph.edit.module.file import module_text
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.plans.scales import input_scales
@@ -34,7 +35,7 @@ def spoil(kernels: ModuleType, old: str, new: str) -> None:
     path = Path(str(kernels.__file__))
     text = path.read_text()
     assert old in text
-    path.write_text(text.replace(old, new))
+    path.write_text(sealed(text.replace(old, new)))
 
 
 def test_right_kernels_agree(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

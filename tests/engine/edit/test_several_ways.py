@@ -83,7 +83,7 @@ def test_each_has_its_evidence(applied: tuple[Path, list[str]], monkeypatch: pyt
     module = path.with_name("gated_model_mugraph.py")
     record, asked = read_record(module), list[str]()
     assert record is not None
-    monkeypatch.setattr("mugraph.checking.again._of_evidence", lambda name, steps, here: asked.append(name) or ())
+    monkeypatch.setattr("mugraph.checking.again._of_evidence", lambda name, *_: asked.append(name) or ())
     nothing: object = None
     (checked,) = check_again(module, record, nothing)  # type: ignore[arg-type]
     assert checked.function == "Gated.forward"

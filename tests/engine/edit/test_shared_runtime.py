@@ -11,6 +11,7 @@ import pytest
 import torch
 from mugraph.edit import apply as applying
 from mugraph.edit.apply import EditError, apply_files
+from mugraph.edit.module.carried import sealed
 from mugraph.edit.module.runtime import RUNTIME, RUNTIME_FILE, RUNTIME_NAME
 from mugraph.edit.revert import revert_file
 from mugraph.edit.source import files
@@ -69,7 +70,7 @@ def test_versions_lie_side_by_side(gated_file, maker, source, part, load, on_thi
     monkeypatch.setattr(applying, "RUNTIME_NAME", newer)
     second = apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
     text = second.module.read_text().replace(RUNTIME_NAME, newer)
-    second.module.write_text(text)
+    second.module.write_text(sealed(text))
     assert runtimes(gated_file.parent) == sorted([f"{newer}.py", f"{RUNTIME_NAME}.py"])
     loaded = [load(path) for path in (other, gated_file)]
     for one in loaded:
@@ -101,6 +102,39 @@ def test_without_it_the_original_runs(damage, gated_file, maker, source, part, l
         loaded.kernels._main()
     assert revert_file(gated_file).regions == 1
     assert list(gated_file.parent.glob("*mugraph*")) == []
+
+
+@pytest.mark.parametrize("edit", ["a kernel", "the evidence", "its digest"])
+def test_one_that_was_edited_is_not_used(edit, gated_file, maker, source, part, load, x) -> None:
+    """Its kernels are not those that were tested: the original runs."""
+    done = apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
+    text = done.module.read_text()
+    old, new = {
+        "a kernel": ("tl.sigmoid(", "tl.exp("),
+        "the evidence": ("_EVIDENCE = {", "_OTHER = {"),
+        "its digest": (text.split("'sha256': '")[1][:64], "0" * 64),
+    }[edit]
+    assert old in text
+    done.module.write_text(text.replace(old, new))
+    with pytest.warns(UserWarning, match="gated_model_mugraph: the kernels are not used: .* was edited since"):
+        loaded = load(gated_file)
+    model = loaded.model.Gated().eval()
+    with torch.no_grad():
+        assert not loaded.kernels.gated_fits(model, x)
+        assert model(x).shape == (4, 16)
+    with pytest.raises(SystemExit, match="was edited since it was written"):
+        loaded.kernels._main()
+
+
+def test_one_with_other_line_ends_is_used(gated_file, maker, source, part, load, on_this_machine, x) -> None:
+    """As version control may write it."""
+    done = apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
+    done.module.write_bytes(done.module.read_bytes().replace(b"\n", b"\r\n"))
+    loaded = load(gated_file)
+    log = on_this_machine(loaded.kernels)
+    with torch.no_grad():
+        loaded.model.Gated().eval()(x)
+    assert log == ["gate"]
 
 
 def test_a_damaged_one_is_written_anew(gated_file, maker, source, part) -> None:

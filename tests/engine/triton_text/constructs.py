@@ -159,4 +159,56 @@ CONSTRUCTS: dict[str, Construct] = {
         "return out.reshape(a.shape)",
         (2, 3, 8),
     ),
+    "in_place_by_parts": _kernel(
+        "out_ptr, N: tl.constexpr, B: tl.constexpr",
+        "out_ptr += tl.program_id(0) * N\nfor i in range(0, N, B):\n    n = i + tl.arange(0, B)\n"
+        "    tl.store(out_ptr + n, tl.load(out_ptr + n, mask=n < N, other=0.0) * 2, mask=n < N)",
+        "out = a.clone()\nkernel[(a.shape[0],)](out, N=a.shape[1], B=8)\nreturn out",
+        (3, 21),
+    ),
+    "copies_and_expansions": _kernel(
+        "a_ptr, out_ptr, stride_m, stride_n, M: tl.constexpr, N: tl.constexpr",
+        "m = tl.arange(0, M)\nn = tl.arange(0, N)\nx = tl.load(a_ptr + m[:, None] * stride_m + n[None, :] * stride_n)\n"
+        "tl.store(out_ptr + m[:, None] * N + n[None, :], x)",
+        "t = a.t().contiguous()\nwide = t[:1].broadcast_to(t.shape)\nout = torch.empty(t.shape, dtype=a.dtype)\n"
+        "kernel[(1,)](wide, out, wide.stride(0), wide.stride(1), M=t.shape[0], N=t.shape[1])\nreturn out",
+        (4, 8),
+    ),
+    "swizzled": _kernel(
+        "a_ptr, out_ptr, B: tl.constexpr",
+        "i, j = tl.swizzle2d(tl.program_id(0), tl.program_id(1), tl.num_programs(0), tl.num_programs(1), 2)\n"
+        "b = tl.arange(0, B)\nat = (i * 3 + j) * B + b\ntl.store(out_ptr + at, tl.load(a_ptr + at) + i * 10 + j)",
+        _COPY + "kernel[(3, 3)](a, out, B=4)\nreturn out",
+        (36,),
+    ),
+    "python_of_launchers": _kernel(
+        "a_ptr, out_ptr, N: tl.constexpr, FACTOR: tl.constexpr",
+        "n = tl.arange(0, N)\ntl.store(out_ptr + n, tl.load(a_ptr + n) * FACTOR)",
+        "pairs = [(i, j) for i in range(4) if i % 2 for j in range(3)]\nby = {str(i): i * 2 for i in range(3)}\n"
+        "rows, rest = divmod(len(pairs), 4)\nkind: int\n"
+        "factor = rows + rest + by['2'] + math.ceil(math.sqrt(10)) + ('SILU'.lower().startswith('si') and 1)\n"
+        "out = torch.empty_like(a)\n_launched(out, a, N=16, FACTOR=factor)\nreturn out",
+        (16,),
+        before="import math\n\n\ndef _launched(out, a, **sizes):\n    kernel[(1,)](a, out, **sizes)\n\n\n",
+    ),
+    "autograd_function": _kernel(
+        "a_ptr, out_ptr, N: tl.constexpr",
+        "n = tl.arange(0, N)\ntl.store(out_ptr + n, tl.load(a_ptr + n) + 1)",
+        "return _Plus.apply(a, 16)",
+        (16,),
+        before="class _Plus(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x, size):\n"
+        "        out = torch.empty_like(x)\n        kernel[(1,)](x, out, N=size)\n        ctx.save_for_backward(x)\n"
+        "        ctx.size = size\n        return out\n\n    @staticmethod\n    def backward(ctx, grad):\n"
+        "        return grad, None\n\n\n",
+    ),
+    "configurations_and_heuristics": _kernel(
+        "a_ptr, out_ptr, n, B: tl.constexpr, EVEN: tl.constexpr",
+        "i = tl.program_id(0) * B + tl.arange(0, B)\n"
+        "x = tl.load(a_ptr + i) if EVEN else tl.load(a_ptr + i, mask=i < n, other=0.0)\n"
+        "tl.store(out_ptr + i, x + B, mask=i < n)",
+        _COPY + "kernel[lambda meta: (triton.cdiv(a.numel(), meta['B']),)](a, out, a.numel())\nreturn out",
+        (50,),
+        before="@triton.autotune(configs=[triton.Config({'B': b}, num_warps=w) for b in [8, 16] for w in [4, 8]], key=['n'])\n"
+        "@triton.heuristics({'EVEN': lambda args: args['n'] % args['B'] == 0})\n",
+    ),
 }  # fmt: skip

@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 
 import torch
+from mugraph.verification.interpreter import patch_interpreter
 
 from tests.engine.triton_text.constructs import CONSTRUCTS, drawn
 from tests.engine.triton_text.texts import HEAD
 
 
 def main() -> None:
+    patch_interpreter()  # takes the first of several configurations: there is no GPU to time them on
     results: dict[str, object] = {}
     for name, construct in CONSTRUCTS.items():
         path = Path(sys.argv[1]) / f"{name}.py"

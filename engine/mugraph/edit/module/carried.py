@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import msgspec
 
+from mugraph.edit.module.seal import EVIDENCE as EVIDENCE
 from mugraph.edit.source.record import text_hash
 from mugraph.ir.json import FormatError, mugraph_from_json, mugraph_to_json, program_from_json, program_to_json
 from mugraph.ir.mugraph import LibraryKernel, MuGraph
@@ -23,7 +24,6 @@ from mugraph.ir.tensors import Tensor
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.verification.verdict import Verdict
 
-EVIDENCE = "_EVIDENCE"
 _NOT_YET = "0" * 64
 _DAMAGED = (SyntaxError, ValueError, TypeError, AttributeError, KeyError, zlib.error, FormatError, msgspec.MsgspecError)
 _DIGEST = re.compile(rf"(?<=\n{EVIDENCE} = \{{\n    'sha256': ')[0-9a-f]{{64}}(?=',\n)")

@@ -56,6 +56,7 @@ MODULE_NAMES = frozenset(_bound(ast.parse(PRELUDE + RUNTIME).body)) | {
     EVIDENCE,
     "_CASES",
     "_path",
+    "_trouble",
 }
 
 

@@ -17,6 +17,7 @@ from mugraph.edit.module.masks import MASKS
 from mugraph.edit.module.meeting import MEETING
 from mugraph.edit.module.parts import IMPORTS, MACHINERY
 from mugraph.edit.module.prepared import PREPARED
+from mugraph.edit.module.seal import SEAL
 from mugraph.edit.module.sizes import KNOWN_TO_FIT
 from mugraph.ir.content import digest
 
@@ -31,7 +32,7 @@ It says whether a kernel may run here, and compares kernels with PyTorch. Where 
 
 def _parts() -> str:
     places = IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, PREPARED
-    parts = *places, GUARDS, MEETING, CLOCK, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
+    parts = *places, SEAL, GUARDS, MEETING, CLOCK, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
     return f"{_HEADER}\n" + "\n\n".join(part.rstrip() + "\n" for part in parts)
 
 
@@ -44,12 +45,16 @@ RUNTIME_FILE = re.compile(r"mugraph_runtime_[0-9a-f]{10}")
 
 LOADER = f'''\
 # What all kernel modules of one version of mugraph need stands once, in a file beside this one
+_path = str(Path(__file__).with_name("{RUNTIME_NAME}.py"))
+_trouble = f"{{_path}} is missing or damaged"
 try:
-    _path = str(Path(__file__).with_name("{RUNTIME_NAME}.py"))
     exec(SourceFileLoader(__name__, _path).get_code(__name__), globals())
     if "_main" not in globals():  # its last name
         raise ImportError(f"{{_path}} is not whole")
-except Exception as error:  # this file was copied alone: the original code runs
+    if not _as_written(__file__):
+        _trouble = f"{{__file__}} was edited since it was written: its kernels are not those that were tested"
+        raise ImportError(_trouble)
+except Exception as error:  # this file was copied alone, or edited: the original code runs
     warnings.warn(f"{{__name__}}: the kernels are not used: {{error}}")
 
     def _same_code(*_: object) -> bool:
@@ -59,7 +64,7 @@ except Exception as error:  # this file was copied alone: the original code runs
         return None
 
     def _main() -> None:
-        raise SystemExit(f"{{_path}} is missing or damaged: the original code runs.")
+        raise SystemExit(f"{{_trouble}}. The original code runs.")
 '''
 """How a kernel module reads it."""
 OPERATORS = """\
