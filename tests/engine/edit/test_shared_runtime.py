@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -124,6 +125,15 @@ def test_one_that_was_edited_is_not_used(edit, gated_file, maker, source, part, 
         assert model(x).shape == (4, 16)
     with pytest.raises(SystemExit, match="was edited since it was written"):
         loaded.kernels._main()
+
+
+def test_what_formats_code_leaves_it_as_it_is(gated_file, maker, source, part) -> None:
+    written = apply_files(gated_file, [maker.plan(source, part)], maker.kernels).module
+    before = written.read_bytes()
+    for command in (["format"], ["check", "--select", "I", "--fix"]):
+        done = subprocess.run([sys.executable, "-m", "ruff", *command, "--isolated", str(written)], capture_output=True)
+        assert done.returncode == 0, done.stderr
+    assert written.read_bytes() == before
 
 
 def test_one_with_other_line_ends_is_used(gated_file, maker, source, part, load, on_this_machine, x) -> None:

@@ -133,8 +133,11 @@ def _header(plans: Sequence[RegionPlan], path: Path) -> str:
         f'"""GPU kernels for {regions} in {path.name}, written by mugraph {__version__}.\n\n'
         f"{path.name} calls them where `<name>_fits` says yes and runs its own code everywhere else.\n"
         f"`mugraph revert {path.name}` takes them out again. They are compared with PyTorch when this file is run\n"
-        "on a GPU, and at their first use on one where they were not tested before.\n"
-        '"""'
+        "on a GPU, and at their first use on one where they were not tested before. No other text than this one is\n"
+        "used: what formats and sorts code leaves the file as it is.\n"
+        '"""\n'
+        "# fmt: off\n"
+        "# isort: skip_file"
     )
 
 
