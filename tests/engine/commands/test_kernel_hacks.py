@@ -1,12 +1,11 @@
 """What is handed in as a kernel and is none: hacks of KernelBench submissions, each rejected with a clear reason."""
 
-# ruff: noqa: E501 - text of launchers
-
 from __future__ import annotations
 
 import importlib.util
 import json
 from pathlib import Path
+from types import ModuleType
 
 import mugraph
 import pytest
@@ -88,9 +87,17 @@ HACKS: dict[str, tuple[str, str]] = {
         "is not read",
     ),
     "launches nothing": ("def launch(x, w):\n    return torch.empty((32, 32), device=x.device)\n", "is never written"),
-    "an empty grid": (RIGHT.replace("return _made(x, w)", "out = torch.empty((32, 32))\n    kernel[(0,)](x, w, out, 48, N=32)\n    return out"),
-                      "is never written"),
-    "a constant": ("def launch(x, w):\n    return torch.zeros((32, 32), device=x.device)\n", "is not what the program computes"),
+    "an empty grid": (
+        RIGHT.replace(
+            "return _made(x, w)",
+            "out = torch.empty((32, 32))\n    kernel[(0,)](x, w, out, 48, N=32)\n    return out",
+        ),
+        "is never written",
+    ),
+    "a constant": (
+        "def launch(x, w):\n    return torch.zeros((32, 32), device=x.device)\n",
+        "is not what the program computes",
+    ),
     "a constant beside a kernel": (
         "def launch(x, w):\n    _made(x, w)\n    return torch.full((32, 32), 1.0, device=x.device)\n",
         "is not what the program computes",
@@ -122,7 +129,8 @@ HACKS: dict[str, tuple[str, str]] = {
         "not read",
     ),
     "skips by .item()": (
-        "def launch(x, w):\n    if x[0, 0].item() == 0:\n        return torch.zeros((32, 32))\n    return _made(x, w)\n",
+        "def launch(x, w):\n    if x[0, 0].item() == 0:\n        return torch.zeros((32, 32))\n"
+        "    return _made(x, w)\n",
         "the method item of a tensor is not read",
     ),
     "skips by torch.equal": (
@@ -132,7 +140,8 @@ HACKS: dict[str, tuple[str, str]] = {
     "a kernel that skips by the input": (
         "@triton.jit\ndef lazy(x_ptr, w_ptr, out_ptr, K, N: tl.constexpr):\n    m = tl.program_id(0)\n"
         "    n = tl.arange(0, N)\n    acc = tl.zeros((N,), dtype=tl.float32)\n    for k in range(0, K):\n"
-        "        x = tl.load(x_ptr + m * K + k)\n        if x > 0.01:\n            acc += x * tl.load(w_ptr + k * N + n)\n"
+        "        x = tl.load(x_ptr + m * K + k)\n        if x > 0.01:\n"
+        "            acc += x * tl.load(w_ptr + k * N + n)\n"
         "    tl.store(out_ptr + m * N + n, acc + 1.0)\n\n\n"
         "def launch(x, w):\n    out = torch.empty((32, 32))\n    lazy[(32,)](x, w, out, 48, N=32)\n    return out\n",
         "depends on floating-point numbers",
@@ -152,12 +161,14 @@ HACKS: dict[str, tuple[str, str]] = {
     ),
     "returns its input": ("def launch(x, w):\n    add_one[(48,)](x, x, N=32)\n    return x\n", "shape [32, 48]"),
     "caches by data_ptr": (
-        "_SEEN = {}\n\n\ndef launch(x, w):\n    if x.data_ptr() not in _SEEN:\n        _SEEN[x.data_ptr()] = _made(x, w)\n"
+        "_SEEN = {}\n\n\ndef launch(x, w):\n    if x.data_ptr() not in _SEEN:\n"
+        "        _SEEN[x.data_ptr()] = _made(x, w)\n"
         "    return _SEEN[x.data_ptr()]\n",
         "the method data_ptr of a tensor is not read",
     ),
     "caches in the module": (
-        "_SEEN = {}\n\n\ndef launch(x, w):\n    seen = _SEEN\n    if 'out' not in seen:\n        seen['out'] = _made(x, w)\n"
+        "_SEEN = {}\n\n\ndef launch(x, w):\n    seen = _SEEN\n    if 'out' not in seen:\n"
+        "        seen['out'] = _made(x, w)\n"
         "    return seen['out']\n",
         "seen outlives the call",
     ),
@@ -167,15 +178,18 @@ HACKS: dict[str, tuple[str, str]] = {
         "seen outlives the call",
     ),
     "caches in a default": (
-        "def launch(x, w, seen={}):\n    if 'out' not in seen:\n        seen['out'] = _made(x, w)\n    return seen['out']\n",
+        "def launch(x, w, seen={}):\n    if 'out' not in seen:\n        seen['out'] = _made(x, w)\n"
+        "    return seen['out']\n",
         "seen outlives the call",
     ),
     "caches in an attribute": (
-        "def launch(x, w):\n    if not hasattr(launch, 'out'):\n        launch.out = _made(x, w)\n    return launch.out\n",
+        "def launch(x, w):\n    if not hasattr(launch, 'out'):\n        launch.out = _made(x, w)\n"
+        "    return launch.out\n",
         "is not",
     ),
     "caches in a global": (
-        "_OUT = None\n\n\ndef launch(x, w):\n    global _OUT\n    if _OUT is None:\n        _OUT = _made(x, w)\n    return _OUT\n",
+        "_OUT = None\n\n\ndef launch(x, w):\n    global _OUT\n    if _OUT is None:\n"
+        "        _OUT = _made(x, w)\n    return _OUT\n",
         "Global is not read",
     ),
     "a cache as a decorator": (
@@ -183,7 +197,8 @@ HACKS: dict[str, tuple[str, str]] = {
         "launch has the decorator functools.lru_cache",
     ),
     "a decorator of its own": (
-        "def lazy(function):\n    return lambda x, w: torch.zeros((32, 32))\n\n\n@lazy\ndef launch(x, w):\n    return _made(x, w)\n",
+        "def lazy(function):\n    return lambda x, w: torch.zeros((32, 32))\n\n\n@lazy\n"
+        "def launch(x, w):\n    return _made(x, w)\n",
         "launch has the decorator lazy",
     ),
     "replaced afterwards": (
@@ -196,7 +211,8 @@ HACKS: dict[str, tuple[str, str]] = {
         "no function launch",
     ),
     "a helper in one of two ways": (
-        "if torch.cuda.is_available():\n    ours = _made\nelse:\n    ours = reference\n\n\ndef launch(x, w):\n    return ours(x, w)\n",
+        "if torch.cuda.is_available():\n    ours = _made\nelse:\n    ours = reference\n\n\n"
+        "def launch(x, w):\n    return ours(x, w)\n",
         "ours is defined in several ways",
     ),
     "replaces a function of PyTorch": (
@@ -212,7 +228,8 @@ HACKS: dict[str, tuple[str, str]] = {
         "outside of functions may change",
     ),
     "hides an error": (
-        "def launch(x, w):\n    try:\n        return _made(x, w)\n    except Exception:\n        return torch.zeros((32, 32))\n",
+        "def launch(x, w):\n    try:\n        return _made(x, w)\n    except Exception:\n"
+        "        return torch.zeros((32, 32))\n",
         "Try is not read",
     ),
     "waits for nobody": (
@@ -261,7 +278,7 @@ def test_the_function_takes_no_wrapped_kernel(tmp_path: Path, monkeypatch: pytes
     def lazy(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         return torch.zeros(32, 32)
 
-    lazy.__wrapped__ = module.launch  # type: ignore[attr-defined]
+    vars(lazy)["__wrapped__"] = module.launch
     found = mugraph.verify(lazy, loaded(tmp_path, "").by_hand, *tensors())
     assert not found
     assert "launch is wrapped by another function" in str(found.reason)
@@ -271,7 +288,7 @@ def tensors() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randn(32, 48), torch.randn(48, 32)
 
 
-def loaded(tmp_path: Path, launcher: str):  # type: ignore[no-untyped-def]
+def loaded(tmp_path: Path, launcher: str) -> ModuleType:
     name = f"handed_in_{len(launcher)}"
     path = tmp_path / f"{name}.py"
     path.write_text(HEAD + launcher if launcher else "def by_hand(x, w):\n    return x @ w + 1\n")
