@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import mugraph
 import pytest
 import torch
+
+from tests.support.modules import imported
 
 TEXT = """\
 import torch
@@ -39,16 +41,12 @@ def other(x):
 
 
 @pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
     path = tmp_path / "user.py"
     path.write_text(TEXT)
-    spec = importlib.util.spec_from_file_location("user", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with imported(path, "user") as module:
+        yield module
 
 
 def test_as_often_as_it_is_asked(user: ModuleType):
