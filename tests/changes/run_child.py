@@ -3,7 +3,8 @@
 The kernels run in Triton's interpreter: TRITON_INTERPRET=1. A line of standard input is a JSON list: a change's name,
 and a folder with its program in `original` and in `edited`. A line of standard output is a JSON object, with
 
-"first": the change is made before the program has run; "later": when it has run once, with its kernels. Of each:
+"first": the change is made before the program has run; "later": when it has run, with its kernels, and guards are asked
+in C; "in Python": the same without C. Of each:
 {"launches": kernels that ran after the change, "warmed": launches of each run before it, "wrong": what is not as it
 must be}. Each change is made in a fork, a lasting one in a fork for each side; there the program is imported by its
 own name.
@@ -61,15 +62,21 @@ def forked(run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     return pickle.loads(said) if status == 0 else {"died": os.waitstatus_to_exitcode(status)}
 
 
-def ran(change: Change, folder: Path, *, warm: bool = False, dtype: torch.dtype = torch.float32) -> dict[str, Any]:
-    """One side: the program of this folder, changed, and run."""
+WARM = 4
+"""Runs after which guards remember all that they can: what held twice, and that it can be asked in C."""
+
+
+def ran(
+    change: Change, folder: Path, *, warm: bool = False, native: bool = False, dtype: torch.dtype = torch.float32
+) -> dict[str, Any]:
+    """One side: the program of this folder, changed, and run. warm: when it has run before; native: see watch"""
     sys.path.insert(0, str(folder))
     torch.set_default_dtype(dtype)
     torch.manual_seed(3)
     case = Case.of(change.program, dtype)
     if (folder / f"{change.program.file}_mugraph.py").exists():
-        watch(importlib.import_module(f"{change.program.file}_mugraph"), case)
-    if warm:
+        watch(importlib.import_module(f"{change.program.file}_mugraph"), case, native=native)
+    for _ in range(WARM if warm else 0):
         case.warm()
     try:
         result = change.make(case)
@@ -96,7 +103,10 @@ def ran_both(change: Change, before: Path, after: Path) -> dict[str, Any]:
     original = ran_twice(change, before)
     forget(change, before)
     torch.compiler.reset()
-    return {"original": original, "later": ran(change, after, warm=True)}
+    later = ran(change, after, warm=True, native=True)
+    forget(change, after)
+    torch.compiler.reset()
+    return {"original": original, "later": later, "in Python": ran(change, after, warm=True)}
 
 
 def forget(change: Change, folder: Path) -> None:
@@ -107,8 +117,9 @@ def forget(change: Change, folder: Path) -> None:
     torch.set_default_dtype(torch.float32)
 
 
-def watch(kernels: Any, case: Case) -> None:
-    """Lets the kernels run on tensors of the CPU, as if it were the device they are made for, and counts them."""
+def watch(kernels: Any, case: Case, *, native: bool) -> None:
+    """Lets the kernels run on tensors of the CPU, as if it were the device they are made for, and counts them. native:
+    with guards in C, as they are after the first launch on a GPU"""
     from triton.runtime.interpreter import GridExecutor
 
     launch = GridExecutor.__call__
@@ -119,6 +130,7 @@ def watch(kernels: Any, case: Case) -> None:
 
     GridExecutor.__call__ = counted
     kernels._tested_gpu = lambda kind, index: kind == "cpu"
+    assert not native or kernels._make_native()
 
 
 def judged(change: Change, got: dict[str, Any], original: dict[str, Any]) -> dict[str, Any]:
@@ -147,7 +159,8 @@ def came_of(change: Change, folder: Path) -> dict[str, Any]:
     before, after = folder / "original", folder / "edited"
     if not (change.lasting or change.edits):
         both = forked(partial(ran_both, change, before, after))
-        return {"later": judged(change, both if "died" in both else both["later"], both.get("original", {}))}
+        sides = ("later", "in Python")
+        return {side: judged(change, both.get(side, both), both.get("original", {})) for side in sides}
     with tempfile.TemporaryDirectory() as temporary:
         before = edited_copy(change, before, Path(temporary, "original"))
         after = edited_copy(change, after, Path(temporary, "edited"))
@@ -156,7 +169,9 @@ def came_of(change: Change, folder: Path) -> dict[str, Any]:
             return {"original": {"launches": 0, "warmed": [], "wrong": [original["died"]]}}
         came = {"first": judged(change, forked(partial(ran, change, after)), original)}
         if not change.edits:
-            came["later"] = judged(change, forked(partial(ran, change, after, warm=True)), original)
+            for side, native in (("later", True), ("in Python", False)):
+                again = forked(partial(ran, change, after, warm=True, native=native))
+                came[side] = judged(change, again, original)
         return came
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Callable, Iterator
-from types import ModuleType, SimpleNamespace
+from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 import triton
 
+from tests.support.driver import Device, Jit, Kernel, Places
 from tests.support.modules import imported
 
 TEXT = """
@@ -57,62 +58,21 @@ def launch_any(x):
 _SOURCE, _CAPABILITY, _RAN, _REGIONS, _CALLED_FUNCTIONS, _OUTSIDE_NAMES = "none.py", (0, 0), {}, {}, {}, {}
 _BUILTINS, _OWN, _CASES = frozenset([]), [], {}
 """
-FUNCTIONS = {"doubled_kernel": 70, "added_kernel": 71}
 
 
-class Device:
-    """The driver. calls: what it was told; ordinary: kernels that Triton launched"""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[Any, ...]] = []
-        self.ordinary: list[str] = []
-        self.wrong = False
-        self.current = 0
-        self.made: list[Any] = []
-
-    def launch(self, function: int, *given: Any) -> None:
-        self.calls.append((function, *given))
-        self.run(function, given[6][:-2])
-
-    def run(self, function: int, places: tuple[int, ...]) -> None:
-        memory = [(ctypes.c_float * 8).from_address(place) for place in places]
-        if function == 70:
-            memory[1][:], memory[2][:] = [2 * one for one in memory[0]], [5.0] * 8
-        else:
-            memory[3][:] = [sum(three) + self.wrong for three in zip(*memory[:3], strict=True)]
+def floats(place: int) -> Any:
+    return (ctypes.c_float * 8).from_address(place)
 
 
-class Jit:
-    """As much of triton.JITFunction as a launch meets."""
+def doubled(places: Places) -> None:
+    floats(places[1])[:], floats(places[2])[:] = [2 * one for one in floats(places[0])], [5.0] * 8
 
-    metadata: dict[str, Any]
 
-    def __init__(self, jit: Any, device: Device) -> None:
-        self.name, self.arg_names, self.params = jit.__name__, jit.arg_names, jit.params
-        self.device, self.used_global_vals, self.pre_run_hooks = device, {}, []
-        self.metadata = {"num_warps": 4, "shared": 512, "num_ctas": 1, "cluster_dims": (1, 1, 1)}
+def added(places: Places) -> None:
+    floats(places[3])[:] = [sum(three) for three in zip(*map(floats, places[:3]), strict=True)]
 
-    def run(self) -> None:
-        """What `type(jit).run` is compared with."""
 
-    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., Any]:
-        def ordinary(*given: torch.Tensor, **constants: Any) -> Any:
-            self.device.ordinary.append(self.name)
-            self.device.run(FUNCTIONS[self.name], tuple(one.data_ptr() for one in given))
-            signature = {one.name: "constexpr" if one.is_constexpr else "*fp32" for one in self.params}
-            return SimpleNamespace(
-                run=lambda *told: directly(*told[9 : 9 + len(given)]),
-                function=FUNCTIONS[self.name],
-                packed_metadata=(),
-                metadata=SimpleNamespace(**self.metadata),
-                src=SimpleNamespace(signature=signature),
-            )
-
-        def directly(*places: int) -> None:
-            self.device.ordinary.append(self.name)
-            self.device.run(FUNCTIONS[self.name], places)
-
-        return ordinary
+KERNELS = {"doubled_kernel": Kernel(70, 3, doubled), "added_kernel": Kernel(71, 4, added)}
 
 
 @pytest.fixture(scope="module")
@@ -132,21 +92,8 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 @pytest.fixture
 def device(module, monkeypatch) -> Device:
-    found = Device()
-    for name in FUNCTIONS:
-        monkeypatch.setattr(module, name, module._Kernel(Jit(getattr(module, name).jit, found)))
-
-    def empty(shape: Any, strides: Any, dtype: torch.dtype) -> torch.Tensor:
-        found.made.append((shape, strides, dtype))
-        return torch.empty_strided(shape, strides, dtype=dtype)
-
-    stands_in: dict[str, Any] = {
-        "_usual_run": Jit.run, "_place_of": lambda tensor: 0, "_current_device": lambda: found.current,
-        "_current_stream": lambda device: 5, "_capturing": lambda: False,
-        "_empty_on_gpu": empty, "_launch_at": found.launch,
-    }  # fmt: skip
-    for name, value in stands_in.items():
-        monkeypatch.setattr(module, name, value)
+    found = Device(KERNELS)
+    found.stands_in(module, monkeypatch)
     for one in (module._both, module._any):
         one.prepared.clear()
         one.tried.clear()
@@ -237,10 +184,10 @@ def test_other_results_are_not_taken(module, device, monkeypatch) -> None:
     module._both.prepared.clear()
     module._both.tried.clear()
 
-    def wrong(*given: Any) -> None:
-        device.wrong = True
-        device.launch(*given)
-        device.wrong = False
+    def wrong(function: int, *given: Any) -> None:
+        device.launch(function, *given)
+        if function == 71:
+            floats(given[6][3])[0] += 1
 
     monkeypatch.setattr(module, "_launch_at", wrong)
     right(module)

@@ -10,11 +10,12 @@ import torch
 from mugraph.edit.apply import apply_files
 
 
-@pytest.fixture
-def loaded(gated_file, maker, source, part, load, on_this_machine):
+@pytest.fixture(params=["in C", "in Python"])
+def loaded(request, gated_file, maker, source, part, load, on_this_machine):
     apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
     found = load(gated_file)
     on_this_machine(found.kernels)
+    assert request.param == "in Python" or found.kernels._make_native()
     return found
 
 
@@ -55,3 +56,36 @@ def test_what_was_tested_without_gradients_is_asked_again_with_them(loaded) -> N
         kernels._fit_from_now("sample", weight)
         assert kernels._fit_again("sample", weight)
     assert not kernels._fit_again("sample", weight)
+
+
+def test_guards_are_asked_in_c_once_they_held(loaded) -> None:
+    kernels, model = loaded.kernels, asked(loaded)
+    (world,) = kernels._worlds.values()
+    assert [len(world.native), len(kernels._fitted_in_c)] == [kernels._native is not None] * 2
+    if kernels._native is not None:
+        (native,) = world.native
+        assert native(world.things)
+        assert not native((*world.things, None))
+        world.dicts[0]["changed since then"] = True
+        assert not native(world.things)
+        del world.dicts[0]["changed since then"]
+        with torch.no_grad():
+            model(torch.randn(4, 8))
+        assert not native(world.things)  # it is counted, not undone: all is compared anew, once
+        with torch.no_grad():
+            model(torch.randn(4, 8))
+        assert native(world.things)
+
+
+def test_a_parameter_is_told_from_what_takes_its_place(loaded) -> None:
+    kernels, weight = loaded.kernels, torch.nn.Parameter(torch.zeros(4, 8), requires_grad=False)
+    assert kernels._fit_from_now("sample", weight)
+    assert [kernels._fit_again("sample", weight) for _ in range(3)] == [True] * 3
+    nested = torch.nested.nested_tensor([torch.zeros(8), torch.zeros(8)])
+    assert not kernels._fit_again("sample", nested)
+    weight.data = torch.zeros(4, 9)[:, 1:]
+    assert not kernels._fit_again("sample", weight)
+    weight.data = torch.zeros(33)[1:].view(4, 8)
+    assert not kernels._fit_again("sample", weight)
+    weight.data = torch.ones(4, 8)
+    assert kernels._fit_again("sample", weight)

@@ -28,17 +28,21 @@ def _clock() -> Callable[[], int]:
 _CLOCKED = (3, 12)
 
 
-def _is_sound(tick: Callable[[], int]) -> bool:
-    """Whether every kind of change is told, and nothing else."""
+def _changes() -> tuple[list[dict[Any, Any]], tuple[Callable[[], object], ...]]:
+    """Dictionaries of every kind, and every kind of change of one of them."""
     kind, module, plain = type("_Sample", (), {"a": 1}), ModuleType("sample"), {"a": 1}
     thing = kind()
-    places = [*_inside_of(kind), vars(module), plain, vars(thing)]
-    changes = (
+    return [*_inside_of(kind), vars(module), plain, vars(thing)], (
         *(lambda one=one: setattr(one, "a", 2) for one in (kind, module, thing)),
         *(lambda one=one: setattr(one, "b", 3) for one in (kind, module, thing)),
         *(lambda one=one: delattr(one, "a") for one in (kind, module, thing)),
         lambda: plain.update(a=2), lambda: plain.pop("a"), lambda: plain.setdefault("b", 4), plain.clear,
     )
+
+
+def _is_sound(tick: Callable[[], int]) -> bool:
+    """Whether every kind of change is told, and nothing else."""
+    places, changes = _changes()
     before = [*map(_version, places)]
     for change in changes:
         seen = [tick() for _ in range(3)]

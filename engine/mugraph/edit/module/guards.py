@@ -63,7 +63,7 @@ class _Always(NamedTuple):
 
 class _World(NamedTuple):
     """What a region relies on, as it was met. dicts: where most of it stands; version: theirs, all together, when all
-    of it held (each only grows); time: when it was last found to hold, by `_tick`"""
+    of it held (each only grows); time: when it was last found to hold, by `_tick`; native: what asks the same in C"""
 
     things: tuple[object, ...]
     dicts: list[dict[Any, Any]]
@@ -71,6 +71,7 @@ class _World(NamedTuple):
     always: _Always
     checks: list[_Check]
     time: list[int | None]
+    native: list[Any]
 
 
 _worlds: dict[str, _World] = {}
@@ -117,13 +118,14 @@ def _same_code(region: str, *things: object) -> bool:
         if _find_copies():
             return False  # what was read of the file was read of another module
         world = _met_world(region, things)
+    elif world.native and world.native[0](things):
+        return bool(_copies)
     if any(_HOOKS):
         return False
-    now = _tick()
-    if now != world.time[0]:
-        if [sum(map(_version, world.dicts))] != world.version:
-            return _all_hold(region, world)
-        world.time[0] = now or None
+    if not _still(world):
+        return _all_hold(region, world)
+    if _native and not world.native:
+        world.native.extend(_shortened(things, _HOOKS, world.always, world.dicts))
     try:
         return bool(_copies) if _as_ever(world.always) else _all_hold(region, world)
     except (AttributeError, KeyError):  # what was a function of Python's is something else, or nothing
@@ -165,17 +167,18 @@ def _all_hold(region: str, world: _World) -> bool:
 
 class _Seen(NamedTuple):
     """What `_as_analysed` said yes of, and what is compared when it is asked again. dicts: of classes, files, modules;
-    version: theirs, all together; hooks: what must be empty; always, time: as in a _World; alive: the modules: nothing
-    else has their numbers"""
+    hooks: what must be empty; version, always, time, native: as in a _World; alive: the modules: nothing else has their
+    numbers"""
 
     things: list[int]
     modules: list[int]
     dicts: list[dict[Any, Any]]
-    version: int
+    version: list[int]
     hooks: list[Any]
     always: _Always
     alive: list[weakref.ref[Any]]
     time: list[int | None]
+    native: list[Any]
 
 
 _seen: dict[tuple[str, int], _Seen] = {}
@@ -191,25 +194,39 @@ def _as_analysed(
     if _dynamo():
         return _same_code(region, *things) and fit(*modules)
     one = _seen.get((region, id(modules[0])))
-    if (
-        one is not None
-        and [*map(id, things)] == one.things
-        and [*map(id, modules)] == one.modules
-        and (_tick() == one.time[0] or _still(one))
-        and not any(one.hooks)
-    ):
-        if _as_ever(one.always):
+    if one is not None:
+        if one.native and one.native[0](things, modules):
+            return True
+        same = [*map(id, things)] == one.things and [*map(id, modules)] == one.modules
+        if same and _still(one) and not any(one.hooks) and _as_ever(one.always):
+            if _native and not one.native:
+                one.native.extend(_shortened((*things, *modules), one.hooks, one.always, one.dicts))
             return True
     return _same_code(region, *things) and _fit_now(region, things, modules, fit)
 
 
-def _still(one: _Seen) -> bool:
+def _still(one: _World | _Seen) -> bool:
     """Whether no dictionary of its own has changed."""
+    native = one.native[0] if one.native else None
+    time = native.now() if native else 0  # before what is asked next: what changes after it is seen the next time
     now = _tick()
-    if sum(map(_version, one.dicts)) != one.version:
-        return False
-    one.time[0] = now or None
+    if now != one.time[0]:
+        if [sum(map(_version, one.dicts))] != one.version:
+            return False
+        one.time[0] = now or None
+    if native:
+        native.at(time)
     return True
+
+
+def _shortened(
+    things: tuple[object, ...], hooks: list[Any], always: _Always, dicts: list[dict[Any, Any]]
+) -> list[Any]:
+    """What asks in C whether things are these and all is as it was; nothing where that cannot be."""
+    try:
+        return [_native.Held(things, hooks, *always, dicts)]
+    except TypeError:  # something is of a class of its own, which only Python can ask
+        return []
 
 
 def _fit_now(region: str, things: tuple[object, ...], modules: tuple[Any, ...], fit: Callable[..., bool]) -> bool:
@@ -229,7 +246,7 @@ def _fit_now(region: str, things: tuple[object, ...], modules: tuple[Any, ...], 
         hooks = [*_HOOKS, *(hooks for one in modules for hooks in _HOOKED(vars(one)))]
         alive = [weakref.ref(one, lambda _: _seen.pop(key, None)) for one in modules]
         numbers = [*map(id, things)], [*map(id, modules)]
-        _seen[key] = _Seen(*numbers, [*dicts.values()], version, hooks, world.always, alive, [None])
+        _seen[key] = _Seen(*numbers, [*dicts.values()], [version], hooks, world.always, alive, [None], [])
     else:
         _seen.pop(key, None)
     _last[key] = version
@@ -259,7 +276,7 @@ def _met_world(region: str, things: tuple[object, ...]) -> _World:
     alike = [(read, [check for check in always if check.read is read]) for read in reads.values()]
     columns = [(read, [check.thing for check in some], [check.expected for check in some]) for read, some in alike]
     same = _Always(functions, kinds, columns)
-    world = _worlds[region] = _World(things, list(dicts.values()), [], same, checks, [None])
+    world = _worlds[region] = _World(things, list(dicts.values()), [], same, checks, [None], [])
     return world
 
 

@@ -22,6 +22,7 @@ except ImportError:  # every test below says no, and the original code runs
 
 IMPORTS = """\
 import ast
+import ctypes
 import functools
 import gc
 import hashlib
@@ -113,11 +114,17 @@ def _runs_here(*tensors: torch.Tensor, any_size: bool = False) -> bool:
 
 _guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
 _fitted: dict[str, list[tuple[Callable[..., bool], bool]]] = {}
+_native: ModuleType | None = None
+_fitted_in_c: dict[str, Callable[..., bool]] = {}
 
 
 def _fit_again(region: str, *tensors: torch.Tensor) -> bool:
     """Whether tensors are like others that fitted the region: of the same kinds, types, devices, shapes and strides."""
-    if _dynamo() or _tracing() or _transforms() or _dispatch_modes() or forward_ad._current_level >= 0:
+    if _dynamo():
+        return False
+    if (native := _fitted_in_c.get(region)) is not None:
+        return native(*tensors)
+    if _tracing() or _transforms() or _dispatch_modes() or forward_ad._current_level >= 0:
         return False
     known = _fitted.get(region)
     if known is None or _any_autocast() or (_function_modes() and _in_a_mode()):
@@ -127,6 +134,8 @@ def _fit_again(region: str, *tensors: torch.Tensor) -> bool:
             return False
     for are_alike, only_without_grad in known:
         if are_alike(*tensors):
+            if _native:
+                _fitted_in_c[region] = _native.Fit(known)
             return not (only_without_grad and _grad_enabled())
     return False
 

@@ -10,6 +10,8 @@ _capturing = getattr(torch._C, "_cuda_isCurrentStreamCapturing", lambda: True)
 _WANTS = "global_scratch_size", "profile_scratch_size", "launch_cooperative_grid", "launch_pdl", "tensordesc_meta"
 _SCRATCH = 256
 """Multiples of so many bytes are what scratch tensors begin at."""
+_KEPT = 2**20
+"""Scratch of at most so many bytes is kept from one call to the next."""
 _codes: dict[str, CodeType] = {}
 _texts: dict[str, ast.FunctionDef] = {}
 
@@ -20,7 +22,9 @@ def _prepared(name: str, device: int, ordinary: Callable[..., Any]) -> Callable[
     if _launch_at is None or _empty_on_gpu is None:
         return None
     try:
-        return _Straight(name, device, ordinary).function()
+        straight = _Straight(name, device, ordinary)
+        function = straight.function()
+        return (straight.native() if _make_native() else None) or function
     except (AssertionError, AttributeError, KeyError, TypeError, ValueError, OSError, SyntaxError):
         return None
 
@@ -54,6 +58,8 @@ class _Straight:
         self.known: dict[str, str] = {}
         self.made = {part.targets[0].id: made for part in self.text.body if (made := self._made(part)) is not None}
         self.kernels: list[_Learned] = []
+        self.launches: list[tuple[int, tuple[int, int, int], int, int, list[str]]] = []
+        self.offsets: dict[str, int] = {}
         nodes = [node for node in ast.walk(self.text) if isinstance(node, ast.Name)]
         assert not any(name.startswith("_") for name in (*self.parameters, *(node.id for node in nodes)))
         launches = [part.value for part in self.text.body if self._kernel(part) is not None]
@@ -76,6 +82,32 @@ class _Straight:
         function.kernels = self.kernels  # what is compiled stays loaded
         return function
 
+    def native(self) -> Callable[..., Any] | None:
+        """The same in C, once the function is written; None where it calls anything of PyTorch's in between."""
+        last = self.text.body[-1]
+        returned = last.value if isinstance(last, ast.Return) else None
+        names = returned.elts if isinstance(returned, ast.Tuple) else [returned]
+        rest = [part for part in self.text.body[:-1] if self._made(part) is None and self._kernel(part) is None]
+        simple = all(isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) for part in rest)
+        outputs = [name for name in self.made if name not in self.scratch]
+        if not simple or not all(isinstance(one, ast.Name) and one.id in outputs for one in names):
+            return None
+        known = [(name, *self.made[name]) for name in outputs]
+        made = [(shape, torch.empty(shape, device="meta").stride(), dtype) for _, shape, dtype in known]
+        made += [((self.end,), (1,), torch.uint8)] if self.scratch else []
+        of = {name: (at, 0) for at, name in enumerate((*self.parameters, *outputs))}
+        of |= {name: (len(of), offset) for name, offset in self.offsets.items()}
+        kernels = tuple((*how, tuple(of[name] for name in given)) for *how, given in self.launches)
+        hooks = triton.knobs.runtime, "launch_enter_hook", "launch_exit_hook"
+        kinds = tuple(one for kind in {type(one.jit) for one in self.kernels} for one in (kind, _usual_run))
+        objects = (
+            self.held["_ordinary"], _current_device, _current_stream, _empty_on_gpu, tuple(made), hooks, kinds,
+            tuple(one.jit for one in self.kernels), self.device, self.kernels,
+        )
+        read, again = tuple(name in self.read for name in self.parameters), bool(self.scratch) and self.end <= _KEPT
+        results = tuple(outputs.index(one.id) for one in names)
+        return _native.Launch(objects, self.device, _driver(), again, read, kernels, results)
+
     def _first(self) -> list[str]:
         """Lines that find out whether all is as it was."""
         addresses = [f"    {self.known[name]} = _at({name})" for name in self.read]
@@ -95,8 +127,9 @@ class _Straight:
         end = 0
         for name in self.scratch:
             shape, dtype = self.made[name]
-            self.known[name] = f"_scratch_at + {end}"
+            self.known[name], self.offsets[name] = f"_scratch_at + {end}", end
             end += -(-functools.reduce(mul, shape, dtype.itemsize) // _SCRATCH) * _SCRATCH
+        self.end = end
         made = f"_scratch = _empty(({end},), (1,), {self._hold('_type', torch.uint8)})" if self.scratch else ""
         return [made, "_scratch_at = _at(_scratch)"] if made else []
 
@@ -146,7 +179,9 @@ class _Straight:
                 self.known[node.id] = f"_at_{node.id}"
         function, warps, shared = _static(learned, grid, len(call.args))
         places = ", ".join(self.known[node.id] for node in call.args)
-        sides = ", ".join(map(str, (*grid, 1, 1)[:3]))
+        across = (*grid, 1, 1)[:3]
+        self.launches.append((function, across, 32 * warps, shared, [node.id for node in call.args]))
+        sides = ", ".join(map(str, across))
         given = f"{function}, {sides}, {warps}, {shared}, {'O' * (len(call.args) + 2)!r}, ({places}, None, None)"
         return [*lines, f"_launch({given}, _stream)"]
 

@@ -15,6 +15,7 @@ from mugraph.edit.module.judge import JUDGE
 from mugraph.edit.module.launch import LAUNCH
 from mugraph.edit.module.masks import MASKS
 from mugraph.edit.module.meeting import MEETING
+from mugraph.edit.module.native import NATIVE
 from mugraph.edit.module.parts import IMPORTS, MACHINERY
 from mugraph.edit.module.prepared import PREPARED
 from mugraph.edit.module.seal import SEAL
@@ -32,7 +33,7 @@ It says whether a kernel may run here, and compares kernels with PyTorch. Where 
 
 def _parts() -> str:
     places = IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, PREPARED
-    parts = *places, SEAL, GUARDS, MEETING, CLOCK, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
+    parts = *places, SEAL, GUARDS, MEETING, CLOCK, NATIVE, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
     return f"{_HEADER}\n" + "\n\n".join(part.rstrip() + "\n" for part in parts)
 
 

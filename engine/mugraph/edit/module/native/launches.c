@@ -1,0 +1,223 @@
+/* ---- Launch: makes tensors, launches kernels on them, and returns those that are asked for. Wherever anything is other
+   than it was when this was prepared, `ordinary` does it all.
+   held: ordinary; current_device, current_stream; empty; a tuple of what it is called with for each tensor that is made,
+   the last for all scratch together; Triton's settings and the names of its hooks there; classes of kernels, each before
+   the function that launches them; kernels, whose own hooks must be empty; the device's number; what is compiled, which
+   stays loaded. */
+typedef struct {
+    uint64_t function;
+    unsigned grid[3], threads, shared;
+    int count, of[MOST];            /* arguments: which tensor's memory each is in */
+    uint64_t offset[MOST];          /* and where */
+} Kernel;
+
+typedef int (*launcher)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+                        void **);
+typedef int (*asker)(void *, int *);
+
+typedef struct {
+    Base base;
+    long device;
+    launcher launch;
+    asker capturing;
+    int given, making, scratch, read[MOST]; /* scratch: whether the last that is made is; read: parameters by kernels */
+    int kernels, results, result[MOST];
+    Kernel *kernel;
+    PyObject *spare;                /* scratch of the last call, on the stream it was for */
+    uint64_t spare_stream;
+} Launch;
+
+static int empty_attribute(PyObject *owner, PyObject *name) {
+    return truth(PyObject_GetAttr(owner, name));
+}
+
+/* 1 where somebody watches launches, or they are done in another way now. */
+static int watched(Launch *one) {
+    PyObject *hooks = one->base.held[5], *kinds = one->base.held[6], *jits = one->base.held[7];
+    for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(hooks); i++) {
+        PyObject *chain = PyObject_GetAttr(PyTuple_GET_ITEM(hooks, 0), PyTuple_GET_ITEM(hooks, i));
+        int is = chain ? empty_attribute(chain, calls) : -1;
+        Py_XDECREF(chain);
+        if (is) return is;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kinds); i += 2) {
+        PyObject *now = PyObject_GetAttr(PyTuple_GET_ITEM(kinds, i), run);
+        if (!now) return -1;
+        Py_DECREF(now);
+        if (now != PyTuple_GET_ITEM(kinds, i + 1)) return 1;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(jits); i++) {
+        int is = empty_attribute(PyTuple_GET_ITEM(jits, i), hooks_before);
+        if (is) return is;
+    }
+    return 0;
+}
+
+static int number(PyObject *answer, uint64_t *value) {
+    if (!answer) return -1;
+    *value = PyLong_AsUnsignedLongLong(answer);
+    Py_DECREF(answer);
+    return *value == (uint64_t)-1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static int launch_all(Launch *one, const uint64_t *places, uint64_t stream) {
+    int trouble = 0;
+    uint64_t values[MOST + 2];
+    void *pointers[MOST + 2];
+    for (int i = 0; i < MOST + 2; i++) pointers[i] = &values[i];
+    Py_BEGIN_ALLOW_THREADS
+    for (int k = 0; k < one->kernels && !trouble; k++) {
+        const Kernel *kernel = &one->kernel[k];
+        for (int i = 0; i < kernel->count; i++) values[i] = places[kernel->of[i]] + kernel->offset[i];
+        values[kernel->count] = values[kernel->count + 1] = 0; /* scratch of Triton's own, which it has none of */
+        trouble = one->launch((void *)kernel->function, kernel->grid[0], kernel->grid[1], kernel->grid[2],
+                              kernel->threads, 1, 1, kernel->shared, (void *)stream, pointers, NULL);
+    }
+    Py_END_ALLOW_THREADS
+    return trouble;
+}
+
+static PyObject *results_of(Launch *one, PyObject **made) {
+    if (one->results == 1) return Py_NewRef(made[one->result[0]]);
+    PyObject *all = PyTuple_New(one->results);
+    for (int i = 0; all && i < one->results; i++) PyTuple_SET_ITEM(all, i, Py_NewRef(made[one->result[i]]));
+    return all;
+}
+
+static PyObject *launch_call(PyObject *self, PyObject *const *given, size_t flags, PyObject *names) {
+    Launch *one = (Launch *)self;
+    PyObject **held = one->base.held, *made[MOST] = {NULL}, *result = NULL;
+    uint64_t places[MOST], device, stream;
+    int is, making = one->making - one->scratch, status = 0;
+    if (PyVectorcall_NARGS(flags) != one->given || names) return PyObject_Vectorcall(held[0], given, flags, names);
+    for (int i = 0; i < one->given; i++) {
+        if (!one->read[i]) continue;
+        if (address(given[i], &places[i])) return NULL;
+        if (places[i] & 15) goto ordinary;
+    }
+    if ((is = watched(one))) {
+        if (is < 0 && !PyErr_ExceptionMatches(PyExc_AttributeError)) return NULL;
+        PyErr_Clear();
+        goto ordinary;
+    }
+    if (number(PyObject_CallNoArgs(held[1]), &device)) return NULL;
+    if ((long)device != one->device) goto ordinary;
+    if (number(PyObject_CallOneArg(held[2], held[8]), &stream)) return NULL;
+    if (one->scratch) {
+        if (one->capturing((void *)stream, &status)) status = 1;
+        if (one->spare && one->spare_stream == stream && !status) {
+            made[making] = one->spare;
+            one->spare = NULL;
+        }
+    }
+    for (int i = 0; i < one->making; i++) {
+        if (!made[i]) made[i] = PyObject_Call(held[3], PyTuple_GET_ITEM(held[4], i), NULL);
+        if (!made[i] || address(made[i], &places[one->given + i])) goto done;
+    }
+    if (!launch_all(one, places, stream)) result = results_of(one, made);
+    else {
+        for (int i = 0; i < one->making; i++) Py_CLEAR(made[i]);
+        goto ordinary;
+    }
+    if (one->scratch && !status) {
+        Py_XSETREF(one->spare, made[making]);
+        made[making] = NULL;
+        one->spare_stream = stream;
+    }
+done:
+    for (int i = 0; i < one->making; i++) Py_XDECREF(made[i]);
+    return result;
+ordinary:
+    return PyObject_Vectorcall(held[0], given, one->given, NULL);
+}
+
+static int kernel_of(PyObject *row, int places, Kernel *kernel) {
+    PyObject *arguments;
+    unsigned long long function;
+    if (!PyTuple_Check(row)) {
+        PyErr_SetString(PyExc_TypeError, "a kernel is told of by a tuple");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(row, "K(III)IIO!", &function, &kernel->grid[0], &kernel->grid[1], &kernel->grid[2],
+                          &kernel->threads, &kernel->shared, &PyTuple_Type, &arguments))
+        return -1;
+    kernel->function = function;
+    kernel->count = (int)PyTuple_GET_SIZE(arguments);
+    for (int i = 0; i < kernel->count && i < MOST; i++) {
+        unsigned long long offset;
+        if (!PyTuple_Check(PyTuple_GET_ITEM(arguments, i))) break;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(arguments, i), "iK", &kernel->of[i], &offset)) return -1;
+        kernel->offset[i] = offset;
+        if (kernel->of[i] < 0 || kernel->of[i] >= places) break;
+        if (i + 1 == kernel->count) return 0;
+    }
+    PyErr_SetString(PyExc_ValueError, "a kernel of no arguments, of too many, or of tensors that there are none of");
+    return -1;
+}
+
+/* Launch(objects, device, (launches, asks whether a stream is captured), whether the last that is made is scratch,
+   which parameters kernels read, kernels, results). objects: as in held; results: which of what is made */
+static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
+    PyObject *objects, *read, *kernels, *results;
+    unsigned long long launch, asks;
+    long device;
+    int scratch;
+    if (!PyArg_ParseTuple(args, "O!l(KK)pO!O!O!", &PyTuple_Type, &objects, &device, &launch, &asks, &scratch,
+                          &PyTuple_Type, &read, &PyTuple_Type, &kernels, &PyTuple_Type, &results))
+        return NULL;
+    if (PyTuple_GET_SIZE(objects) != HELD) return PyErr_Format(PyExc_ValueError, "%d objects are wanted", HELD);
+    for (int i = 4; i < 8; i++)
+        if (!PyTuple_Check(PyTuple_GET_ITEM(objects, i))) return PyErr_Format(PyExc_TypeError, "object %d: a tuple", i);
+    Py_ssize_t making = PyTuple_GET_SIZE(PyTuple_GET_ITEM(objects, 4)), given = PyTuple_GET_SIZE(read);
+    Py_ssize_t wanted = PyTuple_GET_SIZE(results);
+    if (making + given > MOST || scratch > making || wanted < 1 || wanted > MOST || !launch || !asks ||
+        PyTuple_GET_SIZE(PyTuple_GET_ITEM(objects, 6)) % 2)
+        return PyErr_Format(PyExc_ValueError, "more tensors than %d, or no results", MOST);
+    Launch *one = (Launch *)type->tp_alloc(type, 0);
+    if (!one) return NULL;
+    one->base.call = launch_call;
+    for (int i = 0; i < HELD; i++) keep(one, i, PyTuple_GET_ITEM(objects, i));
+    one->device = device;
+    one->launch = (launcher)(uintptr_t)launch;
+    one->capturing = (asker)(uintptr_t)asks;
+    one->given = (int)given;
+    one->making = (int)making;
+    one->scratch = scratch;
+    one->kernels = (int)PyTuple_GET_SIZE(kernels);
+    one->results = (int)wanted;
+    for (int i = 0; i < one->given; i++) one->read[i] = PyObject_IsTrue(PyTuple_GET_ITEM(read, i)) > 0;
+    for (int i = 0; i < one->results; i++) {
+        long at = PyLong_AsLong(PyTuple_GET_ITEM(results, i));
+        if (at < 0 || at >= making - scratch) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a result that is not made");
+            goto failed;
+        }
+        one->result[i] = (int)at;
+    }
+    one->kernel = PyMem_Calloc(one->kernels + 1, sizeof(Kernel));
+    if (!one->kernel) {
+        PyErr_NoMemory();
+        goto failed;
+    }
+    for (int i = 0; i < one->kernels; i++) {
+        const Kernel *kernel = &one->kernel[i];
+        if (kernel_of(PyTuple_GET_ITEM(kernels, i), one->given + one->making, &one->kernel[i])) goto failed;
+        for (int k = 0; k < kernel->count; k++)
+            if (kernel->of[k] < one->given && !one->read[kernel->of[k]]) {
+                PyErr_SetString(PyExc_ValueError, "a kernel reads a parameter that is said to be read by none");
+                goto failed;
+            }
+    }
+    return (PyObject *)one;
+failed:
+    Py_DECREF(one);
+    return NULL;
+}
+
+static void launch_dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    PyMem_Free(((Launch *)self)->kernel);
+    Py_CLEAR(((Launch *)self)->spare);
+    clear(self);
+    Py_TYPE(self)->tp_free(self);
+}

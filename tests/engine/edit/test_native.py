@@ -1,0 +1,321 @@
+"""Launches and guards in C. Triton's compiler and the driver are stood in for, as in test_prepared."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+import triton
+from mugraph.edit.module.native import C_TEXT
+
+from tests.support.driver import Device, Jit, Kernel, Places
+from tests.support.modules import imported
+
+TEXT = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def parts_kernel(x_ptr, parts_ptr, more_ptr, N: tl.constexpr):
+    pass
+
+
+@triton.jit
+def joined_kernel(parts_ptr, more_ptr, y_ptr, sum_ptr, product_ptr, N: tl.constexpr):
+    pass
+
+
+def launch_joined(x, y):
+    parts = torch.empty((8,), device=x.device, dtype=torch.float32)
+    more = torch.empty((2, 4), device=x.device, dtype=torch.float32)
+    total = torch.empty((2, 4), device=x.device, dtype=torch.float32)
+    product = torch.empty((8,), device=x.device, dtype=torch.float32)
+    parts_kernel[(4, 1, 1)](
+        x, parts, more,
+        N=8, num_warps=4, num_stages=2,
+    )
+    joined_kernel[(2, 3)](
+        parts, more, y, total, product,
+        N=8, num_warps=8, num_stages=2,
+    )
+    return product, total
+
+
+def launch_large(x):
+    parts = torch.empty((300000,), device=x.device, dtype=torch.float32)
+    more = torch.empty((8,), device=x.device, dtype=torch.float32)
+    parts_kernel[(4, 1, 1)](
+        x, parts, more,
+        N=8, num_warps=4, num_stages=2,
+    )
+    return more
+
+
+_SOURCE, _CAPABILITY, _RAN, _REGIONS, _CALLED_FUNCTIONS, _OUTSIDE_NAMES = "none.py", (0, 0), {}, {}, {}, {}
+_BUILTINS, _OWN, _CASES = frozenset([]), [], {}
+"""
+
+
+def floats(place: int) -> Any:
+    return (ctypes.c_float * 8).from_address(place)
+
+
+def parts(places: Places) -> None:
+    """Waits after the first half: what else runs at the same time gets its turn."""
+    floats(places[1])[:], floats(places[2])[:] = [2 * one for one in floats(places[0])], [5.0] * 8
+    time.sleep(0.002)
+
+
+def joined(places: Places) -> None:
+    first, second, third = map(floats, places[:3])
+    floats(places[3])[:] = [sum(three) for three in zip(first, second, third, strict=True)]
+    floats(places[4])[:] = [one * other for one, other in zip(first, third, strict=True)]
+
+
+KERNELS = {"parts_kernel": Kernel(70, 3, parts), "joined_kernel": Kernel(71, 5, joined)}
+
+
+@pytest.fixture(scope="module")
+def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    from mugraph.edit.module.runtime import RUNTIME
+
+    name = "native_without_a_gpu"
+    path = tmp_path_factory.mktemp("native") / f"{name}.py"
+    operators = [
+        '_joined = _operator("mugraph_native::joined", "launch_joined", '
+        "lambda x, y: (x.new_empty(8), x.new_empty(2, 4)), results=2)",
+        '_large = _operator("mugraph_native::large", "launch_large", lambda x: x.new_empty(8))',
+    ]
+    path.write_text("\n\n".join([TEXT, RUNTIME, *operators]) + "\n")
+    with imported(path, name) as module:
+        yield module
+
+
+@pytest.fixture
+def device(module, monkeypatch) -> Device:
+    found = Device(KERNELS)
+    found.stands_in(module, monkeypatch)
+    for one in (module._joined, module._large):
+        one.prepared.clear()
+        one.tried.clear()
+    module._texts.clear()
+    return found
+
+
+def pair() -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.arange(8.0), torch.ones(2, 4)
+
+
+def right(module: ModuleType, x: torch.Tensor | None = None, y: torch.Tensor | None = None) -> None:
+    x, y = (given if made is None else made for given, made in zip(pair(), (x, y), strict=True))
+    product, total = module._joined(x, y)
+    assert torch.equal(total, 2 * x.view(2, 4) + 5 + y)
+    assert torch.equal(product, 2 * x * y.reshape(-1))
+    assert (product.shape, total.shape) == ((8,), (2, 4))
+
+
+def test_the_text_compiles_without_a_warning(tmp_path) -> None:
+    path = tmp_path / "native.c"
+    path.write_text(C_TEXT)
+    flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-std=c11", "-fsyntax-only", f"-I{sysconfig.get_paths()['include']}"]
+    subprocess.run(["gcc", *flags, str(path)], check=True)
+
+
+def test_from_the_second_call_on_the_driver_is_told_by_c(module, device) -> None:
+    right(module)
+    assert device.ordinary == ["parts_kernel", "joined_kernel"]
+    assert type(module._joined.prepared[0]).__name__ == "Launch"
+    device.native.clear()
+    right(module)
+    assert (len(device.ordinary), device.calls) == (2, [])
+    assert [one[:9] for one in device.native] == [(70, 4, 1, 1, 128, 1, 1, 512, 5), (71, 2, 3, 1, 128, 1, 1, 512, 5)]
+    assert [one[9][-2:] for one in device.native] == [(0, 0)] * 2  # scratch of Triton's own
+
+
+def test_scratch_is_one_tensor_and_stays_with_its_stream(module, device) -> None:
+    right(module)
+    device.made.clear()
+    device.native.clear()
+    right(module)
+    device.stream = 6
+    right(module)
+    right(module)
+    scratch, outputs = ((512,), (1,), torch.uint8), [((2, 4), (4, 1), torch.float32), ((8,), (1,), torch.float32)]
+    assert device.made == [*outputs, *outputs, scratch, *outputs]
+    first, other, again = (one[9][1] for one in device.native[::2])
+    assert first != other == again
+    assert [one[9][2] - one[9][1] for one in device.native[::2]] == [256] * 3
+
+
+def test_what_is_captured_has_scratch_of_its_own(module, device) -> None:
+    right(module)
+    device.made.clear()
+    device.native.clear()
+    device.capturing = 1
+    right(module)
+    right(module)
+    assert sum(shape == (512,) for shape, *_ in device.made) == 2
+    device.capturing = 0
+    right(module)
+    assert sum(shape == (512,) for shape, *_ in device.made) == 2
+
+
+def test_much_scratch_is_not_kept(module, device) -> None:
+    for _ in range(4):
+        assert torch.equal(module._large(torch.arange(8.0)), torch.full((8,), 5.0))
+    assert type(module._large.prepared[0]).__name__ == "Launch"
+    assert sum(dtype == torch.uint8 for *_, dtype in device.made) == 4  # one to compare, and one a call
+
+
+def test_threads_do_not_share_scratch(module, device) -> None:
+    right(module)
+    wrong: list[BaseException] = []
+
+    def several(start: int) -> None:
+        try:
+            for number in range(start, start + 10):
+                right(module, torch.arange(8.0) + number, torch.full((2, 4), float(number)))
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=several, args=(100 * number,)) for number in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert wrong == []
+    assert len(device.native) > 80
+
+
+@pytest.mark.parametrize("other", ["misaligned", "device", "hook", "odd hook", "run", "own hook", "trouble"])
+def test_what_is_other_than_it_was_is_launched_as_before(other, module, device, monkeypatch) -> None:
+    right(module)
+    device.ordinary.clear()
+    device.native.clear()
+    x = None
+    if other == "misaligned":
+        x = torch.arange(-1.0, 8.0)[1:]
+    elif other == "device":
+        device.current = 1
+        monkeypatch.setattr(torch.cuda, "device_of", lambda tensor: contextlib.nullcontext())
+    elif other == "hook":
+        monkeypatch.setattr(triton.knobs.runtime.launch_enter_hook, "calls", [print])
+    elif other == "odd hook":
+        monkeypatch.setattr(triton.knobs.runtime, "launch_exit_hook", print)
+    elif other == "run":
+        monkeypatch.setattr(Jit, "run", lambda self: None)
+    elif other == "own hook":
+        module.joined_kernel.jit.pre_run_hooks.append(print)
+    else:
+        device.trouble = 201  # no context in this thread
+    right(module, x)
+    assert device.ordinary == ["parts_kernel", "joined_kernel"]
+    assert len(device.native) == (other == "trouble")
+
+
+def test_other_results_are_not_taken(module, device, monkeypatch) -> None:
+    def wrong(places: Places) -> None:
+        joined(places)
+        floats(places[4])[0] += len(device.ordinary) == 2
+
+    monkeypatch.setitem(device.kernels, "joined_kernel", Kernel(71, 5, wrong))
+    module._joined(*pair())
+    device.kernels["joined_kernel"] = Kernel(71, 5, joined)
+    assert device.ordinary == ["parts_kernel", "joined_kernel"]
+
+
+def test_a_call_that_cannot_be_says_so(module, device) -> None:
+    right(module)
+    native = module._joined.prepared[0]
+    with pytest.raises(TypeError):
+        native(torch.ones(8))
+    with pytest.raises(TypeError, match="data_ptr"):
+        native(1, 2)
+
+
+def test_nothing_leaks(module, device) -> None:
+    right(module)
+    x, y = pair()
+    for _ in range(3):
+        module._joined(x, y)
+    counted = (x, y, module._joined.prepared[0], device, device.made)
+    before = [sys.getrefcount(one) for one in counted]
+    for _ in range(20):
+        module._joined(x, y)
+    device.trouble = 1
+    module._joined(x, y)
+    device.trouble = 0
+    assert [sys.getrefcount(one) for one in counted] == before
+
+
+def test_launches_that_make_no_sense_are_refused(module, device) -> None:
+    right(module)
+    kind = type(module._joined.prepared[0])
+    objects = (print, print, print, print, (((8,), (1,), torch.float32),), (), (), (), 0, None)
+    good: list[Any] = [objects, 0, (1, 1), False, (True,), ((70, (1, 1, 1), 32, 0, ((0, 0), (1, 0))),), (0,)]
+    assert isinstance(kind(*good), kind)
+    bad: list[tuple[int, Any]] = [
+        (0, objects[:-1]), (0, (*objects[:5], [], *objects[6:])), (2, (0, 1)), (6, (1,)), (6, ()), (6, (-1,)),
+        (5, ((70, (1, 1, 1), 32, 0, ()),)), (5, ((70, (1, 1, 1), 32, 0, ((2, 0),)),)), (5, (70,)),
+        (5, ((70, (1, 1, 1), 32, 0, ((0, 0),) * 65),)), (4, (False,)), (4, (True,) * 64), (3, True),
+    ]  # fmt: skip
+    for at, value in bad:
+        with pytest.raises((TypeError, ValueError)):
+            kind(*good[:at], value, *good[at + 1 :])
+
+
+def test_without_a_compiler_python_does_it_all(module, device, monkeypatch) -> None:
+    def fails(*given: Any) -> None:
+        raise subprocess.CalledProcessError(1, ["gcc"])
+
+    build = sys.modules["triton.runtime.build"]
+    monkeypatch.setattr(build, "compile_module_from_src", fails)
+    for name in [name for name in sys.modules if name.startswith("_mugraph_native_")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(module, "_native", None)
+    monkeypatch.setattr(module, "_tried_native", False)
+    for _ in range(2):
+        right(module)
+    assert device.native == []
+    assert len(device.calls) == 4
+
+
+def test_a_count_that_misses_changes_is_not_used(module, monkeypatch) -> None:
+    assert module._make_native()
+    assert module._tells_changes(module._native)
+
+    def deaf(*given: Any) -> Any:
+        one = module._native.Held(*given[:-1], [])
+        return one if given[-1] else module._native.Held(*given)
+
+    assert not module._tells_changes(SimpleNamespace(Held=deaf))
+
+
+def test_what_is_held_is_let_go(module) -> None:
+    assert module._make_native()
+
+    class Thing:
+        pass
+
+    thing = Thing()
+    alive = weakref.ref(thing)
+    hooks: list[Any] = [{}]
+    one = module._native.Held((1, 2), hooks, [], [], [], [])
+    hooks.append({"round": one, "thing": thing})  # a circle
+    del one, hooks, thing
+    gc.collect()
+    assert alive() is None

@@ -1,0 +1,118 @@
+"""Stands in for Triton's compiler and the CUDA driver in tests of launches: kernels are what a test says they do with
+memory, and what is told to whom is noted."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+Places = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """number: stands for the driver's handle; does: with the places of its tensors, so many"""
+
+    number: int
+    tensors: int
+    does: Callable[[Places], None]
+
+
+class Device:
+    """The driver. calls: what PyTorch's launcher was told; native: what the driver itself was told; ordinary: kernels
+    that Triton launched; made: tensors that were made; capturing, trouble: what it answers when asked, and when it
+    is to launch"""
+
+    def __init__(self, kernels: dict[str, Kernel]) -> None:
+        self.kernels = kernels
+        self.calls: list[tuple[Any, ...]] = []
+        self.native: list[tuple[Any, ...]] = []
+        self.ordinary: list[str] = []
+        self.made: list[Any] = []
+        self.current, self.stream, self.capturing, self.trouble = 0, 5, 0, 0
+        size, number, places = ctypes.c_size_t, ctypes.c_uint, ctypes.POINTER(ctypes.c_void_p)
+        launch = ctypes.CFUNCTYPE(ctypes.c_int, size, *[number] * 7, size, places, size)
+        ask = ctypes.CFUNCTYPE(ctypes.c_int, size, ctypes.POINTER(ctypes.c_int))
+        self.functions = launch(self._launched), ask(self._asked)
+
+    @property
+    def driver(self) -> tuple[int, ...]:
+        """Addresses of its functions."""
+        return tuple(ctypes.cast(one, ctypes.c_void_p).value or 0 for one in self.functions)
+
+    def launch(self, function: int, *given: Any) -> None:
+        """What PyTorch's launcher is."""
+        self.calls.append((function, *given))
+        self.run(function, given[6][:-2])
+
+    def run(self, function: int, places: Places) -> None:
+        next(one for one in self.kernels.values() if one.number == function).does(places)
+
+    def empty(self, shape: Any, strides: Any, dtype: torch.dtype) -> torch.Tensor:
+        self.made.append((shape, strides, dtype))
+        return torch.empty_strided(shape, strides, dtype=dtype)
+
+    def stands_in(self, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+        """From now on the module's functions launch kernels on this device."""
+        for name in self.kernels:
+            monkeypatch.setattr(module, name, module._Kernel(Jit(getattr(module, name).jit, self)))
+        stands_in: dict[str, Any] = {
+            "_usual_run": Jit.run, "_place_of": lambda tensor: 0, "_current_device": lambda: self.current,
+            "_current_stream": lambda device: self.stream, "_capturing": lambda: False, "_driver": lambda: self.driver,
+            "_empty_on_gpu": self.empty, "_launch_at": self.launch,
+        }  # fmt: skip
+        for name, value in stands_in.items():
+            monkeypatch.setattr(module, name, value)
+
+    def _launched(self, function: int, *given: Any) -> int:
+        *how, stream, values, _ = given
+        count = next(one.tensors for one in self.kernels.values() if one.number == function)
+        places = tuple(ctypes.c_uint64.from_address(values[at]).value for at in range(count + 2))
+        self.native.append((function, *how, stream, places))
+        if not self.trouble:
+            self.run(function, places[:count])
+        return self.trouble
+
+    def _asked(self, stream: int, status: Any) -> int:
+        status[0] = self.capturing
+        return 0
+
+
+class Jit:
+    """As much of triton.JITFunction as a launch meets."""
+
+    metadata: dict[str, Any]
+
+    def __init__(self, jit: Any, device: Device) -> None:
+        self.name, self.arg_names, self.params = jit.__name__, jit.arg_names, jit.params
+        self.device, self.used_global_vals, self.pre_run_hooks = device, {}, []
+        self.metadata = {"num_warps": 4, "shared": 512, "num_ctas": 1, "cluster_dims": (1, 1, 1)}
+
+    def run(self) -> None:
+        """What `type(jit).run` is compared with."""
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., Any]:
+        number = self.device.kernels[self.name].number
+
+        def ordinary(*given: torch.Tensor, **constants: Any) -> Any:
+            directly(*(one.data_ptr() for one in given))
+            signature = {one.name: "constexpr" if one.is_constexpr else "*fp32" for one in self.params}
+            return SimpleNamespace(
+                run=lambda *told: directly(*told[9 : 9 + len(given)]),
+                function=number,
+                packed_metadata=(),
+                metadata=SimpleNamespace(**self.metadata),
+                src=SimpleNamespace(signature=signature),
+            )
+
+        def directly(*places: int) -> None:
+            self.device.ordinary.append(self.name)
+            self.device.run(number, places)
+
+        return ordinary
