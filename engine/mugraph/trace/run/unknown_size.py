@@ -20,13 +20,13 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
 from mugraph.ir.ranges import Point, Product, SizeRange, largest_point, product_of
+from mugraph.trace.regions.size_words import Compared
 from mugraph.trace.run.around import as_recorded
 from mugraph.trace.run.build import Builder
 from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.devices import OneDevice
 from mugraph.trace.run.entries import Entry
 from mugraph.trace.run.places import Places
-from mugraph.trace.regions.size_words import Compared
 from mugraph.trace.run.values import DTYPE_NAMES
 from mugraph.trace.syntax.shapes import Spec, TensorSpec
 
