@@ -164,6 +164,36 @@ def largest_point(ranges: Sequence[SizeRange]) -> Point:
     return {one.name: one.largest for one in ranges}
 
 
+@dataclass(frozen=True)
+class Compared:
+    """Sizes that are compared with the largest ones: "b = 64" and "31", or "b = 31, t = 64" of several."""
+
+    ranges: Sequence[SizeRange]
+    point: Point
+
+    @property
+    def names(self) -> str:
+        return " and ".join(one.name for one in self.ranges)
+
+    @property
+    def here(self) -> str:
+        """ "b = 31"."""
+        return ", ".join(f"{one.name} = {self.point[one.name]}" for one in self.ranges)
+
+    @property
+    def largest(self) -> str:
+        return ", ".join(f"{one.name} = {one.largest}" for one in self.ranges)
+
+    @property
+    def here_briefly(self) -> str:
+        """ "31", of several as `here`."""
+        return str(self.point[self.ranges[0].name]) if len(self.ranges) == 1 else self.here
+
+    @property
+    def largest_briefly(self) -> str:
+        return str(self.ranges[0].largest) if len(self.ranges) == 1 else self.largest
+
+
 def leading(ranges: Sequence[SizeRange]) -> tuple[SizeRange, ...]:
     """The ranges, that with the most different sizes by ratio first."""
     return tuple(sorted(ranges, key=lambda one: -one.largest / one.least))

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from mugraph.ir.calls import Call, TensorInfo
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.ranges import DynamicSize, Point, Product, largest_point, leading, product_of, with_sizes
+from mugraph.ir.ranges import Compared, DynamicSize, Point, Product, largest_point, leading, product_of, with_sizes
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ir.tensors import Tensor
 from mugraph.ops.views import View
 from mugraph.trace.regions.dynamic import Varies, refusal
-from mugraph.trace.regions.size_words import Compared, masked_along, other_program
+from mugraph.trace.regions.size_words import masked_along, other_program
 from mugraph.trace.regions.value_names import value_names
 from mugraph.units.chains import with_chains
 from mugraph.units.growing import identifier_of

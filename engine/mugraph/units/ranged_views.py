@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mugraph.ir.calls import Argument, Call, Ref, Symbol
-from mugraph.ir.ranges import DynamicSize, Point, Product, largest_point, product_in
+from mugraph.ir.ranges import Compared, DynamicSize, Point, Product, largest_point, product_in
 from mugraph.ir.region import Region, SearchUnit
 from mugraph.ops.views import View
 from mugraph.trace.regions.dynamic import Varies, general_call, general_info
-from mugraph.trace.regions.size_words import Compared, said
+from mugraph.trace.regions.size_words import said
 from mugraph.units.part_views import PartViews
 
 

@@ -11,9 +11,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.ir.ranges import DynamicSize, Point, Product, SizeRange, Take, largest_point, leading, multiple, product_of
+from mugraph.ir.ranges import (
+    Compared,
+    DynamicSize,
+    Point,
+    Product,
+    SizeRange,
+    Take,
+    largest_point,
+    leading,
+    multiple,
+    product_of,
+)
 from mugraph.ir.region import Argument, Call, Named, Region, TensorInfo
-from mugraph.trace.regions.size_words import Compared, listed, other_calls, other_values, said, same_kind
+from mugraph.trace.regions.size_words import listed, other_calls, other_values, said, same_kind
 
 _EQUALS = re.compile(r"(?P<what>.*) == (?P<value>\d+)", re.DOTALL)
 

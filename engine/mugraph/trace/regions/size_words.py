@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mugraph.ir.calls import operands
 from mugraph.ir.masks import is_causal
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.ranges import FIXED, DynamicSize, Point, SizeRange
+from mugraph.ir.ranges import FIXED, Compared, DynamicSize
 from mugraph.ir.region import Call, Region, SearchUnit, TensorInfo
 
 ONE_SIZE = "and a kernel's mask has one size"
@@ -24,36 +23,6 @@ def said(call: Call) -> str:
 
 def listed(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))
-
-
-@dataclass(frozen=True)
-class Compared:
-    """Sizes that are compared with the largest ones: "b = 64" and "31", or "b = 31, t = 64" of several."""
-
-    ranges: Sequence[SizeRange]
-    point: Point
-
-    @property
-    def names(self) -> str:
-        return " and ".join(one.name for one in self.ranges)
-
-    @property
-    def here(self) -> str:
-        """ "b = 31"."""
-        return ", ".join(f"{one.name} = {self.point[one.name]}" for one in self.ranges)
-
-    @property
-    def largest(self) -> str:
-        return ", ".join(f"{one.name} = {one.largest}" for one in self.ranges)
-
-    @property
-    def here_briefly(self) -> str:
-        """ "31", of several as `here`."""
-        return str(self.point[self.ranges[0].name]) if len(self.ranges) == 1 else self.here
-
-    @property
-    def largest_briefly(self) -> str:
-        return str(self.ranges[0].largest) if len(self.ranges) == 1 else self.largest
 
 
 def other_calls(calls: Sequence[Call], others: Sequence[Call], at: Compared) -> str:

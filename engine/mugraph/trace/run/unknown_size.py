@@ -19,8 +19,7 @@ from torch._dynamo.source import ConstantSource
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
-from mugraph.ir.ranges import Point, Product, SizeRange, largest_point, product_of
-from mugraph.trace.regions.size_words import Compared
+from mugraph.ir.ranges import Compared, Point, Product, SizeRange, largest_point, product_of
 from mugraph.trace.run.around import as_recorded
 from mugraph.trace.run.build import Builder
 from mugraph.trace.run.constants import Constants
