@@ -36,7 +36,7 @@ def check_dynamic(block: BlockGraph, program: TensorProgram | None) -> None:
     for op in block.ops:
         if op.kind is Kind.MASK:
             for axis in program.least.keys() & {*op.rows, *op.columns}:
-                if is_causal(op, program.sizes, program.least):
+                if any(is_causal(op, program.sizes, axes) for axes in program.varying_together):
                     continue
                 raise Rejected(f"the mask {op.name} runs over axis {axis}, whose size varies.")
 
@@ -65,26 +65,57 @@ def size_lines(
 ) -> tuple[list[str], dict[str, str]]:
     """Lines that read dynamic sizes off the inputs, and the variables: axis -> name.
 
-    An input's number of elements says its size whatever its dimensions are. Raises Rejected where none has the axis.
+    An input's number of elements says its size whatever its dimensions are. Where every input has several axes whose
+    sizes are not known yet, a dimension says it (`read_by_shape`). Raises Rejected where none has the axis.
     """
     lines: list[str] = []
     names: dict[str, str] = {}
-    for axis in least:
-        having = [tensor for tensor in inputs if axis in tensor.axes and _known(tensor, axis, least, names)]
-        if not having:
-            raise Rejected(f"no input of the kernel has axis {axis}, whose size varies.")
-        tensor = min(having, key=lambda one: len(one.axes))
-        rest = prod(tensor.shape(sizes)) // prod(sizes[other] for other in tensor.axes if other in least)
-        factors = [names[other] for other in tensor.axes if other != axis and other in least]
+    for axis, tensor, dim in _read(inputs, least):
+        within = tensor.axes if dim is None else tensor.dims[dim]
+        rest = prod(sizes[other] for other in within if other not in least)
+        factors = [names[other] for other in within if other != axis and other in least]
         factors += [str(rest)] if rest > 1 or not factors else []
         names[axis] = scope.unique(axis)
         over = factors[0] if len(factors) == 1 else f"({' * '.join(factors)})"
-        lines.append(f"{names[axis]} = {called[tensor.name]}.numel()" + (f" // {over}" if over != "1" else ""))
-    return lines, names
+        read = f"{called[tensor.name]}.numel()" if dim is None else f"{called[tensor.name]}.shape[{dim}]"
+        lines.append(f"{names[axis]} = {read}" + (f" // {over}" if over != "1" else ""))
+    return lines, {axis: names[axis] for axis in least}
 
 
-def _known(tensor: Tensor, axis: str, least: Mapping[str, int], names: Mapping[str, str]) -> bool:
-    return all(other == axis or other not in least or other in names for other in tensor.axes)
+def read_by_shape(inputs: Sequence[Tensor], least: Mapping[str, int]) -> frozenset[str]:
+    """Inputs that must have the dimensions that the kernel's program gives them: a size is read off one of these."""
+    return frozenset(tensor.name for _, tensor, dim in _read(inputs, least) if dim is not None)
+
+
+def _read(inputs: Sequence[Tensor], least: Mapping[str, int]) -> list[tuple[str, Tensor, int | None]]:
+    """For each dynamic axis, in an order in which they can be read, the input and the dimension (None: the number of
+    all elements) that says its size."""
+    found: dict[str, tuple[str, Tensor, int | None]] = {}
+
+    def alone(axis: str, axes: Sequence[str]) -> bool:
+        return axis in axes and all(other == axis or other not in least or other in found for other in axes)
+
+    while waiting := [axis for axis in least if axis not in found]:
+        before = len(found)
+        for axis in waiting:
+            having = [tensor for tensor in inputs if alone(axis, tensor.axes)]
+            if having:
+                found[axis] = axis, min(having, key=lambda one: len(one.axes)), None
+        if len(found) > before:
+            continue
+        dims = [
+            (axis, tensor, number)
+            for axis in waiting
+            for tensor in inputs
+            for number, dim in enumerate(tensor.dims)
+            if alone(axis, dim)
+        ]
+        if not dims:
+            raise Rejected(
+                f"no input of the kernel has axis {waiting[0]}, whose size varies, in a dimension of its own."
+            )
+        found[dims[0][0]] = dims[0]
+    return [*found.values()]
 
 
 def shape_text(tensor: Tensor, sizes: Mapping[str, int], names: Mapping[str, str]) -> str:
@@ -116,13 +147,12 @@ def launch_lines(kernel: KernelSource, called: Mapping[str, str], sizes: Mapping
             *(f"    {line}" for line in argument_lines(ends)),
             ")",
         ]
-    first = next(axis for axis in kernel.sizes if axis in kernel.least)
     lines: list[str] = []
     for number, launch in enumerate(kernel.launches):
         rest = [f"{key}={value!r}" for key, value in launch.constexprs.items() if key not in shared]
         rest += [f"num_warps={launch.num_warps}", f"num_stages={launch.num_stages}"]
         word = "if" if number == 0 else "elif"
-        lines.append(f"{word} {sizes[first]} <= {launch.largest}:" if launch is not last else "else:")
+        lines.append(f"{word} {sizes[kernel.by]} <= {launch.largest}:" if launch is not last else "else:")
         lines += [f"    grid = {_grid(launch, sizes)}", f"    schedule = dict({', '.join(rest)})"]
     return [
         *lines,

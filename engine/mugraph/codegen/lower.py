@@ -60,6 +60,7 @@ def lower_kernels(
                 finishes=handed,
                 unfinished=not finished,
                 least=least,
+                leading=program.leading if program is not None else (),
                 may_overflow=program is not None and not is_shift_invariant(program.ops),
             )
         )
@@ -113,6 +114,7 @@ def lower(
     finishes: Unfinished | None = None,
     unfinished: bool = False,
     least: Mapping[str, int] | None = None,
+    leading: Collection[str] = (),
     may_overflow: bool = False,
 ) -> KernelSource:
     """The kernel of a candidate. Raises Rejected, with one sentence, for what the rules cannot lower, and for what
@@ -121,6 +123,7 @@ def lower(
     finishes:   of the kernels before it, whose sums it loads
     unfinished: another kernel finishes its outputs, so they may be relative to maxima, which it stores besides
     least:      dynamic axes -> their least size: their sizes are arguments, at most what the block graph has
+    leading:    those of them by which a launch is chosen, before the others
     may_overflow: the program has exponentials that are no softmax's
     """
     least = {axis: size for axis, size in (least or {}).items() if axis in block.sizes}
@@ -155,9 +158,12 @@ def lower(
     )
     if least:
         terms = grid_terms(grid, plan)
-        first = next(axis for axis in block.sizes if axis in least)
+        first = next(
+            (axis for axis in block.sizes if axis in leading), next(axis for axis in block.sizes if axis in least)
+        )
         how = (schedule.num_warps, schedule.num_stages, schedule)
-        source = replace(source, launches=(Launch(block.sizes[first], grid.launch, terms, jit.constexprs, *how),))
+        launch = Launch(block.sizes[first], grid.launch, terms, jit.constexprs, *how)
+        source = replace(source, by=first, launches=(launch,))
     return replace(source, launcher=launcher_text(block.name, [source]))
 
 

@@ -32,7 +32,7 @@ class Unfinished:
 class Launch:
     """How a kernel is launched up to a size: what depends on the schedule, for one text of the kernel.
 
-    largest:    the largest size of the kernel's first dynamic axis that it is for
+    largest:    the largest size of the kernel's axis `by` that it is for
     grid:       blocks along x, y, z at that size
     terms:      the same as products of numbers and `triton.cdiv({size}, tile)`, `{size}` being an axis's name in braces
     schedule:   that it was made of
@@ -61,6 +61,7 @@ class KernelSource:
     library:    of a pre-defined kernel: the PyTorch call that computes it; it has no @triton.jit function then
     least:      dynamic axes, whose sizes are arguments of the launch -> the least they may be; `sizes` has the largest
     arguments:  parameters of the function that hold sizes, in order after the pointers -> their axes
+    by:         the dynamic axis by whose size a launch is chosen
     launches:   of a kernel with dynamic axes: by size, the smallest first. The last one is `grid`, `constexprs`, ...
     parts:      where several kernels run one after the other: each of them; `jit` then holds all their functions,
                 `launcher` launches all and keeps to itself what they hand over, `pointers` to `num_stages` are the
@@ -81,6 +82,7 @@ class KernelSource:
     unfinished: Unfinished = field(default_factory=Unfinished)
     library: LibraryCall | None = None
     least: Mapping[str, int] = field(default_factory=dict[str, int])
+    by: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
     launches: tuple[Launch, ...] = ()
     parts: tuple[KernelSource, ...] = ()

@@ -19,6 +19,8 @@ class TensorProgram:
     ops:     in an order in which inputs come before uses
     outputs: value name -> the tensor it is written to (its dims say the memory order; contiguous)
     least:   axes whose size is known at run time only -> the least it may be; `sizes` has the largest
+    sized:   where several sizes vary: such an axis -> the first axis with the same size, or a multiple of it; the axes
+             of the size that matters most come first
     """
 
     name: str
@@ -27,6 +29,20 @@ class TensorProgram:
     ops: tuple[Op, ...]
     outputs: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
     least: Mapping[str, int] = field(default_factory=dict[str, int])
+    sized: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def varying_together(self) -> tuple[tuple[str, ...], ...]:
+        """The axes of each size that varies, those of the size that matters most first."""
+        groups: dict[str, list[str]] = {}
+        for axis in (*self.sized, *(axis for axis in self.least if axis not in self.sized)):
+            groups.setdefault(self.sized.get(axis, ""), []).append(axis)
+        return tuple(map(tuple, groups.values()))
+
+    @property
+    def leading(self) -> tuple[str, ...]:
+        """The axes of the size that matters most: schedules are chosen by it."""
+        return self.varying_together[0] if self.least else ()
 
     def op(self, name: str) -> Op:
         for op in self.ops:

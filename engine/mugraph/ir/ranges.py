@@ -1,19 +1,25 @@
-"""Sizes that are known at run time only: a range declared in a shape comment (`b=1..64`), and multiples of such a size.
+"""Sizes that are known at run time only: ranges declared in a shape comment (`b=1..8, t=1..64`), and products of them.
 
-One size is in a region: everything that varies is a whole multiple of it. What is traced, searched and timed has the
-largest size of the range, so a `size` elsewhere in the engine is the most there can be.
+Everything that varies in a region is a whole number times a product of its sizes. What is traced, searched and timed
+has the largest size of each range, so a `size` elsewhere in the engine is the most there can be.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from math import prod
 
 from mugraph.ir.calls import Argument, Call, Symbol
 
-_MULTIPLE = re.compile(r"size\*(\d+)")
+_MULTIPLE = re.compile(r"size\*(\d+)((?:\*[A-Za-z_]\w*)+)")
+_DEGREE = 3
+"""Sizes that are multiplied with each other, at most: a tensor's stride may be `b * t * t`."""
+
+Point = Mapping[str, int]
+"""A size of each range, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,29 +58,145 @@ class SizeRange:
         return f"{self.name} = {first}..{last}"
 
 
+@dataclass(frozen=True, slots=True)
+class Product:
+    """factor times the sizes of these names, sorted; a name may occur twice. Without names it is what does not vary."""
+
+    factor: int = 0
+    names: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.names)
+
+    def at(self, point: Point) -> int:
+        return self.factor * prod(point[name] for name in self.names)
+
+    def text(self, called: Mapping[str, str], *, inner: bool = False) -> str:
+        """called: the sizes' variables. inner: in brackets, to stand in any expression"""
+        terms = [*([str(self.factor)] if self.factor != 1 else []), *(called[name] for name in self.names)]
+        found = " * ".join(terms)
+        return f"({found})" if inner and len(terms) > 1 else found
+
+
+FIXED = Product()
+
+
+def product_of(values: Sequence[int], points: Sequence[Point]) -> Product | None:
+    """The product that has these values at these points: FIXED where all are equal, None where there is none."""
+    if len({*values}) == 1:
+        return FIXED
+    names = sorted(points[0])
+    powers = (p for p in product(range(_DEGREE), repeat=len(names)) if 0 < sum(p) <= _DEGREE)
+    for power in sorted(powers, key=sum):
+        sizes = [prod(point[name] ** n for name, n in zip(names, power, strict=True)) for point in points]
+        factor = values[0] // sizes[0]
+        if factor and all(value == factor * size for value, size in zip(values, sizes, strict=True)):
+            return Product(factor, tuple(name for name, n in zip(names, power, strict=True) for _ in range(n)))
+    return None
+
+
 @dataclass(frozen=True)
 class DynamicSize:
-    """What of a region varies with a size.
+    """What of a region varies with its sizes.
 
-    shapes, strides: value number -> for each dimension, how many times the size it is (0: it does not vary); values of
-                     which nothing varies are left out
-    calls:           the region's calls, with `multiple(n)` where an argument varies
-    dense:           values without gaps at any size, which no code outside of the region sees: their strides follow
-                     from their shapes, and may grow with the size's square
+    range:           of the size that matters most, by which schedules are chosen and times are taken
+    others:          ranges of further sizes
+    shapes, strides: value number -> what each dimension is a product of; values of which nothing varies are left out
+    calls:           the region's calls, with `multiple(...)` where an argument varies
     """
 
     range: SizeRange
-    shapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
-    strides: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
+    shapes: Mapping[int, tuple[Product, ...]] = field(default_factory=dict[int, tuple[Product, ...]])
+    strides: Mapping[int, tuple[Product, ...]] = field(default_factory=dict[int, tuple[Product, ...]])
     calls: tuple[Call, ...] = ()
-    dense: frozenset[int] = frozenset()
+    others: tuple[SizeRange, ...] = ()
+
+    @property
+    def ranges(self) -> tuple[SizeRange, ...]:
+        return (self.range, *self.others)
+
+    @property
+    def words(self) -> str:
+        """ "b = 1..8, t = 1..64", in the order of the names."""
+        return ", ".join(map(str, sorted(self.ranges, key=lambda one: one.name)))
+
+    def point(self, size: int | Point) -> Point:
+        """Where the first size is this one: the others are the largest."""
+        return size if isinstance(size, Mapping) else {**largest_point(self.others), self.range.name: size}
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Below the largest, where a claim about all sizes is checked: ragged sizes, the least, and each size that way
+        while the others are the largest."""
+        return tuple({one.name: take(one) for one in self.ranges} for take in takes(self.ranges))
+
+    @property
+    def corners(self) -> tuple[Point, ...]:
+        """Of the sizes besides the first one: all the largest, and all the least."""
+        least = {one.name: one.least for one in self.others}
+        return (largest_point(self.others), least) if self.others else ({},)
 
     def joined(self, other: DynamicSize) -> DynamicSize:
         """This, extended by what varies of further values and by the calls that make them."""
         made = {call.outputs for call in other.calls}
         kept = (call for call in self.calls if call.outputs not in made)
         shapes, strides = {**self.shapes, **other.shapes}, {**self.strides, **other.strides}
-        return DynamicSize(self.range, shapes, strides, (*kept, *other.calls), self.dense | other.dense)
+        return DynamicSize(self.range, shapes, strides, (*kept, *other.calls), self.others)
+
+
+Take = Callable[[SizeRange], int]
+"""A size of each range."""
+
+
+def takes(ranges: Sequence[SizeRange]) -> tuple[Take, ...]:
+    """Sizes at which code is looked at beside the largest. Of several ranges each is also looked at by itself, so that
+    what varies with one is not taken for what varies with another."""
+    together: tuple[Take, ...] = (lambda one: one.samples[0], lambda one: one.samples[-1])
+    alone = dict.fromkeys(one.name for one in ranges) if len({one.name for one in ranges}) > 1 else {}
+    return (*together, *map(_alone, alone))
+
+
+def _alone(name: str) -> Take:
+    return lambda one: one.samples[0] if one.name == name else one.largest
+
+
+def largest_point(ranges: Sequence[SizeRange]) -> Point:
+    return {one.name: one.largest for one in ranges}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Sizes that are compared with the largest ones: "b = 64" and "31", or "b = 31, t = 64" of several."""
+
+    ranges: Sequence[SizeRange]
+    point: Point
+
+    @property
+    def names(self) -> str:
+        return " and ".join(one.name for one in self.ranges)
+
+    @property
+    def here(self) -> str:
+        """ "b = 31"."""
+        return ", ".join(f"{one.name} = {self.point[one.name]}" for one in self.ranges)
+
+    @property
+    def largest(self) -> str:
+        return ", ".join(f"{one.name} = {one.largest}" for one in self.ranges)
+
+    @property
+    def here_briefly(self) -> str:
+        """ "31", of several as `here`."""
+        return str(self.point[self.ranges[0].name]) if len(self.ranges) == 1 else self.here
+
+    @property
+    def largest_briefly(self) -> str:
+        return str(self.ranges[0].largest) if len(self.ranges) == 1 else self.largest
+
+
+def leading(ranges: Sequence[SizeRange]) -> tuple[SizeRange, ...]:
+    """The ranges, that with the most different sizes by ratio first."""
+    return tuple(sorted(ranges, key=lambda one: -one.largest / one.least))
 
 
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -82,37 +204,30 @@ def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(prod(shape[at + 1 :]) for at in range(len(shape)))
 
 
-def multiple(factor: int) -> Symbol:
-    """An argument that is `factor` times the size."""
-    return Symbol(f"size*{factor}")
+def multiple(of: Product) -> Symbol:
+    """An argument that is this product."""
+    return Symbol("*".join(("size", str(of.factor), *of.names)))
 
 
-def factor_of(symbol: Symbol) -> int | None:
-    """How many times the size a symbol stands for; None for another symbol."""
+def product_in(symbol: Symbol) -> Product | None:
+    """The product that a symbol stands for; None for another symbol."""
     found = _MULTIPLE.fullmatch(symbol.name)
-    return int(found[1]) if found else None
+    return Product(int(found[1]), tuple(found[2].split("*")[1:])) if found else None
 
 
-def with_size(argument: Argument, size: int | str) -> Argument:
-    """An argument with multiples of the size as numbers, or as text where `size` is the name of a variable."""
+def with_sizes(argument: Argument, sizes: Point | None, called: Mapping[str, str] | None = None) -> Argument:
+    """An argument with products as numbers, or as text where the sizes are variables, which are `called` so."""
     if isinstance(argument, Symbol):
-        factor = factor_of(argument)
-        if factor is None:
+        found = product_in(argument)
+        if found is None:
             return argument
-        return factor * size if isinstance(size, int) else Symbol(times(factor, size, inner=True))
+        return found.at(sizes) if sizes is not None else Symbol(found.text(called or {}, inner=True))
     if isinstance(argument, tuple):
-        return tuple(with_size(item, size) for item in argument)
+        return tuple(with_sizes(item, sizes, called) for item in argument)
     if isinstance(argument, slice):
         parts: tuple[Argument, ...] = (argument.start, argument.stop, argument.step)
-        return slice(*(with_size(part, size) for part in parts))
+        return slice(*(with_sizes(part, sizes, called) for part in parts))
     return argument
-
-
-def times(factor: int, name: str, *, inner: bool = False) -> str:
-    """Text of a multiple. inner: in brackets, to stand in any expression."""
-    if factor == 1:
-        return name
-    return f"({factor} * {name})" if inner else f"{factor} * {name}"
 
 
 def _is_prime(number: int) -> bool:

@@ -12,7 +12,7 @@ from typing import Literal
 from mugraph.ir.calls import Argument, Call, Position, Range, Ref, Symbol, TensorInfo, Triangle, operands
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.ran import Ran
-from mugraph.ir.ranges import DynamicSize
+from mugraph.ir.ranges import DynamicSize, Product
 from mugraph.ir.shares import Share
 
 __all__ = [
@@ -123,6 +123,7 @@ class SearchUnit:
              that they are parts of
     general_views: of a region with a range: what of the views varies with its size
     values:  what is known of all that its calls read and make
+    varying: of a region with ranges: axes of the program whose size varies -> what it is of the region's sizes
     """
 
     program: TensorProgram
@@ -136,6 +137,7 @@ class SearchUnit:
     viewed: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
     general_views: DynamicSize | None = None
     values: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
+    varying: Mapping[str, Product] = field(default_factory=dict[str, Product])
 
     def known(self, values: Mapping[int, TensorInfo]) -> dict[int, TensorInfo]:
         """Of values, those that its calls read and make."""

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from mugraph.ir.ranges import FIXED, largest_point
 from mugraph.ir.region import Region
 from mugraph.recording.memory import Seen
 from mugraph.recording.shown import argument, shown, trains
@@ -88,14 +89,16 @@ def _self_name(region: Region) -> str | None:
 
 
 def _fits(region: Region, value: int, shape: Sequence[int]) -> bool:
-    """A dimension that varies with a declared size is a multiple of one in its range."""
+    """A dimension that varies with declared sizes is a product of such as are in their ranges."""
     wanted, made = region.values[value].shape, region.dynamic
     if len(shape) != len(wanted):
         return False
     for dim, (seen, size) in enumerate(zip(shape, wanted, strict=True)):
-        factors = made.shapes.get(value) if made is not None else None
-        if made is not None and factors is not None and factors[dim]:
-            if seen % factors[dim] or not made.range.least <= seen // factors[dim] <= made.range.largest:
+        products = made.shapes.get(value) if made is not None else None
+        of = products[dim] if products is not None else FIXED
+        if made is not None and of:
+            least = of.at({one.name: one.least for one in made.ranges})
+            if seen % of.factor or not least <= seen <= of.at(largest_point(made.ranges)):
                 return False
         elif seen != size:
             return False

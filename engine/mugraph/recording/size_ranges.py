@@ -1,16 +1,20 @@
-"""Recorded calls that differ in one size, as the comment that would say it: `t=1..40, x=f32[1, t, 768]`."""
+"""Recorded calls that differ in sizes, as the comment that would say it: `t=1..40, x=f32[1, t, 768]`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from math import prod
 
 from mugraph.recording.memory import Recorded
 from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_spec
 from mugraph.trace.syntax.size_ranges import LARGEST
 
-_NAMES = ("t", "n", "size")
+_NAMES = ("t", "n", "m", "s", "size", "rows")
+_SIZES = 3
+"""Sizes of one comment that are taken from a recording: each doubles the sizes at which times are taken."""
 _MOST = 8
 """Sets that others are compared with."""
 _Place = tuple[str, int]
@@ -19,10 +23,12 @@ _Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class Ranged:
-    """like: one of the calls, with its object if one was pictured. arguments: of all, the size with its range first"""
+    """like: one of the calls, with its object if one was pictured. arguments: of all, sizes with their ranges first.
+    calls: how many there were"""
 
     like: Recorded
     arguments: Mapping[str, str]
+    calls: int = 0
 
     @property
     def comment(self) -> str:
@@ -35,11 +41,7 @@ def ranged(sets: Sequence[Recorded]) -> Ranged | None:
 
     sets: of one way in which a function is called, what took longest first
     """
-    told = [
-        one
-        for one in sets
-        if not one.opaque and not one.strides and not one.wanted_of and None not in one.numbers.values()
-    ]
+    told = _told(sets)
     groups: list[tuple[int, Recorded, list[Recorded], frozenset[_Place]]] = []
     for first in told[:_MOST]:
         shapes, alike = _shapes(first), dict[frozenset[_Place], list[Recorded]]()
@@ -51,6 +53,70 @@ def ranged(sets: Sequence[Recorded]) -> Ranged | None:
         if (found := _as_range(first, others, places)) is not None:
             return found
     return None
+
+
+def several(sets: Sequence[Recorded]) -> Ranged | None:
+    """Calls that are alike but for two or three sizes, the most that are. None as of `ranged`, and where there are so
+    few different calls that any two sizes would do."""
+    found: list[Ranged] = []
+    told = _told(sets)
+    for first in told[:_MOST]:
+        shapes = _shapes(first)
+        alike = [(one, places) for one in told if (places := _differs(first, shapes, one)) is not None]
+        ranges = _as_ranges([one for one, _ in alike], sorted({place for _, places in alike for place in places}))
+        found += [ranges] if ranges is not None else []
+    return max(found, key=lambda one: one.calls, default=None)
+
+
+def _told(sets: Sequence[Recorded]) -> list[Recorded]:
+    """Those of which a comment can say all."""
+    return [
+        one
+        for one in sets
+        if not one.opaque and not one.strides and not one.wanted_of and None not in one.numbers.values()
+    ]
+
+
+def _as_ranges(calls: Sequence[Recorded], places: Sequence[_Place]) -> Ranged | None:
+    """Each dimension that varies is a whole multiple of a smaller one, or of a product of two, or a size of its own."""
+    shapes = [_shapes(one) for one in calls]
+    values = {place: [each[place[0]].shape[place[1]] for each in shapes] for place in places}
+    sizes: list[list[int]] = []
+    products: dict[_Place, tuple[int, tuple[int, ...]]] = {}
+    for place in sorted(places, key=lambda place: sum(values[place])):
+        one = values[place]
+        if not 1 <= min(one) <= max(one) <= LARGEST:
+            return None
+        known = [(at,) for at in range(len(sizes))] + [*combinations_with_replacement(range(len(sizes)), 2)]
+        fitting = ((factor, of) for of in known if (factor := _factor(one, [sizes[at] for at in of])) is not None)
+        products[place] = next(fitting, (1, (len(sizes),)))
+        if products[place] == (1, (len(sizes),)):
+            sizes.append(one)
+    if not 2 <= len(sizes) <= _SIZES or len({*zip(*sizes, strict=True)}) <= len(sizes):
+        return None
+    first = next((one for one in calls if one.picture is not None), calls[0])
+    words = set(re.findall(r"[A-Za-z_]\w*", " ".join((*first.arguments, *first.arguments.values()))))
+    names = [name for name in _NAMES if name not in words][: len(sizes)]
+    if len(names) < len(sizes):
+        return None
+    said = {name: f"{min(one)}..{max(one)}" for name, one in zip(names, sizes, strict=True)}
+    own = _shapes(first)
+    texts = {
+        place: " * ".join([*([str(factor)] if factor > 1 else []), *(names[at] for at in of)])
+        for place, (factor, of) in products.items()
+    }
+    for argument, text in first.arguments.items():
+        spec = own.get(argument)
+        dims = [texts.get((argument, dim), str(size)) for dim, size in enumerate(spec.shape)] if spec else []
+        said[argument] = f"{spec.dtype}[{', '.join(dims)}]" if spec and dims else text
+    return Ranged(first, said, sum(one.calls for one in calls))
+
+
+def _factor(values: Sequence[int], sizes: Sequence[Sequence[int]]) -> int | None:
+    """How many times the product of the sizes the values are; None where it is not the same in each."""
+    products = [prod(each) for each in zip(*sizes, strict=True)]
+    factor = values[0] // products[0]
+    return factor if factor and all(n == factor * of for n, of in zip(values, products, strict=True)) else None
 
 
 def _as_range(first: Recorded, others: Sequence[Recorded], places: frozenset[_Place]) -> Ranged | None:
@@ -75,7 +141,8 @@ def _as_range(first: Recorded, others: Sequence[Recorded], places: frozenset[_Pl
     said = {name: f"{min(sizes)}..{max(sizes)}"}
     for argument, text in first.arguments.items():
         said[argument] = _written(shapes[0].get(argument), text, argument, factors, name)
-    return Ranged(next((one for one in calls if one.picture is not None), first), said)
+    like = next((one for one in calls if one.picture is not None), first)
+    return Ranged(like, said, sum(one.calls for one in calls))
 
 
 def _written(spec: TensorSpec | None, text: str, argument: str, factors: Mapping[_Place, int], name: str) -> str:

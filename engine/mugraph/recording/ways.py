@@ -7,11 +7,12 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 
 from mugraph.ir.region import Trace
 from mugraph.recording.memory import Recorded, Seen, fitting, for_tracing
-from mugraph.recording.size_ranges import ranged
+from mugraph.recording.size_ranges import Ranged, ranged, several
 from mugraph.recording.withheld import Bindings, fitted, is_same_code
 from mugraph.trace.picture import Picture
 from mugraph.trace.run.entries import RecordedShapes
@@ -51,17 +52,26 @@ def other_ways(path: Path, text: str) -> list[Way]:
         shapes, pictures = for_tracing(path, recording, chosen)
         if shapes or pictures:
             found.append(Way(shapes, pictures))
-    for number in range(MOST):
+    for number, with_several in product(range(MOST), (False, True)):
         sizes = {
             name: one
             for name, groups in zip(functions, numbered, strict=True)
-            if len(groups) > number and (one := ranged(groups[number])) is not None
+            if len(groups) > number and (one := _as_comment(groups[number], with_several)) is not None
         }
         shapes, pictures = for_tracing(path, recording, {name: [one.like] for name, one in sizes.items()})
         if sizes:
             said = {name: one.arguments for name, one in sizes.items()}
             found.append(Way({**shapes, **said}, pictures, {name: one.comment for name, one in sizes.items()}))
     return found
+
+
+def _as_comment(calls: Sequence[Recorded], with_several: bool) -> Ranged | None:
+    """with_several: what varies in several sizes, if that are more calls than vary in one"""
+    one = ranged(calls)
+    if not with_several:
+        return one
+    more = several(calls)
+    return more if more is not None and (one is None or more.calls > one.calls) else None
 
 
 def with_way(

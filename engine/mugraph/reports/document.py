@@ -60,11 +60,12 @@ def region_document(result: RegionResult, share: Share | None = None) -> Json:
 
 
 def dynamic_document(region: Region) -> Json:
-    """`dynamic`, where a size was declared with a range: shapes in the document have the largest."""
+    """`dynamic`, where sizes were declared with ranges: shapes in the document have the largest. Times are given by the
+    size of the first range."""
     if region.dynamic is None:
         return {}
-    size = region.dynamic.range
-    return {"dynamic": {"name": size.name, "least": size.least, "largest": size.largest}}
+    first, *others = [{"name": one.name, "least": one.least, "largest": one.largest} for one in region.dynamic.ranges]
+    return {"dynamic": {**first, **({"others": others} if others else {})}}
 
 
 def _dynamic(result: RegionResult) -> Json:

@@ -82,7 +82,7 @@ def _region(
         gain = in_a_run(result.timing) if result.status == "improved" else None
         yield _said("share", share_words(share, gain, here_words(gain, result.timing.source == "measured")))
     if region.dynamic is not None:
-        yield _said("sizes", f"{region.dynamic.range}; tiles and blocks below are for the largest")
+        yield _said("sizes", f"{region.dynamic.words}; tiles and blocks below are for the largest")
     if result.plan is not None:
         yield _Verbatim(Text(draw_tree(result.plan.mugraph, width).rstrip()))
         for verdict in verdicts_of(result.plan):
@@ -159,7 +159,9 @@ def times_text(result: RegionResult) -> list[str]:
         times = f"{_both(row.baseline_us, row.optimized_us)}{gain}{_as_called(row)}"
         rows.append(f"{region.dynamic.range.name} = {row.size}: {times}{own}{_peers(row.peers_us)}")
     how = f"ESTIMATED ({timing.method}); not measured"
-    return [*rows, how if timing.source == "estimated" else f"measured on {timing.device} ({timing.method})"]
+    how = how if timing.source == "estimated" else f"measured on {timing.device} ({timing.method})"
+    others = " and ".join(one.name for one in region.dynamic.others)
+    return [*rows, how, *([f"of the least and the largest {others}, what gains less is shown"] if others else [])]
 
 
 def _both(before_us: float | None, after_us: float | None) -> str:

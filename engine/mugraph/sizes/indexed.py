@@ -10,7 +10,7 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_candidate
-from mugraph.sizes.table import at_step, sizes_at, steps_of
+from mugraph.sizes.table import at_step, sizes_at, steps_of, words_of
 from mugraph.verification.document import PASSES
 from mugraph.verification.full_size import verify_full_size
 from mugraph.verification.verdict import Verdict
@@ -26,7 +26,7 @@ def indexed(program: TensorProgram, kernels: Kernels, source: KernelSource) -> V
         return found
     for (block, _), part in zip(kernels, source.kernels, strict=True):
         sizes = [row.largest for row in part.launches]
-        whole = next((block.sizes[axis] for axis in block.sizes if axis in program.least), None)
+        whole = block.sizes.get(part.by)
         if sizes and (sizes != sorted(set(sizes)) or sizes[-1] != whole or sizes[0] < 1):
             return Verdict(False, f"{block.name} has schedules up to the sizes {sizes}, the largest being {whole}")
     steps = {
@@ -41,8 +41,7 @@ def indexed(program: TensorProgram, kernels: Kernels, source: KernelSource) -> V
         ]
         verdict = _at_its_size(*at_step(program, chosen, step))
         if not verdict.passed:
-            sizes = ", ".join(f"{axis} = {n}" for axis, n in sizes_at(program, step).items() if axis in program.least)
-            return replace(verdict, reason=f"{verdict.reason}, at {sizes}")
+            return replace(verdict, reason=f"{verdict.reason}, at {words_of(program, sizes_at(program, step))}")
     if len(steps) == 1:
         return found
     return replace(found, indexing=f"{found.indexing}; so with the schedules for {len(steps) - 1} smaller sizes")
@@ -50,9 +49,10 @@ def indexed(program: TensorProgram, kernels: Kernels, source: KernelSource) -> V
 
 def _steps(program: TensorProgram, block: BlockGraph, part: KernelSource) -> list[int]:
     """Steps after which the launcher takes another schedule of a kernel."""
-    first = next((axis for axis in block.sizes if axis in program.least), None)
     _, largest = steps_of(program)
-    return [row.largest * largest // program.sizes[first] for row in part.launches] if first is not None else []
+    if part.by not in program.leading:
+        return [largest] if part.launches else []
+    return [row.largest * largest // program.sizes[part.by] for row in part.launches]
 
 
 def _at_step(program: TensorProgram, block: BlockGraph, own: Schedule, part: KernelSource, step: int) -> Schedule:

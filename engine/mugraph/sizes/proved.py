@@ -10,11 +10,17 @@ from mugraph.verification.verdict import Verdict
 
 
 def varying_of(program: TensorProgram) -> Varying:
-    """Every dynamic axis is a multiple of one size, which is called as an axis that is no larger."""
-    least, largest = steps_of(program)
-    factors = {axis: program.sizes[axis] // largest for axis in program.least}
-    name = next((axis for axis, factor in factors.items() if factor == 1), "size")
-    return Varying({name: (least, largest)}, {axis: (name, factor) for axis, factor in factors.items()})
+    """Every dynamic axis is a multiple of one size of several, which is called as an axis that is no larger."""
+    sizes: dict[str, tuple[int, int]] = {}
+    axes: dict[str, tuple[str, int]] = {}
+    for number, group in enumerate(program.varying_together):
+        least, largest = steps_of(program, group)
+        factors = {axis: program.sizes[axis] // largest for axis in group}
+        other = "size" if number == 0 else f"size_{number}"
+        name = next((axis for axis, factor in factors.items() if factor == 1), other)
+        sizes[name] = (least, largest)
+        axes |= {axis: (name, factor) for axis, factor in factors.items()}
+    return Varying(sizes, axes)
 
 
 def proved(program: TensorProgram, source: KernelSource) -> Verdict:

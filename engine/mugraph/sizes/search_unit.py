@@ -10,6 +10,7 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.ranges import Point
 from mugraph.ir.region import Region, SearchUnit
 from mugraph.ir.transforms.resizing import resize_block
 from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us, estimate_us
@@ -18,15 +19,17 @@ from mugraph.targets import Target
 from mugraph.units.ranged import calls_at, values_at
 
 
-def unit_at(unit: SearchUnit, region: Region, size: int) -> SearchUnit:
-    """The unit as if the region had this size and no range; the unit itself if the region has none."""
-    if region.dynamic is None:
+def unit_at(unit: SearchUnit, region: Region, size: int | Point) -> SearchUnit:
+    """The unit as if the region had this size and no range; the unit itself if the region has none. Of several sizes,
+    one is that of the first range while the others are the largest."""
+    made = region.dynamic
+    if made is None:
         return unit
-    largest = region.dynamic.range.largest
+    point = made.point(size)
     full = unit.program
-    sizes = {axis: n // largest * size if axis in full.least else n for axis, n in full.sizes.items()}
+    sizes = {axis: unit.varying[axis].at(point) if axis in unit.varying else n for axis, n in full.sizes.items()}
     program, _ = at_sizes(full, [], sizes)
-    calls, values = calls_at(unit.calls, region.dynamic, size), values_at(region, region.dynamic, size)
+    calls, values = calls_at(unit.calls, made, point), values_at(region, made, point)
     viewed = {value: values[value] for value in unit.viewed}
     known = {value: values[value] for value in unit.values if value in values}
     return replace(unit, program=program, calls=calls, viewed=viewed, values=known, apart=())
@@ -55,7 +58,6 @@ def estimates_at(
 def _scheduled(made: KernelSource, block: BlockGraph, own: Schedule) -> Schedule:
     """The schedule of the launch that is for the block's size."""
     for launch in made.launches:
-        first = next(axis for axis in made.sizes if axis in made.least)
-        if block.sizes[first] <= launch.largest:
+        if block.sizes[made.by] <= launch.largest:
             return launch.schedule
     return own

@@ -19,8 +19,10 @@ Kernels = list[tuple[BlockGraph, Schedule]]
 
 def smaller(program: TensorProgram, whole: Sequence[tuple[BlockGraph, Schedule]]) -> tuple[TensorProgram, Kernels]:
     tile = LARGEST_TILE if len(whole) == 1 else LARGEST_TILE // 2
-    sizes = {program.sizes[axis] for axis in program.least}
-    together = [{axis for axis in program.least if program.sizes[axis] == size} for size in sorted(sizes)]
+    sizes = sorted({program.sizes[axis] for axis in program.least})
+    groups = program.varying_together
+    together = [{a for a in group if program.sizes[a] == size} for group in groups for size in sizes]
+    together = [axes for axes in together if axes]
     kernels = reduced_kernels(whole, largest_tile=tile, together=together)
     small = resize(program, program_sizes(program, kernels))
     return summing_as_at_full_size(small, kernels, program, whole)

@@ -1,8 +1,9 @@
 """A kernel with a dynamic size at several sizes: programs to test it with, and the schedules that its launcher chooses
 among.
 
-One kernel text serves every size of the range. A launch may differ in tiles, warps and stages. The cost model proposes
-schedules; code generation says whether the text stays the same under them.
+One kernel text serves every size of the range. A launch may differ in tiles, warps and stages, by one size: where
+several vary, by that with the most different sizes. The cost model proposes schedules; code generation says whether the
+text stays the same under them.
 """
 
 from __future__ import annotations
@@ -32,42 +33,69 @@ ROWS = 8
 Kernels = Sequence[tuple[BlockGraph, Schedule]]
 
 
-def steps_of(program: TensorProgram) -> tuple[int, int]:
-    """The least and the largest step. Every dynamic axis is a multiple of the step; (1, 1) without a dynamic axis."""
-    largest = gcd(*(program.sizes[axis] for axis in program.least)) if program.least else 1
-    least = max((size * largest // program.sizes[axis] for axis, size in program.least.items()), default=1)
+def steps_of(program: TensorProgram, group: Sequence[str] | None = None) -> tuple[int, int]:
+    """The least and the largest step. Every dynamic axis of a group is a multiple of its step; (1, 1) without one.
+
+    group: axes with one size; where it is not given, those of the size that matters most
+    """
+    axes = program.leading if group is None else group
+    largest = gcd(*(program.sizes[axis] for axis in axes)) if axes else 1
+    least = max((program.least[axis] * largest // program.sizes[axis] for axis in axes), default=1)
     return max(1, least), largest
 
 
 def sizes_at(program: TensorProgram, step: int) -> dict[str, int]:
-    """The program's sizes with its dynamic axes at a step."""
+    """The program's sizes with the axes of the size that matters most at a step; others are the largest."""
     _, largest = steps_of(program)
-    return {a: n // largest * step if a in program.least else n for a, n in program.sizes.items()}
+    return {a: n // largest * step if a in program.leading else n for a, n in program.sizes.items()}
 
 
 def step_of(program: TensorProgram, small: TensorProgram) -> int:
     """The step at which the program has the sizes of `small`."""
     _, largest = steps_of(program)
-    return next((small.sizes[axis] * largest // program.sizes[axis] for axis in program.least), 1)
+    return next((small.sizes[axis] * largest // program.sizes[axis] for axis in program.leading), 1)
 
 
 def tested_steps(program: TensorProgram) -> tuple[int, ...]:
     """Steps that a kernel is tested at: the least, a ragged one in the middle, the largest."""
-    _, largest = steps_of(program)
-    return tuple(sorted({1, largest // 2 + 1 - (largest // 2) % 2, largest})) if program.least else (1,)
+    return _steps(program, program.leading) if program.least else (1,)
+
+
+def _steps(program: TensorProgram, group: Sequence[str]) -> tuple[int, ...]:
+    _, largest = steps_of(program, group)
+    return tuple(sorted({1, largest // 2 + 1 - (largest // 2) % 2, largest}))
+
+
+def tested_sizes(program: TensorProgram) -> tuple[Mapping[str, int], ...]:
+    """Sizes of the program that a kernel is tested at, the largest last. Of several that vary, all are the least, in
+    the middle, and the largest together; and the first is the least while the others are the largest, and the other
+    way round."""
+    groups = program.varying_together
+    steps = [_steps(program, group) for group in groups]
+    points = [[own[min(at, len(own) - 1)] for own in steps] for at in range(3)]
+    if len(groups) > 1:
+        first, *others = steps
+        points[2:2] = [[first[0], *(own[-1] for own in others)], [first[-1], *(own[0] for own in others)]]
+    found: dict[tuple[int, ...], Mapping[str, int]] = {}
+    for point in points:
+        sizes = dict(program.sizes)
+        for group, step in zip(groups, point, strict=True):
+            sizes |= {axis: program.sizes[axis] // steps_of(program, group)[1] * step for axis in group}
+        found[tuple(sizes.values())] = sizes
+    return tuple(found.values())
 
 
 def at_tested_steps(
     program: TensorProgram, kernels: Kernels
 ) -> list[tuple[TensorProgram, list[tuple[BlockGraph, Schedule]]]]:
     """The program and its kernels at each of the sizes that a kernel is tested with."""
-    return [at_step(program, kernels, step) for step in tested_steps(program)]
+    return [at_sizes(program, kernels, sizes) for sizes in tested_sizes(program)]
 
 
 def at_step(
     program: TensorProgram, kernels: Kernels, step: int
 ) -> tuple[TensorProgram, list[tuple[BlockGraph, Schedule]]]:
-    """The program and its kernels with the dynamic axes at a step; the schedules stay."""
+    """The program and its kernels at a step; the schedules stay."""
     return at_sizes(program, kernels, sizes_at(program, step))
 
 
@@ -77,9 +105,14 @@ def at_sizes(
     """The program and its kernels with its dynamic axes at other sizes; the schedules stay."""
     if not program.least:
         return program, list(kernels)
-    small = replace(resize(program, sizes), least={})
+    small = replace(resize(program, sizes), least={}, sized={})
     made = [(resize_block(b, {a: sizes.get(a, n) for a, n in b.sizes.items()}), s) for b, s in kernels]
     return small, made
+
+
+def words_of(program: TensorProgram, sizes: Mapping[str, int]) -> str:
+    """ "m = 7, n = 64": of the axes that vary; "" without any."""
+    return ", ".join(f"{axis} = {sizes[axis]}" for axis in program.least)
 
 
 @dataclass
@@ -109,7 +142,8 @@ class SizeTable:
             return whole
         parts: list[KernelSource] = []
         for number, part in enumerate(whole.kernels):
-            rows = [self.choices(kernels, whole, number, step) for step in self.steps] if part.launches else []
+            varies = bool(part.launches) and part.by in self.program.leading
+            rows = [self.choices(kernels, whole, number, step) for step in self.steps] if varies else []
             launches = merged([row[0][1] for row in rows if row])
             parts.append(replace(part, launches=launches) if launches else part)
         return self.with_parts(whole, parts)
@@ -177,8 +211,8 @@ class SizeTable:
             except Rejected:
                 continue
             if other.jit == whole.kernels[number].jit:
-                first = next(axis for axis in block.sizes if axis in self.program.least)
-                launch = replace(other.launches[0], largest=sizes_at(self.program, step)[first])
+                by = whole.kernels[number].by
+                launch = replace(other.launches[0], largest=sizes_at(self.program, step)[by])
                 found.append((candidate.estimate_us, launch, candidate.schedule))
         return sorted(found, key=lambda one: one[0])
 

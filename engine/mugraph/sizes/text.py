@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -12,7 +12,7 @@ from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.program import TensorProgram
 from mugraph.sizes.proved import proved
 from mugraph.sizes.smaller import smaller
-from mugraph.sizes.table import at_step, sizes_at, steps_of, tested_steps
+from mugraph.sizes.table import at_sizes, sizes_at, steps_of, tested_sizes, tested_steps, words_of
 from mugraph.triton_text.check import TextVerdict, check_text
 from mugraph.verification.verdict import Verdict
 
@@ -33,16 +33,15 @@ def text_checked(
     if not program.least and _needed(program) > MOST:
         return _checked_smaller(program, source, kernels)
     said = ""
-    steps = checked_steps(program, source)
-    for step in steps:
-        small = at_step(program, [], step)[0] if program.least else program
-        found = _checked(small, source)
-        sizes = ", ".join(f"{axis} = {n}" for axis, n in sizes_at(program, step).items() if axis in program.least)
+    points = _checked_sizes(program, source)
+    for sizes in points:
+        found = _checked(at_sizes(program, [], sizes)[0], source)
         if not found.passed:
-            return Verdict(False, f"{found.reason}{f', with {sizes}' if sizes else ''}")
+            words = words_of(program, sizes)
+            return Verdict(False, f"{found.reason}{f', with {words}' if words else ''}")
         said = found.said
-    if len(steps) > 1:
-        said += f"; so at {len(steps) - 1} smaller sizes"
+    if len(points) > 1:
+        said += f"; so at {len(points) - 1} smaller sizes"
     return replace(proved(program, source), text=said) if program.least else Verdict(True, text=said)
 
 
@@ -76,12 +75,19 @@ def _checked(program: TensorProgram, source: KernelSource, left: str = "") -> Te
     return check_text(program, text, launcher, inputs, outputs, memory_alone=True, left=left)
 
 
+def _checked_sizes(program: TensorProgram, source: KernelSource) -> list[Mapping[str, int]]:
+    """Sizes at which the text is run, the largest last."""
+    every = [*tested_sizes(program), *(sizes_at(program, step) for step in checked_steps(program, source))]
+    found = {tuple(sizes[axis] for axis in program.sizes): sizes for sizes in every}
+    largest = found.pop(tuple(program.sizes.values()))
+    return [*found.values(), largest]
+
+
 def checked_steps(program: TensorProgram, source: KernelSource) -> list[int]:
     """Steps at which the text is run, the largest one last."""
     _, largest = steps_of(program)
     found = set(tested_steps(program))
     for part in source.kernels:
-        first = next((axis for axis in part.sizes if axis in program.least), None)
-        if first is not None:
-            found |= {row.largest * largest // program.sizes[first] for row in part.launches}
+        if part.by in program.leading:
+            found |= {row.largest * largest // program.sizes[part.by] for row in part.launches}
     return sorted(step for step in found if 1 <= step <= largest)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mugraph.ir.kernel import KernelSource, Launch
 from mugraph.ir.program import TensorProgram
-from mugraph.sizes.table import SizeTable, at_step, at_tested_steps, merged
+from mugraph.sizes.table import SizeTable, at_step, at_tested_steps, merged, words_of
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
 from mugraph.tune.tuner import Variant, tune
@@ -24,7 +24,7 @@ def tested_at_sizes(tester: FloatTester, kernel: KernelSource, program: TensorPr
     for small, _ in at_tested_steps(program, []):
         tested = tester.test_kernel(kernel, small)
         if not tested.passed:
-            sizes = ", ".join(f"{axis} = {small.sizes[axis]}" for axis in program.least)
+            sizes = words_of(program, small.sizes)
             return replace(tested, reason=f"with {sizes}: {tested.reason}") if sizes else tested
         found.append(tested)
     return max(found, key=lambda one: one.max_rel_error or 0.0)
@@ -48,7 +48,7 @@ def tuned_sizes(
     for step in table.steps[:-1]:
         small, _ = at_step(program, [], step)
         for number, part in enumerate(whole.kernels):
-            if part.launches:
+            if part.by in program.leading and part.launches:
                 found = [launch for _, launch, _ in table.choices(kernels, whole, number, step)[:MEASURED]]
                 best = _fastest(table, variant, number, found, small, measurer, tester, pool)
                 rows[number] += [best] if best is not None else []

@@ -157,7 +157,8 @@ class RegionJob:
         """Recalled, or solved and kept."""
         size = self.region.dynamic.range if self.region.dynamic is not None else None
         memory = Memory(self.tools, self.device, self.store, self.path)
-        key, names = memory.key(unit, self.options.bounds, size)
+        ranges = self.region.dynamic.words if self.region.dynamic is not None else None
+        key, names = memory.key(unit, self.options.bounds, ranges)
         with self.tools.on("verification"):
             known = memory.recalled(unit, place, key, names)
         if known is not None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mugraph.events import UnitResult
-from mugraph.ir.ranges import SizeRange
 from mugraph.ir.region import SearchUnit
 from mugraph.ir.transforms.renaming import Renaming, canonical
 from mugraph.log import note
@@ -46,13 +45,13 @@ class Memory:
         if self.store is not None:
             self.store.put(key, document)
 
-    def key(self, unit: SearchUnit, bounds: Bounds, size: SizeRange | None) -> tuple[str, Renaming]:
-        """What the unit is kept under, and from its names to those it is kept with. size: of its region's range"""
+    def key(self, unit: SearchUnit, bounds: Bounds, ranges: str | None) -> tuple[str, Renaming]:
+        """What the unit is kept under, and from its names to those it is kept with. ranges: those of its region"""
         program, names = canonical(unit.program)
         measuring = self.tools.measurer is not None
         device = self.device.name if measuring else ""
         driver = (self.device.driver or "") if measuring else ""
-        return region_key(program, self.tools.target, device=device, driver=driver, space=f"{bounds}, {size}"), names
+        return region_key(program, self.tools.target, device=device, driver=driver, space=f"{bounds}, {ranges}"), names
 
     def _from_store(self, unit: SearchUnit, place: Place, key: str, names: Renaming) -> UnitResult | None:
         """Verified again."""

@@ -10,7 +10,7 @@ from mugraph.ir.block import Candidate
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
 from mugraph.optimizer.nodes import node_of
-from mugraph.sizes.table import sizes_at, tested_steps
+from mugraph.sizes.table import tested_sizes
 from mugraph.store.keys import versions
 from mugraph.verification.float_test import FloatResult
 from mugraph.verification.verdict import Verdict
@@ -47,7 +47,7 @@ def with_float(
         max_rel_error=tested.max_rel_error,
         eager_rel_error=tested.eager_rel_error,
         float_sizes=dict(program.sizes),
-        dynamic_sizes={a: tuple(sizes_at(program, step)[a] for step in tested_steps(program)) for a in program.least},
+        dynamic_sizes={a: tuple(sorted({at[a] for at in tested_sizes(program)})) for a in program.least},
         float_device=tested.device,
         versions=versions(),
         indexing=indexing.indexing,

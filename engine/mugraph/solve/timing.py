@@ -1,5 +1,5 @@
 """A region's time beside PyTorch's: measured where there is a GPU, on the device and as it is called, else estimated.
-With a range, at several of its sizes."""
+With a range, at several of its sizes; what further sizes vary are the largest and the least at each of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mugraph.edit.module.runtime import RUNTIME, RUNTIME_NAME
 from mugraph.events import Called, Clock, Event, Timing, UnitResult, Working
 from mugraph.ir.dtypes import DRAWN, INTEGERS, itemsize
 from mugraph.ir.kernel import KernelSource, Rejected
-from mugraph.ir.ranges import SizeRange
+from mugraph.ir.ranges import Point, SizeRange
 from mugraph.ir.region import Region, SearchUnit
 from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.optimizer.nodes import scheduled
@@ -90,11 +90,16 @@ class RegionTimer:
             late = self.cancelled() or time.monotonic() - began > PATIENCE * self.budget_s
             if late and len(timings) > 1:
                 break
-            place = f"{size.name} = {at}"
-            small = region_at(plan.region, at)
-            timings[at], reason = yield from self._timed(plan, small, text, sources, results, place, at)
-            if reason is not None:
-                return of_sizes(size, timings), f"with {place}: {reason}"
+            found: list[Timing] = []
+            for corner in plan.region.dynamic.corners:
+                point = {size.name: at, **corner}
+                place = ", ".join(f"{name} = {one}" for name, one in point.items())
+                small = region_at(plan.region, point)
+                timing, reason = yield from self._timed(plan, small, text, sources, results, place, point)
+                found.append(timing)
+                if reason is not None:
+                    return of_sizes(size, {**timings, at: _least_gain(found)}), f"with {place}: {reason}"
+            timings[at] = _least_gain(found)
         return of_sizes(size, timings), None
 
     def estimated(self, region: Region, results: Sequence[UnitResult], *, use_all: bool = False) -> Timing:
@@ -104,16 +109,18 @@ class RegionTimer:
         size = region.dynamic.range
         timings: dict[int, Timing] = {}
         while (at := next_size(size, _gains(timings))) is not None:
-            timings[at] = judged(self._estimate(region, results, at, use_all), self.tools.compare_with)
+            points = [{size.name: at, **corner} for corner in region.dynamic.corners]
+            found = [self._estimate(region, results, point, use_all) for point in points]
+            timings[at] = _least_gain([judged(one, self.tools.compare_with) for one in found])
         return of_sizes(size, timings)
 
     def _estimate(
-        self, region: Region, results: Sequence[UnitResult], size: int | None, use_all: bool = False
+        self, region: Region, results: Sequence[UnitResult], size: Point | None, use_all: bool = False
     ) -> Timing:
         """Both sides by the cost model, over the search units. Plain calls cost both the same and are left out, and so
         does what is called from the host.
 
-        size: of a range; None where there is none
+        size: of each range; None where there is none
         """
         pytorch, ours_us, target = list[Baseline](), list[float](), self.tools.target
         for result in results:
@@ -152,7 +159,7 @@ class RegionTimer:
         sources: Mapping[str, KernelSource],
         results: Sequence[UnitResult],
         place: str,
-        size: int | None = None,
+        size: Point | None = None,
     ) -> Generator[Event, None, tuple[Timing, str | None]]:
         """Measured at one size.
 
@@ -248,6 +255,11 @@ def with_sizes(plan: RegionPlan, spans: Sequence[tuple[int, int]]) -> RegionPlan
     if size is None or tuple(spans) == ((size.least, size.largest),):
         return plan
     return replace(plan, faster_for=tuple(spans))
+
+
+def _least_gain(timings: Sequence[Timing]) -> Timing:
+    """Of times at one size, others being the largest and the least: a kernel is offered where it gains at both."""
+    return min(timings, key=lambda one: (one.gains, one.speedup or 0.0))
 
 
 def _gains(timings: Mapping[int, Timing]) -> dict[int, bool]:

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from mugraph.ir.ran import Ran
-from mugraph.ir.ranges import DynamicSize, SizeRange
+from mugraph.ir.ranges import DynamicSize, Product, SizeRange
 from mugraph.ir.region import Argument, Call, Named, Range, Ref, Region, Status, Symbol, TensorInfo, Trace
 
 
@@ -35,10 +35,10 @@ class _Call(msgspec.Struct):
 
 class _Dynamic(msgspec.Struct):
     range: SizeRange
-    shapes: dict[int, tuple[int, ...]]
-    strides: dict[int, tuple[int, ...]]
+    shapes: dict[int, tuple[Product, ...]]
+    strides: dict[int, tuple[Product, ...]]
     calls: list[_Call]
-    dense: list[int] = []
+    others: tuple[SizeRange, ...] = ()
 
 
 class _Region(msgspec.Struct):
@@ -120,14 +120,14 @@ def _encode_dynamic(size: DynamicSize | None) -> _Dynamic | None:
     if size is None:
         return None
     calls = [_encode_call(call) for call in size.calls]
-    return _Dynamic(size.range, dict(size.shapes), dict(size.strides), calls, sorted(size.dense))
+    return _Dynamic(size.range, dict(size.shapes), dict(size.strides), calls, size.others)
 
 
 def _decode_dynamic(size: _Dynamic | None) -> DynamicSize | None:
     if size is None:
         return None
     calls = tuple(_decode_call(call) for call in size.calls)
-    return DynamicSize(size.range, size.shapes, size.strides, calls, frozenset(size.dense))
+    return DynamicSize(size.range, size.shapes, size.strides, calls, size.others)
 
 
 def trace_to_json(trace: Trace) -> bytes:

@@ -7,7 +7,7 @@ import logging
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from mugraph.ir.ranges import SizeRange
+from mugraph.ir.ranges import Take, takes
 from mugraph.ir.region import Region, Status, Trace
 from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.regions.check import check_found
@@ -187,28 +187,25 @@ class Session:
 
 
 def _decisions(session: Session, chosen: Mapping[str, Entry]) -> dict[str, str | None]:
-    """Functions with a range -> why they do not do the same at all its sizes; None where they do."""
+    """Functions with ranges -> why they do not do the same at all sizes; None where they do."""
     from mugraph.trace.run.unknown_size import decided_at  # sympy is slow to import
 
-    others = _definitions(session, lambda size: size.middle).entries
-    pairs = ((chosen[other.function], other) for other in others if other.function in chosen)
-    return {
-        entry.function: decided_at(entry, other, session.places, entry.size)
-        for entry, other in pairs
-        if entry.size is not None
-    }
+    every = takes([size for entry in chosen.values() for size in entry.sizes])
+    others = [(take, {one.function: one for one in _definitions(session, take).entries}) for take in every]
+    found: dict[str, str | None] = {}
+    for function, entry in chosen.items():
+        points = [({one.name: take(one) for one in entry.sizes}, of[function]) for take, of in others if function in of]
+        if entry.sizes:
+            found[function] = decided_at(entry, points, session.places)
+    return found
 
 
-def _definitions(session: Session, pick: Callable[[SizeRange], int]) -> Definitions:
+def _definitions(session: Session, pick: Take) -> Definitions:
     return find_definitions(session.source, session.request.recorded, pick, session.request.pictures)
 
 
-def _at(session: Session, functions: Collection[str], which: int) -> list[Region]:
-    """The regions at one sample of every declared range."""
-
-    def pick(size: SizeRange) -> int:
-        return size.samples[min(which, len(size.samples) - 1)]
-
+def _at(session: Session, functions: Collection[str], pick: Take) -> list[Region]:
+    """The regions at one size of every declared range."""
     entries = _definitions(session, pick).entries
     other = Session(session.request, session.source, session.recorder, session.workspace, session.namespace)
     partition = Partition()
@@ -234,11 +231,12 @@ def trace_request(request: Request) -> Trace:
     for entry in wanted or definitions.entries:
         session.trace(entry, partition)
     regions = [*partition.regions(), *session.failed]
-    ranges = {e.function: e.size for e in wanted or definitions.entries if e.size is not None}
+    ranges = {e.function: e.sizes for e in wanted or definitions.entries if e.sizes}
     if ranges:
         chosen = {entry.function: entry for entry in wanted or definitions.entries}
-        samples = [_at(session, chosen.keys(), which) for which in range(2)]
-        regions = with_ranges(regions, samples, ranges, _decisions(session, chosen))
+        taken = takes([one for sizes in ranges.values() if len(sizes) > 1 for one in sizes])
+        samples = [_at(session, chosen.keys(), take) for take in taken]
+        regions = with_ranges(regions, samples, taken, ranges, _decisions(session, chosen))
     if request.check:
         session.errors.extend(check_found(partition))
     regions.extend(needs_shapes(lack) for lack in definitions.missing if lack.function not in session.ran)

@@ -1,20 +1,21 @@
-"""Search units of a region with a dynamic size: which axes of their programs have it.
+"""Search units of a region with dynamic sizes: which axes of their programs have them.
 
-A unit's calls become a tensor program at a second size as well. The two must be one program, but for the extents of
-axes: then the program is right for every size, and the axes whose extents differ are the dynamic ones.
+A unit's calls become a tensor program at other sizes as well. They must be one program, but for the extents of axes:
+then the program is right for every size, and the axes whose extents differ are the dynamic ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from mugraph.ir.calls import Call, TensorInfo
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.ranges import DynamicSize, dense_strides, with_size
+from mugraph.ir.ranges import Compared, DynamicSize, Point, Product, largest_point, leading, product_of, with_sizes
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ir.tensors import Tensor
-from mugraph.trace.regions.dynamic import Varies
+from mugraph.ops.views import View
+from mugraph.trace.regions.dynamic import Varies, refusal
 from mugraph.trace.regions.size_words import masked_along, other_program
 from mugraph.trace.regions.value_names import value_names
 from mugraph.units.chains import with_chains
@@ -51,7 +52,7 @@ def ranged_units(region: Region, refused: Collection[frozenset[int]] = ()) -> tu
             try:
                 found.append(_with_least(region, unit, region.dynamic))
             except Varies as error:
-                reasons.append(f"{region.dynamic.range.name} cannot have a range: {error}")
+                reasons.append(refusal(region.dynamic.ranges, error))
                 found.append(PlainCalls(unit.calls))
                 divisible += [unit] if is_divisible(unit) else []
         if not divisible or len(without) >= len(refused) + CUTS:
@@ -59,77 +60,117 @@ def ranged_units(region: Region, refused: Collection[frozenset[int]] = ()) -> tu
         without += [frozenset(value for call in unit.calls for value in call.outputs) for unit in divisible]
 
 
-def values_at(region: Region, made: DynamicSize, size: int) -> dict[int, TensorInfo]:
-    """What the region's values are at a size."""
-    values = dict(region.values)
+def values_at(region: Region, made: DynamicSize, size: int | Point) -> dict[int, TensorInfo]:
+    """What the region's values are at a size; of several, where the first is this one and the others are the largest,
+    or at a size of each."""
+    values, point = dict(region.values), made.point(size)
     for value, info in values.items():
-        shape = _at(info.shape, made.shapes.get(value), size)
-        strides = dense_strides(shape) if value in made.dense else _at(info.strides, made.strides.get(value), size)
-        values[value] = replace(info, shape=shape, strides=strides)
+        shape = _at(info.shape, made.shapes.get(value), point)
+        values[value] = replace(info, shape=shape, strides=_at(info.strides, made.strides.get(value), point))
     return values
 
 
-def calls_at(calls: Sequence[Call], made: DynamicSize, size: int | str) -> tuple[Call, ...]:
-    """Some of the region's calls at a size, or at a size that a variable holds."""
+def calls_at(calls: Sequence[Call], made: DynamicSize, size: int | Point) -> tuple[Call, ...]:
+    """Some of the region's calls at a size, as `values_at` takes it."""
+    return _with_sizes(calls, made, made.point(size), None)
+
+
+def calls_with(calls: Sequence[Call], made: DynamicSize, called: Mapping[str, str]) -> tuple[Call, ...]:
+    """Some of the region's calls at sizes that variables hold."""
+    return _with_sizes(calls, made, None, called)
+
+
+def _with_sizes(
+    calls: Sequence[Call], made: DynamicSize, point: Point | None, called: Mapping[str, str] | None
+) -> tuple[Call, ...]:
     general = {call.outputs: call for call in made.calls}
     found: list[Call] = []
     for call in calls:
         of = general[call.outputs]
-        args = tuple(with_size(arg, size) for arg in of.args)
-        kwargs = {key: with_size(arg, size) for key, arg in of.kwargs.items()}
+        args = tuple(with_sizes(arg, point, called) for arg in of.args)
+        kwargs = {key: with_sizes(arg, point, called) for key, arg in of.kwargs.items()}
         found.append(replace(call, args=args, kwargs=kwargs))
     return tuple(found)
 
 
-def region_at(region: Region, size: int) -> Region:
-    """The region as if the size were no range but this one; itself where it has none."""
+def region_at(region: Region, size: int | Point) -> Region:
+    """The region as if its sizes were no ranges but these, as `values_at` takes them; itself where it has none."""
     made = region.dynamic
     if made is None:
         return region
     return replace(region, values=values_at(region, made, size), calls=calls_at(region.calls, made, size), dynamic=None)
 
 
-def _at(numbers: tuple[int, ...], factors: tuple[int, ...] | None, size: int) -> tuple[int, ...]:
-    if factors is None:
+def _at(numbers: tuple[int, ...], products: tuple[Product, ...] | None, point: Point) -> tuple[int, ...]:
+    if products is None:
         return numbers
-    return tuple(factor * size if factor else number for number, factor in zip(numbers, factors, strict=True))
+    return tuple(of.at(point) if of else number for number, of in zip(numbers, products, strict=True))
 
 
 def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUnit:
-    """The unit with the least sizes of its program's dynamic axes. Raises Varies where its program is another one
-    there."""
-    size = made.range.middle
-    small = region_at(region, size)
-    try:
-        lowered = lower(
-            calls_at(unit.calls, made, size),
-            small.values,
-            region.live_ins,
-            list(unit.outputs.values()),
-            identifier_of(region),
-            value_names(region),
-            region.names.keys(),
-        )
-    except NotLowerable as error:
-        raise Varies(str(error)) from None
-    if made.dense & {*unit.outputs.values()}:
-        raise Varies("what a kernel would write grows with its square")
-    full, other = unit.program, lowered.program
-    if full.sizes.keys() != other.sizes.keys() or (full.ops, _layouts(full)) != (other.ops, _layouts(other)):
-        raise Varies(other_program(unit, other, made, size))
-    if any(not _same_layout(a, b, full, other) for a, b in zip(full.tensors, other.tensors, strict=True)):
-        raise Varies(f"the strides at {made.range.largest} say nothing of those at {size}")
-    least: dict[str, int] = {}
-    for axis, extent in full.sizes.items():
-        if other.sizes[axis] != extent:
-            factor = extent // made.range.largest
-            if factor < 1 or (extent, other.sizes[axis]) != (factor * made.range.largest, factor * size):
-                raise Varies(f"axis {axis} has {extent} at {made.range.largest} and {other.sizes[axis]} at {size}")
-            least[axis] = factor * made.range.least
-    if masked := masked_along(unit, least):
+    """The unit with the least sizes of its program's dynamic axes. Raises Varies where its program is another one at
+    other sizes than the largest."""
+    full, points = unit.program, _points(made)
+    others: list[TensorProgram] = []
+    views: list[tuple[Point, Region, Mapping[str, View]]] = []
+    for point in points:
+        small, at = region_at(region, point), Compared(made.ranges, point)
+        try:
+            lowered = lower(
+                calls_at(unit.calls, made, point),
+                small.values,
+                region.live_ins,
+                list(unit.outputs.values()),
+                identifier_of(region),
+                value_names(region),
+                region.names.keys(),
+            )
+        except NotLowerable as error:
+            raise Varies(str(error)) from None
+        other = lowered.program
+        if full.sizes.keys() != other.sizes.keys() or (full.ops, _layouts(full)) != (other.ops, _layouts(other)):
+            raise Varies(other_program(unit, other, made, at))
+        if any(not _same_layout(a, b, full, other) for a, b in zip(full.tensors, other.tensors, strict=True)):
+            raise Varies(f"the strides at {at.largest} say nothing of those at {at.here_briefly}")
+        others.append(other)
+        views.append((point, small, lowered.views))
+    varying = _varying(full, others, [largest_point(made.ranges), *points])
+    program = _with_ranges(full, varying, made)
+    if masked := masked_along(unit, program):
         raise Varies(masked)
-    views = general_views(region, unit, small, lowered.views, size) if unit.views else None
-    return replace(unit, program=replace(full, least=least), general_views=views)
+    general = general_views(region, unit, views) if unit.views else None
+    return replace(unit, program=program, general_views=general, varying=varying)
+
+
+def _points(made: DynamicSize) -> list[Point]:
+    """Sizes below the largest, each of them once by itself, where no axis vanishes: one of size 1 does."""
+    vanishing = {one.name for one in made.ranges if one.middle > 1}
+    return [point for point in made.points if all(size > 1 for name, size in point.items() if name in vanishing)]
+
+
+def _varying(full: TensorProgram, others: Sequence[TensorProgram], points: Sequence[Point]) -> dict[str, Product]:
+    """The axes whose extents vary, with what they are. Raises Varies."""
+    found: dict[str, Product] = {}
+    for axis, extent in full.sizes.items():
+        extents = [extent, *(other.sizes[axis] for other in others)]
+        of = product_of(extents, points)
+        if of is None:
+            raise Varies(f"axis {axis} has {', '.join(map(str, extents))}, which is no product of sizes")
+        if of:
+            found[axis] = of
+    return found
+
+
+def _with_ranges(program: TensorProgram, varying: Mapping[str, Product], made: DynamicSize) -> TensorProgram:
+    """The program with the least sizes of the axes that vary, and which of them have one size."""
+    first, least = made.range.name, {one.name: one.least for one in made.ranges}
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for axis, of in varying.items():
+        groups.setdefault(of.names, []).append(axis)
+    order = [one.name for one in leading(made.ranges)]
+    ordered = sorted(groups, key=lambda names: (first not in names, len(names), min(map(order.index, names))))
+    sized = {axis: groups[names][0] for names in ordered for axis in groups[names]} if len(groups) > 1 else {}
+    return replace(program, least={axis: of.at(least) for axis, of in varying.items()}, sized=sized)
 
 
 def _layouts(program: TensorProgram) -> tuple[object, ...]:

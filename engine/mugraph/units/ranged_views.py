@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.ir.calls import Argument, Call, Ref, Symbol, TensorInfo
-from mugraph.ir.ranges import DynamicSize, factor_of
+from mugraph.ir.calls import Argument, Call, Ref, Symbol
+from mugraph.ir.ranges import Compared, DynamicSize, Point, Product, largest_point, product_in
 from mugraph.ir.region import Region, SearchUnit
 from mugraph.ops.views import View
 from mugraph.trace.regions.dynamic import Varies, general_call, general_info
@@ -15,33 +15,46 @@ from mugraph.trace.regions.size_words import said
 from mugraph.units.part_views import PartViews
 
 
-def general_views(region: Region, unit: SearchUnit, small: Region, views: Mapping[str, View], size: int) -> DynamicSize:
-    """How the unit's views vary with the size. Raises Varies where one is a part along the dynamic axis.
+def general_views(
+    region: Region, unit: SearchUnit, views: Sequence[tuple[Point, Region, Mapping[str, View]]]
+) -> DynamicSize:
+    """How the unit's views vary with the sizes. Raises Varies where one is a part along a dynamic axis.
 
-    small: the region at `size`. views: of the unit at that size, by the tensors that are read
+    views: at other sizes, the region there, and the unit's views by the tensors that are read
     """
     made = region.dynamic
     assert made is not None
-    other = PartViews(small)
-    numbers = dict.fromkeys(number for view in views.values() for number in other.of(view, unit.calls[0]))
-    if len(numbers) != len(unit.views):
-        raise Varies(f"{said(unit.calls[0])} reads other parts of tensors with {made.range.name} = {size}")
-    own = {number: call.outputs[0] for number, call in zip(numbers, unit.views, strict=True)}
-    sizes = (made.range.largest, size)
+    seen: list[tuple[PartViews, tuple[int, ...], Mapping[int, int]]] = []
+    for point, small, those in views:
+        other = PartViews(small)
+        numbers = tuple(dict.fromkeys(number for view in those.values() for number in other.of(view, unit.calls[0])))
+        if len(numbers) != len(unit.views):
+            at = Compared(made.ranges, point)
+            raise Varies(f"{said(unit.calls[0])} reads other parts of tensors with {at.here}")
+        own = {number: call.outputs[0] for number, call in zip(numbers, unit.views, strict=True)}
+        seen.append((other, numbers, own))
+    points = [largest_point(made.ranges), *(point for point, _, _ in views)]
     calls: list[Call] = []
-    shapes: dict[int, tuple[int, ...]] = {}
-    strides: dict[int, tuple[int, ...]] = {}
-    for number, call in zip(numbers, unit.views, strict=True):
-        seen = replace(other.calls[number], args=_renumbered(other.calls[number].args, own), outputs=call.outputs)
-        general = general_call((call, seen), sizes, made.range)
+    shapes: dict[int, tuple[Product, ...]] = {}
+    strides: dict[int, tuple[Product, ...]] = {}
+    for position, call in enumerate(unit.views):
+        made_there = [
+            replace(
+                other.calls[numbers[position]],
+                args=_renumbered(other.calls[numbers[position]].args, own),
+                outputs=call.outputs,
+            )
+            for other, numbers, own in seen
+        ]
+        general = general_call((call, *made_there), points)
         if call.target == "Tensor.__getitem__" and any(map(_varies, general.args)):
             raise Varies(f"{said(call)} takes a part along it")
         calls.append(general)
-        infos: Sequence[TensorInfo] = (unit.view_values[call.outputs[0]], other.values[number])
-        shape, stride = general_info(infos, sizes, f"a part that {said(call)} reads has")
+        infos = [unit.view_values[call.outputs[0]], *(other.values[numbers[position]] for other, numbers, _ in seen)]
+        shape, stride = general_info(infos, points, f"a part that {said(call)} reads has")
         shapes |= {call.outputs[0]: shape} if any(shape) else {}
         strides |= {call.outputs[0]: stride} if any(stride) else {}
-    return DynamicSize(made.range, shapes, strides, tuple(calls))
+    return DynamicSize(made.range, shapes, strides, tuple(calls), made.others)
 
 
 def _renumbered(args: Sequence[Argument], own: Mapping[int, int]) -> tuple[Argument, ...]:
@@ -49,7 +62,7 @@ def _renumbered(args: Sequence[Argument], own: Mapping[int, int]) -> tuple[Argum
 
 
 def _varies(argument: Argument) -> bool:
-    return any(factor_of(symbol) is not None for symbol in _symbols(argument))
+    return any(product_in(symbol) is not None for symbol in _symbols(argument))
 
 
 def _symbols(argument: Argument) -> Iterator[Symbol]:

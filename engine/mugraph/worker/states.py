@@ -70,7 +70,7 @@ def _traced(known: Known, region: Region, key: str, share: Share | None) -> valu
             values.Input(live.expression, list(region.values[live.value].shape), region.values[live.value].dtype)
             for live in region.live_ins
         ],
-        sizes=str(region.dynamic.range) if region.dynamic is not None else "",
+        sizes=region.dynamic.words if region.dynamic is not None else "",
         share=_share(share, None),
     )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from mugraph.recording.memory import Recorded
-from mugraph.recording.size_ranges import ranged
+from mugraph.recording.size_ranges import ranged, several
 from mugraph.recording.ways import other_ways
 from mugraph.trace.run.entries import find_definitions
 from mugraph.trace.syntax.source import Source
@@ -105,13 +105,39 @@ def test_the_comment_that_would_say_it(sets: list[Recorded], comment: str | None
     assert (found and found.comment) == comment
 
 
+@pytest.mark.parametrize(
+    ("sets", "comment"),
+    [
+        (
+            calls("f32[1, 5, 8]", "f32[1, 1, 8]", "f32[2, 1, 8]"),
+            "# mugraph: t=1..2, n=1..5, x=f32[t, n, 8]",
+        ),
+        (
+            calls("f32[2, 3, 6]", "f32[1, 5, 5]", "f32[4, 3, 12]"),
+            "# mugraph: t=1..4, n=3..5, x=f32[t, n, t * n]",
+        ),
+        (calls("f32[8, 9]", "f32[2, 3]", "f32[4, 3]"), "# mugraph: t=2..8, n=3..9, x=f32[t, n]"),
+        (calls("f32[8, 9]", "f32[2, 3]"), None),  # as well an offset
+        (calls("f32[8, 64]", "f32[3, 64]", "f32[24, 64]"), None),
+        (calls("f32[1, 5]", "f32[2, 0]", "f32[2, 4]"), None),
+        (
+            calls("f32[8, 9]", "f32[2, 3]", "f32[4, 3]", t="1", n="2"),
+            "# mugraph: m=2..8, s=3..9, x=f32[m, s], t=1, n=2",
+        ),
+    ],
+)
+def test_sizes_that_vary_by_themselves(sets: list[Recorded], comment: str | None):
+    found = several(sets)
+    assert (found and found.comment) == comment
+
+
 def test_a_recorded_range_is_read_as_the_comment_is():
     plain = "def f(x):\n    return x.exp()\n"
     found = ranged(calls("f32[8, 64]", "f32[3, 64]"))
     assert found is not None
     [told] = find_definitions(Source("file.py", plain), {"f": found.arguments}).entries
     [said] = find_definitions(Source("file.py", f"{found.comment}\n{plain}")).entries
-    assert (told.arguments, told.size) == (said.arguments, said.size)
+    assert (told.arguments, told.sizes) == (said.arguments, said.sizes)
 
 
 def test_from_a_run_to_kernels_that_take_its_sizes(tmp_path: Path, record: Callable[..., object]):

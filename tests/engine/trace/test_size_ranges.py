@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mugraph.ir.region import Region, SearchUnit, Symbol
+from mugraph.ir.ranges import FIXED, Product, multiple
+from mugraph.ir.region import Region, SearchUnit
 from mugraph.ir.text import format_program, parse_program
 from mugraph.trace.codec import trace_from_json, trace_to_json
 from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_description
@@ -36,7 +37,7 @@ def test_a_range_is_read_with_its_largest_size() -> None:
         ("b=1..n, x=f16[b, 8]", "is no range of sizes"),
         ("b=1..64, b=1..32, x=f16[b, 8]", "“b” is given twice"),
         ("b=1..64, x=f16[b, 8], b=16", "“b” is given twice"),
-        ("b=1..64, s=1..8, x=f16[b, s]", "both have a range"),
+        ("b=1..4, c=1..4, d=1..4, e=1..4, f=1..4, x=f16[b, c, d, e, f]", "have ranges; 4 of them may"),
         ("b=1..99999999, x=f16[b, 8]", "is the most"),
     ],
 )
@@ -144,9 +145,9 @@ def test_what_varies_is_found(regions: dict[str, Region]) -> None:
     assert region.status is None
     assert region.dynamic is not None
     x = region.live_ins[0].value
-    assert region.dynamic.shapes[x] == (1, 0, 0)
+    assert region.dynamic.shapes[x] == (Product(1, ("b",)), FIXED, FIXED)
     assert set(region.guards) == {"b == x.shape[0]", "s == 64", "d == 96"}
-    assert [call.args[1] for call in region.dynamic.calls if "view" in call.target] == [Symbol("size*1")]
+    assert [call.args[1] for call in region.dynamic.calls if "view" in call.target] == [multiple(Product(1, ("b",)))]
     pieces, reasons = ranged_units(region)
     assert reasons == ()
     (piece,) = [piece for piece in pieces if isinstance(piece, SearchUnit)]
@@ -163,7 +164,6 @@ def test_what_varies_is_found(regions: dict[str, Region]) -> None:
         ("half", "b cannot have a range: slicing in line 35 has 32, 15, 0 where it is 64, 31, 1, which is no whole"),
         ("scaled", "b cannot have a range: div in line 39 is given a number that is computed from it"),
         ("triangle", "b cannot have a range: tril in line 43 makes a mask along it, and a kernel's mask has one size"),
-        ("squared", "has strides with 8192, 1922, 2 where it is 64, 31, 1, which grows with its square"),
         ("fixed", "b cannot have a range: with b = 31: fixed raises RuntimeError"),
         ("unused", "no argument of unused has the size “b”"),
     ],
@@ -202,10 +202,8 @@ def test_attention_over_as_many_queries_as_keys(regions: dict[str, Region], func
     assert isinstance(piece, SearchUnit)
     assert [piece.program.sizes[axis] for axis in piece.program.least] == [64, 64]
     assert region.dynamic is not None
-    for value in region.dynamic.dense:
-        info = values_at(region, region.dynamic, 7)[value]
-        assert info.shape == (2, 7, 7)
-        assert info.strides == (49, 7, 1)
+    at = values_at(region, region.dynamic, 7).values()
+    assert function == "causal" or any((info.shape, info.strides) == ((2, 7, 7), (49, 7, 1)) for info in at)
 
 
 def test_the_text_of_a_program_has_the_range(regions: dict[str, Region], tmp_path: Path) -> None:

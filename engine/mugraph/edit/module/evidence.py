@@ -39,7 +39,7 @@ def evidence(plan: RegionPlan, kernels: Mapping[str, KernelSource], speed: Speed
     if region.dynamic is not None:
         size = region.dynamic.range
         where = "" if plan.faster_for is None else f"; runs for {size.words(plan.faster_for)}"
-        lines.append(f"  sizes     {size}{where}; blocks are those of the largest")
+        lines.append(f"  sizes     {region.dynamic.words}{where}; blocks are those of the largest")
     for step in plan.steps:
         if isinstance(step, KernelStep):
             for part in kernels[step.kernel.name].kernels:

@@ -9,10 +9,10 @@ from mugraph.plans.plan import RegionPlan
 from mugraph.units.ranged import values_at
 
 KNOWN_TO_FIT = '''\
-def _known_to_fit(size: tuple[Any, int, int], *shapes: tuple[torch.Tensor, tuple[Any, ...]]) -> bool:
+def _known_to_fit(sizes: list[tuple[Any, int, int]], *shapes: tuple[torch.Tensor, tuple[Any, ...]]) -> bool:
     """Whether a program that is exported for many sizes has only such as fit: a comparison then leaves none out."""
-    known, (value, least, largest) = torch.fx.experimental.symbolic_shapes.statically_known_true, size
-    if not (known(value >= least) and known(value <= largest)):
+    known = torch.fx.experimental.symbolic_shapes.statically_known_true
+    if not all([known(value >= least) and known(value <= largest) for value, least, largest in sizes]):
         return False
     return all([known(had == made) for tensor, shape in shapes for had, made in zip(tensor.shape, shape)])
 '''
@@ -24,7 +24,7 @@ def cases_of(plan: RegionPlan) -> Mapping[str, Mapping[int, TensorInfo]]:
     region = plan.region
     cases: dict[str, Mapping[int, TensorInfo]] = {plan.name: region.values}
     if region.dynamic is not None:
-        for size in region.dynamic.range.samples:
-            name = f"{plan.name}, {region.dynamic.range.name} = {size}"
-            cases[name] = values_at(region, region.dynamic, size)
+        for point in region.dynamic.points:
+            sizes = ", ".join(f"{name} = {size}" for name, size in sorted(point.items()))
+            cases[f"{plan.name}, {sizes}"] = values_at(region, region.dynamic, point)
     return cases

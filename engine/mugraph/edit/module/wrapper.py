@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from mugraph.codegen.dynamic import read_by_shape
 from mugraph.codegen.statements import statements
 from mugraph.edit.module.entry import entry_text, is_direct, on_tensors, tensors_fit
 from mugraph.edit.module.masks import masks_of, triangle_text
@@ -125,7 +126,8 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
     dynamic, masks = plan.region.dynamic, list[str]()
     checks = call("", "_runs_here", parameters, width=90) if dynamic is None else []
     if dynamic is not None:
-        checks.append(f"{dynamic.range.least} <= {sizes.name} <= {dynamic.range.largest}")
+        for number, one in enumerate(sizes.ranges):
+            checks.append(f"{'and ' if number else ''}{one.least} <= {sizes.names[one.name]} <= {one.largest}")
         checks += sizes.faster(plan.faster_for)
     for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True):
         info = plan.region.values[live_in.value]
@@ -149,16 +151,17 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
         first_lines += call("if ", "_fit_again", named, ":", width=90)
         first_lines.append(f"    return {' and '.join(masks) or True}")
     if dynamic is not None:
-        owner, rank = sizes.owner()
         given = [*parameters, "any_size=True"]
-        first_lines += call("if not ", "_runs_here", given, f" or {owner}.dim() != {rank}:", width=100)
-        first_lines += ["    return False", f"{sizes.name} = {sizes.given}"]
+        dims = "".join(f" or {owner}.dim() != {rank}" for owner, rank in sizes.ranks.items())
+        first_lines += call("if not ", "_runs_here", given, f"{dims}:", width=100)
+        first_lines += ["    return False", *sizes.lines]
         shapes = [
             f"({parameter}, {sizes.shape(live_in.value)})"
             for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True)
         ]
-        range_of = f"({sizes.name}, {dynamic.range.least}, {dynamic.range.largest})"
-        first_lines += call("if torch.compiler.is_exporting() and not ", "_known_to_fit", [range_of, *shapes], ":", 100)
+        ranges = ", ".join(f"({sizes.names[one.name]}, {one.least}, {one.largest})" for one in sizes.ranges)
+        fitting = [f"[{ranges}]", *shapes]
+        first_lines += call("if torch.compiler.is_exporting() and not ", "_known_to_fit", fitting, ":", 100)
         first_lines.append("    return False")
     answer = [*first_lines, "return (", *(f"    {check}" for check in checks), ")"]
     if is_direct(plan):
@@ -253,12 +256,15 @@ def _kernel_call(
     is brought to the strides the kernel was made for if the device's library chose others.
     """
     values, lines, arguments = plan.region.values, list[str](), list[str]()
+    by_shape = read_by_shape(kernel.inputs, kernel.least)
     for tensor in kernel.inputs:
         value = step.unit.inputs[tensor.name]
         if value not in known:
             raise Rejected(f"{kernel.name} reads {tensor.name}, which no earlier step of {plan.name} computes")
         if not _addresses_alike(tensor, kernel, values[value]):
             raise Rejected(f"{kernel.name} reads {tensor.name} by other strides than the program's")
+        if tensor.name in by_shape and tensor.shape(kernel.sizes) != values[value].shape:
+            raise Rejected(f"{kernel.name} reads a size off {tensor.name}, which has other dimensions in the program")
         if value in checked:
             arguments.append(names[value])
         else:

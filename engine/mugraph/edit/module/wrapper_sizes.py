@@ -4,40 +4,55 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mugraph.edit.module.operator import tuple_text
 from mugraph.ir.calls import Call
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import Scope
-from mugraph.ir.ranges import SizeRange, times
+from mugraph.ir.ranges import Product, SizeRange
 from mugraph.ir.region import Region
-from mugraph.trace.regions.dynamic import Varies, size_text
-from mugraph.units.ranged import calls_at
+from mugraph.trace.regions.dynamic import Varies, owners, size_texts
+from mugraph.units.ranged import calls_with
 
 
 @dataclass(frozen=True)
 class RunSizes:
     """The text for sizes in a region's functions.
 
-    name:  of the variable that holds the dynamic size; "" for a region without one
-    given: the expression that the size is read from, over the parameters
+    names: of the variables that hold the dynamic sizes, by size, in the order of `given`; none of a region without one
+    given: the expressions that they are read from, over the parameters
+    ranks: parameters that sizes are read from -> how many dimensions they have
     """
 
     region: Region
-    name: str = ""
-    given: str = ""
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    given: Mapping[str, str] = field(default_factory=dict[str, str])
+    ranks: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @staticmethod
     def of(region: Region, parameters: Mapping[int, str], scope: Scope) -> RunSizes:
-        """parameters: live-in -> its name. Raises Rejected where no live-in has the size."""
-        if region.dynamic is None:
+        """parameters: live-in -> its name. Raises Rejected where no live-in has a size."""
+        made = region.dynamic
+        if made is None:
             return RunSizes(region)
         try:
-            given = size_text(region, region.dynamic, parameters)
+            given = size_texts(region, made, parameters)
         except Varies as error:
-            raise Rejected(f"{region.dynamic.range.name}: {error}") from None
-        return RunSizes(region, scope.unique(region.dynamic.range.name), given)
+            raise Rejected(f"{made.words}: {error}") from None
+        names = {one.name: scope.unique(one.name) for one in made.ranges}
+        first = [live for live, _, _ in owners(region, made).values()]
+        ranks = {parameters[live.value]: len(region.values[live.value].shape) for live in first}
+        return RunSizes(region, names, {name: given[name] for name in names}, ranks)
+
+    @property
+    def ranges(self) -> tuple[SizeRange, ...]:
+        return self.region.dynamic.ranges if self.region.dynamic is not None else ()
+
+    @property
+    def lines(self) -> list[str]:
+        """That read the sizes."""
+        return [f"{name} = {self.given[size]}" for size, name in self.names.items()]
 
     def shape(self, value: int) -> str:
         """A value's shape as a tuple."""
@@ -54,15 +69,15 @@ class RunSizes:
         return str(self._dims(info.strides, made.strides.get(value) if made else None)[dimension])
 
     def calls(self, calls: Sequence[Call]) -> tuple[Call, ...]:
-        """The region's calls, with the variable in place of numbers that vary with the size."""
+        """The region's calls, with the variables in place of numbers that vary with the sizes."""
         if self.region.dynamic is None:
             return tuple(calls)
-        return calls_at(calls, self.region.dynamic, self.name)
+        return calls_with(calls, self.region.dynamic, self.names)
 
     def read(self, lines: Sequence[str]) -> list[str]:
-        """The lines; if they use the size, a line before them reads it."""
-        used = self.name and any(re.search(rf"\b{self.name}\b", line) for line in lines)
-        return [f"{self.name} = {self.given}", *lines] if used else list(lines)
+        """The lines; before them, lines that read the sizes that they use."""
+        used = [name for name in self.names.values() if any(re.search(rf"\b{name}\b", line) for line in lines)]
+        return [*(line for line in self.lines if line.partition(" = ")[0] in used), *lines]
 
     def faster(self, spans: Sequence[tuple[int, int]] | None) -> list[str]:
         """Lines of a condition: the size is in one of the spans. At other sizes the original code is as fast.
@@ -74,21 +89,14 @@ class RunSizes:
         made = self.region.dynamic
         assert made is not None
         said = "the original code runs at other sizes, where it is as fast or faster"
-        inside = [_within(self.name, span, made.range) for span in spans]
+        inside = [_within(self.names[made.range.name], span, made.range) for span in spans]
         return [f"# {said}", f"and ({' or '.join(['torch.compiler.is_exporting()', *inside])})"]
 
-    def owner(self) -> tuple[str, int]:
-        """The parameter the size is read from, and how many dimensions it has."""
-        made = self.region.dynamic
-        assert made is not None
-        first = next(live for live in self.region.live_ins if any(made.shapes.get(live.value, ())))
-        return self.given.partition(".shape")[0], len(self.region.values[first.value].shape)
-
-    def _dims(self, numbers: Sequence[int], factors: Sequence[int] | None) -> list[str]:
-        if factors is None:
+    def _dims(self, numbers: Sequence[int], products: Sequence[Product] | None) -> list[str]:
+        if products is None:
             return [str(number) for number in numbers]
-        pairs = zip(numbers, factors, strict=True)
-        return [times(factor, self.name) if factor else str(number) for number, factor in pairs]
+        pairs = zip(numbers, products, strict=True)
+        return [of.text(self.names) if of else str(number) for number, of in pairs]
 
 
 def _within(name: str, span: tuple[int, int], size: SizeRange) -> str:

@@ -13,7 +13,7 @@ from mugraph.ir.tensors import Tensor
 from mugraph.ir.text.body import check_derived, read_body, read_op
 from mugraph.ir.text.lines import NAME, Line, Lines, listed, read_lines
 from mugraph.ir.text.loops import read_loops
-from mugraph.ir.text.tensors import read_axes, read_tensor, read_tensors
+from mugraph.ir.text.tensors import read_axes, read_tensor, read_tensors, read_together
 
 CALL = re.compile(rf"({NAME})\(([^()]*)\)(?: (.*))?")
 OUTPUT = re.compile(rf"({NAME}) -> (.*)")
@@ -44,6 +44,7 @@ def parse_program(text: str) -> TensorProgram:
     name = lines.take("program").rest
     least: dict[str, int] = {}
     sizes = read_axes(lines, least)
+    sized = read_together(lines, least)
     tensors = read_tensors(lines, sizes)
     ops: list[Op] = []
     while lines.has(""):
@@ -58,7 +59,7 @@ def parse_program(text: str) -> TensorProgram:
         value, tensor = line.match(OUTPUT, line.rest, "`value -> tensor`").groups()
         outputs[value] = read_tensor(line, tensor, sizes)
     lines.end()
-    return TensorProgram(name, sizes, tuple(tensors.values()), tuple(ops), outputs, least)
+    return TensorProgram(name, sizes, tuple(tensors.values()), tuple(ops), outputs, least, sized)
 
 
 def parse_block(text: str) -> BlockGraph:

@@ -92,6 +92,8 @@ def _axes(sizes: Sizes, least: Sizes | None = None) -> Iterator[str]:
 def _program(program: TensorProgram) -> Iterator[str]:
     yield f"program {program.name}"
     yield from _axes(program.sizes, program.least)
+    if program.sized:
+        yield "  together " + ", ".join(map(" ".join, program.varying_together))
     for tensor in program.tensors:
         yield f"  tensor {format_tensor(tensor, program.sizes)}"
     for op in program.ops:

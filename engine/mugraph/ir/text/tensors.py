@@ -35,6 +35,20 @@ def read_axes(lines: Lines, least: dict[str, int] | None = None) -> dict[str, in
     return sizes
 
 
+def read_together(lines: Lines, least: Mapping[str, int]) -> dict[str, str]:
+    """Which of the axes that vary have one size. least: those axes"""
+    sized: dict[str, str] = {}
+    while lines.has("together"):
+        line = lines.take("together")
+        for group in listed(line.rest):
+            first, *others = group.split()
+            for axis in (first, *others):
+                if axis not in least or axis in sized:
+                    line.fail(f"axis {axis} is no axis with a range, or is here twice")
+                sized[axis] = first
+    return sized
+
+
 def read_tensors(lines: Lines, sizes: Mapping[str, int]) -> dict[str, Tensor]:
     tensors: dict[str, Tensor] = {}
     while lines.has("tensor"):

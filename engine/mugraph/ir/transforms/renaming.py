@@ -130,6 +130,7 @@ class Renaming:
             tuple(self._op(op) for op in program.ops),
             {self._value(value): self._tensor(tensor) for value, tensor in program.outputs.items()},
             {self._axis(axis): size for axis, size in program.least.items()},
+            {self._axis(axis): self._axis(first) for axis, first in program.sized.items()},
         )
 
     def candidate(self, candidate: Candidate) -> Candidate:

@@ -1,8 +1,8 @@
-"""One region from traces of the same code at several sizes: what they have in common, and what varies with the size.
+"""One region from traces of the same code at several sizes: what they have in common, and what varies with the sizes.
 
-A region may have every size of a declared range if three traces agree: at the largest size, at one between and at the
-least. They must make the same calls on the same values, and all that varies must be the same whole multiple of the size
-in each.
+A region may have every size of a declared range if the traces agree: at the largest size, at one between and at the
+least, and of several sizes with each of them by itself between. They must make the same calls on the same values, and
+all that varies must be the same product of the sizes in each.
 """
 
 from __future__ import annotations
@@ -11,8 +11,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.ir.ranges import DynamicSize, SizeRange, dense_strides, multiple, times
-from mugraph.ir.region import Argument, Call, Region, TensorInfo
+from mugraph.ir.ranges import (
+    Compared,
+    DynamicSize,
+    Point,
+    Product,
+    SizeRange,
+    Take,
+    largest_point,
+    leading,
+    multiple,
+    product_of,
+)
+from mugraph.ir.region import Argument, Call, Named, Region, TensorInfo
 from mugraph.trace.regions.size_words import listed, other_calls, other_values, said, same_kind
 
 _EQUALS = re.compile(r"(?P<what>.*) == (?P<value>\d+)", re.DOTALL)
@@ -25,16 +36,17 @@ class Varies(Exception):
 def with_ranges(
     largest: Sequence[Region],
     samples: Sequence[Sequence[Region]],
-    ranges: Mapping[str, SizeRange],
+    taken: Sequence[Take],
+    ranges: Mapping[str, tuple[SizeRange, ...]],
     decisions: Mapping[str, str | None],
 ) -> list[Region]:
     """The regions of the trace at the largest sizes, each with what varies in it.
 
-    samples:   further traces of the file, each at a sample of every range, the least last
+    samples:   further traces of the file, each at the sizes that one of `taken` takes of every range
     ranges:    those of the functions that were run
     decisions: functions that were run with a range -> why they do not do the same at all sizes; None where they do
     """
-    found = [_of_samples(region, samples, ranges) for region in largest]
+    found = [_of_samples(region, samples, taken, ranges) for region in largest]
     return [_undecided(region, decisions) for region in found]
 
 
@@ -47,9 +59,13 @@ def _undecided(region: Region, decisions: Mapping[str, str | None]) -> Region:
     reason = decisions[region.function] if region.function in decisions else next(every, None)
     if reason is None:
         return region
-    return replace(
-        region, status="unsupported", reason=f"{made.range.name} cannot have a range: {reason}", dynamic=None
-    )
+    return replace(region, status="unsupported", reason=refusal(made.ranges, reason), dynamic=None)
+
+
+def refusal(ranges: Sequence[SizeRange], reason: object) -> str:
+    """ "b cannot have a range: ...", "b and t cannot have ranges: ..."."""
+    names = " and ".join(sorted(one.name for one in ranges))
+    return f"{names} cannot have {'a range' if len(ranges) == 1 else 'ranges'}: {reason}"
 
 
 def _same_place(region: Region, sample: Sequence[Region]) -> Region | None:
@@ -59,17 +75,25 @@ def _same_place(region: Region, sample: Sequence[Region]) -> Region | None:
     return found[0] if found else None
 
 
-def _of_samples(region: Region, samples: Sequence[Sequence[Region]], ranges: Mapping[str, SizeRange]) -> Region:
+def _of_samples(
+    region: Region,
+    samples: Sequence[Sequence[Region]],
+    taken: Sequence[Take],
+    ranges: Mapping[str, tuple[SizeRange, ...]],
+) -> Region:
     others = [_same_place(region, sample) for sample in samples]
     if region.status is not None or all(_alike(region, other) for other in others):
         return region
     reasons: list[str] = []
     own = ranges.get(region.function)
-    for size in dict.fromkeys(ranges.values()) if own is None else [own]:
+    for sizes in dict.fromkeys(ranges.values()) if own is None else [own]:
+        points = [{one.name: take(one) for one in sizes} for take in taken]
+        there = [at for at, point in enumerate(points) if point != largest_point(sizes)]
         try:
-            return _dynamic(region, others, samples, size)
+            seen = [(points[at], others[at], samples[at]) for at in there]
+            return _dynamic(region, seen, sizes)
         except Varies as error:
-            reasons.append(f"{size.name} cannot have a range: {error}")
+            reasons.append(refusal(sizes, error))
     return replace(region, status="unsupported", reason=reasons[0])
 
 
@@ -78,43 +102,36 @@ def _alike(region: Region, other: Region | None) -> bool:
 
 
 def _dynamic(
-    region: Region, others: Sequence[Region | None], every: Sequence[Sequence[Region]], size: SizeRange
+    region: Region, samples: Sequence[tuple[Point, Region | None, Sequence[Region]]], ranges: Sequence[SizeRange]
 ) -> Region:
-    """Raises Varies. others: the region at other sizes; every: all the regions there"""
-    samples = [size.samples[min(at, len(size.samples) - 1)] for at in range(len(others))]
-    sizes = [size.largest, *samples]
+    """Raises Varies. samples: the region at other sizes, and all the regions there"""
+    points: list[Point] = [largest_point(ranges), *(point for point, _, _ in samples)]
     seen = [region]
-    for at, other, there in zip(samples, others, every, strict=True):
+    for point, other, there in samples:
+        at = Compared(ranges, point)
         if other is not None and other.status is not None:
-            raise Varies(f"with {size.name} = {at}: {other.reason}")
+            raise Varies(f"with {at.here}: {other.reason}")
         if other is None or len(other.calls) != len(region.calls):
             made = [call for one in there if one.function == region.function for call in one.calls]
-            raise Varies(other_calls(region.calls, made, size, at))
+            raise Varies(other_calls(region.calls, made, at))
         seen.append(other)
-    for at, other in zip(samples, seen[1:], strict=True):
+    for (point, _, _), other in zip(samples, seen[1:], strict=True):
         if not _same_values(region, other):
-            raise Varies(other_values(region, other, size, at))
-    shapes: dict[int, tuple[int, ...]] = {}
-    strides: dict[int, tuple[int, ...]] = {}
-    dense: set[int] = set()
-    seen_outside = {named.value for named in (*region.live_ins, *region.live_outs)}
+            raise Varies(other_values(region, other, Compared(ranges, point)))
+    shapes: dict[int, tuple[Product, ...]] = {}
+    strides: dict[int, tuple[Product, ...]] = {}
     makers = {value: said(call) for call in region.calls for value in call.outputs}
     makers |= {live_in.value: live_in.expression for live_in in region.live_ins}
     for value in region.values:
         infos, what = [one.values[value] for one in seen], f"{makers.get(value, 'a tensor')} has"
-        try:
-            shapes[value], strides[value] = general_info(infos, sizes, what)
-        except Varies:
-            if value in seen_outside or not all(info.strides == dense_strides(info.shape) for info in infos):
-                raise
-            dims = zip(*(info.shape for info in infos), strict=True)
-            shapes[value] = tuple(_factor(of_one, sizes, what) for of_one in dims)
-            dense.add(value)
-    calls = tuple(general_call(made, sizes, size) for made in zip(*(one.calls for one in seen), strict=True))
-    shapes = {value: factors for value, factors in shapes.items() if any(factors)}
-    strides = {value: factors for value, factors in strides.items() if any(factors)}
-    made = DynamicSize(size, shapes, strides, calls, frozenset(dense))
-    return replace(region, dynamic=made, guards=tuple(_guards(region, seen, made, sizes)))
+        shapes[value], strides[value] = general_info(infos, points, what)
+    calls = tuple(general_call(made, points) for made in zip(*(one.calls for one in seen), strict=True))
+    shapes = {value: products for value, products in shapes.items() if any(products)}
+    strides = {value: products for value, products in strides.items() if any(products)}
+    used = {name for found in (*shapes.values(), *strides.values()) for one in found for name in one.names}
+    first, *others = leading([one for one in ranges if one.name in used] or ranges)
+    made = DynamicSize(first, shapes, strides, calls, tuple(others))
+    return replace(region, dynamic=made, guards=tuple(_guards(region, seen, made, points)))
 
 
 def _same_values(region: Region, other: Region) -> bool:
@@ -125,76 +142,77 @@ def _same_values(region: Region, other: Region) -> bool:
 
 
 def general_info(
-    infos: Sequence[TensorInfo], sizes: Sequence[int], what: str
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """How many times the size each dimension and each stride of a value is, seen at several sizes. Raises Varies.
+    infos: Sequence[TensorInfo], points: Sequence[Point], what: str
+) -> tuple[tuple[Product, ...], tuple[Product, ...]]:
+    """What each dimension and each stride of a value is a product of, seen at several sizes. Raises Varies.
 
     what: the value, to begin a sentence with: "slicing in line 6 has"
     """
     dims = zip(*(info.shape for info in infos), strict=True)
-    return tuple(_factor(of_one, sizes, what) for of_one in dims), _strides(infos, sizes, what)
+    return tuple(_product(of_one, points, what) for of_one in dims), _strides(infos, points, what)
 
 
-def _strides(infos: Sequence[TensorInfo], sizes: Sequence[int], what: str) -> tuple[int, ...]:
-    """How many times the size each stride is. The stride of a dimension of size 1 says nothing."""
-    found: list[int] = []
+def _strides(infos: Sequence[TensorInfo], points: Sequence[Point], what: str) -> tuple[Product, ...]:
+    """What each stride is a product of. The stride of a dimension of size 1 says nothing."""
+    found: list[Product] = []
     for position, stride in enumerate(infos[0].strides):
         telling = [at for at, info in enumerate(infos) if info.shape[position] != 1]
         if stride == 0 or len(telling) < 2:
-            found.append(0)
+            found.append(Product())
         else:
             strides = [infos[at].strides[position] for at in telling]
-            found.append(_factor(strides, [sizes[at] for at in telling], f"{what} strides with"))
+            found.append(_product(strides, [points[at] for at in telling], f"{what} strides with"))
     return tuple(found)
 
 
-def _factor(numbers: Sequence[int], sizes: Sequence[int], what: str) -> int:
-    """How many times the size the number is; 0 where it is the same at all. Raises Varies for anything else.
+def _product(numbers: Sequence[int], points: Sequence[Point], what: str) -> Product:
+    """The product of the sizes that the number is. Raises Varies where it is none.
 
     what: begins the sentence that says so, "slicing in line 6 has"
     """
-    if len(set(numbers)) == 1:
-        return 0
-    factor = numbers[0] // sizes[0]
-    if factor < 1 or any(number != factor * size for number, size in zip(numbers, sizes, strict=True)):
-        square = numbers[0] // sizes[0] ** 2
-        grows = square > 0 and all(n == square * size**2 for n, size in zip(numbers, sizes, strict=True))
-        why = "which grows with its square" if grows else "which is no whole multiple of it"
-        raise Varies(f"{what} {listed(numbers)} where it is {listed(sizes)}, {why}")
-    return factor
+    found = product_of(numbers, points)
+    if found is not None:
+        return found
+    names = sorted(points[0])
+    if len(names) == 1:
+        sizes = [point[names[0]] for point in points]
+        raise Varies(f"{what} {listed(numbers)} where it is {listed(sizes)}, which is no whole multiple of it")
+    sizes = "; ".join(listed([point[name] for name in names]) for point in points)
+    raise Varies(f"{what} {listed(numbers)} where they are {sizes}, which is no product of them")
 
 
-def general_call(made: Sequence[Call], sizes: Sequence[int], size: SizeRange) -> Call:
-    """One call, as it was made with several sizes, with multiples of the size. Raises Varies."""
+def general_call(made: Sequence[Call], points: Sequence[Point]) -> Call:
+    """One call, as it was made with several sizes, with products of them. Raises Varies."""
     first = made[0]
-    for other, at in zip(made[1:], sizes[1:], strict=True):
+    for other, point in zip(made[1:], points[1:], strict=True):
+        here = ", ".join(f"{name} = {size}" for name, size in point.items())
         if (other.target, other.outputs, tuple(other.kwargs)) != (first.target, first.outputs, tuple(first.kwargs)):
-            raise Varies(f"{said(first)} is {said(other)} with {size.name} = {at}")
+            raise Varies(f"{said(first)} is {said(other)} with {here}")
         if len(other.args) != len(first.args):
-            raise Varies(f"{said(first)} has other arguments with {size.name} = {at}")
-    args = tuple(_argument(first, [one.args[at] for one in made], sizes) for at in range(len(first.args)))
-    kwargs = {key: _argument(first, [one.kwargs[key] for one in made], sizes) for key in first.kwargs}
+            raise Varies(f"{said(first)} has other arguments with {here}")
+    args = tuple(_argument(first, [one.args[at] for one in made], points) for at in range(len(first.args)))
+    kwargs = {key: _argument(first, [one.kwargs[key] for one in made], points) for key in first.kwargs}
     return replace(first, args=args, kwargs=kwargs)
 
 
-def _argument(call: Call, seen: Sequence[Argument], sizes: Sequence[int]) -> Argument:
+def _argument(call: Call, seen: Sequence[Argument], points: Sequence[Point]) -> Argument:
     first = seen[0]
     if all(type(other) is type(first) and other == first for other in seen):
         return first
     if all(type(one) is int for one in seen):
         numbers = [one for one in seen if isinstance(one, int)]
-        return multiple(_factor(numbers, sizes, f"{said(call)} is given"))
+        return multiple(_product(numbers, points, f"{said(call)} is given"))
     tuples = [one for one in seen if isinstance(one, tuple)]
     if len(tuples) == len(seen) and len({len(one) for one in tuples}) == 1:
-        return tuple(_argument(call, items, sizes) for items in zip(*tuples, strict=True))
+        return tuple(_argument(call, items, points) for items in zip(*tuples, strict=True))
     slices = [(one.start, one.stop, one.step) for one in seen if isinstance(one, slice)]
     if len(slices) == len(seen):
-        return slice(*(_argument(call, parts, sizes) for parts in zip(*slices, strict=True)))
+        return slice(*(_argument(call, parts, points) for parts in zip(*slices, strict=True)))
     raise Varies(f"{said(call)} is given a number that is computed from it")
 
 
-def _guards(region: Region, seen: Sequence[Region], made: DynamicSize, sizes: Sequence[int]) -> Iterator[str]:
-    """Guards that hold at all sizes. If the code has read the size as a number, the guard compares it with that of a
+def _guards(region: Region, seen: Sequence[Region], made: DynamicSize, points: Sequence[Point]) -> Iterator[str]:
+    """Guards that hold at all sizes. If the code has read a size as a number, the guard compares it with that of a
     tensor."""
     if len({len(one.guards) for one in seen}) != 1:
         raise Varies("the conditions under which this code was traced differ from size to size")
@@ -206,18 +224,32 @@ def _guards(region: Region, seen: Sequence[Region], made: DynamicSize, sizes: Se
         found = [part for part in parts if part is not None]
         if len(found) < len(parts) or len({part["what"] for part in found}) > 1:
             raise Varies(f"the condition {guards[0]} depends on it")
-        factor = _factor([int(part["value"]) for part in found], sizes, f"{found[0]['what']} is")
-        yield f"{found[0]['what']} == {times(factor, size_text(region, made))}"
+        of = _product([int(part["value"]) for part in found], points, f"{found[0]['what']} is")
+        texts = {name: text if "//" not in text else f"({text})" for name, text in size_texts(region, made).items()}
+        called = texts if of.factor != 1 or len(of.names) > 1 else size_texts(region, made)
+        yield f"{found[0]['what']} == {of.text(called)}"
 
 
-def size_text(region: Region, made: DynamicSize, names: Mapping[int, str] | None = None) -> str:
-    """The size as an expression over the live-ins. names: what they are called, if not what the user's code says.
+def size_texts(region: Region, made: DynamicSize, names: Mapping[int, str] | None = None) -> Mapping[str, str]:
+    """Each size, as an expression over the live-ins. names: what they are called, if not what the user's code says.
 
-    Raises Varies where no live-in has it.
+    Raises Varies where a size is no dimension of a live-in, or a multiple of it.
     """
+    return {
+        size: f"{names[live.value] if names is not None else live.expression}.shape[{position}]"
+        + (f" // {factor}" if factor > 1 else "")
+        for size, (live, position, factor) in owners(region, made).items()
+    }
+
+
+def owners(region: Region, made: DynamicSize) -> Mapping[str, tuple[Named, int, int]]:
+    """Each size -> a live-in and its dimension, which is so many times the size. Raises Varies where there is none."""
+    found: dict[str, tuple[Named, int, int]] = {}
     for live_in in region.live_ins:
-        for position, factor in enumerate(made.shapes.get(live_in.value, ())):
-            if factor:
-                name = names[live_in.value] if names is not None else live_in.expression
-                return f"{name}.shape[{position}]" + (f" // {factor}" if factor > 1 else "")
-    raise Varies("no tensor that the code reads has it")
+        for position, of in enumerate(made.shapes.get(live_in.value, ())):
+            if len(of.names) == 1:
+                found.setdefault(of.names[0], (live_in, position, of.factor))
+    lacking = sorted(one.name for one in made.ranges if one.name not in found)
+    if lacking:
+        raise Varies(f"no tensor that the code reads has {'it' if len(made.ranges) == 1 else lacking[0]}")
+    return found

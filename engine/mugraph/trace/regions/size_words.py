@@ -1,15 +1,15 @@
-"""What in the source depends on a size with a declared range, in words that end "b cannot have a range: "."""
+"""What in the source depends on sizes with declared ranges, in words that end "b cannot have a range: "."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from mugraph.ir.calls import operands
 from mugraph.ir.masks import is_causal
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.ranges import DynamicSize, SizeRange
+from mugraph.ir.ranges import FIXED, Compared, DynamicSize
 from mugraph.ir.region import Call, Region, SearchUnit, TensorInfo
 
 ONE_SIZE = "and a kernel's mask has one size"
@@ -25,18 +25,21 @@ def listed(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def other_calls(calls: Sequence[Call], others: Sequence[Call], size: SizeRange, at: int) -> str:
-    """For code that makes other calls at another size than at the largest. others: the calls at that size"""
+def other_calls(calls: Sequence[Call], others: Sequence[Call], at: Compared) -> str:
+    """For code that makes other calls at other sizes than at the largest. others: the calls at those sizes"""
     mine, theirs = (Counter((call.target, call.range) for call in made) for made in (calls, others))
-    for made, other, here, there in ((calls, theirs, size.largest, at), (others, mine, at, size.largest)):
+    for made, other, here, there in (
+        (calls, theirs, at.largest, at.here_briefly),
+        (others, mine, at.here, at.largest_briefly),
+    ):
         for call in made:
             if not other[call.target, call.range]:
-                return f"{said(call)} is called with {size.name} = {here} and not with {there}"
-    return f"with {size.name} = {at} this code makes other calls than with {size.largest}"
+                return f"{said(call)} is called with {here} and not with {there}"
+    return f"with {at.here} this code makes other calls than with {at.largest_briefly}"
 
 
-def other_values(region: Region, other: Region, size: SizeRange, at: int) -> str:
-    """For code that makes the same calls but computes other values. other: the region at another size"""
+def other_values(region: Region, other: Region, at: Compared) -> str:
+    """For code that makes the same calls but computes other values. other: the region at other sizes"""
     makers = {value: call for call in region.calls for value in call.outputs}
     for value, info in region.values.items():
         seen = other.values.get(value)
@@ -45,8 +48,8 @@ def other_values(region: Region, other: Region, size: SizeRange, at: int) -> str
         if info.triangle != seen.triangle:
             return f"{said(makers[value])} makes a mask along it, {ONE_SIZE}"
         what = "type" if info.dtype != seen.dtype else "number of dimensions"
-        return f"{said(makers[value])} gives another {what} with {size.name} = {at}"
-    return f"with {size.name} = {at} this code computes other values than with {size.largest}"
+        return f"{said(makers[value])} gives another {what} with {at.here}"
+    return f"with {at.here} this code computes other values than with {at.largest_briefly}"
 
 
 def same_kind(info: TensorInfo, other: TensorInfo) -> bool:
@@ -56,9 +59,9 @@ def same_kind(info: TensorInfo, other: TensorInfo) -> bool:
     return len(info.shape) == len(other.shape) and info.dtype == other.dtype and (uniform or one == two)
 
 
-def other_program(unit: SearchUnit, other: TensorProgram, made: DynamicSize, at: int) -> str:
-    """For a search unit whose tensor program is another one at another size. other: that program"""
-    full, size = unit.program, made.range
+def other_program(unit: SearchUnit, other: TensorProgram, made: DynamicSize, at: Compared) -> str:
+    """For a search unit whose tensor program is another one at other sizes. other: that program"""
+    full = unit.program
     pairs = list(zip(full.ops, other.ops, strict=False))
     for op, seen in pairs:
         if op == seen:
@@ -66,19 +69,19 @@ def other_program(unit: SearchUnit, other: TensorProgram, made: DynamicSize, at:
         calls = [said(unit.calls[at]) for at in _positions(op, unit)]
         where = calls[-1] if calls else "its code"
         if op.kind is seen.kind is Kind.CONST:
-            numbers = f"{op.value:.3g} with {size.name} = {size.largest}, {seen.value:.3g} with {at}"
+            numbers = f"{op.value:.3g} with {at.largest}, {seen.value:.3g} with {at.here_briefly}"
             return f"{where} computes with a number that depends on it ({numbers})"
-        return f"{where} is computed in another way with {size.name} = {at} than with {size.largest}"
+        return f"{where} is computed in another way with {at.here} than with {at.largest_briefly}"
     for call in unit.calls:
         if any(_cut_along(made, read, made_of) for read in operands(call) for made_of in call.outputs):
             return f"{said(call)} takes or joins parts along it"
-    return f"with {size.name} = {at} this code is computed in another way than with {size.largest}"
+    return f"with {at.here} this code is computed in another way than with {at.largest_briefly}"
 
 
 def _cut_along(made: DynamicSize, value: int, other: int) -> bool:
-    """Whether some dimension of two values is one multiple of the size and another one."""
+    """Whether some dimension of two values is one product of the sizes and another one."""
     pair = made.shapes.get(value, ()), made.shapes.get(other, ())
-    return len(pair[0]) == len(pair[1]) and any(0 != one != two != 0 for one, two in zip(*pair, strict=True))
+    return len(pair[0]) == len(pair[1]) and any(FIXED != one != two != FIXED for one, two in zip(*pair, strict=True))
 
 
 def _positions(op: Op, unit: SearchUnit) -> tuple[int, ...]:
@@ -89,11 +92,11 @@ def _positions(op: Op, unit: SearchUnit) -> tuple[int, ...]:
     return next((unit.origins[other.name] for other in readers if other.name in unit.origins), ())
 
 
-def masked_along(unit: SearchUnit, least: Mapping[str, int]) -> str | None:
-    """Which call masks along an axis that varies, if one does. least: the axes that vary"""
+def masked_along(unit: SearchUnit, program: TensorProgram) -> str | None:
+    """Which call masks along an axis that varies, if one does. program: the unit's, with the axes that vary"""
     for op in unit.program.ops:
-        along = least.keys() & {*op.rows, *op.columns} if op.kind is Kind.MASK else set[str]()
-        if along and not is_causal(op, unit.program.sizes, least):
+        along = program.least.keys() & {*op.rows, *op.columns} if op.kind is Kind.MASK else set[str]()
+        if along and not any(is_causal(op, program.sizes, axes) for axes in program.varying_together):
             calls = [said(unit.calls[at]) for at in _positions(op, unit)]
             return f"{calls[-1] if calls else 'its code'} masks along it, {ONE_SIZE}"
     return None

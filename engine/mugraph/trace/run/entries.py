@@ -55,7 +55,7 @@ class Entry:
     function:  of the definition that runs: what the user calls it ("Block.forward")
     init:      constructor arguments, None for the defaults
     positional: the arguments that are passed by position, in order
-    size:      the range of a size that its arguments have, if one has been declared
+    sizes:     the ranges of sizes that its arguments have, as far as they have been declared
     picture:   of a recorded call of it, or of another method of its class: the object, and, if `arguments` is empty,
                the arguments
     was_recorded: the arguments are recorded ones, of which a size has a range: the object goes with them as it is
@@ -69,7 +69,7 @@ class Entry:
     init: Mapping[str, Spec] | None
     range: Range
     positional: tuple[str, ...] = ()
-    size: SizeRange | None = None
+    sizes: tuple[SizeRange, ...] = ()
     picture: Picture | None = None
     was_recorded: bool = False
 
@@ -160,9 +160,9 @@ class _Finder:
             return
         arguments = self.described(full, name, forward, said)
         if arguments is not None:
-            size = self.range_of(full, forward, said)
+            sizes = self.ranges_of(full, forward, said)
             self.add(
-                Entry("module", full, name, "__call__", arguments, said.init, self.place(node), size=size), forward
+                Entry("module", full, name, "__call__", arguments, said.init, self.place(node), sizes=sizes), forward
             )
         elif self.is_kernelbench and name == "Model":
             self.add(Entry("kernelbench", full, name, "__call__", {}, None, self.place(node)))
@@ -172,8 +172,8 @@ class _Finder:
     def of_function(self, name: str, node: Function, said: Description) -> None:
         arguments = self.described(name, name, node, said)
         if arguments is not None:
-            size = self.range_of(name, node, said)
-            self.add(Entry("function", name, None, name, arguments, None, self.place(node), size=size), node)
+            sizes = self.ranges_of(name, node, said)
+            self.add(Entry("function", name, None, name, arguments, None, self.place(node), sizes=sizes), node)
         elif is_tensor_code(node) and not (self.is_kernelbench and name.startswith("get_")):
             self.lacks(name, node, _hint(node))
 
@@ -199,19 +199,19 @@ class _Finder:
             arguments = self.described(name, name, node, said)
             if arguments is not None and (not arguments or any(map(_has_tensor, arguments.values()))):
                 method = "__call__" if node.name == "forward" else node.name
-                size = self.range_of(name, node, said)
-                entry = Entry("module", name, class_name, method, arguments, said.init, self.place(node), size=size)
+                sizes = self.ranges_of(name, node, said)
+                entry = Entry("module", name, class_name, method, arguments, said.init, self.place(node), sizes=sizes)
                 self.add(entry, node)
 
-    def range_of(self, full: str, function: Function, said: Description) -> SizeRange | None:
-        """The range of a size that the arguments have. Raises BadShapes where nothing has the size."""
+    def ranges_of(self, full: str, function: Function, said: Description) -> tuple[SizeRange, ...]:
+        """The ranges of sizes that the arguments have. Raises BadShapes where nothing has one of them."""
         if full in self.of_runs and (seen := self.ranged(full, full)) is not None:
-            return next(iter(seen.ranges.values()))
-        size = next(iter(said.ranges.values()), None)
+            return tuple(seen.ranges.values())
         words = [names_in_annotation(p.annotation) for p in parameters_of(function) if p.annotation is not None]
-        if size is not None and size.name not in said.named.union(*words):
-            raise BadShapes(f"no argument of {full} has the size “{size.name}”; use it in a shape, or take it out")
-        return size
+        lacking = next((name for name in said.ranges if name not in said.named.union(*words)), None)
+        if lacking is not None:
+            raise BadShapes(f"no argument of {full} has the size “{lacking}”; use it in a shape, or take it out")
+        return tuple(said.ranges.values())
 
     def described(self, full: str, name: str, function: Function, said: Description) -> dict[str, Spec] | None:
         """The arguments by the first description that says anything about a tensor."""

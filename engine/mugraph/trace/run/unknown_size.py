@@ -6,6 +6,7 @@ in it, asks about the size becomes a guard. A guard that holds at one size of th
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from traceback import FrameSummary, extract_tb
@@ -18,7 +19,7 @@ from torch._dynamo.source import ConstantSource
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
-from mugraph.ir.ranges import SizeRange
+from mugraph.ir.ranges import Compared, Point, Product, SizeRange, largest_point, product_of
 from mugraph.trace.run.around import as_recorded
 from mugraph.trace.run.build import Builder
 from mugraph.trace.run.constants import Constants
@@ -43,20 +44,21 @@ class _SymbolicBuilder(Builder):
         return made if made is not None else super().value(spec)
 
 
-def decided_at(entry: Entry, other: Entry, places: Places, size: SizeRange) -> str | None:
+def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Places) -> str | None:
     """Why the code does not do the same at all sizes, as the end of a sentence; None if it does. Size 1 is left aside:
     PyTorch always treats it as a case of its own.
 
-    entry, other: the same code with the largest size and with another one
-    places:       of the user's file, whose lines are named
+    entry:  the code with the largest sizes
+    others: the same with other ones, which are told beside it
+    places: of the user's file, whose lines are named
     """
     path = places.traced
     shapes = ShapeEnv()
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=shapes)
     constants = Constants(real=False)
     try:
-        factors: dict[object, int] = {}
-        given = {id(spec): _tensor(spec, dims, mode, factors) for spec, dims in _varying(entry, other, size)}
+        products: dict[object, Product] = {}
+        given = {id(spec): _tensor(spec, dims, mode, products) for spec, dims in _varying(entry, others)}
         builder = _SymbolicBuilder(places, mode, constants, given=given)
         with torch.no_grad(), OneDevice(), constants:
             ready = builder.ready(entry)
@@ -68,12 +70,12 @@ def decided_at(entry: Entry, other: Entry, places: Places, size: SizeRange) -> s
         where = f", line {frames[-1]}" if frames else ""
         return f"PyTorch cannot follow the code without knowing the size ({line[:120]}{where})"
     guards = cast("Sequence[Any]", shapes.guards)
-    for at in _sizes(size):
-        values = {symbol: factor * at for symbol, factor in factors.items()}
+    for point in _points(entry.sizes):
+        values = {symbol: of.at(point) for symbol, of in products.items()}
         broken = next((guard for guard in guards if guard.expr.xreplace(values) is sympy.false), None)
-        if at > 1 and broken is not None:
-            where = _line(broken, path)
-            return f"the code does something else with {size.name} = {at} than with {size.largest}{where}"
+        if min(point.values()) > 1 and broken is not None:
+            at, where = Compared(entry.sizes, point), _line(broken, path)
+            return f"the code does something else with {at.here} than with {at.largest_briefly}{where}"
     return None
 
 
@@ -83,36 +85,46 @@ def _line(guard: Any, path: str) -> str:
     return f" (line {place.lineno})" if isinstance(place, FrameSummary) and place.filename == path else ""
 
 
-def _sizes(size: SizeRange) -> Iterator[int]:
-    step = max(1, (size.largest - size.least) // MOST)
-    yield from range(size.least, size.largest, step)
-    yield size.largest
+def _points(ranges: Sequence[SizeRange]) -> Iterator[Point]:
+    """All the sizes of one range, up to MOST; of several, those of each while the others are the largest, the sizes of
+    all in step, and as many that are drawn at random."""
+    largest, each = largest_point(ranges), MOST // len(ranges)
+    for one in ranges:
+        for size in (*range(one.least, one.largest, max(1, (one.largest - one.least) // each)), one.largest):
+            yield {**largest, one.name: size}
+    if len(ranges) > 1:
+        rng = random.Random(0)
+        yield from ({one.name: max(one.least, min(size, one.largest)) for one in ranges} for size in range(2, 66))
+        yield from ({one.name: rng.randint(one.least, one.largest) for one in ranges} for _ in range(each))
 
 
 def _tensor(
-    spec: TensorSpec, dims: Mapping[int, int], mode: FakeTensorMode, factors: dict[object, int]
+    spec: TensorSpec, dims: Mapping[int, Product], mode: FakeTensorMode, products: dict[object, Product]
 ) -> torch.Tensor:
-    """Without contents, some of its dimensions symbols. factors: takes the symbols, with how many times the size they
-    are"""
+    """Without contents, some of its dimensions symbols. products: takes the symbols, with what they are"""
     real = torch.empty(spec.shape, dtype=DTYPE_NAMES[spec.dtype])
     kinds = [DimDynamic.DYNAMIC if at in dims else DimDynamic.STATIC for at in range(len(spec.shape))]
     context: Any = cast(Any, StatelessSymbolicContext)(dynamic_sizes=kinds)
     made = mode.from_tensor(real, symbolic_context=context, source=ConstantSource(f"argument_{id(spec)}"))
-    for at, factor in dims.items():
+    for at, of in dims.items():
         symbol: Any = made.shape[at]
-        factors[symbol.node.expr] = factor
+        products[symbol.node.expr] = of
     return made
 
 
-def _varying(entry: Entry, other: Entry, size: SizeRange) -> Iterator[tuple[TensorSpec, Mapping[int, int]]]:
+def _varying(entry: Entry, others: Sequence[tuple[Point, Entry]]) -> Iterator[tuple[TensorSpec, Mapping[int, Product]]]:
     """Tensor arguments with dimensions that vary."""
-    pairs = [*zip(entry.arguments.values(), other.arguments.values(), strict=True)]
-    while pairs:
-        one, two = pairs.pop()
-        if isinstance(one, TensorSpec) and isinstance(two, TensorSpec):
-            dims = zip(one.shape, two.shape, strict=True)
-            varying = {at: n // size.largest for at, (n, m) in enumerate(dims) if n != m}
-            if varying:
-                yield one, varying
-        elif isinstance(one, tuple) and isinstance(two, tuple):
-            pairs += zip(one, two, strict=True)
+    points = [largest_point(entry.sizes), *(point for point, _ in others)]
+    groups: list[tuple[Spec, ...]] = [
+        *zip(entry.arguments.values(), *(other.arguments.values() for _, other in others), strict=True)
+    ]
+    while groups:
+        one, *rest = groups.pop()
+        specs = [two for two in rest if isinstance(two, TensorSpec)]
+        if isinstance(one, TensorSpec) and len(specs) == len(rest):
+            dims = [*zip(one.shape, *(two.shape for two in specs), strict=True)]
+            varying = {at: product_of(sizes, points) for at, sizes in enumerate(dims)}
+            if found := {at: of for at, of in varying.items() if of}:
+                yield one, found
+        elif isinstance(one, tuple) and all(isinstance(two, tuple) for two in rest):
+            groups += zip(one, *(two for two in rest if isinstance(two, tuple)), strict=True)

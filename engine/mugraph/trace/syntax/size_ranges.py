@@ -11,6 +11,8 @@ _NAMED = re.compile(r"(?<![\w.])(?P<name>[A-Za-z_]\w*)\s*=(?!=)\s*(?P<value>[^,\
 _RANGE = re.compile(r"\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*")
 LARGEST = 1 << 20
 """A size above it is no batch."""
+MOST = 4
+"""Sizes with a range in one comment: each is traced and tested by itself as well."""
 
 
 class BadRange(Exception):
@@ -39,9 +41,9 @@ def without_ranges(text: str, pick: Callable[[SizeRange], int] = largest_of) -> 
         return f"{size.name}={pick(size)}"
 
     plain = _NAMED.sub(one, text)
-    if len(found) > 1:
-        names = " and ".join(f"“{name}”" for name in found)
-        raise BadRange(f"the sizes {names} both have a range; one of them may, so give the other as a number")
+    if len(found) > MOST:
+        names = ", ".join(f"“{name}”" for name in found)
+        raise BadRange(f"the sizes {names} have ranges; {MOST} of them may, so give the others as numbers")
     return plain, found
 
 
