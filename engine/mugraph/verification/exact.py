@@ -42,7 +42,11 @@ class ExactArithmetic:
 
     def indicator(self, where: NDArray[np.bool_]) -> Elements:
         one, zero = self._on.number(Fraction(1)), self._on.number(Fraction(0))
-        return _each(lambda element: one if element else zero, 1)(where)
+
+        def element(is_one: bool) -> Expression:
+            return one if is_one else zero
+
+        return _each(element, 1)(where)
 
     def add(self, a: Elements, b: Elements) -> Elements:
         return _each(self._on.add, 2)(a, b)
@@ -63,6 +67,9 @@ class ExactArithmetic:
         def constant(value: float) -> Elements:
             return self.constant(value, a.ndim - 1)
 
+        def unknown(element: Expression) -> Expression:
+            return self._on.opaque(f"function {fn}", element)
+
         match fn:
             case "relu":
                 return self.maximum(a, constant(0.0))
@@ -75,7 +82,7 @@ class ExactArithmetic:
             case _ if fn in CONSTANTS:
                 return form(fn, a, self, constant)
             case _:
-                return _each(lambda element: self._on.opaque(f"function {fn}", element), 1)(a)
+                return _each(unknown, 1)(a)
 
     def opaque(self, kind: Kind, *operands: Elements) -> Elements:
         def of(*elements: Expression) -> Expression:
@@ -90,7 +97,10 @@ class ExactArithmetic:
                 return _each(of, len(operands))(*operands)
 
     def maximum(self, a: Elements, b: Elements) -> Elements:
-        return _each(lambda one, other: self._on.maximum((one, other)), 2)(a, b)
+        def larger(one: Expression, other: Expression) -> Expression:
+            return self._on.maximum((one, other))
+
+        return _each(larger, 2)(a, b)
 
     def amax(self, a: Elements, over: tuple[int, ...]) -> Elements:
         return self._reduced(a, over, self._on.maximum)

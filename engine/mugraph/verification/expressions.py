@@ -8,13 +8,17 @@ Laws that are used, each of which holds for all real numbers at which both of it
 
     a + b = b + a, a (b + c) = a b + a c, a / b = (a c) / (b c), ...        the field of fractions
     sqrt(p)^2 = p  for a prime p in a constant
-    sqrt(c a) = sqrt(c) sqrt(a)                                           c a positive rational
+    sqrt(a b) = sqrt(a) sqrt(b), sqrt(exp(a)) = exp(a / 2)
     exp(a + b) = exp(a) exp(b), exp(c a) = exp(a)^c, log(exp(a)) = a      c rational
     max(a, b) = b + r(a - b),  r(d) = max(d, 0)
     r(d) = d + r(-d), r(c d) = c r(d), r(d) = d where d cannot be negative, r(d) = 0 where -d cannot be
     max is associative, commutative, idempotent; max(c a, c b, ...) = c max(a, b, ...)          c positive
     erf(-a) = -erf(a)
     where(0, a) = 0, where(c, a) = a                                      c a rational other than 0
+
+sqrt(a)^2 = a and sqrt(a^2) = |a| are not among them. With sqrt(|a|) for every sqrt(a) all of these laws hold wherever
+nothing is divided by 0, and where no argument is negative that is the same: so no step of a proof is through numbers
+that one of its two sides does not have.
 
 Of any other function only that equal arguments give equal results. The laws are not complete (max(a + b, a + c, a + d)
 is not a + max(b, c, d) here): what they do not show may still be so.
@@ -40,6 +44,7 @@ from mugraph.verification.polynomials import (
     atom,
     common,
     content,
+    half,
     joined,
     leading,
     number,
@@ -161,12 +166,26 @@ class Expressions:
     def sqrt(self, a: Expression) -> Expression:
         if not a.above:
             return a
-        size = content(a.above)
-        inner = Expression(scaled(a.above, 1 / size), a.divisors)
-        which = self._named(("sqrt", self.class_of(inner)))
+        size, shared, rest = self._split(a.above)
+        if size < 0:
+            rest = scaled(rest, Fraction(-1))
+        found = self._root(abs(size))
+        for which, power in shared:
+            if which in self._powers:
+                found = self.mul(found, Expression({((which, half(power)),): Fraction(1)}))
+            else:
+                found = self.mul(found, self._root_of(atom(which), power))
+        if rest != ONE:
+            found = self.mul(found, self._root_of(rest, 1))
+        for which, power in a.divisors:
+            found = self.mul(found, self._root_of(self._factors[which].polynomial, -power))
+        return found
+
+    def _root_of(self, a: Polynomial, power: Power) -> Expression:
+        """The root, an atom, to this power."""
+        which = self._named(("sqrt", self.class_of(Expression(a))))
         self._positive.add(which)
-        root = Expression(atom(which)) if not self._is(inner, Fraction(1)) else Expression(ONE)
-        return self.mul(root, self._root(size))
+        return Expression(atom(which, power))
 
     def exp(self, a: Expression) -> Expression:
         found: Monomial = ()
@@ -199,7 +218,7 @@ class Expressions:
     def where(self, condition: Expression, a: Expression) -> Expression:
         if not condition.above:
             return Expression(ZERO)
-        if condition.above.keys() == {()} and not condition.divisors:
+        if _is_number(condition):
             return a
         return self.opaque("where", condition, a)
 
@@ -211,7 +230,8 @@ class Expressions:
         for one in of:
             which = self.class_of(one)
             members |= self._maxima.get(which, {which})
-        known = {self._classes[which].above.get((), Fraction(0)): which for which in members if self._is_known(which)}
+        numbers = [which for which in members if _is_number(self._classes[which])]
+        known = {self._classes[which].above.get((), Fraction(0)): which for which in numbers}
         if known:
             members -= {which for value, which in known.items() if value < max(known)}
         ordered = [self._classes[which] for which in sorted(members)]
@@ -398,17 +418,12 @@ class Expressions:
             return False
         return all(
             coefficient > 0
-            and all(which in self._positive or (power.denominator == 1 and power.numerator % 2 == 0) for which, power in monomial)
+            and all(
+                which in self._positive or (power.denominator == 1 and power.numerator % 2 == 0)
+                for which, power in monomial
+            )
             for monomial, coefficient in a.above.items()
         )
-
-    def _is_known(self, which: int) -> bool:
-        """Is this class that of a rational number?"""
-        a = self._classes[which]
-        return not a.divisors and a.above.keys() <= {()}
-
-    def _is(self, a: Expression, value: Fraction) -> bool:
-        return not a.divisors and a.above == number(value)
 
 
 _BASE = 4
@@ -418,6 +433,11 @@ _TRIED = 1 << 12
 
 def _power(coefficient: Fraction) -> Power:
     return coefficient.numerator if coefficient.denominator == 1 else coefficient
+
+
+def _is_number(a: Expression) -> bool:
+    """A rational one."""
+    return not a.divisors and all(not monomial for monomial in a.above)
 
 
 def _sorted(factors: Counter[int]) -> Divisors:

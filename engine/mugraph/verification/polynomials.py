@@ -78,6 +78,10 @@ def raised(a: Monomial, power: Power) -> Monomial:
     return tuple((which, _whole(own * power)) for which, own in a)
 
 
+def half(power: Power) -> Power:
+    return _whole(Fraction(power, 2))
+
+
 def content(*polynomials: Polynomial) -> Fraction:
     """The positive rational that all coefficients are whole multiples of, without a common factor; 1 if all are 0."""
     above, below = 0, 1

@@ -21,8 +21,7 @@ that are summed over, sums weigh as much as at full size (weights.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.program import TensorProgram
@@ -34,6 +33,7 @@ from mugraph.verification.expressions import Expressions
 from mugraph.verification.inputs import homes
 from mugraph.verification.polynomials import Unproved, Work
 from mugraph.verification.sizes import assignments, grid_axes
+from mugraph.verification.verdict import Proof
 from mugraph.verification.weights import belongs_to_sizes, weighted, weighted_block
 
 STEPS, TERMS = 200_000, 2_000
@@ -42,23 +42,10 @@ STEPS, TERMS = 200_000, 2_000
 Kernels = Sequence[tuple[BlockGraph, Schedule]]
 
 
-@dataclass(frozen=True)
-class Proof:
-    """
-    proved: every element of every output is shown to be the same expression
-    sizes:  at which; of each axis
-    note:   how; or why it is not proved, in a clause
-    """
-
-    proved: bool
-    sizes: Mapping[str, int]
-    note: str
-
-
 def prove(
     program: TensorProgram,
     kernels: Sequence[tuple[BlockGraph, Sequence[str] | None]],
-    single: frozenset[str] = frozenset(),
+    single: Collection[str] = (),
 ) -> Proof:
     """kernels, single: as verifier.verify_topologies takes them. Never raises for a wrong or malformed graph."""
     cut = [(block, grid_axes(block) if grid is None else tuple(grid)) for block, grid in kernels]
