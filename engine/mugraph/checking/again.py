@@ -115,6 +115,9 @@ def _of_evidence(name: str, steps: Sequence[Carried] | None, here: Here, seed: i
         again = verify_mugraph(step.program, step.graph, seed)
         if not again.passed:
             yield f"{kernel} is not the function that it replaces: {again.reason}"
+        elif verdict.proof is not None and verdict.proof.proved and not (again.proof and again.proof.proved):
+            why = again.proof.note if again.proof else "no proof was tried"
+            yield f"{kernel} is said to be proved, and is not: {why}"
 
 
 def _public(version: str) -> str:

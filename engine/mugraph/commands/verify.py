@@ -17,7 +17,7 @@ from mugraph.ir.mirage import Unreadable, is_checkpoint, read_checkpoint
 from mugraph.ir.mugraph import MuGraph
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Trace
-from mugraph.reports.document import finite
+from mugraph.reports.document import finite, proof_document
 from mugraph.reports.text import evidence
 from mugraph.solve.beside import Beside, beside, sole_program
 from mugraph.trace.tracer import trace_file
@@ -121,6 +121,7 @@ def graph_document(index: int, verdict: Verdict) -> dict[str, object]:
         "lax": verdict.lax,
         "repetitions": verdict.repetitions,
         "bound": verdict.bound,
+        "proof": proof_document(verdict.proof),
         "max_rel_error": finite(verdict.max_rel_error),
     }
 

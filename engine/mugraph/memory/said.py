@@ -14,11 +14,15 @@ _NAME_IN_REASON = re.compile(r"(?:(?<=^)|(?<=: ))\w+(?= )")
 
 def renamed_verdict(verdict: Verdict, names: Renaming) -> Verdict:
     sizes = tuple({names.axis(axis): size for axis, size in one.items()} for one in verdict.sizes)
+    proof = verdict.proof
+    if proof is not None:
+        proof = replace(proof, sizes={names.axis(axis): size for axis, size in proof.sizes.items()})
     return replace(
         verdict,
         sizes=sizes,
         float_sizes={names.axis(axis): size for axis, size in verdict.float_sizes.items()},
         dynamic_sizes={names.axis(axis): tested for axis, tested in verdict.dynamic_sizes.items()},
+        proof=proof,
         proved_sizes={names.axis(axis): ends for axis, ends in verdict.proved_sizes.items()},
     )
 

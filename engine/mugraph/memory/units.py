@@ -32,6 +32,7 @@ from mugraph.sizes.table import Kernels, SizeTable
 from mugraph.sizes.text import text_checked
 from mugraph.store.keys import code_digest
 from mugraph.targets import Target
+from mugraph.verification.document import proof_of
 from mugraph.verification.verdict import Verdict
 from mugraph.verification.verifier import verify_topologies
 
@@ -150,6 +151,7 @@ def _verified(
         text=ran.text,
         proved_sizes=ran.proved_sizes,
         proved_claims=ran.proved_claims,
+        proof=proof_of(unit.program, kernels),
         float_from_store=stored.max_rel_error is not None,
     )
 

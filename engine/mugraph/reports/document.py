@@ -16,7 +16,7 @@ from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.protocol.gain_words import in_a_run
 from mugraph.sizes.timing import spans_of
 from mugraph.tune.device import Device
-from mugraph.verification.verdict import Verdict
+from mugraph.verification.verdict import Proof, Verdict
 
 Json = dict[str, object]
 
@@ -118,8 +118,14 @@ def verification_document(verdicts: Sequence[Verdict]) -> Json:
         "bound": sum(bounds) if verdicts and len(bounds) == len(verdicts) else None,
         "max_rel_error": finite(max(errors)) if verdicts and len(errors) == len(verdicts) else None,
         "text": [verdict.text for verdict in verdicts],
+        "proof": [proof_document(verdict.proof) for verdict in verdicts],
         "ranges": [_ranges_document(verdict) for verdict in verdicts],
     }
+
+
+def proof_document(proof: Proof | None) -> Json | None:
+    """Of the algebra of one kernel's graph; None where no proof was tried."""
+    return None if proof is None else {"proved": proof.proved, "sizes": dict(proof.sizes), "note": proof.note}
 
 
 def finite(value: float | None) -> float | None:

@@ -126,6 +126,8 @@ def evidence(verdict: Verdict) -> list[str]:
         f"equal over finite fields in {verdict.repetitions} random tests at {sizes} ({verdict.bound_words})",
         f"schedule: {verdict.schedule_words}",
     ]
+    if verdict.proof is not None:
+        found.append(verdict.proof.words)
     if verdict.text is not None:
         found.append(f"the kernels' text: {verdict.text}")
     if verdict.ranges_words is not None:

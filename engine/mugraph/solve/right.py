@@ -12,6 +12,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.optimizer.nodes import node_of
 from mugraph.sizes.table import tested_sizes
 from mugraph.store.keys import versions
+from mugraph.verification.document import proof_of
 from mugraph.verification.float_test import FloatResult
 from mugraph.verification.verdict import Verdict
 
@@ -55,6 +56,12 @@ def with_float(
         proved_sizes=text.proved_sizes,
         proved_claims=text.proved_claims,
     )
+
+
+def proved(right: Right, program: TensorProgram) -> Right:
+    """With a proof of its algebra, or why there is none."""
+    kernels = [(kernel.block, kernel.schedule) for kernel in right.candidate.kernels]
+    return replace(right, verdict=replace(right.verdict, proof=proof_of(program, kernels)))
 
 
 def solution_of(right: Right, library_us: float) -> Solution:

@@ -27,7 +27,7 @@ from mugraph.solve.measuring import fastest_that_is_right
 from mugraph.solve.paying import pays_at
 from mugraph.solve.pytorch import library_us
 from mugraph.solve.ranking import ranked_candidates
-from mugraph.solve.right import solution_of
+from mugraph.solve.right import proved, solution_of
 from mugraph.solve.telling import Place, Telling
 from mugraph.solve.testing import FLOAT_TRIED, best_that_is_right, output_names
 from mugraph.solve.tools import Tools
@@ -82,7 +82,9 @@ def solve(
     if found.right is None:
         return result(None, f"no kernel passed the float test: {_most_common(rejected)}", rejected)
     telling.chosen(found.right.candidate)
-    solution = solution_of(found.right, library_us(unit, tools.target, tools.compare_with))
+    with tools.on("verification"):
+        right = proved(found.right, program)
+    solution = solution_of(right, library_us(unit, tools.target, tools.compare_with))
     if not solution.pays:
         pays_smaller = any(pays_at(small, solution, tools.target, measurer, tools.compare_with) for small in smaller)
         solution = replace(solution, pays_smaller=pays_smaller)

@@ -18,8 +18,9 @@ from mugraph.verification.axis_names import with_program_axes
 from mugraph.verification.borders import check_memory, check_sources
 from mugraph.verification.evaluate import Malformed
 from mugraph.verification.full_size import verify_full_size
+from mugraph.verification.proof import prove
 from mugraph.verification.sizes import grid_axes
-from mugraph.verification.verdict import Verdict
+from mugraph.verification.verdict import Proof, Verdict
 from mugraph.verification.verifier import verify_topologies
 
 PASSES = 8
@@ -55,7 +56,13 @@ def verify_mugraph(program: TensorProgram, graph: MuGraph, seed: int | None = No
     own = verify_full_size(program, kernels, seed)
     if not own.passed:
         return replace(verdict, passed=False, reason=own.reason, bound=None)
-    return replace(verdict, indexing=own.indexing)
+    return replace(verdict, indexing=own.indexing, proof=proof_of(program, kernels))
+
+
+def proof_of(program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]]) -> Proof:
+    """Kernels that run one after the other, with the program's names for axes: proved at sizes that keep what each
+    schedule cuts."""
+    return prove(program, [(block, _cut_axes(block, schedule)) for block, schedule in kernels], _single(kernels))
 
 
 def _kernels(graph: MuGraph) -> list[tuple[BlockGraph, Schedule]]:

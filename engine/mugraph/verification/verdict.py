@@ -7,6 +7,30 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
+class Proof:
+    """Whether the graph is proved to be the program (proof.py); tests alone prove nothing.
+
+    proved: every element of every output is shown to be the same expression of the inputs
+    sizes:  of each axis, at which that was tried
+    note:   how it is proved; or why it is not, in a clause
+    """
+
+    proved: bool
+    sizes: Mapping[str, int]
+    note: str
+
+    @property
+    def words(self) -> str:
+        if not self.proved:
+            return f"not proved, only tested: {self.note}"
+        sizes = ", ".join(f"{axis}={size}" for axis, size in self.sizes.items())
+        return (
+            f"proved equal for all real inputs at {sizes} ({self.note}); neither other sizes nor rounding are part of "
+            "the proof"
+        )
+
+
+@dataclass(frozen=True)
 class Verdict:
     """
     passed:        every step that was run agreed
@@ -27,6 +51,7 @@ class Verdict:
     proved_sizes:  such an axis -> the least and the largest size, for all of which the use of memory was proved
     proved_claims: how many claims that took
     versions:      torch, triton, mugraph
+    proof:         of the algebra, at small sizes; None where none was tried
     """
 
     passed: bool
@@ -47,6 +72,7 @@ class Verdict:
     proved_sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     proved_claims: int = 0
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    proof: Proof | None = None
 
     @property
     def bound_words(self) -> str:

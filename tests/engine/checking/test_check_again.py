@@ -18,7 +18,7 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.verification.document import verify_mugraph
-from mugraph.verification.verdict import Verdict
+from mugraph.verification.verdict import Proof, Verdict
 
 from tests.engine.edit.conftest import PART, SOURCE, Maker, gate_source
 
@@ -170,3 +170,20 @@ def test_a_seed_repeats_what_the_verifier_drew(
 def test_a_bad_command_line(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str):
     assert run(["check", *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_proof_that_cannot_be_repeated_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def proved(plan: RegionPlan) -> RegionPlan:
+        steps = [
+            replace(step, verdict=replace(step.verdict, proof=Proof(True, {"m": 2}, "by exact expressions")))
+            for step in plan.steps
+            if isinstance(step, KernelStep)
+        ]
+        return replace(plan, steps=tuple(steps))
+
+    module = applied(tmp_path, proved)
+    assert "proved equal for all real inputs at m=2" in " ".join(module.read_text().replace("#", "").split())
+    assert problems(tmp_path) == []
+    monkeypatch.setattr("mugraph.verification.proof.STEPS", 1)
+    [problem] = problems(tmp_path)
+    assert "is said to be proved, and is not: its expressions take too much work" in problem

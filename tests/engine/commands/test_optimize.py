@@ -68,7 +68,12 @@ def test_document(model: Path, capfd: pytest.CaptureFixture[str]):
     assert region["inputs"][0] == {"name": "x", "shape": [8, 512], "dtype": "f16"}
     assert region["kernels"] == 1
     verification = region["verification"]
-    assert set(verification) == {"passed", "lax", "repetitions", "sizes", "bound", "max_rel_error", "text", "ranges"}
+    assert set(verification) == {
+        "passed", "lax", "repetitions", "sizes", "bound", "max_rel_error", "text", "proof", "ranges",
+    }  # fmt: skip
+    (proof,) = verification["proof"]
+    assert proof["proved"] is True
+    assert min(proof["sizes"].values()) > 1
     assert verification["ranges"] == [None]  # of its kernel: no size of it varies
     assert verification["passed"] is True
     assert verification["bound"] < 1e-9
@@ -120,7 +125,7 @@ def test_verify_takes_what_optimize_found(model: Path, tmp_path: Path, capfd: py
     found.write_text(json.dumps(document))
     assert run(["verify", "--ugraph", str(found), f"{model}:gated", "--json"]) == 0
     (graph,) = json.loads(capfd.readouterr().out)["graphs"]
-    assert set(graph) == {"index", "passed", "reason", "lax", "repetitions", "bound", "max_rel_error"}
+    assert set(graph) == {"index", "passed", "reason", "lax", "repetitions", "bound", "max_rel_error", "proof"}
     assert graph["passed"] is True
 
     model.write_text(TEXT.replace("gate * (x @ w2)", "gate + (x @ w2)"))
