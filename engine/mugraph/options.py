@@ -26,9 +26,14 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Options(EngineSettings):
-    """The settings of an engine, and executor: where the search is worked on, by its name."""
+    """The settings of an engine, and more.
+
+    executor: where the search is worked on, by its name
+    peers:    what is timed beside the generated code; None: as compare_with has it
+    """
 
     executor: str = "inline"
+    peers: tuple[str, ...] | None = None
 
     @staticmethod
     def of(settings: EngineSettings, executor: str = "inline") -> Options:

@@ -61,10 +61,12 @@ def run(
     other_ways: Sequence[Way] = (),
     store: Store | None = None,
     cancelled: Callable[[], bool] = never,
+    tools: Tools | None = None,
 ) -> Iterator[Event]:
     """Optimise a file. source: its text if it is not what the disk holds. recorded_shapes, recorded_calls, pictures,
     shares: what was recorded of its functions; a region whose kernel would take none of the calls is not searched.
-    other_ways: in which functions were called as well; they are traced too. store: None keeps nothing.
+    other_ways: in which functions were called as well; they are traced too. store: None keeps nothing. tools: of a run
+    over several files; None: its own
 
     Raises tune.device.UnknownTarget and executors.executor.CannotExecute; everything the file itself is to blame for is
     in Done's result.
@@ -72,7 +74,7 @@ def run(
     options = options or Options()
     device = detect()
     target = resolve(options.target, device)
-    with working(device, target, options) as tools:
+    with contextlib.nullcontext(tools) if tools is not None else working(device, target, options) as tools:
         began = time.monotonic()
         trace = traced(
             path,
@@ -164,7 +166,7 @@ def working(device: Device, target: Target, options: Options) -> Generator[Tools
     here = device.kind == "gpu" and target.capability == device.capability  # the kernels can run
     with contextlib.ExitStack() as stack:
         tester = stack.enter_context(FloatTester("cuda" if here else "interpreter"))
-        tools = Tools(target, tester, compiled=here, compare_with=options.compare_with)
+        tools = Tools(target, tester, compiled=here, compare_with=options.compare_with, timed_peers=options.peers)
         if options.executor != "inline":
             tools.executor = stack.enter_context(contextlib.closing(choose(options.executor)))
         if here and options.measure:

@@ -11,7 +11,9 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -19,16 +21,20 @@ from typing import Any, cast
 import torch
 from torch.utils._pytree import tree_leaves
 
+from mugraph.sharing import turn
+
 TRIALS = 5
+PATIENCE_S = 20.0
+"""No further trial begins after this: inputs of gigabytes are drawn for seconds."""
 SEED = 42
 TOLERANCES: Mapping[torch.dtype, float] = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 """Of an element: absolute, and relative to what it should be. KernelBench's, by the type of the results."""
 
 
 class _Counts:
-    """asked: how often a kernel might have run; taken: how often it did."""
+    """asked: how often a kernel might have run; taken: how often it did; trials: that were begun."""
 
-    asked = taken = 0
+    asked = taken = trials = 0
 
 
 def compare(original: Path, edited: Path, device: torch.device) -> Mapping[str, object]:
@@ -37,8 +43,13 @@ def compare(original: Path, edited: Path, device: torch.device) -> Mapping[str, 
     counts = _Counts()
     _count_calls(edited, counts, device)
     worst, tolerance = 0.0, 0.0
+    began = time.monotonic()
     for trial in range(TRIALS):
-        wanted, found = (_results(module, SEED + trial, device) for module in (before, after))
+        if trial and time.monotonic() - began > PATIENCE_S:
+            break
+        counts.trials += 1
+        inputs = _inputs(before, SEED + trial)
+        wanted, found = (_results(module, inputs, SEED + trial, device) for module in (before, after))
         if len(wanted) != len(found):
             return _said(counts, None, tolerance, f"{len(found)} results instead of {len(wanted)}")
         for one, other in zip(found, wanted, strict=True):
@@ -59,7 +70,7 @@ def _said(counts: _Counts, worst: float | None, tolerance: float, why: str | Non
         "right": right,
         "worst": finite,
         "tolerance": tolerance,
-        "trials": TRIALS,
+        "trials": counts.trials,
         "calls": counts.asked,
         "taken": counts.taken,
         "why": why,
@@ -76,21 +87,30 @@ def _furthest(found: torch.Tensor, wanted: torch.Tensor, tolerance: float) -> fl
     return float(error.nan_to_num(nan=float("inf"), posinf=float("inf")).max()) if error.numel() else 0.0
 
 
-def _results(module: ModuleType, seed: int, device: torch.device) -> list[torch.Tensor]:
-    """The module's model and inputs are drawn anew from the seed: the same for both files."""
+def _seeded(seed: int) -> None:
+    seed_all: Callable[[int], object] = torch.manual_seed  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    seed_all(seed)
+
+
+def _inputs(module: ModuleType, seed: int) -> Sequence[object]:
+    _seeded(seed)
+    return cast("Sequence[object]", vars(module)["get_inputs"]())
+
+
+def _results(module: ModuleType, inputs: Sequence[object], seed: int, device: torch.device) -> list[torch.Tensor]:
+    """The module's model is drawn anew from the seed: the same for both files. The inputs stay as they are."""
     names = vars(module)
-    seeded: Callable[[int], object] = torch.manual_seed  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    seeded(seed)
-    given = cast("Sequence[Any]", names["get_init_inputs"]() if "get_init_inputs" in names else ())
-    args, kwargs = given, cast("dict[str, Any]", {})
-    if len(given) == 2 and type(given[0]) is list and isinstance(given[1], dict):
-        args, kwargs = cast("list[Any]", given[0]), cast("dict[str, Any]", given[1])
-    seeded(seed)
-    model = names["Model"](*args, **kwargs).to(device).eval()
-    seeded(seed)
-    inputs = [one.to(device) if isinstance(one, torch.Tensor) else one for one in names["get_inputs"]()]
-    with torch.no_grad():
-        return [one for one in tree_leaves(model(*inputs)) if isinstance(one, torch.Tensor)]
+    _seeded(seed)
+    made = cast("Sequence[Any]", names["get_init_inputs"]() if "get_init_inputs" in names else ())
+    args, kwargs = made, cast("dict[str, Any]", {})
+    if len(made) == 2 and type(made[0]) is list and isinstance(made[1], dict):
+        args, kwargs = cast("list[Any]", made[0]), cast("dict[str, Any]", made[1])
+    _seeded(seed)
+    model = names["Model"](*args, **kwargs).eval()
+    with turn(alone=False) if device.type == "cuda" else nullcontext(), torch.no_grad():
+        model = model.to(device)
+        given = [one.to(device, copy=True) if isinstance(one, torch.Tensor) else one for one in inputs]
+        return [one for one in tree_leaves(model(*given)) if isinstance(one, torch.Tensor)]
 
 
 def _loaded(path: Path, name: str) -> ModuleType:

@@ -118,6 +118,10 @@ def bench(
         Path | None, typer.Option(help="Of files: keep answers in this file, and do not run those again that it has.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Of files: draw the gains in this file, an SVG.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Of files: how many side by side; one at a time is timed.")] = 1,
+    within: Annotated[
+        float | None, typer.Option(min=1.0, help="Of files: seconds after which no further file is begun.")
+    ] = None,
     limit: Annotated[float, typer.Option(min=1.0, help="Of files: seconds that one may take.")] = 600.0,
     target: Annotated[str, typer.Option(help="Of files: the device that kernels are made for.")] = "auto",
 ) -> int:
@@ -131,7 +135,7 @@ def bench(
         peers = [name.strip() for name in against.split(",") if name.strip()]
         compare_with = "code" if peers == ["eager"] else "both"
         asked = Asked(budget or 20.0, executor, target, compare_with, peers, limit)
-        return bench_files(names[1:], asked, Outputs(json, resume, plot))
+        return bench_files(names[1:], asked, Outputs(json, resume, plot), jobs, within)
     if names and names[0] == "search":
         from mugraph.commands.bench_search import bench_search
 

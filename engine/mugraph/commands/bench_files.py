@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import signal
-import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
-import msgspec
 from rich.console import Console
 from rich.table import Table
 
 from mugraph.commands.bench import Json
 from mugraph.commands.bench_one import Asked
+from mugraph.commands.bench_run import Journal, Run
 from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
 from mugraph.executors.choose import choose
 from mugraph.executors.executor import CannotExecute
@@ -29,7 +22,7 @@ from mugraph.reports.document import device_document
 from mugraph.reports.many_files import Row, plot, summary
 from mugraph.store.keys import versions
 from mugraph.tune.against import PEERS
-from mugraph.tune.device import Device, UnknownTarget, detect, resolve
+from mugraph.tune.device import UnknownTarget, detect, resolve
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "dist-packages"})
 
@@ -43,8 +36,13 @@ class Outputs:
     plot: Path | None = None
 
 
-def bench_files(paths: Sequence[str], asked: Asked, outputs: Outputs) -> int:
-    """Exit status: 1 where a file has no answer, or a region failed. Raises WrongUsage."""
+def bench_files(
+    paths: Sequence[str], asked: Asked, outputs: Outputs, jobs: int = 1, within_s: float | None = None
+) -> int:
+    """Exit status: 1 where a file has no answer, or a region failed. Raises WrongUsage.
+
+    jobs: files side by side. within_s: no file begins later
+    """
     files = python_files(paths)
     unknown = [name for name in asked.against if name not in PEERS]
     if unknown:
@@ -56,14 +54,7 @@ def bench_files(paths: Sequence[str], asked: Asked, outputs: Outputs) -> int:
     except (CannotExecute, UnknownTarget) as error:
         raise WrongUsage(str(error)) from None
     journal = Journal(outputs.resume, asked, device)
-    answers: dict[Path, Json] = {}
-    for number, file in enumerate(files, start=1):
-        known = journal.of(file)
-        answers[file] = known if known is not None else _answered(file, asked)
-        if known is None:
-            journal.keep(file, answers[file])
-        said = " (as it was)" if known is not None else ""
-        print(f"{number}/{len(files)} {file}: {_in_words(answers[file])}{said}", file=sys.stderr, flush=True)
+    answers = Run(asked, journal, within_s).answers(files, jobs)
     workloads = [row for one in answers.values() for row in _rows(one)]
     rows = [_row(one) for one in workloads]
     measured = device.kind == "gpu" and target.capability == device.capability
@@ -122,83 +113,6 @@ def _in_order(name: str) -> tuple[int, str]:
     return (int(number) if number.isdecimal() else 0, name)
 
 
-class Journal:
-    """Answers that were kept: a line of JSON each. One counts for a file as it is now, asked in the same way."""
-
-    def __init__(self, path: Path | None, asked: Asked, device: Device) -> None:
-        self._path = path
-        self._asked = json.dumps([msgspec.to_builtins(asked), device.name, versions()], sort_keys=True)
-        self._known: dict[str, Json] = {}
-        if path is None:
-            return
-        try:
-            for line in path.read_bytes().splitlines() if path.exists() else ():
-                with contextlib.suppress(ValueError, KeyError, TypeError):  # cut off when the run ended
-                    one = json.loads(line)
-                    self._known[one["key"]] = one["answer"]
-            path.open("ab").close()
-        except OSError as error:
-            raise WrongUsage(f"{path} cannot be read and written ({error.strerror or error})") from None
-
-    def of(self, file: Path) -> Json | None:
-        return self._known.get(self._key(file)) if self._path is not None else None
-
-    def keep(self, file: Path, answer: Json) -> None:
-        if self._path is None:
-            return
-        line = json.dumps({"file": str(file), "key": self._key(file), "answer": answer}, allow_nan=False)
-        try:
-            with self._path.open("ab") as journal:
-                cut_off = journal.tell() > 0 and self._path.read_bytes()[-1:] != b"\n"
-                journal.write(b"\n" * cut_off + line.encode() + b"\n")
-        except OSError as error:
-            say_error(f"the answer cannot be kept in {self._path}: {error.strerror or error}")
-
-    def _key(self, file: Path) -> str:
-        try:
-            text = file.read_bytes()
-        except OSError:
-            text = b""
-        return sha256(b"\0".join([os.path.abspath(file).encode(), text, self._asked.encode()])).hexdigest()[:32]
-
-
-def _answered(file: Path, asked: Asked) -> Json:
-    """With "failed", where there is no answer."""
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="mugraph-bench-", ignore_cleanup_errors=True) as folder:
-        out = Path(folder, "answer.json")
-        options = msgspec.json.encode(asked).decode()
-        command = [sys.executable, "-m", "mugraph.commands.bench_one", str(file), str(out), options]
-        with Path(folder, "said").open("w+b") as said:
-            child = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
-            )
-            why: str | None = None
-            try:
-                child.wait(timeout=asked.limit_s)
-            except subprocess.TimeoutExpired:
-                why = f"it took longer than {asked.limit_s:g} s"
-            finally:
-                _end(child)
-            said.seek(0)
-            lines = [line for line in said.read().decode(errors="replace").splitlines() if line.strip()]
-        if why is None:
-            try:
-                return cast(Json, json.loads(out.read_bytes()))
-            except (OSError, ValueError):
-                status = child.returncode
-                ended = f"ended by signal {-status}" if status < 0 else f"status {status}"
-                why = f"{ended}: {lines[-1]}" if lines else ended
-    return {"failed": why, "errors": [], "seconds": time.monotonic() - began, "kernelbench": None, "rows": []}
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """With all processes that it has started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-
-
 def _rows(answer: Json) -> list[Json]:
     return cast("list[Json]", answer["rows"])
 
@@ -208,18 +122,6 @@ def _row(one: Json) -> Row:
     offered, right = bool(one["offered"]), cast("bool | None", one["right"])
     code = gains.get("eager", cast("float | None", one["code_speedup"]) or 1.0) if offered else 1.0
     return Row(str(one["file"]), str(one["name"]), offered, right, code, min(gains.values(), default=1.0), gains)
-
-
-def _in_words(answer: Json) -> str:
-    if "failed" in answer:
-        return f"no answer, {answer['failed']}"
-    rows = _rows(answer)
-    offered = sum(bool(row["offered"]) for row in rows)
-    spent = f"{cast(float, answer['seconds']):.0f} s"
-    errors = cast("list[str]", answer["errors"])
-    if errors and not rows:
-        return f"{errors[0]} ({spent})"
-    return f"{offered} of {len(rows)} region{'' if len(rows) == 1 else 's'} improved ({spent})"
 
 
 def _print(workloads: Sequence[Json], total: Json) -> None:

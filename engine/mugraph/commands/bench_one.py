@@ -1,8 +1,9 @@
-"""One file of `mugraph bench files`, in a process of its own: whatever becomes of it, the others go on.
+"""Files of `mugraph bench files`, in a process of their own: whatever becomes of one, the others go on.
 
-    python -m mugraph.commands.bench_one FILE ANSWER OPTIONS
+    python -m mugraph.commands.bench_one OPTIONS
 
-writes the answer as JSON. What the user's code prints goes where it goes.
+reads names from standard input, two a line as JSON: of a file, and of the file that its answer goes to, as JSON. What
+the user's code prints goes where it goes. The processes that search, test and measure serve one file after the other.
 """
 
 from __future__ import annotations
@@ -26,16 +27,19 @@ from mugraph.commands.common import Where
 from mugraph.commands.optimize import from_runs
 from mugraph.edit.apply import apply_files
 from mugraph.edit.source.text import EditError
-from mugraph.events import Done, FileResult, RegionResult, Traced
+from mugraph.events import Done, FileResult, RegionResult, Traced, Working
 from mugraph.ir.kernel import Rejected
-from mugraph.pipeline import Options, improved, run
+from mugraph.pipeline import Options, improved, run, working
+from mugraph.protocol.gain_words import CODE
 from mugraph.protocol.settings import CompareWith
 from mugraph.reports.document import finite, verdicts_of
+from mugraph.solve.tools import Tools
+from mugraph.tune.against import PEERS
 from mugraph.tune.device import detect, resolve
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """against: peers that gains are taken over; none: all that were timed. limit_s: of the whole file."""
+    """against: peers that are timed, and gains taken over; none: all. limit_s: of the whole file."""
 
     budget_s: float
     executor: str
@@ -45,16 +49,25 @@ class Asked(msgspec.Struct, frozen=True):
     limit_s: float
 
 
-def answer(path: Path, asked: Asked) -> Json:
+def options_of(asked: Asked) -> Options:
+    return Options(
+        budget_s=asked.budget_s,
+        executor=asked.executor,
+        target=asked.target,
+        compare_with=asked.compare_with,
+        peers=tuple(name for name in PEERS if name == CODE or name in asked.against) if asked.against else None,
+    )
+
+
+def answer(path: Path, asked: Asked, tools: Tools) -> Json:
     """Raises what is nobody's mistake but ours."""
     began = time.monotonic()
-    options = Options(
-        budget_s=asked.budget_s, executor=asked.executor, target=asked.target, compare_with=asked.compare_with
-    )
-    target = resolve(asked.target, detect())
+    options, target = options_of(asked), tools.target
     result: FileResult | None = None
     notices: list[str] = []
-    for event in run(path, None, options, **from_runs(Where(path, None))):
+    for event in run(path, None, options, tools=tools, **from_runs(Where(path, None))):
+        if isinstance(event, Working):
+            print(event.what, flush=True)
         if isinstance(event, Traced):
             notices += event.trace.notices
         if isinstance(event, Done):
@@ -140,9 +153,16 @@ def is_kernelbench(path: Path) -> bool:
 
 
 def main() -> None:
-    path, out, asked = sys.argv[1:4]
-    found = answer(Path(path), msgspec.json.decode(asked, type=Asked))
-    Path(out).write_text(json.dumps(found, allow_nan=False))
+    asked = msgspec.json.decode(sys.argv[1], type=Asked)
+    device = detect()
+    with working(device, resolve(asked.target, device), options_of(asked)) as tools:
+        for line in sys.stdin:
+            path, out = json.loads(line)
+            found = answer(Path(path), asked, tools)
+            tools.release()
+            part = Path(f"{out}.part")
+            part.write_text(json.dumps(found, allow_nan=False))
+            os.replace(part, out)
 
 
 if __name__ == "__main__":

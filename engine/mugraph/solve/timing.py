@@ -171,7 +171,7 @@ class RegionTimer:
         specs = _specs(self._scales_of(plan), region) if measurer is not None else None
         if measurer is None or specs is None:
             return judged(self._estimate(plan.region, results, size), self.tools.compare_with), None
-        names = PEERS_OF[self.tools.compare_with]
+        names = self._peer_names
         with self.tools.on("code generation"):
             applied = self._applied(plan, sources)
         ours = Subject("mugraph", text, on_tensors(plan))
@@ -215,7 +215,13 @@ class RegionTimer:
             return
         with contextlib.suppress(Rejected):  # a call that cannot be spelled: the plan says so
             eager = Subject("eager", region_source(region), FUNCTION)
-            self.tools.peers.begin(peer_subjects(eager, PEERS_OF[self.tools.compare_with]), specs)
+            self.tools.peers.begin(peer_subjects(eager, self._peer_names), specs)
+
+    @property
+    def _peer_names(self) -> tuple[str, ...]:
+        """What is timed beside the generated code; the code as it runs first."""
+        given = self.tools.timed_peers
+        return PEERS_OF[self.tools.compare_with] if given is None else given
 
     def _scales_of(self, plan: RegionPlan) -> dict[int, float]:
         """Of the plan's inputs, none larger than what PyTorch's code was compiled with."""

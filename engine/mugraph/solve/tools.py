@@ -26,6 +26,7 @@ class Tools:
     solved:   the search units of this run, as the store keeps them, by their keys
     peers:    what a region is compared with is compiled there; None where nothing is measured
     compare_with: what a kernel has to be faster than
+    timed_peers: what is timed beside it; None: as compare_with has it
     spent:    where the seconds go
     """
 
@@ -38,6 +39,7 @@ class Tools:
     solved: dict[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
     peers: Peers | None = None
     compare_with: CompareWith = "both"
+    timed_peers: tuple[str, ...] | None = None
     spent: Stopwatch = field(default_factory=Stopwatch)
 
     @contextlib.contextmanager
@@ -49,6 +51,12 @@ class Tools:
     def lap(self) -> Mapping[str, float]:
         """The seconds since the last lap, by what they went to."""
         return self.spent.lap()
+
+    def release(self) -> None:
+        """What lies on the device for a file that is done with."""
+        for measurer in (self.measurer, self.peers.measurer if self.peers is not None else None):
+            if measurer is not None:
+                measurer.release()
 
     def begin(self) -> None:
         """Start the processes that will be needed, so that they import while a search runs."""

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
 
+from mugraph.sharing import beside
 from mugraph.stopwatch import Stopwatch
 from mugraph.tune.messages import Failure, InputSpec, Subject, Warm
 from mugraph.tune.process import BEHIND, ChildProcess
@@ -32,7 +33,7 @@ class CompilePool:
     knows."""
 
     def __init__(self, start: Callable[[], ChildProcess] = _behind, workers: int | None = None) -> None:
-        count = workers or min(_MOST, max(1, (os.cpu_count() or 2) - 1))
+        count = workers or min(_MOST, max(1, (os.cpu_count() or 2) - 1), max(2, (os.cpu_count() or 2) // beside()))
         self._start = start
         self._count = count
         self._idle: list[ChildProcess] = []

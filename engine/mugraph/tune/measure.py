@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
+from mugraph.sharing import turn
 from mugraph.stopwatch import Stopwatch
 from mugraph.tune.messages import (
     Agree,
@@ -22,10 +24,11 @@ from mugraph.tune.messages import (
     Replay,
     Reply,
     Request,
+    Slow,
     Subject,
     Timed,
 )
-from mugraph.tune.process import ChildProcess
+from mugraph.tune.process import ChildProcess, Unavailable
 from mugraph.tune.statistics import Summary, summarise
 
 # Seconds. A kernel that has not finished by then hangs; torch.compile's max-autotune compiles for minutes.
@@ -33,6 +36,8 @@ AGREE_S = 60.0
 PREPARE_S = {"none": 60.0, "default": 180.0, "max-autotune-no-cudagraphs": 420.0}
 REPLAY_S = 60.0
 ENTER_S = 120.0
+SLOW = 3.0
+"""What takes so many times the best candidate's time is not timed more closely."""
 METHOD = "CUDA graph replay, cold L2 (inputs rotated over 4x the cache), median"
 CALLED = "wall time of a call in eager mode, one after the other, median"
 
@@ -98,8 +103,16 @@ class Measurer:
             self._ask(Drop(tuple(self._kept)), REPLAY_S)
             self._kept.clear()
 
+    def release(self) -> None:
+        """What lies on the device for further measurements."""
+        self._kept.clear()
+        if self._child.running:
+            self._ask(Drop(()), REPLAY_S)
+
     def _ask(self, request: Request, timeout_s: float) -> Reply:
-        with self.spent.on("measuring"):
+        with contextlib.suppress(Unavailable):  # which the question is told; nobody waits for it to import
+            self._child.start()
+        with _turn(request), self.spent.on("measuring"):
             reply = self._child.ask(request, timeout_s)
         if isinstance(reply, Failure) and reply.fatal:  # what was kept is gone with the process
             self._kept.clear()
@@ -109,17 +122,23 @@ class Measurer:
         """Device and versions. Raises process.Unavailable."""
         return self._child.start()
 
-    def measure_kernel(self, subject: Subject, inputs: Sequence[InputSpec], rounds: int = 20) -> Summary | Refused:
+    def measure_kernel(
+        self, subject: Subject, inputs: Sequence[InputSpec], rounds: int = 20, limit_us: float | None = None
+    ) -> Summary | Refused:
         """Microseconds of one launch. Says nothing of whether the results are right: the caller checks that (in
-        another process) before it lets the time count."""
-        return self.compare([subject], inputs, rounds)[subject.name]
+        another process) before it lets the time count. limit_us: what takes longer is launched once or twice."""
+        return self.compare([subject], inputs, rounds, limit_us=limit_us)[subject.name]
 
     def measure_kernels(
         self, kernels: Sequence[tuple[Subject, tuple[InputSpec, ...]]], rounds: int = 20
     ) -> Iterator[Summary | Refused]:
         """Of several, in their order, each when it is asked for."""
+        best: float | None = None
         for subject, inputs in kernels:
-            yield self.measure_kernel(subject, inputs, rounds)
+            found = self.measure_kernel(subject, inputs, rounds, None if best is None else SLOW * best)
+            if isinstance(found, Summary):
+                best = min(found.median_us, best or found.median_us)
+            yield found
 
     def agree(self, subject: Subject, reference: Subject, inputs: Sequence[InputSpec]) -> Agreed | Refused:
         """Whether two subjects give the same on the same inputs, in the precision of their outputs."""
@@ -132,9 +151,11 @@ class Measurer:
         inputs: Sequence[InputSpec],
         rounds: int = 40,
         progress: Callable[[str], None] | None = None,
+        limit_us: float | None = None,
     ) -> dict[str, Summary | Refused]:
-        """Times of all subjects in one interleaved run; one that fails is Refused and the others go on."""
-        results, names = self._prepared(subjects, inputs, progress)
+        """Times of all subjects in one interleaved run; one that fails is Refused and the others go on. limit_us: what
+        takes longer has the time of one launch."""
+        results, names = self._prepared(subjects, inputs, progress, limit_us)
         self._timed(Replay(names, rounds), results)
         self._dropped(names)
         return results
@@ -166,17 +187,23 @@ class Measurer:
         return Compared(device, called, why)
 
     def _prepared(
-        self, subjects: Sequence[Subject], inputs: Sequence[InputSpec], progress: Callable[[str], None] | None
+        self,
+        subjects: Sequence[Subject],
+        inputs: Sequence[InputSpec],
+        progress: Callable[[str], None] | None,
+        limit_us: float | None = None,
     ) -> tuple[Results, tuple[str, ...]]:
-        """Those that cannot be measured, and the names of those that are ready."""
+        """Those that cannot be measured or are not measured further, and the names of those that are ready."""
         results: Results = {}
         ready: list[Subject] = []
         for subject in subjects:
             if progress is not None:
                 progress(subject.name)
-            reply = self._prepare(subject, ready, inputs, results)
+            reply = self._prepare(subject, ready, inputs, results, limit_us)
             if isinstance(reply, Failure):
                 results[subject.name] = _refused(reply)
+            elif isinstance(reply, Slow):
+                results[subject.name] = Summary(reply.us, 0.0, 1)
             else:
                 ready.append(subject)
         return results, tuple(subject.name for subject in ready)
@@ -198,13 +225,14 @@ class Measurer:
         ready: list[Subject],
         inputs: Sequence[InputSpec],
         results: Results,
+        limit_us: float | None = None,
     ) -> Reply:
         """Prepare one more, unless it was kept; when that costs the process, prepare the others again in the new
         one."""
         kept = self._kept.get(subject.name)
         if kept is not None and kept[:2] == (subject, tuple(inputs)):
             return kept[2]
-        reply = self._ask(Prepare(subject, tuple(inputs)), PREPARE_S[subject.compiler])
+        reply = self._ask(Prepare(subject, tuple(inputs), limit_us), PREPARE_S[subject.compiler])
         if isinstance(reply, Failure) and reply.fatal:
             for earlier in list(ready):
                 again = self._ask(Prepare(earlier, tuple(inputs)), PREPARE_S[earlier.compiler])
@@ -212,6 +240,20 @@ class Measurer:
                     ready.remove(earlier)
                     results[earlier.name] = _refused(again)
         return reply
+
+
+def _turn(request: Request) -> contextlib.AbstractContextManager[None]:
+    """What is timed has the device alone. torch.compile is on it for moments only, but for the mode that measures."""
+    match request:
+        case Replay() | CallEach():
+            return turn(alone=True)
+        case Prepare():
+            compiler = request.subject.compiler
+            return contextlib.nullcontext() if compiler == "default" else turn(alone=compiler != "none")
+        case Agree():
+            return turn(alone=False)
+        case _:
+            return contextlib.nullcontext()
 
 
 def _refused(reply: Reply) -> Refused:

@@ -34,6 +34,7 @@ from mugraph.tune.messages import (
     Replay,
     Reply,
     Request,
+    Slow,
     Timed,
     Warm,
 )
@@ -43,8 +44,10 @@ _log = logging.getLogger("mugraph.tune")
 COMPILES = "--compiles"
 BEHIND = "--behind"
 _NICE = 10
-_CALLS = 20
-"""Calls of a sample: enough that waiting for the device at its end does not count."""
+_LEAST_PART = 4
+_ROUND_S = 0.05
+"""Where a round takes longer, there are fewer of them, but no fewer than this part of those asked for: the median of
+longer samples is as sure."""
 # What CUDA says when the context is gone, or may be: nothing measured in this process afterwards can be believed.
 _FATAL = ("cuda error", "illegal memory access", "misaligned address", "launch failure", "device-side assert")
 
@@ -62,13 +65,13 @@ def main() -> int:
         make_ready = _begun() if COMPILES in sys.argv[1:] else None
         try:
             worker = _Worker(Path(folder))
+            if make_ready is not None:
+                make_ready()
             write_frame(replies, worker.hello())
         except Exception as error:
             _log.info("the measuring process cannot begin", exc_info=True)
             write_frame(replies, Failure(one_line(error), fatal=True))
             return 1
-        if make_ready is not None:
-            make_ready()
         while (request := read_frame(requests)) is not None:
             reply = worker.answer(request)  # pyright: ignore[reportArgumentType] - only our own requests come here
             write_frame(replies, reply)
@@ -194,7 +197,11 @@ class _Worker:
         begun = time.perf_counter()
         with inductor.assembler() if request.subject.compiler != "none" else contextlib.nullcontext():
             function = load(request.subject, self._folder)
-            self._ready[request.subject.name] = self._timing.Replayable(function, request.inputs, self._l2)
+            try:
+                ready = self._timing.Replayable(function, request.inputs, self._l2, limit_us=request.limit_us)
+            except self._timing.TooLong as error:
+                return Slow(error.us)
+            self._ready[request.subject.name] = ready
         return Ok(time.perf_counter() - begun)
 
     def _replay(self, request: Replay) -> Reply:
@@ -202,7 +209,10 @@ class _Worker:
         if missing:
             return Failure(f"not prepared: {', '.join(missing)}")
         samples: dict[str, list[float]] = {name: [] for name in request.names}
+        begun = time.perf_counter()
         for turn in range(request.rounds):
+            if turn * _LEAST_PART >= request.rounds and time.perf_counter() - begun > _ROUND_S * request.rounds:
+                break
             # Another goes first each time: a warm clock or a cool one must not favour one of them.
             shift = turn % max(len(request.names), 1)
             for name in (*request.names[shift:], *request.names[:shift]):
@@ -218,6 +228,7 @@ class _Worker:
 
     def _call_each(self, request: CallEach) -> Reply:
         from mugraph.tune import inductor
+        from mugraph.tune.rotation import calls_of
 
         torch, timing = self._torch, self._timing
         missing = [name for name in request.names if name not in self._ready and name not in self._entered]
@@ -225,22 +236,32 @@ class _Worker:
             return Failure(f"not prepared: {', '.join(missing)}")
         calls = {name: self._entered.get(name) or self._ready[name].call for name in request.names}
         samples: dict[str, list[float]] = {name: [] for name in request.names}
+        count: dict[str, int] = {}
         with torch.no_grad():
             with inductor.assembler():
                 for name in request.names:
-                    timing.called_us(calls[name], torch.cuda.synchronize, _CALLS)  # compiles and allocates
+                    timing.called_us(calls[name], torch.cuda.synchronize, 1)  # compiles and allocates
+                    count[name] = calls_of(timing.called_us(calls[name], torch.cuda.synchronize, 2))
+                    timing.called_us(calls[name], torch.cuda.synchronize, count[name])
             gc.collect()
             gc.disable()
             try:
+                begun = time.perf_counter()
                 for turn in range(request.rounds):
+                    if turn * _LEAST_PART >= request.rounds and time.perf_counter() - begun > _ROUND_S * request.rounds:
+                        break
                     shift = turn % max(len(request.names), 1)
                     for name in (*request.names[shift:], *request.names[:shift]):
-                        samples[name].append(timing.called_us(calls[name], torch.cuda.synchronize, _CALLS))
+                        samples[name].append(timing.called_us(calls[name], torch.cuda.synchronize, count[name]))
             finally:
                 gc.enable()
         return Timed({name: tuple(values) for name, values in samples.items()})
 
     def _drop(self, request: Drop) -> Reply:
+        if not request.names:
+            self._ready.clear()
+            self._entered.clear()
+            self._timing.forget_inputs()
         for name in request.names:
             self._ready.pop(name, None)
             self._entered.pop(name, None)

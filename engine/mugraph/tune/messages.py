@@ -94,10 +94,14 @@ class Agree:
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Compile, run and capture the subject; it stays ready under its name."""
+    """Compile, run and capture the subject; it stays ready under its name.
+
+    limit_us: what takes longer is not captured, and its time is the answer (Slow)
+    """
 
     subject: Subject
     inputs: tuple[InputSpec, ...]
+    limit_us: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,4 +170,11 @@ class Failure:
     fatal: bool = False
 
 
-Reply = Hello | Ok | Agreed | Timed | Failure
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """A launch takes longer than was asked for. us: one launch, microseconds"""
+
+    us: float
+
+
+Reply = Hello | Ok | Slow | Agreed | Timed | Failure

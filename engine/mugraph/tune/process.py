@@ -29,7 +29,7 @@ _log = logging.getLogger("mugraph.tune")
 
 CHILD = (sys.executable, "-P", "-m", "mugraph.tune.measure_child")
 COMPILER = (*CHILD, "--compiles")
-"""One that makes torch.compile ready before its first answer but the greeting."""
+"""One that makes torch.compile ready before it greets."""
 BEHIND = (*CHILD, "--behind")
 """One that leaves the processors to whoever else wants them."""
 
@@ -66,9 +66,13 @@ class ChildProcess:
     ) -> None:
         self.close()
 
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def begin(self) -> None:
         """Start if it is not running, without waiting for it: it imports for seconds. Raises Unavailable."""
-        if self._process is None or self._process.poll() is not None:
+        if not self.running:
             self._spawn()
 
     def start(self) -> Hello:

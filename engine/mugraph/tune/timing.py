@@ -18,7 +18,7 @@ import torch
 from mugraph.ir.calls import Triangle
 from mugraph.ir.dtypes import DRAWN, ELEMENTS
 from mugraph.tune.messages import InputSpec
-from mugraph.tune.rotation import CACHE_TIMES, rotation
+from mugraph.tune.rotation import CACHE_TIMES, LONG_US, rotation, shortened
 
 DTYPES: dict[str, torch.dtype] = {name: getattr(torch, one.torch) for name, one in ELEMENTS.items() if name in DRAWN}
 Function = Callable[..., object]
@@ -71,15 +71,39 @@ def _copies(specs: tuple[InputSpec, ...], count: int, seed: int) -> list[list[to
     return [make_inputs(specs, generator) for _ in range(count)]
 
 
+def forget_inputs() -> None:
+    """Those that were kept for what is timed next."""
+    _copies.cache_clear()
+
+
+class TooLong(Exception):
+    """A launch takes longer than is of interest. us: it took"""
+
+    def __init__(self, us: float) -> None:
+        super().__init__(f"a launch takes {us:.0f} µs")
+        self.us = us
+
+
 class Replayable:
     """A function captured into one CUDA graph over rotating copies of its inputs."""
 
-    def __init__(self, function: Function, specs: Sequence[InputSpec], l2_bytes: int, seed: int = 0) -> None:
+    def __init__(
+        self,
+        function: Function,
+        specs: Sequence[InputSpec],
+        l2_bytes: int,
+        seed: int = 0,
+        limit_us: float | None = None,
+    ) -> None:
+        """limit_us: of one launch. Raises TooLong."""
         self._plan = rotation(set_bytes(specs), l2_bytes)
         self._copies = _copies(tuple(specs), self._plan.copies, seed)
         self._flush = torch.empty(CACHE_TIMES * l2_bytes, dtype=torch.int8, device="cuda") if self._plan.flush else None
         self._function = function
-        self._warm_up(function)
+        us = self._warm_up(function)
+        if limit_us is not None and us > max(limit_us, LONG_US):
+            raise TooLong(us)
+        self._plan = shortened(self._plan, us)
         self._graph = torch.cuda.CUDAGraph()
         with torch.no_grad(), torch.cuda.graph(self._graph):
             for launch in range(self._plan.launches):
@@ -87,15 +111,25 @@ class Replayable:
                 function(*self._copies[launch % self._plan.copies])
         self.replay_us()  # the first replay uploads the graph
 
-    def _warm_up(self, function: Function) -> None:
-        """Compile, and let libraries allocate their workspaces, on a stream that is not captured."""
+    def _warm_up(self, function: Function) -> float:
+        """Compile, and let libraries allocate their workspaces, on a stream that is not captured. Microseconds that the
+        last launch took, with the host's time for it."""
+        us = 0.0
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.no_grad(), torch.cuda.stream(stream):
             for copy in range(3):
+                start.record(stream)
                 function(*self._copies[copy % self._plan.copies])
+                end.record(stream)
+                end.synchronize()
+                us = start.elapsed_time(end) * 1000
+                if copy and us > LONG_US:
+                    break
         torch.cuda.current_stream().wait_stream(stream)
         torch.cuda.synchronize()
+        return us
 
     def call(self) -> object:
         """As a program calls it: on the same tensors each time."""

@@ -29,12 +29,15 @@ from mugraph.ir.program import TensorProgram
 from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
 from mugraph.verification.interpreter import patch_interpreter
 from mugraph.verification.judge import Compared
+from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed
 from mugraph.verification.torch_reference import evaluate, outputs
 
 _log = logging.getLogger("mugraph.verification")
 
 _DRAWS = 4
+_KEPT_BYTES = 1 << 30
+"""Of the device's memory: what the process may keep for the next kernel, and others cannot have."""
 
 
 @dataclass(frozen=True)
@@ -84,21 +87,37 @@ class _Run:
         results = self._launched(twice)
         if isinstance(results, str):
             return self._failed(results)
-        program, inputs = self.program, self.drawn.inputs
+        squares: dict[str, _Squares] = {name: _Squares() for name in results}
+        for piece in pieces(self.program):
+            failed = self._judged(piece, results, squares, generator)
+            if failed is not None:
+                return failed
+        return ScenarioResult(self.scenario, True, None, *max(one.errors for one in squares.values()))
+
+    def _judged(
+        self, piece: Piece, results: Mapping[str, Tensor], squares: Mapping[str, _Squares], generator: torch.Generator
+    ) -> ScenarioResult | None:
+        """What is wrong in a piece, if anything. squares: what it adds to them"""
+        program, inputs = piece.program, piece.inputs(self.drawn.inputs)
         exact = outputs(program, evaluate(program, inputs, wanted=tuple(program.outputs)))
-        errors = {name: self._errors(exact[name], name, result) for name, result in results.items()}
-        worst = max(errors.values())
-        draws = [self._perturbed(generator) for _ in range(_DRAWS)]
-        for name, result in results.items():
-            dtype, even = result.dtype, _even(program) if self.scenario == "normal" else None
-            mine = [draw[name] for draw in draws]
-            compared = Compared(result.to(torch.float64), exact[name], self.drawn.eager[name], mine, dtype, even)
+        mine = {name: piece.of(self.program.tensor(name), result) for name, result in results.items()}
+        eager = {name: piece.of(self.program.tensor(name), self.drawn.eager[name]).to(torch.float64) for name in mine}
+        for name, result in mine.items():
+            squares[name].add(result.to(torch.float64), eager[name], exact[name])
+        draws: list[dict[str, Tensor]] = []
+        for _ in range(_DRAWS):
+            rounding = Perturbed(program, generator)
+            draws.append(outputs(program, evaluate(program, inputs, rounding, wanted=tuple(program.outputs))))
+        for name, result in mine.items():
+            even = _even(program) if self.scenario == "normal" else None
+            drawn = [draw[name] for draw in draws]
+            compared = Compared(result.to(torch.float64), exact[name], eager[name], drawn, result.dtype, even)
             trouble = compared.trouble()
             if trouble is not None:
-                ours, eager = errors[name]
-                told = f"; on the whole by {ours:.2g}, where eager PyTorch is by {eager:.2g}" if ours == ours else ""
-                return self._failed(f"{name} {trouble}{told}", *errors[name])
-        return ScenarioResult(self.scenario, True, None, *worst)
+                ours, others = squares[name].errors
+                told = f"; on the whole by {ours:.2g}, where eager PyTorch is by {others:.2g}" if ours == ours else ""
+                return self._failed(f"{name} {trouble}{told}", ours, others)
+        return None
 
     def _launched(self, twice: bool) -> dict[str, Tensor] | str:
         """Its outputs by name, or what it does that no kernel may."""
@@ -132,15 +151,6 @@ class _Run:
         shape, strides = self.shapes[name]
         return tensor.as_strided(tuple(shape), tuple(strides), tensor.storage_offset())
 
-    def _perturbed(self, generator: torch.Generator) -> dict[str, Tensor]:
-        program = self.program
-        rounding = Perturbed(program, generator)
-        return outputs(program, evaluate(program, self.drawn.inputs, rounding, wanted=tuple(program.outputs)))
-
-    def _errors(self, exact: Tensor, name: str, result: Tensor) -> tuple[float, float]:
-        size = max(_norm(exact), 1e-300)
-        return _norm(result.to(torch.float64) - exact) / size, _norm(self.drawn.eager[name] - exact) / size
-
     def _failed(self, reason: str, error: float = nan, eager_error: float = nan) -> ScenarioResult:
         return ScenarioResult(self.scenario, False, f"{reason} ({self.scenario} inputs)", error, eager_error)
 
@@ -152,8 +162,28 @@ def _even(program: TensorProgram) -> float:
     return SINGLE * (8 + cut)
 
 
-def _norm(x: Tensor) -> float:
-    return float(x.square().sum().sqrt())
+@dataclass
+class _Squares:
+    """Sums over the pieces of an output: of its numbers' squares, and of those of the errors."""
+
+    exact: float = 0.0
+    ours: float = 0.0
+    eager: float = 0.0
+
+    def add(self, result: Tensor, eager: Tensor, exact: Tensor) -> None:
+        self.exact += _square(exact)
+        self.ours += _square(result - exact)
+        self.eager += _square(eager - exact)
+
+    @property
+    def errors(self) -> tuple[float, float]:
+        """||out - ref|| / ||ref||, of the kernel and of eager PyTorch."""
+        size = max(self.exact**0.5, 1e-300)
+        return self.ours**0.5 / size, self.eager**0.5 / size
+
+
+def _square(x: Tensor) -> float:
+    return float(x.square().sum())
 
 
 def _bits(tensor: Tensor) -> Tensor:
@@ -227,6 +257,8 @@ def main() -> None:
                 # An illegal access leaves the CUDA context unusable; the parent starts a fresh process.
                 broken = kind == "cuda"
                 answer = {"results": [], "device": name, "error": _sentence(error)}
+            if kind == "cuda" and not broken and torch.cuda.memory_reserved() > _KEPT_BYTES:
+                torch.cuda.empty_cache()
             answers.write(json.dumps({"number": request["number"], "broken": broken, **answer}) + "\n")
             answers.flush()
             if broken:

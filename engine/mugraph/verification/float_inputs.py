@@ -22,6 +22,7 @@ from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
 from mugraph.verification.evaluate import ancestors, arguments_of
 from mugraph.verification.float_kinds import FAR, centred, far, others, with_kinds, with_spikes
+from mugraph.verification.pieces import pieces
 from mugraph.verification.roundings import TORCH_TYPES, Eager
 from mugraph.verification.torch_reference import evaluate, largest, outputs
 
@@ -35,8 +36,8 @@ _LEAST = 2.0**-10  # of numbers that have to be positive
 
 @dataclass(frozen=True)
 class Drawn:
-    """inputs: tensor name -> tensor with the program's shapes, strides and types. eager: of each output, float64, what
-    eager PyTorch rounds it to."""
+    """inputs: tensor name -> tensor with the program's shapes, strides and types. eager: of each output, in its type,
+    what eager PyTorch rounds it to."""
 
     inputs: dict[str, Tensor]
     eager: dict[str, Tensor]
@@ -185,8 +186,10 @@ def _bounded_logits(
     scaled = {home[op.tensor] for op in program.ops if op.kind is Kind.LOAD and op.name in above}
     for _ in range(8 if arguments else 0):
         inputs = {name: _expanded(drawn[owner], program, name) for name, owner in home.items()}
-        values = evaluate(program, inputs, wanted=arguments)
-        top = max(float(values[name].data.abs().max()) for name in arguments)
+        top = 0.0
+        for piece in pieces(program):
+            values = evaluate(piece.program, piece.inputs(inputs), wanted=arguments)
+            top = max(top, *(float(values[name].data.abs().max()) for name in arguments))
         if not 0 < top < float("inf") or (0.5 < bound / top < 2):
             break
         if bound == _MODERATE and top < bound:
@@ -202,15 +205,25 @@ def _expanded(data: Tensor, program: TensorProgram, name: str) -> Tensor:
 
 def _eager(program: TensorProgram, inputs: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
     """What eager PyTorch would compute; None if it overflows or comes close to it."""
-    values = evaluate(program, inputs, Eager(program))
-    if largest(values) == float("inf"):
-        return None
-    for name, tensor in program.outputs.items():
-        if float(values[name].data.abs().max()) * _HEADROOM >= torch.finfo(TORCH_TYPES[tensor.dtype]).max:
-            return None
-    # The output's own rounding belongs to the eager program as well.
     types = {tensor.name: TORCH_TYPES[tensor.dtype] for tensor in program.outputs.values()}
-    return {name: data.to(types[name]).to(torch.float64) for name, data in outputs(program, values).items()}
+    found: dict[str, Tensor] = {}
+    for piece in pieces(program):
+        values = evaluate(piece.program, piece.inputs(inputs), Eager(piece.program))
+        if largest(values) == float("inf"):
+            return None
+        for name, tensor in program.outputs.items():
+            if float(values[name].data.abs().max()) * _HEADROOM >= torch.finfo(TORCH_TYPES[tensor.dtype]).max:
+                return None
+        # The output's own rounding belongs to the eager program as well.
+        for name, data in outputs(piece.program, values).items():
+            if piece.axis is None:
+                found[name] = data.to(types[name])
+                continue
+            layout = program.tensor(name)
+            if name not in found:
+                found[name] = torch.empty(layout.shape(program.sizes), dtype=types[name], device=data.device)
+            piece.of(layout, found[name]).copy_(data)
+    return found
 
 
 def _truths(data: Tensor) -> Tensor:

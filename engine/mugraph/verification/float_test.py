@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -22,6 +22,7 @@ from mugraph.child_log import pass_on
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from mugraph.scratch import Scratch, inside, scratch
+from mugraph.sharing import turn
 
 Device = Literal["interpreter", "cuda"]
 
@@ -148,7 +149,8 @@ class FloatTester:
             "seed": seed,
             "shapes": dict(shapes or {}),
         }
-        answer = self._ask(json.dumps(request).encode() + b"\n")
+        with turn(alone=False) if self.device == "cuda" else nullcontext():
+            answer = self._ask(json.dumps(request).encode() + b"\n")
         if isinstance(answer, str):
             return FloatResult(False, answer)
         return _result(answer)

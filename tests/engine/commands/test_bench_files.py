@@ -12,8 +12,8 @@ import pytest
 import torch
 from mugraph.checking.whole import compare
 from mugraph.cli import run
-from mugraph.commands.bench_files import Journal
 from mugraph.commands.bench_one import Asked
+from mugraph.commands.bench_run import Journal, Run, Worker
 from mugraph.reports.many_files import Row, plot, summary
 from mugraph.tune import device
 
@@ -159,7 +159,7 @@ def test_kernelbenchs_comparison(tmp_path: Path, change: tuple[str, str], why: s
     found = compare(before, after, torch.device("cpu"))
     assert found["right"] is (why is None)
     assert str(found["why"]).startswith(str(why))
-    assert (found["calls"], found["trials"]) == (0, 5)
+    assert (found["calls"], found["trials"]) == (0, 1 if "instead of" in str(why) else 5)
     for name in ("mugraph_before", "mugraph_after"):
         sys.modules.pop(name, None)
 
@@ -179,3 +179,43 @@ def test_numbers_of_many_files():
     assert told["geometric_mean_of_offered"]["torch.compile"] == pytest.approx(0.75**0.5)
     assert plot(rows, "a < b").count("<circle") == 8
     assert plot([], "none").startswith("<svg")
+
+
+def test_files_side_by_side(folder: Path, capfd: pytest.CaptureFixture[str]):
+    """As one after the other, in the order of the files."""
+    command = ["bench", "files", str(folder), "--json", "--budget", "2", "--against", "eager"]
+    documents: list[Any] = []
+    for more in ([], ["--jobs", "3"]):
+        assert run([*command, *more]) == 1, "one file cannot be read"
+        documents.append(json.loads(capfd.readouterr().out))
+    one, other = ([(row["file"], row["status"], row["right"]) for row in d["workloads"]] for d in documents)
+    assert one == other
+    assert [d["file"] for d in documents[0]["files"]] == [d["file"] for d in documents[1]["files"]]
+
+
+def test_out_of_memory_beside_others_is_run_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    ended: list[str] = []
+
+    def answer(worker: Worker, file: Path) -> dict[str, object]:
+        full = file.name == "large.py" and not ended
+        return {"rows": [], "errors": ["CUDA out of memory"] if full else [], "seconds": 0.0}
+
+    monkeypatch.setattr(Worker, "answer", answer)
+    monkeypatch.setattr(Worker, "end", lambda _: ended.append("end"))
+    files = [tmp_path / name for name in ("a.py", "large.py", "z.py")]
+    for file in files:
+        file.write_text(file.name)
+    asked, kept = Asked(1.0, "inline", "auto", "both", ["eager"], 10.0), tmp_path / "kept.jsonl"
+    found = Run(asked, Journal(kept, asked, device.detect())).answers(files, 2)
+    assert list(found) == files
+    assert not any(one["errors"] for one in found.values())
+    assert len(kept.read_text().splitlines()) == 3
+
+
+def test_no_file_begins_when_the_time_is_over(tmp_path: Path):
+    file, asked = tmp_path / "a.py", Asked(1.0, "inline", "auto", "both", ["eager"], 10.0)
+    file.write_text("x = 1\n")
+    kept = tmp_path / "kept.jsonl"
+    found = Run(asked, Journal(kept, asked, device.detect()), within_s=-1.0).answers([file], 1)
+    assert found[file]["failed"] == "not begun within -1 s"
+    assert kept.read_text() == "", "it is run the next time"

@@ -5,7 +5,17 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mugraph.tune.rotation import CACHE_TIMES, LEAST_LAUNCHES, MOST_COPIES, rotation
+from mugraph.tune.rotation import (
+    ALONE_TIMES,
+    CACHE_TIMES,
+    ENOUGH_US,
+    LEAST_LAUNCHES,
+    MOST_CALLS,
+    MOST_COPIES,
+    calls_of,
+    rotation,
+    shortened,
+)
 from mugraph.tune.statistics import DRIFT, Summary, noise_us, speedup, summarise
 
 
@@ -46,12 +56,23 @@ def test_noise_is_symmetric_and_speedup_one_sided(a: float, da: float, b: float,
 @given(st.integers(1, 1 << 34), st.sampled_from([40 << 20, 50 << 20, 60 << 20]))
 def test_rotation_is_always_cold(set_bytes: int, l2: int):
     plan = rotation(set_bytes, l2)
-    assert 2 <= plan.copies <= MOST_COPIES
+    assert (1 if set_bytes >= ALONE_TIMES * l2 else 2) <= plan.copies <= MOST_COPIES
     assert plan.launches >= min(LEAST_LAUNCHES, plan.copies)
     if plan.flush:  # each copy is touched once after the cache was overwritten
         assert plan.launches == plan.copies
     else:  # what lies between two uses of a copy fills the cache several times
         assert (plan.copies - 1) * set_bytes + set_bytes >= CACHE_TIMES * l2 - set_bytes
-        assert plan.copies * set_bytes > CACHE_TIMES * l2 or plan.copies == 2
+        assert plan.copies * set_bytes > CACHE_TIMES * l2 or plan.copies <= 2
         assert plan.launches % plan.copies == 0
         assert plan.launches >= LEAST_LAUNCHES
+
+
+@given(st.integers(1, 1 << 34), st.floats(0.1, 1e6))
+def test_a_sample_is_long_enough_and_no_longer(set_bytes: int, us: float):
+    plan = rotation(set_bytes, 50 << 20)
+    less = shortened(plan, us)
+    assert less.copies == plan.copies <= less.launches <= plan.launches
+    assert less.launches % less.copies == 0
+    assert less == plan or less.launches * us >= ENOUGH_US
+    assert 2 <= calls_of(us) <= MOST_CALLS
+    assert calls_of(us) == MOST_CALLS or calls_of(us) * us >= ENOUGH_US
