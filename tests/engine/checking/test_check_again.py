@@ -174,10 +174,10 @@ def test_a_bad_command_line(capsys: pytest.CaptureFixture[str], arguments: list[
 
 def test_a_proof_that_cannot_be_repeated_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def proved(plan: RegionPlan) -> RegionPlan:
+        proof = Proof(True, {"m": 2}, "by exact expressions")
         steps = [
-            replace(step, verdict=replace(step.verdict, proof=Proof(True, {"m": 2}, "by exact expressions")))
+            replace(step, verdict=replace(step.verdict, proof=proof)) if isinstance(step, KernelStep) else step
             for step in plan.steps
-            if isinstance(step, KernelStep)
         ]
         return replace(plan, steps=tuple(steps))
 
