@@ -114,7 +114,7 @@ def estimate_us(
     loading = _memory_us(found, schedule, target, blocks, waves, costs, looped=bool(shape.block.loops))
     start = costs.start_us
     if shape.is_stream:
-        return start + max(waves * together * busy, _stream_us(found, target)) + STREAM_SPREAD * loading
+        return start + max(waves * together * busy, stream_us(found, target)) + STREAM_SPREAD * loading
     long, short = max(computing, loading), min(computing, loading)
     serial = costs.overlap if shape.dot_axes else costs.serial  # only what products take is loaded ahead
     alone = serial + (1 - serial) / (found.steps * waves * together)
@@ -146,9 +146,7 @@ def _memory_us(
     found: Work, schedule: Schedule, target: Target, blocks: int, waves: int, costs: Costs, *, looped: bool
 ) -> float:
     """Of the grid's traffic: in each iteration its bytes, or the latency its stages in flight leave uncovered."""
-    drawn = min(costs.bandwidth, blocks / target.processors * costs.processor) * target.bandwidth
-    traffic = found.unique / drawn + (found.drawn - found.unique) / (drawn * costs.cached)
-    step = traffic / (found.steps * waves)
+    step = _traffic_us(found, target, blocks, costs) / (found.steps * waves)
     if not looped:
         return waves * (costs.latency_us + step)
     covered = max(1, schedule.num_stages - 1)
@@ -156,7 +154,18 @@ def _memory_us(
     return waves * (costs.latency_us + found.steps * iteration + (found.fills - 1) * costs.fill_us)
 
 
-def _stream_us(found: Work, target: Target) -> float:
+def _traffic_us(found: Work, target: Target, blocks: int, costs: Costs) -> float:
+    """Of the grid's bytes at the bandwidth that so many blocks draw, whatever they wait for."""
+    drawn = min(costs.bandwidth, blocks / target.processors * costs.processor) * target.bandwidth
+    return found.unique / drawn + (found.drawn - found.unique) / (drawn * costs.cached)
+
+
+def memory_floor_us(found: Work, target: Target, blocks: int, costs: Costs) -> float:
+    """Of the grid's traffic at least, however many stages are in flight."""
+    return costs.latency_us + _traffic_us(found, target, blocks, costs)
+
+
+def stream_us(found: Work, target: Target) -> float:
     """Of the traffic of a kernel that computes element by element, whose blocks do not wait for one another: as fast as
     torch.compile's, which are the same."""
     return found.drawn / (target.bandwidth * fitted().rates.fused_stream)

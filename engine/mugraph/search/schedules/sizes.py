@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
+from heapq import heappush, heapreplace
+from math import inf, prod
 
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
+from mugraph.search.schedules.bounds import LEAST_WARPS, least_of_tiles_us
 from mugraph.search.schedules.cost import MAX_REGISTERS, Usage, estimate_us, usage
 from mugraph.search.schedules.diverse import diverse
 from mugraph.search.schedules.tile_choices import TileChoices
@@ -46,17 +48,48 @@ def schedules(block: BlockGraph, target: Target, limits: ScheduleLimits | None =
     """Schedules of a topology that the device can hold, fastest by estimate first; empty where none fits."""
     limits = limits or ScheduleLimits()
     shape = Shape(block)
-    found: list[Candidate] = []
-    done: tuple[Schedule, Work] | None = None
-    for schedule in enumerate_schedules(shape, limits):
-        used = fits(shape, schedule, target, limits)
-        if not used:
-            continue
-        if done is None or not _differ_in_stages(schedule, done[0]):
-            done = schedule, work(shape, schedule, schedule.blocks(shape.sizes))
-        found.append(Candidate(block, schedule, estimate_us(shape, schedule, target, used, done[1])))
-    found.sort(key=lambda candidate: candidate.estimate_us)
-    return found[: limits.max_candidates]
+    best = _Best(limits.max_candidates)
+    # A bound costs about as much as one estimate: it is worth it where tiles have several schedules.
+    prunes = len(limits.num_warps) * len(limits.num_stages) > 1 and min(limits.num_warps) >= LEAST_WARPS
+    every = enumerate(_tilings(shape))
+    least = ((least_of_tiles_us(shape, tiling[0], target) if prunes else 0.0, n, tiling) for n, tiling in every)
+    for us, number, tiling in sorted(least, key=lambda row: row[0]):
+        if us > best.worst_us:
+            break
+        done: tuple[Schedule, Work] | None = None
+        for within, schedule in enumerate(_with_tiles(shape, limits, *tiling)):
+            used = fits(shape, schedule, target, limits)
+            if not used:
+                continue
+            if done is None or not _differ_in_stages(schedule, done[0]):
+                done = schedule, work(shape, schedule, schedule.blocks(shape.sizes))
+            us = estimate_us(shape, schedule, target, used, done[1])
+            best.add((us, number, within), schedule)
+    return [Candidate(block, schedule, us) for us, schedule in best.sorted()]
+
+
+class _Best:
+    """The schedules with the least estimates, so many; of equal ones those that were enumerated first."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._heap: list[tuple[float, int, int, Schedule]] = []
+
+    @property
+    def worst_us(self) -> float:
+        """What another one must not be above."""
+        return -self._heap[0][0] if len(self._heap) >= self._count else inf
+
+    def add(self, rank: tuple[float, int, int], schedule: Schedule) -> None:
+        us, number, within = rank
+        row = (-us, -number, -within, schedule)
+        if len(self._heap) < self._count:
+            heappush(self._heap, row)
+        elif row[:3] > self._heap[0][:3]:
+            heapreplace(self._heap, row)
+
+    def sorted(self) -> list[tuple[float, Schedule]]:
+        return [(-row[0], row[3]) for row in sorted(self._heap, key=lambda row: row[:3], reverse=True)]
 
 
 def candidates(
@@ -120,6 +153,12 @@ class Looks:
 
 def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedule]:
     """All schedules of the space, whether they fit or not."""
+    for plain, swaps in _tilings(shape):
+        yield from _with_tiles(shape, limits, plain, swaps)
+
+
+def _tilings(shape: Shape) -> Iterator[tuple[Schedule, tuple[bool, ...]]]:
+    """All tiles: a schedule that has them, and whether a product's operands may change places."""
     axes = shape.grid_axes
     choices = TileChoices(shape)
     for tile in choices.together():
@@ -128,10 +167,14 @@ def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedu
         cut = ((axis, tile[axis]) for axis in axes if axis not in whole)
         grid = tuple(sorted(cut, key=lambda pair: -(shape.sizes[pair[0]] / pair[1])))
         loop = {axis: tile[axis] for axis in shape.loop_axes}
-        for swap in _swaps(shape, tile):
-            for warps in limits.num_warps:
-                for stages in limits.num_stages if shape.loop_axes else (2,):
-                    yield Schedule(grid, loop, swap, warps, stages)
+        yield Schedule(grid, loop), _swaps(shape, tile)
+
+
+def _with_tiles(shape: Shape, limits: ScheduleLimits, plain: Schedule, swaps: tuple[bool, ...]) -> Iterator[Schedule]:
+    for swap in swaps:
+        for warps in limits.num_warps:
+            for stages in limits.num_stages if shape.loop_axes else (2,):
+                yield Schedule(plain.grid, plain.loops, swap, warps, stages)
 
 
 def _differ_in_stages(a: Schedule, b: Schedule) -> bool:

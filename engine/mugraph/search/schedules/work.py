@@ -64,7 +64,7 @@ def work(shape: Shape, schedule: Schedule, blocks: int) -> Work:
     """Count. blocks: of the grid."""
     found = Work()
     tiles = shape.tiles(schedule)
-    found.steps, found.fills = _iterations(shape, schedule)
+    found.steps, found.fills = iterations(shape, schedule)
     threads = 32 * schedule.num_warps
     for access in shape.accesses:
         _memory(found, shape, schedule, access, tiles, blocks, threads)
@@ -75,7 +75,9 @@ def work(shape: Shape, schedule: Schedule, blocks: int) -> Work:
     return found
 
 
-def _iterations(shape: Shape, schedule: Schedule) -> tuple[float, float]:
+def iterations(shape: Shape, schedule: Schedule) -> tuple[float, float]:
+    """Of innermost loops, and how often such a loop starts."""
+
     def walk(loops: tuple[Loop, ...], around: float) -> tuple[float, float]:
         steps = fills = 0.0
         for loop in loops:
@@ -90,17 +92,22 @@ def _iterations(shape: Shape, schedule: Schedule) -> tuple[float, float]:
 def _memory(
     found: Work, shape: Shape, schedule: Schedule, access: Access, tiles: Tiles, blocks: int, threads: int
 ) -> None:
+    traffic(found, shape, schedule, access, tiles, blocks)
+    if access.is_looped and not access.is_store:
+        at_once = access.width * (1 if access.is_scattered else shape.elements(tiles, access.op) / threads)
+        if at_once < _ASYNC_BYTES:
+            found.waits += shape.trips(schedule, tiles, access.op)
+
+
+def traffic(found: Work, shape: Shape, schedule: Schedule, access: Access, tiles: Tiles, blocks: int) -> None:
+    """Adds the bytes that the grid loads or stores: they follow from the tiles alone."""
     width, whole = access.width, access.whole
-    trips = shape.trips(schedule, tiles, access.op)
     found.unique += whole
     # Each element is stored once, also where several blocks have it.
-    moved = whole if access.is_store else max(whole, width * shape.moved(tiles, access.op) * trips * blocks)
+    each = width * shape.moved(tiles, access.op) * shape.trips(schedule, tiles, access.op)
+    moved = whole if access.is_store else max(whole, each * blocks)
     found.moved += moved
     found.drawn += moved * in_sectors(access.innermost, width, tiles.plain, shape.sizes)
-    if access.is_looped and not access.is_store:
-        at_once = width * (1 if access.is_scattered else shape.elements(tiles, access.op) / threads)
-        if at_once < _ASYNC_BYTES:
-            found.waits += trips
 
 
 def _elementwise(found: Work, shape: Shape, schedule: Schedule, computed: Computed, tiles: Tiles, threads: int) -> None:
