@@ -319,3 +319,66 @@ def test_what_is_held_is_let_go(module) -> None:
     del one, hooks, thing
     gc.collect()
     assert alive() is None
+
+
+def held_on(module: ModuleType, **rows: Any) -> Any:
+    """What asks whether functions, classes and other things still are as they are said to be, found so now."""
+    assert module._make_native()
+    one = module._native.Held((), [], *(rows.get(name, []) for name in ("functions", "kinds", "others")), [])
+    one.at(one.now())
+    return one
+
+
+def test_a_class_is_told_by_what_it_comes_from_and_by_its_class(module) -> None:
+    class Meta(type):
+        pass
+
+    class OtherMeta(type):
+        pass
+
+    class First(metaclass=Meta):
+        pass
+
+    class Second(metaclass=Meta):
+        pass
+
+    class Kind(First):
+        pass
+
+    one = held_on(module, kinds=[(Kind, Kind.__mro__, Meta)])
+    assert one()
+    Kind.__bases__ = (Second,)
+    assert not one()
+    other = held_on(module, kinds=[(First, First.__mro__, Meta)])
+    assert other()
+    First.__class__ = OtherMeta
+    assert not other()
+
+
+def test_a_function_is_told_by_its_code_and_its_defaults(module) -> None:
+    def function(x: int = 1, *, y: int = 2) -> int:
+        return x + y
+
+    row = function, function.__code__, function.__defaults__, dict(function.__kwdefaults__)
+    one = held_on(module, functions=[row])
+    assert one()
+    function.__kwdefaults__["y"] = 3
+    assert not one()
+    function.__kwdefaults__["y"] = 2
+    assert one()
+    function.__defaults__ = (2,)
+    assert not one()
+    function.__defaults__ = row[2]
+    function.__code__ = (lambda x=1, *, y=2: x - y).__code__
+    assert not one()
+
+
+def test_other_things_are_told_by_what_they_read_as(module) -> None:
+    things, space = [1], SimpleNamespace(value=3)
+    one = held_on(module, others=[(lambda thing: thing.value, [space], [3]), (len, [things], [1])])
+    assert one()
+    things.append(2)
+    assert not one()
+    things.pop()
+    del space.value  # what cannot be read is not the same
+    assert not one()
