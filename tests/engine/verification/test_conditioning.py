@@ -10,7 +10,7 @@ from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import DType
-from mugraph.verification.conditioning import loses_digits, nearest
+from mugraph.verification.conditioning import OwnArithmetic, RoundedArithmetic, loses_digits, nearest
 from mugraph.verification.verifier import verify_topology
 
 from tests.engine.verification.graphs import (
@@ -73,3 +73,36 @@ def test_the_papers_graphs_keep_their_digits(make: Callable[[], Case], seed: int
 def test_nearest_rounds_as_the_type_does(bits: int, dtype: type[np.floating]):
     numbers = np.random.default_rng(0).standard_normal(1000) * 10
     assert np.array_equal(nearest(numbers, bits), numbers.astype(dtype).astype(np.float64))
+
+
+def product(dtype: DType, iterations: int) -> Case:
+    """relu(x @ w), in a loop along the axis that is summed over."""
+    sizes = {"m": 8, "k": 64 * iterations, "n": 64}
+    x, w, out = (tensor(name, axes, sizes, dtype) for name, axes in (("x", "m k"), ("w", "k n"), ("out", "m n")))
+    p = Builder()
+    p.load("x", x), p.load("w", w), p.reduce("xw", Kind.DOT, "x", "w", over="k")
+    q = Builder()
+    q.load("x", x), q.load("w", w), q.reduce("part", Kind.DOT, "x", "w", over="k")
+    q.accum("xw", "part", "k"), q.store("xw", out)
+    return Case(
+        TensorProgram("product", sizes, (x, w), tuple(p.ops), {"xw": out}),
+        BlockGraph("product", sizes, (x, w, out), tuple(q.ops), (Loop("k"),)),
+    )
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("iterations", [2, 16])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_product_in_a_loop_keeps_the_digits_that_pytorch_keeps(dtype: DType, iterations: int, seed: int):
+    """PyTorch adds up in parts too."""
+    case = product(dtype, iterations)
+    assert loses_digits(case.program, [case.block], seed) is None
+
+
+def test_parts_of_a_sum_are_rounded_where_its_terms_cancel():
+    one, rest = 1.0 + 2.0**-30, 1.0
+    a = np.array([[one, -rest]])
+    assert OwnArithmetic(24, 24).sum(a, (1,)).tolist() == [[0.0]]
+    assert RoundedArithmetic(24, 24).sum(a, (1,)).tolist() == [[2.0**-30]]
+    b = np.array([[[one], [-rest]]])
+    assert OwnArithmetic(24, 24).dot(b, np.ones((1, 1, 1)), (1,)).tolist() == [[[0.0]]]
