@@ -89,12 +89,12 @@ class OwnArithmetic(RoundedArithmetic):
     """
 
     def sum(self, a: Reals, over: tuple[int, ...]) -> Reals:
-        parts = [FloatArithmetic.sum(self, part, over) for (part,) in _halves(over, a)]
+        parts: list[Reals] = [FloatArithmetic.sum(self, part, over) for (part,) in _halves(over, a)]
         return nearest(_added(parts), self._results)
 
     def dot(self, a: Reals, b: Reals, over: tuple[int, ...]) -> Reals:
         taken = nearest(a, self._factors), nearest(b, self._factors)
-        parts = [FloatArithmetic.dot(self, *pair, over) for pair in _halves(over, *taken)]
+        parts: list[Reals] = [FloatArithmetic.dot(self, one, two, over) for one, two in _halves(over, *taken)]
         return nearest(_added(parts), self._results)
 
 
@@ -105,7 +105,9 @@ def _halves(over: tuple[int, ...], *arrays: Reals) -> list[tuple[Reals, ...]]:
     if axis is None or sizes[axis] < 2:
         return [arrays]
     cut = sizes[axis] // 2
-    halves = [np.split(array, [cut], axis) if array.shape[axis] > 1 else [array, array] for array in arrays]
+    halves: list[list[Reals]] = [
+        list(np.split(array, [cut], axis)) if array.shape[axis] > 1 else [array, array] for array in arrays
+    ]
     return list(zip(*halves, strict=True))
 
 
