@@ -155,15 +155,21 @@ def patched(module: ModuleType, **values: object) -> Generator[None]:
 @contextlib.contextmanager
 def _unprepared(kernels: ModuleType) -> Generator[None]:
     """Launches as they are before they are prepared."""
-    kept = [(one.prepared, dict(one.prepared), one.tried) for one in _operators(kernels)]
-    for prepared, _, tried in kept:
-        tried += [*prepared] * 9
-        prepared.clear()
+    kept = [(one, dict(one.prepared), [*one.now]) for one in _operators(kernels)]
+    for one, _, _ in kept:
+        one.tried += [*one.prepared] * 9
+        one.prepared.clear()
+        one.now.clear()
     try:
         yield
     finally:
-        for prepared, before, _ in kept:
-            prepared.update(before)
+        _restore(kept)
+
+
+def _restore(kept: list[tuple[Any, dict[int, Any], list[Any]]]) -> None:
+    for one, prepared, now in kept:
+        one.prepared.update(prepared)
+        one.now[:] = now
 
 
 @contextlib.contextmanager
@@ -172,7 +178,9 @@ def in_python(kernels: ModuleType) -> Generator[None]:
     known = {name: vars(kernels)[name] for name in ("_worlds", "_seen")}
     shortened = [one.native for of in known.values() for one in of.values()]
     before = [list(one) for one in shortened]
-    with patched(kernels, _native=None, _fitted_in_c={}, _make_native=_nothing), _prepared_anew(kernels):
+    unknown = {name: kernels._unknown for name in vars(kernels) if name.endswith("_known") and name != "_unknown"}
+    python = {"_native": None, "_fitted_in_c": {}, "_make_native": _nothing, **unknown}
+    with patched(kernels, **python), _prepared_anew(kernels):
         for one in shortened:
             one.clear()
         yield
@@ -186,15 +194,15 @@ def _nothing() -> bool:
 
 @contextlib.contextmanager
 def _prepared_anew(kernels: ModuleType) -> Generator[None]:
-    kept = [(one.prepared, dict(one.prepared), one.tried) for one in _operators(kernels)]
-    for prepared, _, tried in kept:
-        prepared.clear()
-        tried.clear()
+    kept = [(one, dict(one.prepared), [*one.now]) for one in _operators(kernels)]
+    for one, _, _ in kept:
+        one.prepared.clear()
+        one.tried.clear()
+        one.now.clear()
     try:
         yield
     finally:
-        for prepared, before, _ in kept:
-            prepared.update(before)
+        _restore(kept)
 
 
 def _pieces(kernels: ModuleType, call: Callable[[], object]) -> list[float | None]:

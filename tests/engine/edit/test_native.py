@@ -66,7 +66,7 @@ def launch_large(x):
 
 
 _SOURCE, _CAPABILITY, _RAN, _REGIONS, _CALLED_FUNCTIONS, _OUTSIDE_NAMES = "none.py", (0, 0), {}, {}, {}, {}
-_BUILTINS, _OWN, _CASES = frozenset([]), [], {}
+_BUILTINS, _OWN, _PATHS, _CASES = frozenset([]), [], {}, {}
 """
 
 
@@ -112,6 +112,7 @@ def device(module, monkeypatch) -> Device:
     for one in (module._joined, module._large):
         one.prepared.clear()
         one.tried.clear()
+        one.now.clear()
     module._texts.clear()
     return found
 

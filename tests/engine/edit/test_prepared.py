@@ -56,7 +56,7 @@ def launch_any(x):
 
 
 _SOURCE, _CAPABILITY, _RAN, _REGIONS, _CALLED_FUNCTIONS, _OUTSIDE_NAMES = "none.py", (0, 0), {}, {}, {}, {}
-_BUILTINS, _OWN, _CASES = frozenset([]), [], {}
+_BUILTINS, _OWN, _PATHS, _CASES = frozenset([]), [], {}, {}
 """
 
 
@@ -97,6 +97,7 @@ def device(module, monkeypatch) -> Device:
     for one in (module._both, module._any):
         one.prepared.clear()
         one.tried.clear()
+        one.now.clear()
     module._texts.clear()
     return found
 

@@ -12,8 +12,10 @@ import ast
 import builtins
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from mugraph.edit.module.guard_paths import by_members, hoisted, name_for, with_names
+from mugraph.edit.module.masks import masks_of
 from mugraph.edit.module.operator import call, returns
 from mugraph.edit.module.straight import lasting, none_of, straight
 from mugraph.ir.kernel import Rejected
@@ -66,48 +68,100 @@ def modules_fit(plan: RegionPlan) -> str:
 
 def entry_names(plan: RegionPlan) -> tuple[str, ...]:
     """Every name the region's functions bind in the kernel module."""
-    own = (plan.name, f"{plan.name}_fits", f"_{plan.name}_fits", f"_{plan.name}_reference")
+    own = (plan.name, f"{plan.name}_fits", f"_{plan.name}_fits", f"_{plan.name}_known", f"_{plan.name}_reference")
     return tuple(dict.fromkeys((*own, on_tensors(plan), tensors_fit(plan), modules_fit(plan))))
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What a region reads, as its functions read it (`self._modules['gate']`).
+
+    parameters: of its functions; tensors: its live-ins; things: classes and functions; modules: those whose conditions
+    last until a dictionary changes (`lasting`), which are kept; guards: the other conditions; own: modules that a
+    method reads of itself; tests: lines that define what guards call
+    """
+
+    parameters: Mapping[str, str]
+    tensors: Sequence[str]
+    things: Sequence[str]
+    modules: Mapping[str, Ran]
+    kept: Sequence[str]
+    guards: Sequence[str]
+    own: Sequence[str]
+    tests: Sequence[str]
+
+
+def _read(plan: RegionPlan, scope: Scope, classes: frozenset[str]) -> _Read:
+    region = plan.region
+    renamed = {name: name if name == "self" else scope.unique(name) for name in arguments(plan)}
+    own = own_modules(plan, classes)
+    members = {"self": dict.fromkeys(own, "_modules")} if own else {}
+
+    def text(expression: str) -> str:
+        return _renamed(by_members(expression, region.ran, region.guards, members), renamed)
+
+    guards, tests = _apart(plan, [text(guard) for guard in region.guards])
+    modules = _modules_of(guards, region.ran)
+    kept = [guard for guard in guards if lasting(guard, modules)]
+    guards = [check for guard in guards if guard not in kept for check in straight(guard, region.ran)]
+    things = [text(thing) for thing in things_of(plan, classes)[0]]
+    return _Read(renamed, [text(one.expression) for one in region.live_ins], things, modules, kept, guards, own, tests)
+
+
+def paths_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[str, str, str, str, bool] | None:
+    """For `_learn`: the parameters, objects whose classes count, modules, tensors, and whether names of the file are
+    read; None where one is not simply what modules hold, or sizes vary, or a mask's values count."""
+    if plan.region.dynamic is not None or masks_of(plan):
+        return None
+    read = _read(plan, Scope(frozenset()), classes)
+    functions = [thing for thing in read.things if _IN_FILE.fullmatch(thing)]
+    objects = [thing[5:-1] for thing in read.things if thing.startswith("type(")]
+    every = [*objects, *read.modules, *read.tensors]
+    if len(functions) + len(objects) < len(read.things) or not all(map(_PATH.fullmatch, every)):
+        return None
+    modules = read.modules if read.kept else ()
+    objects, modules, tensors = (
+        " ".join(_MEMBER.sub(r".\1", one) for one in some) for some in (objects, modules, read.tensors)
+    )
+    return " ".join(read.parameters.values()), objects, modules, tensors, bool(functions)
+
+
+_MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\['(\w+)'\]")
+_PATH = re.compile(rf"\w+(?:{_MEMBER.pattern})*")
+_IN_FILE = re.compile(r"_here\['\w+'\]")
 
 
 def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozenset[str]) -> str:
     """The functions. module_names: globals that no parameter may hide. classes: of the file, that are modules'"""
     region, scope = plan.region, Scope(module_names)
-    renamed = {name: name if name == "self" else scope.unique(name) for name in arguments(plan)}
+    lasts = paths_of(plan, classes) is not None
     if is_direct(plan):
-        return _test(plan, [f"{name}: torch.Tensor" for name in renamed.values()], _both(plan, renamed.values()))
+        names = [scope.unique(name) for name in arguments(plan)]
+        return _test(plan, [f"{name}: torch.Tensor" for name in names], _both(plan, names, lasts))
+    read = _read(plan, scope, classes)
+    renamed, tested, guards, tests = read.parameters, read.tensors, list(read.guards), list(read.tests)
     tensors = {live_in.expression for live_in in region.live_ins}
     parameters = [f"{new}: {'torch.Tensor' if old in tensors else 'Any'}" for old, new in renamed.items()]
-    own = own_modules(plan, classes)
-    members = {"self": dict.fromkeys(own, "_modules")} if own else {}
-    quick = [by_members(guard, region.ran, region.guards, members) for guard in region.guards]
-    tested = [
-        _renamed(by_members(live_in.expression, region.ran, region.guards, members), renamed)
-        for live_in in region.live_ins
-    ]
-    guards, tests = _apart(plan, [_renamed(guard, renamed) for guard in quick])
-    things = [
-        _renamed(by_members(thing, region.ran, region.guards, members), renamed)
-        for thing in things_of(plan, classes)[0]
-    ]
-    modules = _modules_of(guards, region.ran)
-    kept = [guard for guard in guards if lasting(guard, modules)]
-    guards = [check for guard in guards if guard not in kept for check in straight(guard, region.ran)]
-    if own:
-        guards = [*none_of([f"{name!r} in self.__dict__" for name in own], 3), *guards]
-    together = f"f({', '.join(modules)})"
-    called = [f"f({', '.join(things)})", *guards, *([together] if kept else []), f"f({', '.join(tested)})"]
+    known = call("if not _dynamo() and ", f"_{plan.name}_known", list(renamed.values()), ":") if lasts else []
+    known += [f"    return {' and '.join(map(_bracketed, guards)) or True}"] if lasts else []
+    if read.own:
+        guards = [*none_of([f"{name!r} in self.__dict__" for name in read.own], 3), *guards]
+    together = f"f({', '.join(read.modules)})"
+    called = [f"f({', '.join(read.things)})", *guards, *([together] if read.kept else []), f"f({', '.join(tested)})"]
     bindings, (first, *checks, last) = hoisted(called, scope)
-    if kept:
+    if read.kept:
         inner = [repr(plan.name), _tuple(_arguments_of(first)), _tuple(_arguments_of(checks.pop())), modules_fit(plan)]
         lines = call("", "_as_analysed", inner, width=100)
-        tests += _modules_fit(plan, [check for guard in kept for check in straight(guard, region.ran)], modules)
+        straightened = [check for guard in read.kept for check in straight(guard, region.ran)]
+        tests += _modules_fit(plan, straightened, read.modules)
     else:
         lines = call("", "_same_code", [repr(plan.name), *_arguments_of(first)], width=100)
     lines += [f"and {_bracketed(check)}" for check in checks]
     lines += call("and ", tensors_fit(plan), _arguments_of(last), width=100)
+    lines += call("and ", "_learn", [repr(plan.name), *renamed.values()], width=100) if lasts else []
     test = [
         "try:",
+        *(f"    {line}" for line in known),
         *(["    _find_file()"] if any("_here[" in line for line in bindings) else []),
         *(f"    {line}" for line in bindings),
         "    return (",
@@ -117,7 +171,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
         "    return False",
     ]
     names = ", ".join(renamed.values())
-    read, (values,) = hoisted([f"f({', '.join(tested)})"], Scope({*module_names, *renamed.values()}))
+    bound, (values,) = hoisted([f"f({', '.join(tested)})"], Scope({*module_names, *renamed.values()}))
     return "\n".join(
         [
             _test(plan, parameters, call("return ", f"_{plan.name}_fits", list(renamed.values()), width=100)),
@@ -131,7 +185,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
             "@torch.jit.unused",
             *call("def ", plan.name, parameters, f" -> {returns(len(region.live_outs))}:", width=110),
             f'    """{region.function}; only where {plan.name}_fits says yes."""',
-            *(f"    {line}" for line in read),
+            *(f"    {line}" for line in bound),
             *(f"    {line}" for line in call("return ", on_tensors(plan), _arguments_of(values), width=104)),
         ]
     )
@@ -179,8 +233,16 @@ def _test(plan: RegionPlan, parameters: Sequence[str], answer: Sequence[str]) ->
     return "\n".join(lines)
 
 
-def _both(plan: RegionPlan, names: Iterable[str]) -> list[str]:
-    return call(f"return _same_code({plan.name!r}) and ", tensors_fit(plan), list(names), width=100)
+def _both(plan: RegionPlan, names: Sequence[str], lasts: bool) -> list[str]:
+    if not lasts:
+        return call(f"return _same_code({plan.name!r}) and ", tensors_fit(plan), names, width=100)
+    return [
+        "return (",
+        *(f"    {line}" for line in call("(not _dynamo() and ", f"_{plan.name}_known", names, ")", width=96)),
+        *(f"    {line}" for line in call(f"or (_same_code({plan.name!r}) and ", tensors_fit(plan), names, width=96)),
+        *(f"    {line}" for line in call("and ", "_learn", [repr(plan.name), *names], ")", width=96)),
+        ")",
+    ]
 
 
 def own_modules(plan: RegionPlan, classes: frozenset[str]) -> tuple[str, ...]:

@@ -157,6 +157,7 @@ def _operator(name: str, launch: str, made: Callable[..., Any], results: int = 1
     named = tuple("_torch" if name == "torch" else name for name in code.co_names)
     _names[launch] = FunctionType(code.replace(co_names=named), _names, launch)
     prepared: dict[int, Callable[..., Any]] = {}
+    now: list[Callable[..., Any]] = []  # in C, for the device that was the first
     tried: list[int] = []
 
     def on_its_device(*tensors: torch.Tensor) -> Any:
@@ -175,6 +176,8 @@ def _operator(name: str, launch: str, made: Callable[..., Any], results: int = 1
                 ready = _prepared(launch, at, ordinary)
                 if ready is not None and _same_bits(result, ready(*tensors)):
                     prepared[at] = ready
+                    if not now and _native is not None and isinstance(ready, _native.Launch):
+                        now.append(_native.Now(ready, run.slowly))
             except Exception:  # as no memory for a second result; the ordinary way has just worked
                 pass
         return result
@@ -186,20 +189,25 @@ def _operator(name: str, launch: str, made: Callable[..., Any], results: int = 1
         name, on_its_device, mutates_args=(), schema=f"({taken}) -> {given}", tags=(torch.Tag.needs_exact_strides,)
     )
     operator.register_fake(made)
-    run = _entry(", ".join(parameters), parameters[0], operator, prepared, first)
-    run.operator, run.prepared, run.tried = operator, prepared, tried
+    run = _entry(", ".join(parameters), parameters[0], operator, prepared, first, now)
+    run.operator, run.prepared, run.tried, run.now = operator, prepared, tried, now
     return run
 
 
 def _entry(parameters: str, first_of: str, *objects: object) -> Callable[..., Any]:
     """What regions call, of so many parameters: to pass them on as a tuple takes longer."""
     text = f"""
-def made(operator, prepared, first):
+def made(operator, prepared, first, now):
     def run({parameters}):
+        if not _dynamo() and now:
+            return now[0]({parameters})
+        return slowly({parameters})
+    def slowly({parameters}):
         if _compiling() or _dispatch_modes():
             return operator({parameters})
         ready = prepared.get(_place_of({first_of}))
         return first({parameters}) if ready is None else ready({parameters})
+    run.slowly = slowly
     return run
 """
     space: dict[str, Any] = {}

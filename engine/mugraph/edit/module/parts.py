@@ -113,7 +113,7 @@ def _runs_here(*tensors: torch.Tensor, any_size: bool = False) -> bool:
 
 
 _guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
-_fitted: dict[str, list[tuple[Callable[..., bool], bool]]] = {}
+_fitted: dict[str, list[tuple[Callable[..., bool], bool, Callable[..., bool] | None]]] = {}
 _native: ModuleType | None = None
 _fitted_in_c: dict[str, Callable[..., bool]] = {}
 
@@ -132,12 +132,23 @@ def _fit_again(region: str, *tensors: torch.Tensor) -> bool:
     for tensor in tensors:
         if _address(tensor) & 15 or tensor.is_nested:  # which is not to be compared
             return False
-    for are_alike, only_without_grad in known:
+    for at, (are_alike, only_without_grad, _) in enumerate(known):
         if are_alike(*tensors):
+            if only_without_grad and _grad_enabled():
+                return False
             if _native:
+                known[at] = are_alike, only_without_grad, _alike_in_c(*tensors)
                 _fitted_in_c[region] = _native.Fit(known)
-            return not (only_without_grad and _grad_enabled())
+            return True
     return False
+
+
+def _alike_in_c(*tensors: torch.Tensor) -> Callable[..., bool] | None:
+    """The same comparison, without asking Python of each tensor; None where PyTorch keeps them in another way."""
+    try:
+        return _native.Alike(_likeness(tensors[0]), tensors)
+    except (TypeError, ValueError):
+        return None
 
 
 def _fit_from_now(region: str, *tensors: torch.Tensor) -> bool:
@@ -147,7 +158,7 @@ def _fit_from_now(region: str, *tensors: torch.Tensor) -> bool:
     known = _fitted.setdefault(region, [])
     if len(known) < 8:
         if (are_alike := _likeness(*tensors)) is not None:
-            known.append((are_alike, any([one.requires_grad for one in tensors])))
+            known.append((are_alike, any([one.requires_grad for one in tensors]), _native and _alike_in_c(*tensors)))
     return True
 
 

@@ -12,6 +12,7 @@ from mugraph.edit.module.edits import EDITS
 from mugraph.edit.module.first_use import CHECK, FIRST_USE
 from mugraph.edit.module.guards import GUARDS
 from mugraph.edit.module.judge import JUDGE
+from mugraph.edit.module.known import KNOWN
 from mugraph.edit.module.launch import LAUNCH
 from mugraph.edit.module.masks import MASKS
 from mugraph.edit.module.meeting import MEETING
@@ -33,7 +34,7 @@ It says whether a kernel may run here, and compares kernels with PyTorch. Where 
 
 def _parts() -> str:
     places = IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, PREPARED
-    parts = *places, SEAL, GUARDS, MEETING, CLOCK, NATIVE, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
+    parts = *places, SEAL, GUARDS, MEETING, CLOCK, NATIVE, KNOWN, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
     return f"{_HEADER}\n" + "\n\n".join(part.rstrip() + "\n" for part in parts)
 
 
@@ -60,6 +61,9 @@ except Exception as error:  # this file was copied alone, or edited: the origina
 
     def _same_code(*_: object) -> bool:
         return False
+
+    def _dynamo() -> bool:
+        return True  # nothing else is asked than what is above
 
     def _operator(*_: object) -> None:
         return None

@@ -4,6 +4,7 @@
 #include <Python.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define HELD 10       /* objects that one of ours refers to */
 #define MOST 64       /* tensors of a launch, and arguments of a kernel */
@@ -31,21 +32,55 @@ static void keep(void *self, int at, PyObject *thing) {
 /* What is asked of PyTorch; `begin` says how. */
 static PyObject *address_of;    /* Tensor.data_ptr */
 static PyObject *questions;     /* a tuple of callables: where each answers 0 or False, nothing watches or rewrites */
+static PyObject *steadily;      /* likewise, asked before a launch: nothing traces it */
 static PyObject *with_grad;     /* torch.is_grad_enabled */
+static PyObject *tensor_kind;   /* the class torch.Tensor */
 static PyObject *parameter;     /* the class torch.nn.Parameter */
 static PyObject *forward_ad;    /* the names of torch.autograd.forward_ad */
 static PyObject *level, *nested, *calls, *run, *hooks_before; /* names of attributes */
 
+/* Tensors are read by functions of PyTorch's with a stable interface in C (aoti_torch/c/shim.h), which take the address
+   of the pointer that a Python tensor keeps to what it is. Where that pointer is, and where the set of dispatch keys is
+   behind it, has been found out (`_inside_tensors`); 0: it could not be. */
+typedef int (*reader)(void *, void *);
+static Py_ssize_t handle_at, keys_at;
+static reader read_address, read_dtype, read_device, read_dim, read_sizes, read_strides;
+
 static PyObject *begin(PyObject *Py_UNUSED(module), PyObject *args) {
-    PyObject *one, *two, *three, *four, *five;
-    if (!PyArg_ParseTuple(args, "OO!OO!O", &one, &PyTuple_Type, &two, &three, &PyDict_Type, &four, &five)) return NULL;
+    PyObject *one, *two, *three, *four, *five, *six, *seven;
+    unsigned long long of[6];
+    Py_ssize_t handle, keys;
+    if (!PyArg_ParseTuple(args, "OO!O!OO!OO(nnKKKKKK)", &one, &PyTuple_Type, &two, &PyTuple_Type, &three, &four,
+                          &PyDict_Type, &five, &six, &seven, &handle, &keys, &of[0], &of[1], &of[2], &of[3], &of[4],
+                          &of[5]))
+        return NULL;
     Py_XSETREF(address_of, Py_NewRef(one));
     Py_XSETREF(questions, Py_NewRef(two));
-    Py_XSETREF(with_grad, Py_NewRef(three));
-    Py_XSETREF(forward_ad, Py_NewRef(four));
-    Py_XSETREF(parameter, Py_NewRef(five));
+    Py_XSETREF(steadily, Py_NewRef(three));
+    Py_XSETREF(with_grad, Py_NewRef(four));
+    Py_XSETREF(forward_ad, Py_NewRef(five));
+    Py_XSETREF(tensor_kind, Py_NewRef(six));
+    Py_XSETREF(parameter, Py_NewRef(seven));
+    handle_at = handle;
+    keys_at = keys;
+    read_address = (reader)(uintptr_t)of[0];
+    read_dtype = (reader)(uintptr_t)of[1];
+    read_device = (reader)(uintptr_t)of[2];
+    read_dim = (reader)(uintptr_t)of[3];
+    read_sizes = (reader)(uintptr_t)of[4];
+    read_strides = (reader)(uintptr_t)of[5];
     Py_RETURN_NONE;
 }
+
+/* What PyTorch's functions in C take for a tensor of one of its two own classes; NULL where they cannot be asked. */
+static void *handle_of(PyObject *tensor) {
+    PyObject *kind = (PyObject *)Py_TYPE(tensor);
+    if (!handle_at || (kind != tensor_kind && kind != parameter)) return NULL;
+    void **handle = (void **)((char *)tensor + handle_at);
+    return *handle ? handle : NULL;
+}
+
+static uint64_t keys_of(void *handle) { return *(uint64_t *)(*(char **)handle + keys_at); }
 
 /* 1 for an answer that is true, 0 for one that is not, -1 with an exception set. Takes the reference. */
 static int truth(PyObject *answer) {
@@ -56,6 +91,11 @@ static int truth(PyObject *answer) {
 }
 
 static int address(PyObject *tensor, uint64_t *place) {
+    void *handle = handle_of(tensor), *memory;
+    if (handle && !read_address(handle, &memory)) {
+        *place = (uint64_t)(uintptr_t)memory;
+        return 0;
+    }
     PyObject *number = PyObject_CallOneArg(address_of, tensor);
     if (!number) return -1;
     *place = PyLong_AsUnsignedLongLong(number);
@@ -63,12 +103,19 @@ static int address(PyObject *tensor, uint64_t *place) {
     return *place == (uint64_t)-1 && PyErr_Occurred() ? -1 : 0;
 }
 
-/* Whether nothing watches PyTorch's functions, or computes something else in their place. */
-static int undisturbed(void) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(questions); i++) {
-        int is = truth(PyObject_CallNoArgs(PyTuple_GET_ITEM(questions, i)));
+/* Whether all of them answer no. */
+static int none_of(PyObject *callables) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(callables); i++) {
+        int is = truth(PyObject_CallNoArgs(PyTuple_GET_ITEM(callables, i)));
         if (is) return is < 0 ? -1 : 0;
     }
+    return 1;
+}
+
+/* Whether nothing watches PyTorch's functions, or computes something else in their place. */
+static int undisturbed(void) {
+    int is = none_of(questions);
+    if (is <= 0) return is;
     PyObject *deep = PyDict_GetItemWithError(forward_ad, level);
     if (!deep) return PyErr_Occurred() ? -1 : 0;
     long number = PyLong_AsLong(deep);

@@ -1,8 +1,3 @@
-/* ---- Fit: whether tensors are like others that fitted. held: the list of (PyTorch's comparison with some tensors,
-   whether it holds without gradients only), which may grow; a list of weak references to the parameters of the last
-   call, which are not nested (none becomes so). */
-typedef struct { Base base; } Fit;
-
 #if PY_VERSION_HEX >= 0x030D0000
 static int is_last(PyObject *last, Py_ssize_t at, PyObject *tensor) {
     PyObject *one = NULL;
@@ -33,31 +28,132 @@ static int is_nested(PyObject *last, Py_ssize_t at, PyObject *tensor) {
     return is;
 }
 
-static PyObject *fit_call(PyObject *self, PyObject *const *tensors, size_t flags, PyObject *Py_UNUSED(names)) {
-    PyObject *known = ((Base *)self)->held[0];
-    Py_ssize_t count = PyVectorcall_NARGS(flags);
-    int is = undisturbed();
-    if (is <= 0) return is < 0 ? NULL : Py_NewRef(Py_False);
+/* ---- Alike: what tensors that fitted were, read without asking Python. held: PyTorch's own comparison with the first
+   of them, which also tells modes, transforms and autocast, that change what PyTorch's functions compute. */
+typedef struct {
+    PyTypeObject *kind;
+    uint64_t keys;
+    int64_t dim, *sizes; /* sizes, then strides */
+    int32_t dtype, device;
+} Seen;
+
+typedef struct {
+    Base base;
+    int count;
+    Seen *seen;
+} Alike;
+
+static int sees(PyObject *tensor, Seen *one, int64_t **sizes, int64_t **strides) {
+    void *handle = handle_of(tensor);
+    if (!handle) return -1;
+    one->kind = Py_TYPE(tensor);
+    one->keys = keys_of(handle);
+    return read_dtype(handle, &one->dtype) || read_device(handle, &one->device) || read_dim(handle, &one->dim) ||
+                   read_sizes(handle, sizes) || read_strides(handle, strides)
+               ? -1
+               : 0;
+}
+
+static int is_alike(const Seen *one, PyObject *tensor) {
+    Seen now;
+    int64_t *sizes, *strides;
+    void *handle = handle_of(tensor);
+    if (!handle || keys_of(handle) != one->keys || sees(tensor, &now, &sizes, &strides)) return 0; /* keys first */
+    size_t length = one->dim * sizeof(int64_t);
+    return now.kind == one->kind && now.dtype == one->dtype && now.device == one->device && now.dim == one->dim &&
+           !memcmp(sizes, one->sizes, length) && !memcmp(strides, one->sizes + one->dim, length);
+}
+
+static int all_alike(Alike *one, PyObject *const *tensors, Py_ssize_t count) {
+    if (count != one->count) return 0;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!is_alike(&one->seen[i], tensors[i])) return 0;
+    return truth(PyObject_CallOneArg(one->base.held[0], tensors[0]));
+}
+
+static PyObject *alike_call(PyObject *self, PyObject *const *tensors, size_t flags, PyObject *Py_UNUSED(names)) {
+    int is = all_alike((Alike *)self, tensors, PyVectorcall_NARGS(flags));
+    return is < 0 ? NULL : PyBool_FromLong(is);
+}
+
+static PyObject *alike_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
+    PyObject *first, *tensors;
+    if (!PyArg_ParseTuple(args, "OO!", &first, &PyTuple_Type, &tensors)) return NULL;
+    Py_ssize_t count = PyTuple_GET_SIZE(tensors);
+    if (!handle_at || !count || count > MOST)
+        return PyErr_Format(PyExc_ValueError, "no tensors, more than %d, or none can be read", MOST);
+    Alike *one = (Alike *)type->tp_alloc(type, 0);
+    if (!one) return NULL;
+    one->base.call = alike_call;
+    keep(one, 0, first);
+    if (!(one->seen = PyMem_Calloc(count, sizeof(Seen)))) goto failed;
+    for (one->count = 0; one->count < count; one->count++) {
+        Seen *now = &one->seen[one->count];
+        int64_t *sizes, *strides;
+        if (sees(PyTuple_GET_ITEM(tensors, one->count), now, &sizes, &strides)) {
+            PyErr_SetString(PyExc_TypeError, "a tensor of another kind");
+            goto failed;
+        }
+        size_t length = now->dim * sizeof(int64_t);
+        if (!(now->sizes = PyMem_Malloc(2 * length + 1))) goto failed;
+        memcpy(now->sizes, sizes, length);
+        memcpy(now->sizes + now->dim, strides, length);
+    }
+    return (PyObject *)one;
+failed:
+    Py_DECREF(one);
+    return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+}
+
+static void alike_dealloc(PyObject *self) {
+    Alike *one = (Alike *)self;
+    PyObject_GC_UnTrack(self);
+    for (int i = 0; one->seen && i < one->count; i++) PyMem_Free(one->seen[i].sizes);
+    PyMem_Free(one->seen);
+    clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+/* ---- Fit: whether tensors are like others that fitted. held: the list of (PyTorch's comparison with some tensors,
+   whether it holds without gradients only, the same as an Alike or None), which may grow; a list of weak references to
+   the parameters of the last call, which are not nested (none becomes so). */
+typedef struct { Base base; } Fit;
+
+/* Whether they are like one row. */
+static int fits_row(PyObject *row, PyObject *last, int grad, PyObject *const *tensors, Py_ssize_t count) {
+    PyObject *quick = PyTuple_GET_ITEM(row, 2);
+    if (grad && PyTuple_GET_ITEM(row, 1) == Py_True) return 0;
+    if (!grad && Py_TYPE(quick)->tp_dealloc == alike_dealloc) return all_alike((Alike *)quick, tensors, count);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int is = is_nested(last, i, tensors[i]);
+        if (is) return is < 0 ? -1 : 0;
+    }
+    return truth(PyObject_Vectorcall(PyTuple_GET_ITEM(row, 0), tensors, count, NULL));
+}
+
+static int fit_tensors(Fit *one, PyObject *const *tensors, Py_ssize_t count) {
+    PyObject *known = one->base.held[0];
+    int is = undisturbed(), grad;
+    if (is <= 0) return is;
     for (Py_ssize_t i = 0; i < count; i++) {
         uint64_t place;
-        if (address(tensors[i], &place)) return NULL;
-        if (place & 15) Py_RETURN_FALSE;
-        if ((is = is_nested(((Base *)self)->held[1], i, tensors[i]))) return is < 0 ? NULL : Py_NewRef(Py_False);
+        if (address(tensors[i], &place)) return -1;
+        if (place & 15) return 0;
     }
+    if ((grad = truth(PyObject_CallNoArgs(with_grad))) < 0) return -1;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(known); i++) {
-        PyObject *pair = Py_NewRef(PyList_GET_ITEM(known, i));
-        if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2) {
-            Py_DECREF(pair);
-            Py_RETURN_FALSE;
-        }
-        is = truth(PyObject_Vectorcall(PyTuple_GET_ITEM(pair, 0), tensors, count, NULL));
-        int only = is > 0 ? PyObject_IsTrue(PyTuple_GET_ITEM(pair, 1)) : 0;
-        Py_DECREF(pair);
-        if (is < 0 || only < 0) return NULL;
-        if (is && only && (only = truth(PyObject_CallNoArgs(with_grad))) < 0) return NULL;
-        if (is) return Py_NewRef(only ? Py_False : Py_True);
+        PyObject *row = Py_NewRef(PyList_GET_ITEM(known, i));
+        is = PyTuple_Check(row) && PyTuple_GET_SIZE(row) == 3 ? fits_row(row, one->base.held[1], grad, tensors, count)
+                                                              : 0;
+        Py_DECREF(row);
+        if (is) return is;
     }
-    Py_RETURN_FALSE;
+    return 0;
+}
+
+static PyObject *fit_call(PyObject *self, PyObject *const *tensors, size_t flags, PyObject *Py_UNUSED(names)) {
+    int is = fit_tensors((Fit *)self, tensors, PyVectorcall_NARGS(flags));
+    return is < 0 ? NULL : PyBool_FromLong(is);
 }
 
 static PyObject *fit_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
@@ -167,27 +263,34 @@ static int each(PyObject *rows, int (*test)(PyObject *)) {
     return 1;
 }
 
+/* Whether no dictionary has changed since all was found to hold. */
+static int unchanged(const Held *one) { return one->valid && time_of(one->base.held[4]) == one->time; }
+
+/* What no dictionary tells. */
+static int as_ever(Held *one) {
+    PyObject **held = one->base.held;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(held[0]); i++)
+        if (PyDict_GET_SIZE(PyList_GET_ITEM(held[0], i))) return 0;
+    int is = each(held[1], same_function);
+    if (is > 0) is = each(held[2], same_class);
+    if (is > 0) is = each(held[3], reads_the_same);
+    if (is < 0 && (PyErr_ExceptionMatches(PyExc_AttributeError) || PyErr_ExceptionMatches(PyExc_KeyError))) {
+        PyErr_Clear();
+        is = 0;
+    }
+    return is;
+}
+
 static PyObject *held_call(PyObject *self, PyObject *const *given, size_t flags, PyObject *Py_UNUSED(names)) {
     Held *one = (Held *)self;
-    PyObject **held = one->base.held;
     Py_ssize_t at = 0;
     for (Py_ssize_t i = 0; i < PyVectorcall_NARGS(flags); i++) {
         if (!PyTuple_Check(given[i])) Py_RETURN_FALSE;
         for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(given[i]); k++, at++)
             if (at >= one->count || PyTuple_GET_ITEM(given[i], k) != one->things[at]) Py_RETURN_FALSE;
     }
-    if (at != one->count || !one->valid || time_of(held[4]) != one->time) Py_RETURN_FALSE;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(held[0]); i++)
-        if (PyDict_GET_SIZE(PyList_GET_ITEM(held[0], i))) Py_RETURN_FALSE;
-    int is = each(held[1], same_function);
-    if (is > 0) is = each(held[2], same_class);
-    if (is > 0) is = each(held[3], reads_the_same);
-    if (is < 0) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError) && !PyErr_ExceptionMatches(PyExc_KeyError)) return NULL;
-        PyErr_Clear();
-        is = 0;
-    }
-    return PyBool_FromLong(is);
+    int is = at == one->count && unchanged(one) ? as_ever(one) : 0;
+    return is < 0 ? NULL : PyBool_FromLong(is);
 }
 
 static int rows_of(PyObject *rows, Py_ssize_t width, PyTypeObject *first) {

@@ -84,25 +84,24 @@ static PyObject *results_of(Launch *one, PyObject **made) {
     return all;
 }
 
-static PyObject *launch_call(PyObject *self, PyObject *const *given, size_t flags, PyObject *names) {
-    Launch *one = (Launch *)self;
-    PyObject **held = one->base.held, *made[MOST] = {NULL}, *result = NULL;
+/* 1: the kernels are launched, and `result` is what they make; 0: `ordinary` is to do it; -1: an exception is set. */
+static int launch_on(Launch *one, PyObject *const *given, PyObject **result) {
+    PyObject **held = one->base.held, *made[MOST] = {NULL};
     uint64_t places[MOST], device, stream;
     int is, making = one->making - one->scratch, status = 0;
-    if (PyVectorcall_NARGS(flags) != one->given || names) return PyObject_Vectorcall(held[0], given, flags, names);
     for (int i = 0; i < one->given; i++) {
         if (!one->read[i]) continue;
-        if (address(given[i], &places[i])) return NULL;
-        if (places[i] & 15) goto ordinary;
+        if (address(given[i], &places[i])) return -1;
+        if (places[i] & 15) return 0;
     }
     if ((is = watched(one))) {
-        if (is < 0 && !PyErr_ExceptionMatches(PyExc_AttributeError)) return NULL;
+        if (is < 0 && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
         PyErr_Clear();
-        goto ordinary;
+        return 0;
     }
-    if (number(PyObject_CallNoArgs(held[1]), &device)) return NULL;
-    if ((long)device != one->device) goto ordinary;
-    if (number(PyObject_CallOneArg(held[2], held[8]), &stream)) return NULL;
+    if (number(PyObject_CallNoArgs(held[1]), &device)) return -1;
+    if ((long)device != one->device) return 0;
+    if (number(PyObject_CallOneArg(held[2], held[8]), &stream)) return -1;
     if (one->scratch) {
         if (one->capturing((void *)stream, &status)) status = 1;
         if (one->spare && one->spare_stream == stream && !status) {
@@ -110,25 +109,30 @@ static PyObject *launch_call(PyObject *self, PyObject *const *given, size_t flag
             one->spare = NULL;
         }
     }
+    is = -1;
     for (int i = 0; i < one->making; i++) {
         if (!made[i]) made[i] = PyObject_Call(held[3], PyTuple_GET_ITEM(held[4], i), NULL);
         if (!made[i] || address(made[i], &places[one->given + i])) goto done;
     }
-    if (!launch_all(one, places, stream)) result = results_of(one, made);
-    else {
-        for (int i = 0; i < one->making; i++) Py_CLEAR(made[i]);
-        goto ordinary;
-    }
-    if (one->scratch && !status) {
+    is = launch_all(one, places, stream) ? 0 : (*result = results_of(one, made)) ? 1 : -1;
+    if (is == 1 && one->scratch && !status) {
         Py_XSETREF(one->spare, made[making]);
         made[making] = NULL;
         one->spare_stream = stream;
     }
 done:
     for (int i = 0; i < one->making; i++) Py_XDECREF(made[i]);
-    return result;
-ordinary:
-    return PyObject_Vectorcall(held[0], given, one->given, NULL);
+    return is;
+}
+
+static PyObject *launch_call(PyObject *self, PyObject *const *given, size_t flags, PyObject *names) {
+    Launch *one = (Launch *)self;
+    PyObject *result = NULL;
+    if (PyVectorcall_NARGS(flags) == one->given && !names) {
+        int is = launch_on(one, given, &result);
+        if (is) return is < 0 ? NULL : result;
+    }
+    return PyObject_Vectorcall(one->base.held[0], given, flags, names);
 }
 
 static int kernel_of(PyObject *row, int places, Kernel *kernel) {
@@ -218,6 +222,43 @@ static void launch_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     PyMem_Free(((Launch *)self)->kernel);
     Py_CLEAR(((Launch *)self)->spare);
+    clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+/* ---- Now: launches where nothing traces it, on the device of the tensors. held: a Launch; what does it otherwise. */
+typedef struct { Base base; } Now;
+
+static int is_here(const Launch *one, PyObject *tensor) {
+    void *handle = handle_of(tensor);
+    int32_t device = -1;
+    return handle && !read_device(handle, &device) && device == one->device;
+}
+
+static PyObject *now_call(PyObject *self, PyObject *const *given, size_t flags, PyObject *names) {
+    PyObject **held = ((Base *)self)->held, *result = NULL;
+    Launch *one = (Launch *)held[0];
+    int is = PyVectorcall_NARGS(flags) == one->given && !names && is_here(one, given[0]) ? none_of(steadily) : 0;
+    if (is > 0) is = launch_on(one, given, &result);
+    if (is) return is < 0 ? NULL : result;
+    return PyObject_Vectorcall(held[1], given, flags, names);
+}
+
+static PyObject *now_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
+    PyObject *launch, *otherwise;
+    if (!PyArg_ParseTuple(args, "OO", &launch, &otherwise)) return NULL;
+    if (Py_TYPE(launch)->tp_dealloc != launch_dealloc || !handle_at)
+        return PyErr_Format(PyExc_TypeError, "no launch, or tensors cannot be read");
+    Now *one = (Now *)type->tp_alloc(type, 0);
+    if (!one) return NULL;
+    one->base.call = now_call;
+    keep(one, 0, launch);
+    keep(one, 1, otherwise);
+    return (PyObject *)one;
+}
+
+static void now_dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
     clear(self);
     Py_TYPE(self)->tp_free(self);
 }

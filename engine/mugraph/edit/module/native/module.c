@@ -5,9 +5,13 @@
      .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL}
 
 static PyTypeObject kinds[] = {
+    TYPE("Alike", Alike, alike_new, alike_dealloc, NULL),
     TYPE("Fit", Fit, fit_new, fit_dealloc, NULL),
     TYPE("Held", Held, held_new, held_dealloc, held_methods),
+    TYPE("Known", Known, known_new, known_dealloc, NULL),
+    TYPE("Asked", Asked, asked_new, asked_dealloc, NULL),
     TYPE("Launch", Launch, launch_new, launch_dealloc, NULL),
+    TYPE("Now", Now, now_new, now_dealloc, NULL),
 };
 
 static PyMethodDef functions[] = {

@@ -1,0 +1,144 @@
+"""The part of the shared runtime that remembers a region's answer for the objects that it has been asked of, and asks
+in C, with one call, whether it still holds."""
+
+from __future__ import annotations
+
+KNOWN = '''\
+# Answers that hold until a dictionary changes
+class _Path(NamedTuple):
+    """What a region reads: an argument, or what modules hold behind it (`self.mlp.gate.weight`)."""
+
+    argument: int
+    names: tuple[str, ...]
+
+
+class _Reads(NamedTuple):
+    """Of a region: paths to objects whose classes count, to modules that hooks and constants are asked of, and to
+    tensors; whether it reads names of the file's."""
+
+    objects: list[_Path]
+    modules: list[_Path]
+    tensors: list[_Path]
+    names_of_file: bool
+    roots: frozenset[int]
+
+
+class _Answer(NamedTuple):
+    """held: what asks whether all is as it was; version: of all dictionaries together, when the answer was found;
+    alive: what removes the answer where an object is no more"""
+
+    held: Any
+    dicts: list[dict[Any, Any]]
+    version: list[int]
+    alive: list[weakref.ref[Any]]
+
+
+_reads: dict[str, _Reads] = {}
+_answers: dict[str, dict[int, _Answer]] = {}
+_in_c: dict[str, dict[int, Any]] = {}
+_tried_at: dict[tuple[str, int], int] = {}
+_asking: set[tuple[str, int]] = set()
+
+
+def _unknown(*_: object) -> bool:
+    """What is asked of a region before it has an answer that lasts."""
+    return False
+
+
+def _learn(region: str, *given: Any) -> bool:
+    """After a region's test said yes of these arguments: remembers that, where changes can be told. Always True."""
+    reads = _reads.get(region) or _reads.setdefault(region, _what_it_reads(region))
+    root = min(reads.roots, default=-1)
+    key = id(given[root]) if root >= 0 else 0
+    if not _native or (region, key) in _asking or _version is None:
+        return True
+    known = _answers.setdefault(region, {}).get(key)
+    if known is not None:
+        time = known.held.now()  # before what is asked next
+        if [sum(map(_version, known.dicts))] == known.version:
+            known.held.at(time)
+            return True
+    try:
+        _remember(region, reads, root, key, given)
+    except (AssertionError, AttributeError, KeyError, TypeError, ValueError):  # something is of a class of its own
+        pass
+    return True
+
+
+def _remember(region: str, reads: _Reads, root: int, key: int, given: tuple[Any, ...]) -> None:
+    fit = _fitted_in_c.get(region)
+    modules = [_found(one, given, {}) for one in reads.modules]
+    one = _seen.get((region, id(modules[0]))) if modules else _worlds.get(region)
+    if fit is None or one is None or not one.version or not _copies:  # it is too early
+        return
+    dicts: dict[int, dict[Any, Any]] = {id(own): own for own in one.dicts}
+    objects = [_found(path, given, dicts) for path in reads.objects]
+    tensors = [_found(path, given, dicts) for path in reads.tensors]
+    if reads.names_of_file:
+        dicts[id(_here)] = _here
+    assert all(type(own) is dict for own in dicts.values())
+    now = sum(map(_version, dicts.values()))
+    if len(_tried_at) > 1000:
+        _tried_at.clear()
+    if _tried_at.get((region, key)) != now:  # something changes all the time, perhaps
+        _tried_at[region, key] = now
+        return
+    held = _native.Held((), one.hooks if modules else _HOOKS, *one.always, [*dicts.values()])
+    time = held.now()
+    version, answers, in_c = [sum(map(_version, dicts.values()))], _answers[region], _in_c.setdefault(region, {})
+    _asking.add((region, key))
+    try:
+        if not (_names.get(f"_{region}_fits") or _names[f"{region}_fits"])(*given):  # once more, with the dictionaries watched
+            return
+    finally:
+        _asking.discard((region, key))
+    roots = tuple((at, given[at]) for at in sorted(reads.roots))
+    alive = [weakref.ref(thing, _forgets(region, key)) for _, thing in roots]
+    read = tuple((-1, one) if path.names else (path.argument, None) for path, one in zip(reads.tensors, tensors))
+    if len(answers) > 1000:
+        answers.clear()
+        in_c.clear()
+    answers[key] = _Answer(held, [*dicts.values()], version, alive)
+    in_c[key] = _native.Known(held, fit, roots, tuple(objects), read)
+    held.at(time)
+    _names[f"_{region}_known"] = in_c[key] if root < 0 else _native.Asked(in_c, root)
+
+
+def _forgets(region: str, key: int) -> Callable[[object], None]:
+    def forget(_: object) -> None:
+        _in_c[region].pop(key, None)
+        _answers[region].pop(key, None)
+
+    return forget
+
+
+def _found(path: _Path, given: tuple[Any, ...], dicts: dict[int, dict[Any, Any]]) -> Any:
+    """What a path leads to; adds the dictionaries that it leads through."""
+    thing = given[path.argument]
+    for name in path.names:
+        own = vars(thing)
+        held = next(part for place in _PLACES if name in (part := own.get(place) or {}))
+        dicts |= {id(own): own, id(held): held}
+        thing = held[name]
+    if not isinstance(thing, torch.Tensor):
+        dicts[id(vars(thing))] = vars(thing)
+    return thing
+
+
+_PLACES = "_modules", "_parameters", "_buffers"
+
+
+def _what_it_reads(region: str) -> _Reads:
+    parameters, objects, modules, tensors, names_of_file = _PATHS[region]
+
+    def paths(text: str) -> list[_Path]:
+        split = [one.split(".") for one in text.split()]
+        return [_Path(parameters.split().index(first), tuple(names)) for first, *names in split]
+
+    read = paths(objects), paths(modules), paths(tensors)
+    roots = {one.argument for one in read[0]} | {one.argument for one in read[2] if one.names}
+    return _Reads(*read, names_of_file, frozenset(roots))
+
+
+_names.update({f"_{region}_known": _unknown for region in _PATHS})
+'''
