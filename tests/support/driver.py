@@ -39,11 +39,13 @@ class Device:
         size, number, places = ctypes.c_size_t, ctypes.c_uint, ctypes.POINTER(ctypes.c_void_p)
         launch = ctypes.CFUNCTYPE(ctypes.c_int, size, *[number] * 7, size, places, size)
         ask = ctypes.CFUNCTYPE(ctypes.c_int, size, ctypes.POINTER(ctypes.c_int))
-        self.functions = launch(self._launched), ask(self._asked)
+        place = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int))
+        current = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.POINTER(size))
+        self.functions = launch(self._launched), ask(self._asked), place(self._place), current(self._stream)
 
     @property
     def driver(self) -> tuple[int, ...]:
-        """Addresses of its functions."""
+        """Addresses of its functions, and of PyTorch's that gives the current stream."""
         return tuple(ctypes.cast(one, ctypes.c_void_p).value or 0 for one in self.functions)
 
     def launch(self, function: int, *given: Any) -> None:
@@ -78,6 +80,14 @@ class Device:
         if not self.trouble:
             self.run(function, places[:count])
         return self.trouble
+
+    def _place(self, device: Any) -> int:
+        device[0] = self.current
+        return 0
+
+    def _stream(self, device: int, stream: Any) -> int:
+        stream[0] = self.stream
+        return 0
 
     def _asked(self, stream: int, status: Any) -> int:
         status[0] = self.capturing

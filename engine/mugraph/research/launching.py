@@ -103,35 +103,50 @@ def row(name: str, folder: Path, device: str) -> list[str]:
     if device == "cpu":
         kernels._make_native()  # as the first launch does on a GPU
 
-    def both() -> object:
-        return replaced(*asks) if fits(*asks) else None
-
+    guard, launch, both = straight(fits, replaced, asks)
     for _ in range(4 if device == "cuda" else 0):  # the first prepares, and what guards remember is asked anew
         both()
     added = host_us(lambda: torch.add(one, other))
-    figures: list[float | None] = [added, host_us(lambda: fits(*asks))]
+    figures: list[float | None] = [added, host_us(guard)]
     if device == "cuda":
         together = host_us(both)
         again = host_us(lambda: torch.add(one, other))  # what else the machine does changes both
         figures[0] = (added + again) / 2
-        figures += [host_us(lambda: replaced(*asks)), together, 2 * together / (added + again)]
+        figures += [host_us(launch), together, 2 * together / (added + again)]
         called = host_us(lambda: call(*given))
         figures += [called, host_us(lambda: plain(*same)), 2 * called / (added + again)]
         with in_python(kernels):
-            figures += [host_us(lambda: fits(*asks)), host_us(lambda: replaced(*asks))]
-            pieces = _pieces(kernels, lambda: replaced(*asks))
+            figures += [host_us(guard), host_us(launch)]
+            pieces = _pieces(kernels, launch)
         with patched(kernels, _unwatched=_no), _unprepared(kernels):
-            figures.append(host_us(lambda: replaced(*asks)))
+            figures.append(host_us(launch))
         with _unprepared(kernels):
-            figures.append(host_us(lambda: replaced(*asks)))
+            figures.append(host_us(launch))
         figures += pieces
     else:
         figures += [None] * 6
         with in_python(kernels):
-            figures.append(host_us(lambda: fits(*asks)))
+            figures.append(host_us(guard))
         figures += [None] * 5
     said = ["" if figure is None else f"{figure:.1f}" for figure in figures]
     return [name, str(launches), *said, str(len(_operators(kernels)))]
+
+
+def straight(
+    fits: Callable[..., object], replaced: Callable[..., object], asks: Sequence[object]
+) -> tuple[Callable[[], object], Callable[[], object], Callable[[], object]]:
+    """The guard, the launch, and one after the other, called as the user's file calls them: without tuples of
+    arguments."""
+    names = ", ".join(f"one_{at}" for at in range(len(asks)))
+    space: dict[str, Any] = {"fits": fits, "replaced": replaced, "asks": asks}
+    lines = [
+        "def made():",
+        f"    {names}, = asks",
+        f"    def both(): return replaced({names}) if fits({names}) else None",
+        f"    return lambda: fits({names}), lambda: replaced({names}), both",
+    ]
+    exec("\n".join(lines), space)
+    return space["made"]()
 
 
 def _no(jit: object) -> bool:

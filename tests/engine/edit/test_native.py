@@ -266,11 +266,12 @@ def test_nothing_leaks(module, device) -> None:
 def test_launches_that_make_no_sense_are_refused(module, device) -> None:
     right(module)
     kind = type(module._joined.prepared[0])
-    objects = (print, print, print, print, (((8,), (1,), torch.float32),), (), (), (), 0, None)
-    good: list[Any] = [objects, 0, (1, 1), False, (True,), ((70, (1, 1, 1), 32, 0, ((0, 0), (1, 0))),), (0,)]
+    objects = (print, [], (), print, (((8,), (1,), torch.float32),), (), (), (), 0, None)
+    good: list[Any] = [objects, 0, (1, 1, 1, 1), False, (True,), ((70, (1, 1, 1), 32, 0, ((0, 0), (1, 0))),), (0,)]
     assert isinstance(kind(*good), kind)
     bad: list[tuple[int, Any]] = [
-        (0, objects[:-1]), (0, (*objects[:5], [], *objects[6:])), (2, (0, 1)), (6, (1,)), (6, ()), (6, (-1,)),
+        (0, objects[:-1]), (0, (*objects[:5], [], *objects[6:])), (2, (0, 1, 1, 1)), (2, (1, 1, 1, 0)),
+        (0, (print, [1], *objects[2:])), (0, (*objects[:2], ({},), *objects[3:])), (6, (1,)), (6, ()), (6, (-1,)),
         (5, ((70, (1, 1, 1), 32, 0, ()),)), (5, ((70, (1, 1, 1), 32, 0, ((2, 0),)),)), (5, (70,)),
         (5, ((70, (1, 1, 1), 32, 0, ((0, 0),) * 65),)), (4, (False,)), (4, (True,) * 64), (3, True),
     ]  # fmt: skip

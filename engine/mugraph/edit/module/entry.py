@@ -108,9 +108,9 @@ def _read(plan: RegionPlan, scope: Scope, classes: frozenset[str]) -> _Read:
     return _Read(renamed, [text(one.expression) for one in region.live_ins], things, modules, kept, guards, own, tests)
 
 
-def paths_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[str, str, str, str, bool] | None:
-    """For `_learn`: the parameters, objects whose classes count, modules, tensors, and whether names of the file are
-    read; None where one is not simply what modules hold, or sizes vary, or a mask's values count."""
+def paths_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[str, str, str, str, str] | None:
+    """For `_learn`: the parameters, objects whose classes count, modules, tensors, and functions; None where one is not
+    simply what modules, or files, hold under a name, or sizes vary, or a mask's values count."""
     if plan.region.dynamic is not None or masks_of(plan):
         return None
     read = _read(plan, Scope(frozenset()), classes)
@@ -119,16 +119,16 @@ def paths_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[str, str, str, 
     every = [*objects, *read.modules, *read.tensors]
     if len(functions) + len(objects) < len(read.things) or not all(map(_PATH.fullmatch, every)):
         return None
-    modules = read.modules if read.kept else ()
-    objects, modules, tensors = (
-        " ".join(_MEMBER.sub(r".\1", one) for one in some) for some in (objects, modules, read.tensors)
+    groups = read.parameters.values(), objects, read.modules if read.kept else (), read.tensors, functions
+    names, objects, modules, tensors, functions = (
+        ", ".join(_MEMBER.sub(r".\1", one) for one in group) for group in groups
     )
-    return " ".join(read.parameters.values()), objects, modules, tensors, bool(functions)
+    return names, objects, modules, tensors, functions
 
 
-_MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\['(\w+)'\]")
-_PATH = re.compile(rf"\w+(?:{_MEMBER.pattern})*")
-_IN_FILE = re.compile(r"_here\['\w+'\]")
+_MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\['([^\W\d]\w*)'\]")
+_PATH = re.compile(r"\w+(?:\.\w+|\['\w+'\]|\[-?\d+\])*")
+_IN_FILE = re.compile(r"_here\['\w+'\](?:\.__globals__\['\w+'\])*")
 
 
 def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozenset[str]) -> str:

@@ -6,20 +6,21 @@ from __future__ import annotations
 KNOWN = '''\
 # Answers that hold until a dictionary changes
 class _Path(NamedTuple):
-    """What a region reads: an argument, or what modules hold behind it (`self.mlp.gate.weight`)."""
+    """What a region reads: an argument, or what modules hold behind it (`self.mlp.gate.weight`, `self.layers[0]`).
+    steps: names, and whether each is an index"""
 
     argument: int
-    names: tuple[str, ...]
+    steps: list[tuple[Any, bool]]
 
 
 class _Reads(NamedTuple):
     """Of a region: paths to objects whose classes count, to modules that hooks and constants are asked of, and to
-    tensors; whether it reads names of the file's."""
+    tensors; functions, each by the names that lead to it, from file to file; arguments that something is read of."""
 
     objects: list[_Path]
     modules: list[_Path]
     tensors: list[_Path]
-    names_of_file: bool
+    functions: list[list[str]]
     roots: frozenset[int]
 
 
@@ -47,6 +48,8 @@ def _unknown(*_: object) -> bool:
 
 def _learn(region: str, *given: Any) -> bool:
     """After a region's test said yes of these arguments: remembers that, where changes can be told. Always True."""
+    if _dynamo():
+        return True
     reads = _reads.get(region) or _reads.setdefault(region, _what_it_reads(region))
     root = min(reads.roots, default=-1)
     key = id(given[root]) if root >= 0 else 0
@@ -67,15 +70,20 @@ def _learn(region: str, *given: Any) -> bool:
 
 def _remember(region: str, reads: _Reads, root: int, key: int, given: tuple[Any, ...]) -> None:
     fit = _fitted_in_c.get(region)
-    modules = [_found(one, given, {}) for one in reads.modules]
+    modules = [_found(one, given, {}, {}) for one in reads.modules]
     one = _seen.get((region, id(modules[0]))) if modules else _worlds.get(region)
     if fit is None or one is None or not one.version or not _copies:  # it is too early
         return
     dicts: dict[int, dict[Any, Any]] = {id(own): own for own in one.dicts}
-    objects = [_found(path, given, dicts) for path in reads.objects]
-    tensors = [_found(path, given, dicts) for path in reads.tensors]
-    if reads.names_of_file:
-        dicts[id(_here)] = _here
+    passed: dict[int, Any] = {}
+    for path in reads.objects:
+        _found(path, given, dicts, passed)
+    tensors = [_found(path, given, dicts, passed) for path in reads.tensors]
+    for names in reads.functions:
+        space = _here
+        for name in names:
+            dicts[id(space)] = space
+            space = space[name].__globals__
     assert all(type(own) is dict for own in dicts.values())
     now = sum(map(_version, dicts.values()))
     if len(_tried_at) > 1000:
@@ -86,20 +94,21 @@ def _remember(region: str, reads: _Reads, root: int, key: int, given: tuple[Any,
     held = _native.Held((), one.hooks if modules else _HOOKS, *one.always, [*dicts.values()])
     time = held.now()
     version, answers, in_c = [sum(map(_version, dicts.values()))], _answers[region], _in_c.setdefault(region, {})
+    fits = _names.get(f"_{region}_fits") or _names[f"{region}_fits"]
     _asking.add((region, key))
     try:
-        if not (_names.get(f"_{region}_fits") or _names[f"{region}_fits"])(*given):  # once more, with the dictionaries watched
+        if not fits(*given):  # once more, with the dictionaries watched
             return
     finally:
         _asking.discard((region, key))
     roots = tuple((at, given[at]) for at in sorted(reads.roots))
     alive = [weakref.ref(thing, _forgets(region, key)) for _, thing in roots]
-    read = tuple((-1, one) if path.names else (path.argument, None) for path, one in zip(reads.tensors, tensors))
+    read = tuple((-1, one) if path.steps else (path.argument, None) for path, one in zip(reads.tensors, tensors))
     if len(answers) > 1000:
         answers.clear()
         in_c.clear()
     answers[key] = _Answer(held, [*dicts.values()], version, alive)
-    in_c[key] = _native.Known(held, fit, roots, tuple(objects), read)
+    in_c[key] = _native.Known(held, fit, roots, tuple(passed.values()), read)
     held.at(time)
     _names[f"_{region}_known"] = in_c[key] if root < 0 else _native.Asked(in_c, root)
 
@@ -112,32 +121,56 @@ def _forgets(region: str, key: int) -> Callable[[object], None]:
     return forget
 
 
-def _found(path: _Path, given: tuple[Any, ...], dicts: dict[int, dict[Any, Any]]) -> Any:
-    """What a path leads to; adds the dictionaries that it leads through."""
+def _found(path: _Path, given: tuple[Any, ...], dicts: dict[int, dict[Any, Any]], passed: dict[int, Any]) -> Any:
+    """What a path leads to; adds what it leads through: objects, and the dictionaries that hold what they have."""
     thing = given[path.argument]
-    for name in path.names:
-        own = vars(thing)
-        held = next(part for place in _PLACES if name in (part := own.get(place) or {}))
-        dicts |= {id(own): own, id(held): held}
+    for step, is_index in path.steps:
+        _pass(thing, dicts, passed)
+        if is_index:
+            assert type(thing) in _CONTAINERS
+            held, name = vars(thing)["_modules"], next(key for key, one in thing._modules.items() if one is thing[step])
+        else:
+            held = next(part for place in _PLACES if step in (part := vars(thing).get(place) or {}))
+            name = step
+            assert getattr(thing, name) is held[name]
+        dicts[id(held)] = held
         thing = held[name]
     if not isinstance(thing, torch.Tensor):
-        dicts[id(vars(thing))] = vars(thing)
+        _pass(thing, dicts, passed)
     return thing
 
 
 _PLACES = "_modules", "_parameters", "_buffers"
+_CONTAINERS = torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ModuleDict
+
+
+def _pass(thing: Any, dicts: dict[int, dict[Any, Any]], passed: dict[int, Any]) -> None:
+    classes = _inside_of(*type(thing).__mro__[:-1])
+    assert classes
+    dicts |= {id(own): own for own in (vars(thing), *classes)}
+    passed[id(thing)] = thing
 
 
 def _what_it_reads(region: str) -> _Reads:
-    parameters, objects, modules, tensors, names_of_file = _PATHS[region]
+    parameters, *groups, functions = _PATHS[region]
+    names = [one.id for one in _items(parameters)]
 
-    def paths(text: str) -> list[_Path]:
-        split = [one.split(".") for one in text.split()]
-        return [_Path(parameters.split().index(first), tuple(names)) for first, *names in split]
+    def path(node: Any) -> _Path:
+        steps: list[tuple[Any, bool]] = []
+        while not isinstance(node, ast.Name):
+            is_index = isinstance(node, ast.Subscript)
+            steps.insert(0, (ast.literal_eval(node.slice) if is_index else node.attr, is_index))
+            node = node.value
+        return _Path(names.index(node.id), steps)
 
-    read = paths(objects), paths(modules), paths(tensors)
-    roots = {one.argument for one in read[0]} | {one.argument for one in read[2] if one.names}
-    return _Reads(*read, names_of_file, frozenset(roots))
+    objects, modules, tensors = ([path(node) for node in _items(group)] for group in groups)
+    roots = {one.argument for one in objects} | {one.argument for one in tensors if one.steps}
+    keys = [[key.value for key in ast.walk(node) if isinstance(key, ast.Constant)] for node in _items(functions)]
+    return _Reads(objects, modules, tensors, [one[::-1] for one in keys], frozenset(roots))  # the last comes first
+
+
+def _items(text: str) -> list[Any]:
+    return ast.parse(f"[{text}]", mode="eval").body.elts
 
 
 _names.update({f"_{region}_known": _unknown for region in _PATHS})

@@ -100,9 +100,10 @@ class _Straight:
         kernels = tuple((*how, tuple(of[name] for name in given)) for *how, given in self.launches)
         hooks = triton.knobs.runtime, "launch_enter_hook", "launch_exit_hook"
         kinds = tuple(one for kind in {type(one.jit) for one in self.kernels} for one in (kind, _usual_run))
+        jits = tuple(one.jit for one in self.kernels)
         objects = (
-            self.held["_ordinary"], _current_device, _current_stream, _empty_on_gpu, tuple(made), hooks, kinds,
-            tuple(one.jit for one in self.kernels), self.device, self.kernels,
+            self.held["_ordinary"], *_hooked(jits), _empty_on_gpu, tuple(made), hooks, kinds, jits, self.device,
+            self.kernels,
         )
         read, again = tuple(name in self.read for name in self.parameters), bool(self.scratch) and self.end <= _KEPT
         results = tuple(outputs.index(one.id) for one in names)
@@ -190,6 +191,18 @@ class _Straight:
         name = known or f"{kind}_{len(self.held)}"
         self.held[name] = thing
         return name
+
+
+def _hooked(jits: tuple[Any, ...]) -> tuple[list[dict[Any, Any]], tuple[list[Any], ...]]:
+    """The dictionaries that say which lists of hooks there are and how kernels are launched, and those lists; none
+    where they are kept in another way."""
+    runtime = triton.knobs.runtime
+    chains = runtime.launch_enter_hook, runtime.launch_exit_hook
+    lists = *(one.calls for one in chains), *(one.pre_run_hooks for one in jits)
+    kinds = {kind for one in (runtime, *chains, *jits) for kind in type(one).__mro__ if kind is not object}
+    dicts = [*(vars(one) for one in (runtime, *chains, *jits)), *_inside_of(*kinds)]
+    told = _version is not None and bool(_inside_of(*kinds)) and all([type(one) is dict for one in dicts])
+    return (dicts, lists) if told and all([type(one) is list for one in lists]) else ([], ())
 
 
 def _static(one: _Learned, grid: tuple[int, ...], tensors: int) -> tuple[int, int, int]:

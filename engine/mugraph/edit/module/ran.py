@@ -17,7 +17,17 @@ from mugraph.trace.syntax.definition_text import imported_names, text_of
 from mugraph.trace.syntax.definitions import definitions
 from mugraph.trace.syntax.source import Source
 
-TABLES = ("_SOURCE", "_CAPABILITY", "_RAN", "_REGIONS", "_CALLED_FUNCTIONS", "_OUTSIDE_NAMES", "_BUILTINS", "_OWN", "_PATHS")
+TABLES = (
+    "_SOURCE",
+    "_CAPABILITY",
+    "_RAN",
+    "_REGIONS",
+    "_CALLED_FUNCTIONS",
+    "_OUTSIDE_NAMES",
+    "_BUILTINS",
+    "_OWN",
+    "_PATHS",
+)
 """The names of a kernel module's tables, `_CASES` aside."""
 
 

@@ -17,7 +17,7 @@ NATIVE = f'''\
 # Guards and launches without Python in between, in C
 _C = r"""
 {C_TEXT}"""
-_DRIVER = "cuLaunchKernel", "cuStreamIsCapturing"
+_DRIVER = "cuLaunchKernel", "cuStreamIsCapturing", "cuCtxGetDevice"
 _SHIM = tuple(f"aoti_torch_get_{{what}}" for what in ("data_ptr", "dtype", "device_index", "dim", "sizes", "strides"))
 _tried_native = False
 
@@ -64,8 +64,8 @@ def _tells_changes(native: ModuleType) -> bool:
 
 def _begin(native: ModuleType, inside: tuple[int, ...]) -> None:
     asked = (_tracing, _function_modes) if _tells_modes() else _ASKED
-    to_launch = _flag_of_compiling(), _dispatch_modes
-    native.begin(_address, asked, to_launch, _grad_enabled, vars(forward_ad), *_PLAIN, inside)
+    names = vars(forward_ad), vars(torch.compiler)
+    native.begin(_address, asked, _dispatch_modes, _grad_enabled, *names, *_PLAIN, inside)
 
 
 _ASKED = _tracing, _transforms, _dispatch_modes, _function_modes, _any_autocast
@@ -129,15 +129,11 @@ def _places_of(value: int, begin: int, words: int) -> set[int]:
     return {{8 * at for at, word in enumerate((ctypes.c_uint64 * words).from_address(begin)) if word == value}}
 
 
-def _flag_of_compiling() -> Callable[[], object]:
-    """What says whether a program is compiled or exported: the flag itself, where it is one."""
-    names = vars(torch.compiler)
-    return functools.partial(names.__getitem__, "_is_compiling_flag") if "_is_compiling_flag" in names else _compiling
-
-
 @functools.cache
 def _driver() -> tuple[int, ...]:
-    """Where the driver's functions lie."""
-    library = ctypes.CDLL("libcuda.so.1")
-    return tuple(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in _DRIVER)
+    """Where the driver's functions lie, and PyTorch's that gives a device's current stream."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    torchs = ctypes.CDLL(str(Path(torch.__file__).with_name("lib") / "libtorch_cuda.so"))
+    functions = [getattr(driver, name) for name in _DRIVER] + [torchs.aoti_torch_get_current_cuda_stream]
+    return tuple(ctypes.cast(one, ctypes.c_void_p).value or 0 for one in functions)
 '''

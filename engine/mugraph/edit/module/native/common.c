@@ -32,12 +32,13 @@ static void keep(void *self, int at, PyObject *thing) {
 /* What is asked of PyTorch; `begin` says how. */
 static PyObject *address_of;    /* Tensor.data_ptr */
 static PyObject *questions;     /* a tuple of callables: where each answers 0 or False, nothing watches or rewrites */
-static PyObject *steadily;      /* likewise, asked before a launch: nothing traces it */
+static PyObject *modes;         /* how many modes of dispatch there are, which see what PyTorch's functions call */
+static PyObject *compiler;      /* the names of torch.compiler */
 static PyObject *with_grad;     /* torch.is_grad_enabled */
 static PyObject *tensor_kind;   /* the class torch.Tensor */
 static PyObject *parameter;     /* the class torch.nn.Parameter */
 static PyObject *forward_ad;    /* the names of torch.autograd.forward_ad */
-static PyObject *level, *nested, *calls, *run, *hooks_before; /* names of attributes */
+static PyObject *level, *flag, *nested, *calls, *run, *hooks_before; /* names of attributes */
 
 /* Tensors are read by functions of PyTorch's with a stable interface in C (aoti_torch/c/shim.h), which take the address
    of the pointer that a Python tensor keeps to what it is. Where that pointer is, and where the set of dispatch keys is
@@ -47,18 +48,19 @@ static Py_ssize_t handle_at, keys_at;
 static reader read_address, read_dtype, read_device, read_dim, read_sizes, read_strides;
 
 static PyObject *begin(PyObject *Py_UNUSED(module), PyObject *args) {
-    PyObject *one, *two, *three, *four, *five, *six, *seven;
+    PyObject *one, *two, *three, *four, *five, *six, *seven, *eight;
     unsigned long long of[6];
     Py_ssize_t handle, keys;
-    if (!PyArg_ParseTuple(args, "OO!O!OO!OO(nnKKKKKK)", &one, &PyTuple_Type, &two, &PyTuple_Type, &three, &four,
-                          &PyDict_Type, &five, &six, &seven, &handle, &keys, &of[0], &of[1], &of[2], &of[3], &of[4],
+    if (!PyArg_ParseTuple(args, "OO!OOO!O!OO(nnKKKKKK)", &one, &PyTuple_Type, &two, &three, &four, &PyDict_Type, &five,
+                          &PyDict_Type, &eight, &six, &seven, &handle, &keys, &of[0], &of[1], &of[2], &of[3], &of[4],
                           &of[5]))
         return NULL;
     Py_XSETREF(address_of, Py_NewRef(one));
     Py_XSETREF(questions, Py_NewRef(two));
-    Py_XSETREF(steadily, Py_NewRef(three));
+    Py_XSETREF(modes, Py_NewRef(three));
     Py_XSETREF(with_grad, Py_NewRef(four));
     Py_XSETREF(forward_ad, Py_NewRef(five));
+    Py_XSETREF(compiler, Py_NewRef(eight));
     Py_XSETREF(tensor_kind, Py_NewRef(six));
     Py_XSETREF(parameter, Py_NewRef(seven));
     handle_at = handle;
@@ -103,21 +105,23 @@ static int address(PyObject *tensor, uint64_t *place) {
     return *place == (uint64_t)-1 && PyErr_Occurred() ? -1 : 0;
 }
 
-/* Whether all of them answer no. */
-static int none_of(PyObject *callables) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(callables); i++) {
-        int is = truth(PyObject_CallNoArgs(PyTuple_GET_ITEM(callables, i)));
-        if (is) return is < 0 ? -1 : 0;
-    }
-    return 1;
-}
-
 /* Whether nothing watches PyTorch's functions, or computes something else in their place. */
 static int undisturbed(void) {
-    int is = none_of(questions);
-    if (is <= 0) return is;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(questions); i++) {
+        int is = truth(PyObject_CallNoArgs(PyTuple_GET_ITEM(questions, i)));
+        if (is) return is < 0 ? -1 : 0;
+    }
     PyObject *deep = PyDict_GetItemWithError(forward_ad, level);
     if (!deep) return PyErr_Occurred() ? -1 : 0;
     long number = PyLong_AsLong(deep);
     return number == -1 && PyErr_Occurred() ? -1 : number < 0;
+}
+
+/* Whether nothing traces launches. */
+static int untraced(void) {
+    PyObject *compiling = PyDict_GetItemWithError(compiler, flag);
+    if (!compiling) return PyErr_Occurred() ? -1 : 0;
+    if (compiling != Py_False) return 0;
+    int is = truth(PyObject_CallNoArgs(modes));
+    return is < 0 ? -1 : !is;
 }

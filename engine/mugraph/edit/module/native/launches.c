@@ -1,9 +1,10 @@
 /* ---- Launch: makes tensors, launches kernels on them, and returns those that are asked for. Wherever anything is other
    than it was when this was prepared, `ordinary` does it all.
-   held: ordinary; current_device, current_stream; empty; a tuple of what it is called with for each tensor that is made,
-   the last for all scratch together; Triton's settings and the names of its hooks there; classes of kernels, each before
-   the function that launches them; kernels, whose own hooks must be empty; the device's number; what is compiled, which
-   stays loaded. */
+   held: ordinary; a list of the dictionaries that hooks are in, and how kernels are launched; a tuple of lists, the
+   hooks, which must be empty while these do not change; empty; a tuple of what it is called with for each tensor that is
+   made, the last for all scratch together; Triton's settings and the names of its hooks there; classes of kernels, each
+   before the function that launches them; kernels, whose own hooks must be empty; the device's number; what is compiled,
+   which stays loaded. */
 typedef struct {
     uint64_t function;
     unsigned grid[3], threads, shared;
@@ -14,17 +15,23 @@ typedef struct {
 typedef int (*launcher)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
                         void **);
 typedef int (*asker)(void *, int *);
+typedef int (*place_asker)(int *);
+typedef int (*stream_asker)(int32_t, void **);
 
 typedef struct {
     Base base;
     long device;
     launcher launch;
     asker capturing;
+    place_asker place;
+    stream_asker stream;
+    uint64_t time;                  /* of the dictionaries, when nobody watched */
+    int valid;
     int given, making, scratch, read[MOST]; /* scratch: whether the last that is made is; read: parameters by kernels */
     int kernels, results, result[MOST];
     Kernel *kernel;
     PyObject *spare;                /* scratch of the last call, on the stream it was for */
-    uint64_t spare_stream;
+    void *spare_stream;
 } Launch;
 
 static int empty_attribute(PyObject *owner, PyObject *name) {
@@ -53,14 +60,22 @@ static int watched(Launch *one) {
     return 0;
 }
 
-static int number(PyObject *answer, uint64_t *value) {
-    if (!answer) return -1;
-    *value = PyLong_AsUnsignedLongLong(answer);
-    Py_DECREF(answer);
-    return *value == (uint64_t)-1 && PyErr_Occurred() ? -1 : 0;
+/* The same, without reading all of it where no dictionary has changed. */
+static int watched_now(Launch *one) {
+    PyObject **held = one->base.held;
+    uint64_t time = time_of(held[1]);
+    if (one->valid && time == one->time) {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(held[2]); i++)
+            if (PyList_GET_SIZE(PyTuple_GET_ITEM(held[2], i))) return 1;
+        return 0;
+    }
+    int is = watched(one);
+    one->valid = !is && PyList_GET_SIZE(held[1]);
+    one->time = time;
+    return is;
 }
 
-static int launch_all(Launch *one, const uint64_t *places, uint64_t stream) {
+static int launch_all(Launch *one, const uint64_t *places, void *stream) {
     int trouble = 0;
     uint64_t values[MOST + 2];
     void *pointers[MOST + 2];
@@ -71,7 +86,7 @@ static int launch_all(Launch *one, const uint64_t *places, uint64_t stream) {
         for (int i = 0; i < kernel->count; i++) values[i] = places[kernel->of[i]] + kernel->offset[i];
         values[kernel->count] = values[kernel->count + 1] = 0; /* scratch of Triton's own, which it has none of */
         trouble = one->launch((void *)kernel->function, kernel->grid[0], kernel->grid[1], kernel->grid[2],
-                              kernel->threads, 1, 1, kernel->shared, (void *)stream, pointers, NULL);
+                              kernel->threads, 1, 1, kernel->shared, stream, pointers, NULL);
     }
     Py_END_ALLOW_THREADS
     return trouble;
@@ -87,23 +102,22 @@ static PyObject *results_of(Launch *one, PyObject **made) {
 /* 1: the kernels are launched, and `result` is what they make; 0: `ordinary` is to do it; -1: an exception is set. */
 static int launch_on(Launch *one, PyObject *const *given, PyObject **result) {
     PyObject **held = one->base.held, *made[MOST] = {NULL};
-    uint64_t places[MOST], device, stream;
-    int is, making = one->making - one->scratch, status = 0;
+    uint64_t places[MOST];
+    void *stream;
+    int is, device, making = one->making - one->scratch, status = 0;
     for (int i = 0; i < one->given; i++) {
         if (!one->read[i]) continue;
         if (address(given[i], &places[i])) return -1;
         if (places[i] & 15) return 0;
     }
-    if ((is = watched(one))) {
+    if ((is = watched_now(one))) {
         if (is < 0 && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
         PyErr_Clear();
         return 0;
     }
-    if (number(PyObject_CallNoArgs(held[1]), &device)) return -1;
-    if ((long)device != one->device) return 0;
-    if (number(PyObject_CallOneArg(held[2], held[8]), &stream)) return -1;
+    if (one->place(&device) || device != one->device || one->stream(device, &stream)) return 0;
     if (one->scratch) {
-        if (one->capturing((void *)stream, &status)) status = 1;
+        if (one->capturing(stream, &status)) status = 1;
         if (one->spare && one->spare_stream == stream && !status) {
             made[making] = one->spare;
             one->spare = NULL;
@@ -159,22 +173,31 @@ static int kernel_of(PyObject *row, int places, Kernel *kernel) {
     return -1;
 }
 
-/* Launch(objects, device, (launches, asks whether a stream is captured), whether the last that is made is scratch,
+/* Launch(objects, device, (launches, asks whether a stream is captured, which device and stream are current), whether the last that is made is scratch,
    which parameters kernels read, kernels, results). objects: as in held; results: which of what is made */
 static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
     PyObject *objects, *read, *kernels, *results;
-    unsigned long long launch, asks;
+    unsigned long long launch, asks, place, stream;
     long device;
     int scratch;
-    if (!PyArg_ParseTuple(args, "O!l(KK)pO!O!O!", &PyTuple_Type, &objects, &device, &launch, &asks, &scratch,
-                          &PyTuple_Type, &read, &PyTuple_Type, &kernels, &PyTuple_Type, &results))
+    if (!PyArg_ParseTuple(args, "O!l(KKKK)pO!O!O!", &PyTuple_Type, &objects, &device, &launch, &asks, &place, &stream,
+                          &scratch, &PyTuple_Type, &read, &PyTuple_Type, &kernels, &PyTuple_Type, &results))
         return NULL;
     if (PyTuple_GET_SIZE(objects) != HELD) return PyErr_Format(PyExc_ValueError, "%d objects are wanted", HELD);
-    for (int i = 4; i < 8; i++)
-        if (!PyTuple_Check(PyTuple_GET_ITEM(objects, i))) return PyErr_Format(PyExc_TypeError, "object %d: a tuple", i);
+    for (int i = 2; i < 8; i++)
+        if (i != 3 && !PyTuple_Check(PyTuple_GET_ITEM(objects, i)))
+            return PyErr_Format(PyExc_TypeError, "object %d: a tuple", i);
+    PyObject *dicts = PyTuple_GET_ITEM(objects, 1), *lists = PyTuple_GET_ITEM(objects, 2);
+    if (!PyList_Check(dicts) || !dicts_only(dicts, 1) || watch(dicts)) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "object 1: a list of dictionaries");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(lists); i++)
+        if (!PyList_CheckExact(PyTuple_GET_ITEM(lists, i)))
+            return PyErr_Format(PyExc_TypeError, "object 2: a tuple of lists");
     Py_ssize_t making = PyTuple_GET_SIZE(PyTuple_GET_ITEM(objects, 4)), given = PyTuple_GET_SIZE(read);
     Py_ssize_t wanted = PyTuple_GET_SIZE(results);
-    if (making + given > MOST || scratch > making || wanted < 1 || wanted > MOST || !launch || !asks ||
+    if (making + given > MOST || scratch > making || wanted < 1 || wanted > MOST || !launch || !asks || !place || !stream ||
         PyTuple_GET_SIZE(PyTuple_GET_ITEM(objects, 6)) % 2)
         return PyErr_Format(PyExc_ValueError, "more tensors than %d, or no results", MOST);
     Launch *one = (Launch *)type->tp_alloc(type, 0);
@@ -184,6 +207,8 @@ static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     one->device = device;
     one->launch = (launcher)(uintptr_t)launch;
     one->capturing = (asker)(uintptr_t)asks;
+    one->place = (place_asker)(uintptr_t)place;
+    one->stream = (stream_asker)(uintptr_t)stream;
     one->given = (int)given;
     one->making = (int)making;
     one->scratch = scratch;
@@ -238,7 +263,7 @@ static int is_here(const Launch *one, PyObject *tensor) {
 static PyObject *now_call(PyObject *self, PyObject *const *given, size_t flags, PyObject *names) {
     PyObject **held = ((Base *)self)->held, *result = NULL;
     Launch *one = (Launch *)held[0];
-    int is = PyVectorcall_NARGS(flags) == one->given && !names && is_here(one, given[0]) ? none_of(steadily) : 0;
+    int is = PyVectorcall_NARGS(flags) == one->given && !names && is_here(one, given[0]) ? untraced() : 0;
     if (is > 0) is = launch_on(one, given, &result);
     if (is) return is < 0 ? NULL : result;
     return PyObject_Vectorcall(held[1], given, flags, names);

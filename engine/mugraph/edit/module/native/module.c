@@ -28,6 +28,7 @@ PyMODINIT_FUNC PyInit_mugraph_native(void) {
     if (watcher < 0 && (watcher = PyDict_AddWatcher(changed)) < 0) goto failed;
 #endif
     level = PyUnicode_InternFromString("_current_level");
+    flag = PyUnicode_InternFromString("_is_compiling_flag");
     nested = PyUnicode_InternFromString("is_nested");
     calls = PyUnicode_InternFromString("calls");
     run = PyUnicode_InternFromString("run");
@@ -35,7 +36,7 @@ PyMODINIT_FUNC PyInit_mugraph_native(void) {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (PyType_Ready(&kinds[i]) || PyModule_AddObjectRef(module, kinds[i].tp_name, (PyObject *)&kinds[i]))
             goto failed;
-    if (level && nested && calls && run && hooks_before) return module;
+    if (level && flag && nested && calls && run && hooks_before) return module;
 failed:
     Py_DECREF(module);
     return NULL;
