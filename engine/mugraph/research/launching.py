@@ -193,9 +193,13 @@ def in_python(kernels: ModuleType) -> Generator[None]:
     known = {name: vars(kernels)[name] for name in ("_worlds", "_seen")}
     shortened = [one.native for of in known.values() for one in of.values()]
     before = [list(one) for one in shortened]
-    unknown = {name: kernels._unknown for name in vars(kernels) if name.endswith("_known") and name != "_unknown"}
+    unknown = {f"_{region}_known": kernels._unknown for region in kernels._PATHS}
+    unknown |= {f"_{region}_done": kernels._nothing for region in kernels._PATHS}
     python = {"_native": None, "_fitted_in_c": {}, "_make_native": _nothing, **unknown}
-    with patched(kernels, **python), _prepared_anew(kernels):
+    with (
+        patched(kernels, **{name: one for name, one in python.items() if name in vars(kernels)}),
+        _prepared_anew(kernels),
+    ):
         for one in shortened:
             one.clear()
         yield

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import subprocess
 import sys
 import sysconfig
 import threading
-import time
 import weakref
 from collections.abc import Iterator
 from types import ModuleType, SimpleNamespace
@@ -21,112 +19,18 @@ import triton
 from mugraph.edit.module.native import C_TEXT
 
 from tests.support.driver import Device, Jit, Kernel, Places
-from tests.support.modules import imported
-
-TEXT = """
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def parts_kernel(x_ptr, parts_ptr, more_ptr, N: tl.constexpr):
-    pass
-
-
-@triton.jit
-def joined_kernel(parts_ptr, more_ptr, y_ptr, sum_ptr, product_ptr, N: tl.constexpr):
-    pass
-
-
-def launch_joined(x, y):
-    parts = torch.empty((8,), device=x.device, dtype=torch.float32)
-    more = torch.empty((2, 4), device=x.device, dtype=torch.float32)
-    total = torch.empty((2, 4), device=x.device, dtype=torch.float32)
-    product = torch.empty((8,), device=x.device, dtype=torch.float32)
-    parts_kernel[(4, 1, 1)](
-        x, parts, more,
-        N=8, num_warps=4, num_stages=2,
-    )
-    joined_kernel[(2, 3)](
-        parts, more, y, total, product,
-        N=8, num_warps=8, num_stages=2,
-    )
-    return product, total
-
-
-def launch_large(x):
-    parts = torch.empty((300000,), device=x.device, dtype=torch.float32)
-    more = torch.empty((8,), device=x.device, dtype=torch.float32)
-    parts_kernel[(4, 1, 1)](
-        x, parts, more,
-        N=8, num_warps=4, num_stages=2,
-    )
-    return more
-
-
-_SOURCE, _CAPABILITY, _RAN, _REGIONS, _CALLED_FUNCTIONS, _OUTSIDE_NAMES = "none.py", (0, 0), {}, {}, {}, {}
-_BUILTINS, _OWN, _PATHS, _CASES = frozenset([]), [], {}, {}
-"""
-
-
-def floats(place: int) -> Any:
-    return (ctypes.c_float * 8).from_address(place)
-
-
-def parts(places: Places) -> None:
-    """Waits after the first half: what else runs at the same time gets its turn."""
-    floats(places[1])[:], floats(places[2])[:] = [2 * one for one in floats(places[0])], [5.0] * 8
-    time.sleep(0.002)
-
-
-def joined(places: Places) -> None:
-    first, second, third = map(floats, places[:3])
-    floats(places[3])[:] = [sum(three) for three in zip(first, second, third, strict=True)]
-    floats(places[4])[:] = [one * other for one, other in zip(first, third, strict=True)]
-
-
-KERNELS = {"parts_kernel": Kernel(70, 3, parts), "joined_kernel": Kernel(71, 5, joined)}
+from tests.support.joined import device_of, floats, joined, joined_module, pair, right
 
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    from mugraph.edit.module.runtime import RUNTIME
-
-    name = "native_without_a_gpu"
-    path = tmp_path_factory.mktemp("native") / f"{name}.py"
-    operators = [
-        '_joined = _operator("mugraph_native::joined", "launch_joined", '
-        "lambda x, y: (x.new_empty(8), x.new_empty(2, 4)), results=2)",
-        '_large = _operator("mugraph_native::large", "launch_large", lambda x: x.new_empty(8))',
-    ]
-    path.write_text("\n\n".join([TEXT, RUNTIME, *operators]) + "\n")
-    with imported(path, name) as module:
+    with joined_module(tmp_path_factory.mktemp("native"), "native_without_a_gpu") as module:
         yield module
 
 
 @pytest.fixture
 def device(module, monkeypatch) -> Device:
-    found = Device(KERNELS)
-    found.stands_in(module, monkeypatch)
-    for one in (module._joined, module._large):
-        one.prepared.clear()
-        one.tried.clear()
-        one.now.clear()
-    module._texts.clear()
-    return found
-
-
-def pair() -> tuple[torch.Tensor, torch.Tensor]:
-    return torch.arange(8.0), torch.ones(2, 4)
-
-
-def right(module: ModuleType, x: torch.Tensor | None = None, y: torch.Tensor | None = None) -> None:
-    x, y = (given if made is None else made for given, made in zip(pair(), (x, y), strict=True))
-    product, total = module._joined(x, y)
-    assert torch.equal(total, 2 * x.view(2, 4) + 5 + y)
-    assert torch.equal(product, 2 * x * y.reshape(-1))
-    assert (product.shape, total.shape) == ((8,), (2, 4))
+    return device_of(module, monkeypatch)
 
 
 def test_the_text_compiles_without_a_warning(tmp_path) -> None:

@@ -68,7 +68,8 @@ def modules_fit(plan: RegionPlan) -> str:
 
 def entry_names(plan: RegionPlan) -> tuple[str, ...]:
     """Every name the region's functions bind in the kernel module."""
-    own = (plan.name, f"{plan.name}_fits", f"_{plan.name}_fits", f"_{plan.name}_known", f"_{plan.name}_reference")
+    own = (plan.name, f"{plan.name}_fits", f"_{plan.name}_fits", f"_{plan.name}_reference")
+    own += (f"_{plan.name}_known", f"_{plan.name}_done")
     return tuple(dict.fromkeys((*own, on_tensors(plan), tensors_fit(plan), modules_fit(plan))))
 
 
@@ -134,7 +135,8 @@ _IN_FILE = re.compile(r"_here\['\w+'\](?:\.__globals__\['\w+'\])*")
 def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozenset[str]) -> str:
     """The functions. module_names: globals that no parameter may hide. classes: of the file, that are modules'"""
     region, scope = plan.region, Scope(module_names)
-    lasts = paths_of(plan, classes) is not None
+    paths = paths_of(plan, classes)
+    lasts = paths is not None
     if is_direct(plan):
         names = [scope.unique(name) for name in arguments(plan)]
         return _test(plan, [f"{name}: torch.Tensor" for name in names], _both(plan, names, lasts))
@@ -171,6 +173,8 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
         "    return False",
     ]
     names = ", ".join(renamed.values())
+    quick = paths is not None and len(plan.steps) == 1 and bool(paths[1])  # read of an object
+    done = [f"if not _dynamo() and (result := _{plan.name}_done({names})) is not None:", "    return result"]
     bound, (values,) = hoisted([f"f({', '.join(tested)})"], Scope({*module_names, *renamed.values()}))
     return "\n".join(
         [
@@ -185,6 +189,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
             "@torch.jit.unused",
             *call("def ", plan.name, parameters, f" -> {returns(len(region.live_outs))}:", width=110),
             f'    """{region.function}; only where {plan.name}_fits says yes."""',
+            *(f"    {line}" for line in (done if quick else [])),
             *(f"    {line}" for line in bound),
             *(f"    {line}" for line in call("return ", on_tensors(plan), _arguments_of(values), width=104)),
         ]

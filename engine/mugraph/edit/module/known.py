@@ -46,6 +46,10 @@ def _unknown(*_: object) -> bool:
     return False
 
 
+def _nothing(*_: object) -> None:
+    """What a region is done by before that."""
+
+
 def _learn(region: str, *given: Any) -> bool:
     """After a region's test said yes of these arguments: remembers that, where changes can be told. Always True."""
     if _dynamo():
@@ -111,6 +115,19 @@ def _remember(region: str, reads: _Reads, root: int, key: int, given: tuple[Any,
     in_c[key] = _native.Known(held, fit, roots, tuple(passed.values()), read)
     held.at(time)
     _names[f"_{region}_known"] = in_c[key] if root < 0 else _native.Asked(in_c, root)
+    if f"_{region}_done" in _names:
+        _names[f"_{region}_done"] = _launches(region, in_c, root)
+
+
+def _launches(region: str, in_c: dict[int, Any], root: int) -> Callable[..., Any]:
+    """What launches a region's kernels on the tensors that are known, where they are one operator's."""
+    match _text_of(f"_{region}_on_tensors"):
+        case ast.FunctionDef(args=args, body=[ast.Expr(ast.Constant()), ast.Return(ast.Call(ast.Name(name), given))]):
+            parameters, now = [one.arg for one in args.args], getattr(_names[name], "now", None)
+            if now and all([isinstance(one, ast.Name) and one.id in parameters for one in given]):
+                order = tuple(parameters.index(one.id) for one in given)
+                return _native.Done(in_c, root, now[1], order)
+    return _nothing
 
 
 def _forgets(region: str, key: int) -> Callable[[object], None]:
@@ -174,4 +191,5 @@ def _items(text: str) -> list[Any]:
 
 
 _names.update({f"_{region}_known": _unknown for region in _PATHS})
+_names.update({f"_{region}_done": _nothing for region in _PATHS if f"_{region}_on_tensors" in _names})
 '''

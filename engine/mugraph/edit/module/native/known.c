@@ -10,19 +10,24 @@ typedef struct {
     struct { int at; PyObject *thing; } *tensor;        /* of the arguments, or a parameter (-1) */
 } Known;
 
-static int known_holds(Known *one, PyObject *const *given, Py_ssize_t count) {
-    Held *held = (Held *)one->base.held[0];
-    PyObject *tensors[MOST];
+/* The tensors, where the arguments are those that it was asked of, and no dictionary has changed. */
+static int gathered(const Known *one, PyObject *const *given, Py_ssize_t count, PyObject **tensors) {
     for (int i = 0; i < one->roots; i++)
         if (one->root[i].at >= count || given[one->root[i].at] != one->root[i].thing) return 0;
-    if (!unchanged(held)) return 0;
-    for (int i = 0; i < one->objects; i++)
-        if ((void *)Py_TYPE((PyObject *)one->object[i].thing) != one->object[i].kind) return 0;
+    if (!unchanged((Held *)one->base.held[0])) return 0;
     for (int i = 0; i < one->tensors; i++) {
         if (one->tensor[i].at >= count) return 0;
         tensors[i] = one->tensor[i].at < 0 ? one->tensor[i].thing : given[one->tensor[i].at];
     }
-    int is = as_ever(held);
+    return 1;
+}
+
+static int known_holds(Known *one, PyObject *const *given, Py_ssize_t count) {
+    PyObject *tensors[MOST];
+    if (!gathered(one, given, count, tensors)) return 0;
+    for (int i = 0; i < one->objects; i++)
+        if ((void *)Py_TYPE((PyObject *)one->object[i].thing) != one->object[i].kind) return 0;
+    int is = as_ever((Held *)one->base.held[0]);
     if (is > 0) is = fit_tensors((Fit *)one->base.held[1], tensors, one->tensors);
     if (is < 0 && PyErr_ExceptionMatches(PyExc_Exception)) { /* a tensor of another kind: Python says what then */
         PyErr_Clear();
@@ -34,6 +39,12 @@ static int known_holds(Known *one, PyObject *const *given, Py_ssize_t count) {
 static PyObject *known_call(PyObject *self, PyObject *const *given, size_t flags, PyObject *Py_UNUSED(names)) {
     int is = known_holds((Known *)self, given, PyVectorcall_NARGS(flags));
     return is < 0 ? NULL : PyBool_FromLong(is);
+}
+
+static int pair_of(PyObject *row, int *at, PyObject **thing) {
+    if (PyTuple_Check(row)) return PyArg_ParseTuple(row, "iO", at, thing) ? 0 : -1;
+    PyErr_SetString(PyExc_TypeError, "an argument and what it is are a tuple");
+    return -1;
 }
 
 /* Known(held, fit, roots, objects, tensors): roots of (which argument, what it must be), objects, tensors of (which
@@ -57,7 +68,7 @@ static PyObject *known_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
     if (!one->root || !one->object || !one->tensor) goto failed;
     for (; one->roots < PyTuple_GET_SIZE(roots); one->roots++) {
         PyObject *thing;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(roots, one->roots), "iO", &one->root[one->roots].at, &thing)) goto failed;
+        if (pair_of(PyTuple_GET_ITEM(roots, one->roots), &one->root[one->roots].at, &thing)) goto failed;
         one->root[one->roots].thing = thing;
     }
     for (; one->objects < PyTuple_GET_SIZE(objects); one->objects++) {
@@ -67,7 +78,7 @@ static PyObject *known_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
     for (; one->tensors < PyTuple_GET_SIZE(tensors); one->tensors++) {
         PyObject *thing;
         int at;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(tensors, one->tensors), "iO", &at, &thing)) goto failed;
+        if (pair_of(PyTuple_GET_ITEM(tensors, one->tensors), &at, &thing)) goto failed;
         one->tensor[one->tensors].at = at;
         one->tensor[one->tensors].thing = thing;
     }
@@ -93,16 +104,19 @@ typedef struct {
     Py_ssize_t at;
 } Asked;
 
-static PyObject *asked_call(PyObject *self, PyObject *const *given, size_t flags, PyObject *names) {
-    Py_ssize_t count = PyVectorcall_NARGS(flags), at = ((Asked *)self)->at;
-    PyObject *number = at < count && !names ? PyLong_FromVoidPtr(given[at]) : NULL;
-    if (!number) return PyErr_Occurred() ? NULL : Py_NewRef(Py_False);
-    PyObject *one = PyDict_GetItemWithError(((Base *)self)->held[0], number);
-    Py_DECREF(number);
-    if (!one || Py_TYPE(one)->tp_dealloc != known_dealloc) return PyErr_Occurred() ? NULL : Py_NewRef(Py_False);
-    Py_INCREF(one);
-    int is = known_holds((Known *)one, given, count);
-    Py_DECREF(one);
+/* A reference to what is known of an argument; NULL, perhaps with an exception, where nothing is. */
+static Known *known_of(PyObject *known, Py_ssize_t at, PyObject *const *given, Py_ssize_t count) {
+    PyObject *number = at < count ? PyLong_FromVoidPtr(given[at]) : NULL;
+    PyObject *one = number ? PyDict_GetItemWithError(known, number) : NULL;
+    Py_XDECREF(number);
+    return one && Py_TYPE(one)->tp_dealloc == known_dealloc ? (Known *)Py_NewRef(one) : NULL;
+}
+
+static PyObject *asked_call(PyObject *self, PyObject *const *given, size_t flags, PyObject *Py_UNUSED(names)) {
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    Known *one = known_of(((Base *)self)->held[0], ((Asked *)self)->at, given, count);
+    int is = one ? known_holds(one, given, count) : PyErr_Occurred() ? -1 : 0;
+    Py_XDECREF(one);
     return is < 0 ? NULL : PyBool_FromLong(is);
 }
 

@@ -287,3 +287,64 @@ static void now_dealloc(PyObject *self) {
     clear(self);
     Py_TYPE(self)->tp_free(self);
 }
+
+/* ---- Done: what a region gives, where it is one launch on tensors that are known; None where Python is to do it. held: a
+   dictionary of Known objects by the number of an argument; a Launch. */
+typedef struct {
+    Base base;
+    Py_ssize_t at;
+    int count, order[MOST]; /* which of the region's tensors each parameter of the launch is */
+} Done;
+
+static PyObject *done_call(PyObject *self, PyObject *const *given, size_t flags, PyObject *names) {
+    Done *one = (Done *)self;
+    Launch *launch = (Launch *)one->base.held[1];
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    PyObject *tensors[MOST], *ordered[MOST], *result = NULL;
+    Known *known = names ? NULL : known_of(one->base.held[0], one->at, given, count);
+    int is = known && known->tensors >= one->count && gathered(known, given, count, tensors) ? untraced() : 0;
+    for (int i = 0; is > 0 && i < one->count; i++) {
+        if (one->order[i] >= known->tensors) is = 0;
+        else ordered[i] = tensors[one->order[i]];
+    }
+    if (is > 0) is = is_here(launch, ordered[0]) ? launch_on(launch, ordered, &result) : 0;
+    Py_XDECREF(known);
+    if (is > 0) return result;
+    if (PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
+        PyErr_Clear(); /* Python says it again */
+    }
+    Py_RETURN_NONE;
+}
+
+/* Done(known, which argument, launch, order) */
+static PyObject *done_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
+    PyObject *known, *launch, *order;
+    Py_ssize_t at;
+    if (!PyArg_ParseTuple(args, "O!nOO!", &PyDict_Type, &known, &at, &launch, &PyTuple_Type, &order)) return NULL;
+    if (Py_TYPE(launch)->tp_dealloc != launch_dealloc || !handle_at || at < 0 ||
+        PyTuple_GET_SIZE(order) != ((Launch *)launch)->given || !PyTuple_GET_SIZE(order))
+        return PyErr_Format(PyExc_TypeError, "no launch of these tensors, or tensors cannot be read");
+    Done *one = (Done *)type->tp_alloc(type, 0);
+    if (!one) return NULL;
+    one->base.call = done_call;
+    one->at = at;
+    keep(one, 0, known);
+    keep(one, 1, launch);
+    for (; one->count < PyTuple_GET_SIZE(order); one->count++) {
+        long which = PyLong_AsLong(PyTuple_GET_ITEM(order, one->count));
+        if (which < 0 || which >= MOST) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "no such tensor");
+            Py_DECREF(one);
+            return NULL;
+        }
+        one->order[one->count] = (int)which;
+    }
+    return (PyObject *)one;
+}
+
+static void done_dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    clear(self);
+    Py_TYPE(self)->tp_free(self);
+}

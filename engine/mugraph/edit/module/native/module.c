@@ -12,6 +12,7 @@ static PyTypeObject kinds[] = {
     TYPE("Asked", Asked, asked_new, asked_dealloc, NULL),
     TYPE("Launch", Launch, launch_new, launch_dealloc, NULL),
     TYPE("Now", Now, now_new, now_dealloc, NULL),
+    TYPE("Done", Done, done_new, done_dealloc, NULL),
 };
 
 static PyMethodDef functions[] = {
