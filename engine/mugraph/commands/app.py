@@ -124,17 +124,24 @@ def bench(
     ] = None,
     limit: Annotated[float, typer.Option(min=1.0, help="Of files: seconds that one may take.")] = 600.0,
     target: Annotated[str, typer.Option(help="Of files: the device that kernels are made for.")] = "auto",
+    compare_with: Annotated[
+        str,
+        typer.Option(
+            help="Of files: what kernels must be faster than to be offered: code, best or both, as the setting "
+            "mugraph.compareWith. Where nothing but eager is timed: code."
+        ),
+    ] = "",
 ) -> int:
     """Time the samples' kernels against eager PyTorch, torch.compile and its max-autotune mode; with the word search,
     the search itself on the papers' programs; with the word files, any files with shapes."""
     need("torch", "triton")
     if names and names[0] == "files":
-        from mugraph.commands.bench_files import Outputs, bench_files
+        from mugraph.commands.bench_files import Outputs, bench_files, comparison
         from mugraph.commands.bench_one import Asked
 
         peers = [name.strip() for name in against.split(",") if name.strip()]
-        compare_with = "code" if peers == ["eager"] else "both"
-        asked = Asked(budget or 20.0, executor, target, compare_with, peers, limit)
+        chosen = compare_with or ("code" if peers == ["eager"] else "both")
+        asked = Asked(budget or 20.0, executor, target, comparison(chosen), peers, limit)
         return bench_files(names[1:], asked, Outputs(json, resume, plot), jobs, within)
     if names and names[0] == "search":
         from mugraph.commands.bench_search import bench_search

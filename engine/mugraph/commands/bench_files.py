@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from rich.console import Console
 from rich.table import Table
@@ -18,6 +18,7 @@ from mugraph.commands.bench_run import Journal, Run
 from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
 from mugraph.executors.choose import choose
 from mugraph.executors.executor import CannotExecute
+from mugraph.protocol.settings import CompareWith
 from mugraph.reports.document import device_document
 from mugraph.reports.many_files import Row, plot, summary
 from mugraph.store.keys import versions
@@ -34,6 +35,14 @@ class Outputs:
     as_json: bool
     resume: Path | None = None
     plot: Path | None = None
+
+
+def comparison(name: str) -> CompareWith:
+    """What kernels must be faster than. Raises WrongUsage for another word."""
+    for one in get_args(CompareWith):
+        if name == one:
+            return one
+    raise WrongUsage(f"there is no comparison with {name}; there are {', '.join(get_args(CompareWith))}")
 
 
 def bench_files(

@@ -203,6 +203,8 @@ class LauncherRun:
     def _method(self, owner: Any, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
         if isinstance(owner, dict):
             return _entries(cast("dict[Any, Any]", owner), name, arguments)
+        if name == "contiguous" and "memory_format" in named:
+            return self._in_format(owner, named["memory_format"])
         if name in ("clone", "contiguous") and not (name == "contiguous" and owner.is_contiguous):
             return self._computed("torch.clone", [owner], {})
         if name in ("new_empty", "new_zeros"):
@@ -211,6 +213,15 @@ class LauncherRun:
         if name not in METHODS:
             raise Unreadable(f"the method {name} of a tensor is not read")
         return METHODS[name](owner, Given(tuple(arguments), named))
+
+    def _in_format(self, tensor: HostTensor, memory_format: Any) -> HostTensor:
+        """A copy with the channels last, whether or not they are so already."""
+        rank = len(tensor.shape)
+        wanted = {4: "torch.channels_last", 5: "torch.channels_last_3d"}.get(rank)
+        if not isinstance(memory_format, Named) or memory_format.name != wanted:
+            raise Unreadable("a memory format other than channels last is not read")
+        copied = self._computed("torch.clone", [tensor.permuted((0, *range(2, rank), 1))], {})
+        return copied.permuted((0, rank - 1, *range(1, rank - 1)))
 
     def _named(self, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
         match name:

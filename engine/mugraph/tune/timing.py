@@ -85,7 +85,8 @@ class TooLong(Exception):
 
 
 class Replayable:
-    """A function captured into one CUDA graph over rotating copies of its inputs."""
+    """A function captured into one CUDA graph over rotating copies of its inputs; one that cannot be captured, as it
+    copies from the host (`torch.tensor(0.5, device=...)`), is called as often instead."""
 
     def __init__(
         self,
@@ -104,12 +105,25 @@ class Replayable:
         if limit_us is not None and us > max(limit_us, LONG_US):
             raise TooLong(us)
         self._plan = shortened(self._plan, us)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.no_grad(), torch.cuda.graph(self._graph):
-            for launch in range(self._plan.launches):
-                # The result is dropped at once, so that its memory serves the next launch of the same graph.
-                function(*self._copies[launch % self._plan.copies])
+        self._graph = self._captured()
         self.replay_us()  # the first replay uploads the graph
+
+    def _captured(self) -> torch.cuda.CUDAGraph | None:
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.no_grad(), torch.cuda.graph(graph):
+                self._launch_all()
+        except RuntimeError as error:
+            if "capture" not in str(error):
+                raise
+            torch.cuda.synchronize()
+            return None
+        return graph
+
+    def _launch_all(self) -> None:
+        for launch in range(self._plan.launches):
+            # The result is dropped at once, so that its memory serves the next launch of the same graph.
+            self._function(*self._copies[launch % self._plan.copies])
 
     def _warm_up(self, function: Function) -> float:
         """Compile, and let libraries allocate their workspaces, on a stream that is not captured. Microseconds that the
@@ -141,7 +155,11 @@ class Replayable:
         if self._flush is not None:
             self._flush.zero_()
         start.record()
-        self._graph.replay()
+        if self._graph is not None:
+            self._graph.replay()
+        else:
+            with torch.no_grad():
+                self._launch_all()
         end.record()
         end.synchronize()
         return start.elapsed_time(end) * 1000 / self._plan.launches

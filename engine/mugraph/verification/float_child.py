@@ -244,6 +244,9 @@ def main() -> None:
     device = torch.device("cuda" if kind == "cuda" else "cpu")
     if kind == "interpreter":
         patch_interpreter()
+    # Whether a library computes float32 on the tensor cores is PyTorch's own setting, of the original as well: what
+    # else is rounded is tested without.
+    torch.backends.cudnn.allow_tf32 = False
     name = torch.cuda.get_device_name() if kind == "cuda" else "interpreter"
     with tempfile.TemporaryDirectory(prefix="mugraph-float-") as folder:
         for line in sys.stdin:

@@ -15,6 +15,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_program
 from mugraph.ir.text import format_program, parse_program
 from mugraph.search.kernel_graphs.solver import as_block
+from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram
 from mugraph.verification import torch_reference
 from mugraph.verification.arithmetic import FloatArithmetic
 from mugraph.verification.evaluate import evaluate_program
@@ -107,3 +108,40 @@ def test_small_sizes_keep_what_a_window_reads() -> None:
     program = lower_region(record(lambda x, w: F.conv2d(x, w, stride=2, padding=3), tensors)).program
     verdict = verify_topology(program, as_block(program), seed=1)
     assert verdict.passed, verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "w", "options", "last"),
+    [
+        (F.conv2d, (2, 3, 9, 8), (5, 3, 3, 2), {"stride": (2, 1), "padding": 1}, True),
+        (F.conv2d, (1, 4, 9, 8), (4, 4, 2, 1), {"dilation": 2}, True),
+        (F.conv2d, (2, 6, 9, 8), (4, 3, 3, 2), {"groups": 2}, False),
+        (F.conv1d, (2, 3, 9), (5, 3, 3), {}, False),
+        (F.conv2d, (3, 9, 8), (5, 3, 3, 2), {}, False),
+    ],
+)
+def test_what_the_next_kernel_reads_has_its_channels_last(function, x, w, options, last) -> None:
+    tensors = {"x": torch.randn(x), "w": torch.randn(w)}
+    program = lower_region(record(lambda x, w: torch.tanh(function(x, w, **options)), tensors)).program
+    (product,) = (op.name for op in program.ops if op.kind.contracts)
+    stored = in_memory(program)
+    call = library_call(as_block(subprogram(program, [product], [], stored)))
+    assert call is not None
+    assert bool(call.format) == last
+    scope: dict[str, Any] = {"torch": torch, **{name: tensor.double() for name, tensor in tensors.items()}}
+    exec(call.text({"x": "x", "w": "w", stored[product].name: "out"}), scope)
+    expected = function(scope["x"], scope["w"], **options)
+    assert scope["out"].is_contiguous()
+    expected = expected.movedim(1, -1) if last else expected
+    torch.testing.assert_close(scope["out"].reshape(expected.shape), expected)
+
+
+def test_one_that_lies_so_already_is_not_turned() -> None:
+    x = torch.randn(2, 6, 9, 8).contiguous(memory_format=torch.channels_last)
+    tensors = {"x": x, "w": torch.randn(4, 6, 3, 3)}
+    program = lower_region(record(lambda x, w: torch.tanh(F.conv2d(x, w)), tensors)).program
+    (product,) = (op.name for op in program.ops if op.kind.contracts)
+    call = library_call(as_block(subprogram(program, [product], [], in_memory(program))))
+    assert call is not None
+    assert call.format == "torch.channels_last"
+    assert call.moved == x.numel() + 4 * 6 * 9 + 2 * 4 * 7 * 6

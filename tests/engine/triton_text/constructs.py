@@ -174,6 +174,15 @@ CONSTRUCTS: dict[str, Construct] = {
         "kernel[(1,)](wide, out, wide.stride(0), wide.stride(1), M=t.shape[0], N=t.shape[1])\nreturn out",
         (4, 8),
     ),
+    "channels_last": _kernel(
+        "a_ptr, out_ptr, N: tl.constexpr",
+        "n = tl.arange(0, N)\ntl.store(out_ptr + n, tl.load(a_ptr + n) + n)",
+        "image = a.contiguous(memory_format=torch.channels_last)\n"
+        "lying = image.permute(0, 2, 3, 1).contiguous().view(-1)\nout = torch.empty_like(lying)\n"
+        "kernel[(1,)](image, out, N=64)\nmore = torch.empty_like(lying)\nkernel[(1,)](lying, more, N=64)\n"
+        "return out if image.is_contiguous() else more",
+        (2, 4, 2, 4),
+    ),
     "swizzled": _kernel(
         "a_ptr, out_ptr, B: tl.constexpr",
         "i, j = tl.swizzle2d(tl.program_id(0), tl.program_id(1), tl.num_programs(0), tl.num_programs(1), 2)\n"

@@ -136,6 +136,17 @@ def _trouble(
 
 
 def _errors(name: str, device: torch.device) -> list[tuple[float, str | None]]:
+    """As `_errors_now`; without the tensor cores for float32 in libraries' kernels: whether they are used there is
+    PyTorch's own setting, of the original as well."""
+    before = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        return _errors_now(name, device)
+    finally:
+        torch.backends.cudnn.allow_tf32 = before
+
+
+def _errors_now(name: str, device: torch.device) -> list[tuple[float, str | None]]:
     """Of each output: how far the kernel is from what PyTorch computes in double precision on ordinary inputs, over its
     largest value; and what is wrong with it on those or others, if anything."""
     kernel, reference, _, specs = _CASES[name]
