@@ -138,4 +138,35 @@ class Block(nn.Module):
 def made():
     return Block().eval(), (torch.randn(1, 64, 256).half(),)
 ''',
+    "twelve": '''\
+"""One kernel, guarded by twelve modules."""
+
+import torch
+from torch import nn
+
+
+class Scale(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1024, dtype=torch.float16))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight
+
+
+# mugraph: x=f16[64, 1024]
+class Twelve(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c, self.d, self.e, self.f = (Scale() for _ in range(6))
+        self.g, self.h, self.i, self.j, self.k, self.l = (Scale() for _ in range(6))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.f(self.e(self.d(self.c(self.b(self.a(x))))))
+        return torch.sigmoid(self.l(self.k(self.j(self.i(self.h(self.g(x)))))))
+
+
+def made():
+    return Twelve().eval(), (torch.randn(64, 1024).half(),)
+''',
 }

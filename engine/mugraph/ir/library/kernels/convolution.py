@@ -1,8 +1,8 @@
 """PyTorch's convolution as a pre-defined kernel: the product of a windowed tensor and a weight.
 
-Of a tensor with its channels last it answers so too, and the next kernel reads it as it is. (A tensor in the usual order
-is not turned around, though cuDNN's kernels for the tensor cores would gain 1.1 to 1.4 times by it with several taps: what
-they compute then is further from the program's own rounding than the float test allows.)
+Of a tensor with its channels last it answers so too, and the next kernel reads it as it is. (A tensor in the usual
+order is not turned around, though cuDNN's kernels for the tensor cores would gain 1.1 to 1.4 times by it with several
+taps: what they compute then is further from the program's own rounding than the float test allows.)
 """
 
 from __future__ import annotations
