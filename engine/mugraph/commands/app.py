@@ -180,7 +180,7 @@ def check(
         typer.Option("--run", help="Run a program: --run -- python train.py [--json]"),
     ] = False,
     seed: Annotated[
-        int | None, typer.Option(help="Repeat a check with the random inputs of this seed, which it has printed.")
+        int | None, typer.Option(help="Draw random inputs by this seed, not by those in the modules.")
     ] = None,
 ) -> int:
     """Verify generated kernels again; with --run, say which calls of a program they took, and why not the others."""

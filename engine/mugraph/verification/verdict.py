@@ -52,6 +52,7 @@ class Verdict:
     proved_claims: how many claims that took
     versions:      torch, triton, mugraph
     proof:         of the algebra, at small sizes; None where none was tried
+    seed:          of the random inputs of the first test over the fields; it repeats them. None where none was run
     """
 
     passed: bool
@@ -73,6 +74,7 @@ class Verdict:
     proved_claims: int = 0
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     proof: Proof | None = None
+    seed: int | None = None
 
     @property
     def bound_words(self) -> str:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,6 +34,7 @@ REPETITIONS = 4
 """Seeds at each of the two sizes where Theorem 2 gives no bound to reach."""
 TARGET = 1e-9
 """The probability of accepting a wrong graph that is aimed at where Theorem 2 applies."""
+_SEED_BITS = 48
 
 
 def verify_topology(
@@ -39,7 +42,7 @@ def verify_topology(
 ) -> Verdict:
     """Compare a topology with the program at two scaled-down sizes, tile by tile.
 
-    seed: for tests; None takes fresh randomness from the operating system
+    seed: of an earlier verdict, to repeat it; None takes a fresh one from the operating system
     grid: axes to cut into blocks; None takes all that can be (sizes.grid_axes)
     Never raises for a wrong or malformed graph: the verdict says what is wrong.
     """
@@ -62,7 +65,7 @@ def verify_topologies(
     sigmoid, tanh, silu and GELU as what they are made of (through_exp.py) and relu and maxima by signs (by_sign.py) or
     by the order of real numbers (ordered.py); then with sums that weigh as much as at full size (weights.py).
     """
-    # The operating system's entropy: numpy's SeedSequence() reads it by the `secrets` module.
+    seed = fresh_seed() if seed is None else seed
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     cut = [(block, grid_axes(block) if grid is None else tuple(grid)) for block, grid in kernels]
     blocks = [block for block, _ in cut]
@@ -74,7 +77,12 @@ def verify_topologies(
         verdict = _verify(program, cut, rng, functions, as_at_full_size=as_at_full_size, single=single)
         if verdict.passed:
             break
-    return verdict
+    return replace(verdict, seed=seed)
+
+
+def fresh_seed() -> int:
+    """A seed from the operating system: a number that JSON keeps as it is, in any language."""
+    return secrets.randbits(_SEED_BITS)
 
 
 def _verify(
