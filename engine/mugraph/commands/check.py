@@ -119,7 +119,7 @@ def check_paths(paths: Sequence[str], *, as_json: bool, seed: int | None = None)
     else:
         _print(checked, unread)
         if checked and seed is None:
-            print("Random inputs are those of the first verification, by the seeds in the modules; --seed N draws others.")
+            print("Random inputs are those of the first verification, by seeds in the modules; --seed N draws others.")
         elif checked:
             print(f"Random inputs are those of seed {seed}.")
     return FAILED if unread or any(one.problems for one in checked) else OK

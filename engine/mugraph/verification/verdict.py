@@ -25,8 +25,8 @@ class Proof:
             return f"not proved, only tested: {self.note}"
         sizes = ", ".join(f"{axis}={size}" for axis, size in self.sizes.items())
         return (
-            f"proved equal for all real inputs at {sizes} ({self.note}); neither other sizes nor rounding are part of "
-            "the proof"
+            f"proved equal for all real inputs at which both are defined, at {sizes} ({self.note}); neither other "
+            "sizes nor rounding are part of the proof"
         )
 
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.lax import why_not_lax
-from mugraph.ir.masks import complement, diagonal, extents
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.ops.functions.by_erf import taken_by_erf
@@ -22,6 +21,7 @@ from mugraph.verification.bound import earned_bound
 from mugraph.verification.compare import Functions, Rejected, compare
 from mugraph.verification.evaluate import Malformed
 from mugraph.verification.forms import Unbounded
+from mugraph.verification.mask_sizes import check_masks
 from mugraph.verification.order import REPETITIONS_OF_MAXIMA
 from mugraph.verification.ordered import REPETITIONS_BY_REALS
 from mugraph.verification.reals import unlike
@@ -110,7 +110,7 @@ def _verify(
             rejected = _Case(program, cut, assignment, by_form, as_at_full_size).test(rng, repetitions)
             if rejected is not None:
                 return Verdict(False, rejected.reason, lax, repetitions=total, sizes=tuple(tested))
-        _check_masks(program, blocks)
+        check_masks(program, blocks)
         case = _Case(program, cut, small, by_form, as_at_full_size)
         reason = case.unlike(rng)
         if reason is not None:
@@ -239,17 +239,6 @@ def check_kernels(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
             if tensor.name not in known:
                 raise Malformed(f"the graph reads {tensor.name}, which is no input of the program")
         known |= {tensor.name for tensor in block.outputs}
-
-
-def _check_masks(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
-    """The graphs' masks must be the program's, or complements of them: at other sizes two diagonals may have become
-    one."""
-    known = {(extents(op, program.sizes), diagonal(op)) for op in program.ops if op.kind is Kind.MASK}
-    known |= {complement(shape, number) for shape, number in known}
-    for block in blocks:
-        for op in block.ops:
-            if op.kind is Kind.MASK and (extents(op, block.sizes), diagonal(op)) not in known:
-                raise Malformed(f"{op.name} starts at diagonal {diagonal(op)}, where no mask of the program does")
 
 
 def _named_sizes(program: TensorProgram, blocks: Sequence[BlockGraph], assignment: Assignment) -> dict[str, int]:
