@@ -71,6 +71,7 @@ def check_again(module: Path, record: Record, here: Here, seed: int | None = Non
     trouble = runtime_trouble(module, text)
     common += [trouble] if trouble else []
     found = carried(text)
+    evidence = found or {}
     if found is None:
         common.append(f"{module.name} carries no evidence that can be read")
     checked: list[Checked] = []
@@ -78,7 +79,7 @@ def check_again(module: Path, record: Record, here: Here, seed: int | None = Non
         name, *also = region.names(record)
         problems, seeds = list(common), list[int]()
         for one in (name, *also) if found is not None else ():
-            steps = [_seeded(step, seed) for step in found.get(one, ())]
+            steps = [_seeded(step, seed) for step in evidence.get(one, ())]
             problems += _of_evidence(one, steps, here)
             seeds += [own for _, own in steps]
         function = function_of(file, f"{record.alias}.{name}_fits") or name

@@ -45,6 +45,8 @@ class Verdict:
     text:          what of the emitted kernels' text was run over the fields at full size; None until it was
     max_rel_error: largest error of the compiled or interpreted kernel against float64; None until the float test ran
     eager_rel_error: the same error of the eager program in its own precision
+    ulps:          by the kind of inputs: the largest difference of an element from what eager PyTorch rounds it to, in
+                   units in the last place; empty until the float test ran
     float_from_store: that test is one of an earlier run, kept in the store; all else was run again
     float_device:  where the float test ran: "interpreter" or the GPU's name
     dynamic_sizes: axis whose size is known at run time only -> the sizes of the float tests
@@ -66,6 +68,7 @@ class Verdict:
     text: str | None = None
     max_rel_error: float | None = None
     eager_rel_error: float | None = None
+    ulps: Mapping[str, float] = field(default_factory=dict[str, float])
     float_sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     float_device: str | None = None
     float_from_store: bool = False
@@ -86,6 +89,16 @@ class Verdict:
             f"a wrong graph passes with probability at most {self.bound:.1e}{note}: a bound on the algebra of the "
             "topology at the first of these sizes, neither on other sizes nor on the schedule"
         )
+
+    @property
+    def ulps_words(self) -> str | None:
+        """How far single elements are from PyTorch's; None where that was not looked at."""
+        if not self.ulps:
+            return None
+        usual, most = self.ulps.get("normal"), max(self.ulps.values())
+        said = "largest difference of an element from PyTorch's rounding, in units in the last place: "
+        ordinary = "" if usual is None else f"{usual:.3g} on normal inputs, "
+        return f"{said}{ordinary}{most:.3g} on all inputs tried"
 
     @property
     def schedule_words(self) -> str:

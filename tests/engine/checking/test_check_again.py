@@ -165,7 +165,9 @@ def test_a_proof_that_cannot_be_repeated_is_a_problem(tmp_path: Path, monkeypatc
         return replace(plan, steps=tuple(steps))
 
     module = applied(tmp_path, proved)
-    assert "proved equal for all real inputs at which both are defined, at m=2" in " ".join(module.read_text().replace("#", "").split())
+    assert "proved equal for all real inputs at which both are defined, at m=2" in " ".join(
+        module.read_text().replace("#", "").split()
+    )
     assert problems(tmp_path) == []
     monkeypatch.setattr("mugraph.verification.proof.STEPS", 1)
     [problem] = problems(tmp_path)

@@ -89,6 +89,7 @@ def _verdict_lines(verdict: Verdict) -> list[str]:
             + (f" at {at}" if at else "")
             + ", when it was found"
         )
+        lines += [f"  bits      {verdict.ulps_words}"] if verdict.ulps_words is not None else []
     if verdict.versions:
         lines.append("  with      " + ", ".join(f"{name} {version}" for name, version in verdict.versions.items()))
     return lines
