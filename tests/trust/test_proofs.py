@@ -7,8 +7,11 @@ from itertools import islice
 
 import pytest
 from mugraph.ir.json import FormatError, mugraph_from_json
-from mugraph.verification.document import verify_document
+from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.spec import check_mugraph
+from mugraph.verification.document import PASSES, verify_document
 from mugraph.verification.proof import prove
+from mugraph.verification.sizes import grid_axes
 
 from tests.trust.campaign import SEED, cases, mutant, program_of
 from tests.trust.expressions import block, program
@@ -67,3 +70,24 @@ def test_pairs_of_expressions_are_proved_where_they_are_equal() -> None:
     equal = [proved for truth, proved in found if truth == "equal"]
     assert len(equal) > 30
     assert sum(equal) > 0.95 * len(equal)
+
+
+@pytest.mark.parametrize("kind", ["mask", "mask_ignored"])
+def test_no_other_mask_is_proved(kind: str) -> None:
+    """Two masks may become one at small sizes. The prover alone, of graphs that the verifier would not pass on."""
+    tried = 0
+    for case in cases(["sliding_window", "causal_attention"]):
+        if case.kind != kind:
+            continue
+        _, changed = mutant(case)
+        try:
+            graph = mugraph_from_json(changed)
+            if check_mugraph(graph, passes=PASSES, for_codegen=False):
+                continue
+        except FormatError:
+            continue
+        kernels = [(kernel.block, kernel.schedule) for kernel in graph.kernels if isinstance(kernel, GraphKernel)]
+        found = prove(program_of(case.program), [(block, grid_axes(block)) for block, _ in kernels])
+        tried += 1
+        assert not found.proved or not judge(entry(case.program), changed).wrong, case
+    assert tried

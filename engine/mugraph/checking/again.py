@@ -10,12 +10,14 @@ from pathlib import Path
 
 from mugraph.checking.run import function_of
 from mugraph.edit.module.carried import Carried, carried, is_sealed
+from mugraph.edit.module.runtime import runtime_trouble
 from mugraph.edit.names import module_name
 from mugraph.edit.revert import kernel_modules
 from mugraph.edit.source.record import Record, read_record, text_hash
 from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.edit.undo import undo
 from mugraph.verification.document import verify_mugraph
+from mugraph.verification.verifier import fresh_seed
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "dist-packages"})
 
@@ -30,12 +32,14 @@ class Here:
 
 @dataclass(frozen=True)
 class Checked:
-    """One region of a kernel module. problems: one sentence each; none where all holds."""
+    """One region of a kernel module. problems: one sentence each; none where all holds. seeds: of the random
+    inputs that each of its kernels was verified with"""
 
     file: Path
     module: Path
     function: str
     problems: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
 
 
 def modules_in(paths: Sequence[Path]) -> Iterator[tuple[Path, Record | str]]:
@@ -57,23 +61,29 @@ def modules_in(paths: Sequence[Path]) -> Iterator[tuple[Path, Record | str]]:
 
 
 def check_again(module: Path, record: Record, here: Here, seed: int | None = None) -> list[Checked]:
-    """Of each region of the module. seed: of what the verifier draws; None takes fresh randomness"""
+    """Of each region of the module. seed: of what the verifier draws; None takes for each kernel the
+    one of its first verification, which is in the evidence"""
     text = module.read_text(encoding="utf-8")
     file = module.with_name(record.file)
     common = list(_of_source(file, record))
     if not is_sealed(text):
         common.append(f"{module.name} was edited since it was written: its kernels are not those that were tested")
+    trouble = runtime_trouble(module, text)
+    common += [trouble] if trouble else []
     found = carried(text)
+    evidence = found or {}
     if found is None:
         common.append(f"{module.name} carries no evidence that can be read")
     checked: list[Checked] = []
     for region in record.regions:
         name, *also = region.names(record)
-        problems = list(common)
-        if found is not None:
-            problems += [problem for one in (name, *also) for problem in _of_evidence(one, found.get(one), here, seed)]
+        problems, seeds = list(common), list[int]()
+        for one in (name, *also) if found is not None else ():
+            steps = [_seeded(step, seed) for step in evidence.get(one, ())]
+            problems += _of_evidence(one, steps, here)
+            seeds += [own for _, own in steps]
         function = function_of(file, f"{record.alias}.{name}_fits") or name
-        checked.append(Checked(file, module, function, tuple(problems)))
+        checked.append(Checked(file, module, function, tuple(problems), tuple(seeds)))
     return checked
 
 
@@ -96,11 +106,18 @@ def _of_source(file: Path, record: Record) -> Iterator[str]:
         yield f"the record of what stood in {file.name} is damaged"
 
 
-def _of_evidence(name: str, steps: Sequence[Carried] | None, here: Here, seed: int | None) -> Iterator[str]:
+def _seeded(step: Carried, seed: int | None) -> tuple[Carried, int]:
+    """With the seed that is given, else its own, else a fresh one."""
+    if seed is not None:
+        return step, seed
+    return step, fresh_seed() if step.verdict.seed is None else step.verdict.seed
+
+
+def _of_evidence(name: str, steps: Sequence[tuple[Carried, int]], here: Here) -> Iterator[str]:
     if not steps:
         yield f"there is no evidence for {name}"
         return
-    for step in steps:
+    for step, seed in steps:
         verdict = step.verdict
         kernel = step.graph.name
         if not verdict.passed or verdict.max_rel_error is None:

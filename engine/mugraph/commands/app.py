@@ -78,6 +78,9 @@ def verify(
     kernel: Annotated[
         str | None, typer.Option("--kernel", metavar="PATH:LAUNCHER", help="A function that launches Triton kernels.")
     ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Repeat a verification with the random inputs of this seed.")
+    ] = None,
     json: _Json = False,
 ) -> int:
     """Say for each μGraph, or for a Triton kernel, whether it is the same function as the code."""
@@ -88,11 +91,11 @@ def verify(
     if kernel is not None:
         from mugraph.commands.verify_kernel import verify as of_kernel
 
-        return of_kernel(place, where(kernel), as_json=json)
+        return of_kernel(place, where(kernel), as_json=json, seed=seed)
     assert ugraph is not None
     from mugraph.commands.verify import verify as command
 
-    return command(place, ugraph, as_json=json)
+    return command(place, ugraph, as_json=json, seed=seed)
 
 
 @app.command()
@@ -180,7 +183,7 @@ def check(
         typer.Option("--run", help="Run a program: --run -- python train.py [--json]"),
     ] = False,
     seed: Annotated[
-        int | None, typer.Option(help="Repeat a check with the random inputs of this seed, which it has printed.")
+        int | None, typer.Option(help="Draw random inputs by this seed, not by those in the modules.")
     ] = None,
 ) -> int:
     """Verify generated kernels again; with --run, say which calls of a program they took, and why not the others."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from collections.abc import Sequence
 from itertools import groupby
@@ -19,8 +18,6 @@ from mugraph.tune.device import detect
 
 _MOST = 5
 """Reasons that are said of one region."""
-_SEED_BITS = 48
-"""Of a seed that is not given: a number that JSON keeps as it is."""
 _MOST_SIZES = 3
 """Things with other sizes that are named."""
 
@@ -98,7 +95,8 @@ def _short(path: Path) -> str:
 
 
 def check_paths(paths: Sequence[str], *, as_json: bool, seed: int | None = None) -> int:
-    """Exit status: 1 where something does not hold. seed: of an earlier check, to repeat what its verifier drew"""
+    """Exit status: 1 where something does not hold. seed: of what the verifier draws; None repeats for each kernel what
+    was drawn when it was first verified"""
     if seed is not None and seed < 0:
         raise WrongUsage(f"a seed is a number from 0 on, not {seed}")
     if not paths:
@@ -108,7 +106,6 @@ def check_paths(paths: Sequence[str], *, as_json: bool, seed: int | None = None)
         if not place.exists():
             raise WrongUsage(f"{place} does not exist")
     here = _here()
-    seed = secrets.randbits(_SEED_BITS) if seed is None else seed
     checked: list[Checked] = []
     unread: list[tuple[Path, str]] = []
     for module, record in modules_in(places):
@@ -121,8 +118,10 @@ def check_paths(paths: Sequence[str], *, as_json: bool, seed: int | None = None)
         print_json({"seed": seed, "regions": regions})
     else:
         _print(checked, unread)
-        if checked:
-            print(f"The verifier's random inputs are those of seed {seed}: --seed {seed} repeats them.")
+        if checked and seed is None:
+            print("Random inputs are those of the first verification, by seeds in the modules; --seed N draws others.")
+        elif checked:
+            print(f"Random inputs are those of seed {seed}.")
     return FAILED if unread or any(one.problems for one in checked) else OK
 
 
@@ -139,11 +138,12 @@ def _checked(one: Checked) -> dict[str, object]:
         "function": one.function,
         "passed": not one.problems,
         "problems": list(one.problems),
+        "seeds": list(one.seeds),
     }
 
 
 def _unread(module: Path, why: str) -> dict[str, object]:
-    return {"file": None, "module": str(module), "function": None, "passed": False, "problems": [why]}
+    return {"file": None, "module": str(module), "function": None, "passed": False, "problems": [why], "seeds": []}
 
 
 def _print(checked: Sequence[Checked], unread: Sequence[tuple[Path, str]]) -> None:

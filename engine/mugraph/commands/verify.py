@@ -17,7 +17,7 @@ from mugraph.ir.mirage import Unreadable, is_checkpoint, read_checkpoint
 from mugraph.ir.mugraph import MuGraph
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Trace
-from mugraph.reports.document import finite, proof_document
+from mugraph.reports.document import finite, proof_document, ulps_document
 from mugraph.reports.text import evidence
 from mugraph.solve.beside import Beside, beside, sole_program
 from mugraph.trace.tracer import trace_file
@@ -27,8 +27,8 @@ from mugraph.verification.verdict import Verdict
 T = TypeVar("T")
 
 
-def verify(place: Where, ugraph: Path, *, as_json: bool) -> int:
-    """Exit status: 0 if all graphs are equivalent. Raises WrongUsage."""
+def verify(place: Where, ugraph: Path, *, as_json: bool, seed: int | None = None) -> int:
+    """Exit status: 0 if all graphs are equivalent. seed: repeats an earlier run. Raises WrongUsage."""
     document = _read(ugraph)
     graphs = None if is_checkpoint(document) else _graphs(document, ugraph)
     program = traced_program(place)
@@ -38,7 +38,7 @@ def verify(place: Where, ugraph: Path, *, as_json: bool) -> int:
     if graphs is None:  # a checkpoint does not say which 16 bits an element has: the program does
         graphs = read_checkpoint(document, _half(program))
     verdicts = [
-        Verdict(False, graph.reason) if isinstance(graph, Unreadable) else verify_mugraph(program, graph)
+        Verdict(False, graph.reason) if isinstance(graph, Unreadable) else verify_mugraph(program, graph, seed)
         for graph in graphs
     ]
     if as_json:
@@ -122,7 +122,9 @@ def graph_document(index: int, verdict: Verdict) -> dict[str, object]:
         "repetitions": verdict.repetitions,
         "bound": verdict.bound,
         "proof": proof_document(verdict.proof),
+        "seed": verdict.seed,
         "max_rel_error": finite(verdict.max_rel_error),
+        "ulps": ulps_document([verdict]),
     }
 
 
@@ -133,3 +135,7 @@ def _report(graphs: Sequence[MuGraph | Unreadable], verdicts: list[Verdict]) -> 
         console.print(f"{index}: {escape(graph.name)}  {state}")
         for sentence in evidence(verdict):
             console.print(f"   {sentence}", markup=False, highlight=False)
+        if verdict.seed is not None:
+            console.print(
+                f"   random inputs of seed {verdict.seed}: --seed {verdict.seed} repeats them", highlight=False
+            )

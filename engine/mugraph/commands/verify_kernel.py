@@ -11,8 +11,9 @@ from mugraph.solve.foreign import KernelVerdict, verify_kernel
 from mugraph.verification.float_test import FloatTester
 
 
-def verify(place: Where, kernel: Where, *, as_json: bool) -> int:
-    """Exit status: 0 if it is the same function, 1 if it is not or cannot be read. Raises WrongUsage."""
+def verify(place: Where, kernel: Where, *, as_json: bool, seed: int | None = None) -> int:
+    """Exit status: 0 if it is the same function, 1 if it is not or cannot be read. seed: repeats an earlier run. Raises
+    WrongUsage."""
     if kernel.qualname is None:
         raise WrongUsage(f"name the launcher: --kernel {kernel.path}:LAUNCHER")
     try:
@@ -24,7 +25,7 @@ def verify(place: Where, kernel: Where, *, as_json: bool) -> int:
         say_error(reference)
         return FAILED
     with FloatTester() as tester:
-        found = verify_kernel(reference, text, kernel.qualname, tester=tester)
+        found = verify_kernel(reference, text, kernel.qualname, tester=tester, seed=seed)
     if as_json:
         print_json({"graphs": [{**graph_document(0, found.verdict), "where": found.where}]})
     else:
@@ -39,3 +40,5 @@ def _report(name: str, found: KernelVerdict) -> None:
     console.print(f"{name}  {state}")
     for sentence in [*evidence(verdict), *([found.float_note] if found.float_note else [])]:
         console.print(f"   {sentence}", markup=False, highlight=False)
+    if verdict.seed is not None:
+        console.print(f"   random inputs of seed {verdict.seed}: --seed {verdict.seed} repeats them", highlight=False)

@@ -137,7 +137,7 @@ def _verified(
         ran = text_checked(unit.program, source, kernels)
         if not ran.passed:
             raise NotRight(ran.reason or "its text is wrong")
-    verdict = verify_topologies(unit.program, [(block, None) for block, _ in kernels])
+    verdict = verify_topologies(unit.program, [(block, None) for block, _ in kernels], stored.seed)
     if not verdict.passed:
         raise NotRight(verdict.reason or "it is another function")
     return replace(

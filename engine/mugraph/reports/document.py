@@ -117,10 +117,20 @@ def verification_document(verdicts: Sequence[Verdict]) -> Json:
         "sizes": [dict(size) for size in sizes],
         "bound": sum(bounds) if verdicts and len(bounds) == len(verdicts) else None,
         "max_rel_error": finite(max(errors)) if verdicts and len(errors) == len(verdicts) else None,
+        "ulps": ulps_document(verdicts),
         "text": [verdict.text for verdict in verdicts],
         "proof": [proof_document(verdict.proof) for verdict in verdicts],
         "ranges": [_ranges_document(verdict) for verdict in verdicts],
     }
+
+
+def ulps_document(verdicts: Sequence[Verdict]) -> Json | None:
+    """By the kind of inputs: the largest difference of an element from PyTorch's rounding, in units in the last place.
+    None where it is not known of all kernels."""
+    if not verdicts or not all(verdict.ulps for verdict in verdicts):
+        return None
+    kinds = dict.fromkeys(kind for verdict in verdicts for kind in verdict.ulps)
+    return {kind: finite(max(verdict.ulps.get(kind, 0.0) for verdict in verdicts)) for kind in kinds}
 
 
 def proof_document(proof: Proof | None) -> Json | None:

@@ -146,6 +146,8 @@ def evidence(verdict: Verdict) -> list[str]:
         " (from the store: a test of the run that found it; the rest was run again)" if verdict.float_from_store else ""
     )
     found.append(f"error against float64 {verdict.max_rel_error:.1e} in {where}{reduced}{eager}{kept}")
+    if verdict.ulps_words is not None:
+        found.append(verdict.ulps_words)
     return found
 
 

@@ -12,8 +12,11 @@ from mugraph.triton_text.check import check_text
 from mugraph.triton_text.verdict import TextVerdict
 from mugraph.verification.float_test import FloatTester
 from mugraph.verification.verdict import Verdict
+from mugraph.verification.verifier import fresh_seed
 
 _MOST_CONFIGURATIONS = 64
+_SEEDS = 1 << 32
+"""Of the float test's generators."""
 
 
 @dataclass(frozen=True)
@@ -27,19 +30,27 @@ class KernelVerdict:
     check: str = ""
 
 
-def verify_kernel(reference: Beside, text: str, launcher: str, *, tester: FloatTester | None) -> KernelVerdict:
+def verify_kernel(
+    reference: Beside, text: str, launcher: str, *, tester: FloatTester | None, seed: int | None = None
+) -> KernelVerdict:
     """Over the fields and in memory at the program's own sizes, in each configuration of its kernels; then the float
-    test. tester: None runs none."""
+    test. tester: None runs none. seed: of the random inputs, to repeat an earlier run; None takes a fresh one"""
+    seed = fresh_seed() if seed is None else seed
+    found = _verified(reference, text, launcher, tester, seed)
+    return replace(found, verdict=replace(found.verdict, seed=seed))
+
+
+def _verified(reference: Beside, text: str, launcher: str, tester: FloatTester | None, seed: int) -> KernelVerdict:
     program, outputs = reference.program, list(reference.outputs)
     shapes = {name: (info.shape, info.strides) for name, info in reference.seen.items()}
     inputs = matched(program, text, launcher)
     if isinstance(inputs, str):
         return KernelVerdict(Verdict(False, inputs))
-    found = check_text(program, text, launcher, inputs, outputs, shapes=shapes)
+    found = check_text(program, text, launcher, inputs, outputs, seed, shapes=shapes)
     said = found.said
     for configuration in range(1, min(found.configurations, _MOST_CONFIGURATIONS)):
         if found.passed:
-            found = check_text(program, text, launcher, inputs, outputs, configuration=configuration, shapes=shapes)
+            found = check_text(program, text, launcher, inputs, outputs, seed, configuration, shapes=shapes)
             if not found.passed:
                 found = replace(found, reason=f"in configuration {configuration}, {found.reason}")
     if found.passed and found.without:
@@ -54,11 +65,11 @@ def verify_kernel(reference: Beside, text: str, launcher: str, *, tester: FloatT
     verdict = Verdict(True, None, program.is_lax, 1, (dict(program.sizes),), None, note, indexing=said, text=said)
     if tester is None:
         return KernelVerdict(verdict)
-    tested = tester.test(text, launcher, program, inputs, outputs, shapes=shapes)
+    tested = tester.test(text, launcher, program, inputs, outputs, seed % _SEEDS, shapes=shapes)
     if tested.passed:
         return KernelVerdict(
             replace(verdict, max_rel_error=tested.max_rel_error, eager_rel_error=tested.eager_rel_error,
-                    float_device=tested.device, float_sizes=dict(program.sizes))
+                    ulps=tested.ulps, float_device=tested.device, float_sizes=dict(program.sizes))
         )  # fmt: skip
     if not tested.scenarios:  # it did not run: nothing is known, and nothing is said to be wrong
         return KernelVerdict(verdict, None, f"no floating-point test could be run: {tested.reason}")

@@ -47,6 +47,7 @@ def with_float(
         verdict,
         max_rel_error=tested.max_rel_error,
         eager_rel_error=tested.eager_rel_error,
+        ulps=tested.ulps,
         float_sizes=dict(program.sizes),
         dynamic_sizes={a: tuple(sorted({at[a] for at in tested_sizes(program)})) for a in program.least},
         float_device=tested.device,

@@ -10,6 +10,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -18,12 +19,17 @@ from mugraph.store.place import cache_folder, file_id, set_aside
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-SCHEMA = 1
+SCHEMA = 2
 """Number of the tables' layout, kept in SQLite's `user_version`; raised with every change of it."""
 FILE = "results.sqlite"
 _BUSY_S = 10.0
 _log = logging.getLogger("mugraph.store")
 T = TypeVar("T")
+
+
+def _seal(key: str, text: str) -> str:
+    """By which a change of an entry, or another entry in its place, is noticed."""
+    return sha256(f"{key}\n{text}".encode()).hexdigest()
 
 
 class _Unusable(Exception):
@@ -53,7 +59,7 @@ class Store:
         return Store(None)
 
     def get(self, key: str) -> Mapping[str, object] | None:
-        """The document last put under the key."""
+        """The document last put under the key. One that was changed by hand is none; `notices` names it."""
 
         def read(connection: Connection) -> str | None:
             from mugraph.store import tables
@@ -62,6 +68,10 @@ class Store:
 
         text = self._run(read, writes=False)
         if text is None:
+            return None
+        seal, _, text = text.partition("\n")
+        if seal != _seal(key, text):
+            self.notice(f"An entry of the store {self._path} was changed since it was written; it is not used.")
             return None
         try:
             document = json.loads(text)
@@ -81,7 +91,7 @@ class Store:
         def write(connection: Connection) -> None:
             from mugraph.store import tables
 
-            tables.upsert(connection, key, text, time.time())
+            tables.upsert(connection, key, f"{_seal(key, text)}\n{text}", time.time())
 
         self._run(write, writes=True)
 

@@ -59,6 +59,9 @@ def schema(connection: Connection) -> int:
 
 
 def create(connection: Connection, number: int) -> None:
+    """New tables. What an earlier layout had is dropped."""
+    if 0 < schema(connection) < number:
+        _metadata.drop_all(connection)
     _metadata.create_all(connection)  # no error where another process was faster
     connection.exec_driver_sql(f"PRAGMA user_version = {number:d}")
 

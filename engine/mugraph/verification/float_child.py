@@ -42,13 +42,15 @@ _KEPT_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class ScenarioResult:
-    """Errors are norms relative to the reference's: ||out - ref|| / ||ref||."""
+    """Errors are norms relative to the reference's: ||out - ref|| / ||ref||. ulps: how far any element is from what
+    eager PyTorch rounds it to, in units in the last place of its type, at most"""
 
     scenario: str
     passed: bool
     reason: str | None
     error: float
     eager_error: float
+    ulps: float = nan
 
 
 def run(request: Mapping[str, Any], device: torch.device, folder: Path) -> list[ScenarioResult]:
@@ -92,7 +94,8 @@ class _Run:
             failed = self._judged(piece, results, squares, generator)
             if failed is not None:
                 return failed
-        return ScenarioResult(self.scenario, True, None, *max(one.errors for one in squares.values()))
+        ulps = max(one.ulps for one in squares.values())
+        return ScenarioResult(self.scenario, True, None, *max(one.errors for one in squares.values()), ulps)
 
     def _judged(
         self, piece: Piece, results: Mapping[str, Tensor], squares: Mapping[str, _Squares], generator: torch.Generator
@@ -103,7 +106,7 @@ class _Run:
         mine = {name: piece.of(self.program.tensor(name), result) for name, result in results.items()}
         eager = {name: piece.of(self.program.tensor(name), self.drawn.eager[name]).to(torch.float64) for name in mine}
         for name, result in mine.items():
-            squares[name].add(result.to(torch.float64), eager[name], exact[name])
+            squares[name].add(result.to(torch.float64), eager[name], exact[name], result.dtype)
         draws: list[dict[str, Tensor]] = []
         for _ in range(_DRAWS):
             rounding = Perturbed(program, generator)
@@ -164,13 +167,15 @@ def _even(program: TensorProgram) -> float:
 
 @dataclass
 class _Squares:
-    """Sums over the pieces of an output: of its numbers' squares, and of those of the errors."""
+    """Sums over the pieces of an output: of its numbers' squares, and of those of the errors. And `ulps`, the most."""
 
     exact: float = 0.0
     ours: float = 0.0
     eager: float = 0.0
+    ulps: float = 0.0
 
-    def add(self, result: Tensor, eager: Tensor, exact: Tensor) -> None:
+    def add(self, result: Tensor, eager: Tensor, exact: Tensor, dtype: torch.dtype) -> None:
+        self.ulps = max(self.ulps, units_apart(result, eager, dtype))
         self.exact += _square(exact)
         self.ours += _square(result - exact)
         self.eager += _square(eager - exact)
@@ -180,6 +185,20 @@ class _Squares:
         """||out - ref|| / ||ref||, of the kernel and of eager PyTorch."""
         size = max(self.exact**0.5, 1e-300)
         return self.ours**0.5 / size, self.eager**0.5 / size
+
+
+def units_apart(result: Tensor, eager: Tensor, dtype: torch.dtype) -> float:
+    """The largest difference of two finite elements, in units in the last place that the second has in its type.
+
+    result, eager: float64, holding numbers of the type
+    """
+    if not dtype.is_floating_point:
+        return 0.0
+    numbers = torch.finfo(dtype)
+    _, exponent = torch.frexp(eager.abs().clamp_min(numbers.tiny))
+    apart = (result - eager).abs() / torch.ldexp(torch.full_like(eager, numbers.eps), exponent - 1)
+    both = torch.isfinite(result) & torch.isfinite(eager)
+    return float(torch.where(both, apart, 0.0).max()) if apart.numel() else 0.0
 
 
 def _square(x: Tensor) -> float:

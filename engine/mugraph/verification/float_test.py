@@ -48,12 +48,14 @@ class Kernel(Protocol):
 
 @dataclass(frozen=True)
 class FloatScenario:
-    """One kind of inputs; errors are ||out - ref|| / ||ref||."""
+    """One kind of inputs; errors are ||out - ref|| / ||ref||. ulps: the largest difference of an element from what
+    eager PyTorch rounds it to, in units in the last place"""
 
     name: str
     passed: bool
     error: float
     eager_error: float
+    ulps: float
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,11 @@ class FloatResult:
     eager_rel_error: float | None = None
     device: str | None = None
     scenarios: tuple[FloatScenario, ...] = ()
+
+    @property
+    def ulps(self) -> Mapping[str, float]:
+        """Scenario -> largest difference from eager PyTorch's rounding, in units in the last place."""
+        return {one.name: one.ulps for one in self.scenarios if one.ulps == one.ulps}
 
 
 class FloatTester:
@@ -246,7 +253,9 @@ def _result(answer: dict[str, Any]) -> FloatResult:
     results = cast("list[dict[str, Any]]", answer["results"])
     if not results:
         return FloatResult(False, "the program overflows its own types for all inputs tried", device=device)
-    scenarios = tuple(FloatScenario(r["scenario"], r["passed"], r["error"], r["eager_error"]) for r in results)
+    scenarios = tuple(
+        FloatScenario(r["scenario"], r["passed"], r["error"], r["eager_error"], r["ulps"]) for r in results
+    )
     reason = next((str(r["reason"]) for r in results if not r["passed"]), None)
     measured = [s for s in scenarios if s.error == s.error]  # NaN: nothing to compare
     worst = max(measured, key=lambda s: s.error, default=None)

@@ -15,6 +15,7 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.masks import complement, diagonal, extents, is_uniform, resized
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.verification.evaluate import Malformed
 
 
 @dataclass(frozen=True)
@@ -80,3 +81,14 @@ def mask_groups(program: TensorProgram, blocks: Sequence[BlockGraph]) -> list[Ma
                 by_axes.setdefault((min(op.rows, op.columns), max(op.rows, op.columns)), []).append(op)
         found += (MaskGroup(axes[0], axes[1], tuple(masks), sizes) for axes, masks in by_axes.items())
     return found
+
+
+def check_masks(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
+    """The graphs' masks must be the program's, or complements of them: at other sizes two diagonals may have become
+    one. Raises Malformed."""
+    known = {(extents(op, program.sizes), diagonal(op)) for op in program.ops if op.kind is Kind.MASK}
+    known |= {complement(shape, number) for shape, number in known}
+    for block in blocks:
+        for op in block.ops:
+            if op.kind is Kind.MASK and (extents(op, block.sizes), diagonal(op)) not in known:
+                raise Malformed(f"{op.name} starts at diagonal {diagonal(op)}, where no mask of the program does")

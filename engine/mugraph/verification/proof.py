@@ -5,7 +5,8 @@ What is shown. The program, and the kernels with their grids, loops and masks, a
 first of the two that the tests over finite fields take) with a variable for each input element. So each element of an
 output is an exact expression of the inputs, in a normal form by laws that hold for real numbers (expressions.py). Where
 the two expressions of every output element are equal, the two are one function at these sizes, wherever both are
-defined. That is no matter of chance: no random number has a part in it.
+defined: `y * y / y` is y. (That a kernel divides by nothing that may be zero where the program does not is tested by
+reals.py, not proved.) That is no matter of chance: no random number has a part in it.
 
 What is not shown. Sizes other than these; the tests over the fields, and that of the schedule's indexing at full size,
 cover those as they do for any graph. Rounding, overflow, infinities and NaN, which are not real numbers. The text of
@@ -31,6 +32,7 @@ from mugraph.verification.exact import Elements, ExactArithmetic
 from mugraph.verification.execute import execute_kernels
 from mugraph.verification.expressions import Expressions
 from mugraph.verification.inputs import homes
+from mugraph.verification.mask_sizes import check_masks
 from mugraph.verification.polynomials import Unproved, Work
 from mugraph.verification.sizes import assignments, grid_axes
 from mugraph.verification.verdict import Proof
@@ -53,6 +55,7 @@ def prove(
     sizes: Mapping[str, int] = {}
     reason = "the laws that are known do not show that the outputs are equal"
     try:
+        check_masks(program, [block for block, _ in cut])
         small, _ = assignments(program, cut, single)
         sizes = {axis: small.sizes[axis] for axis in sorted({*program.sizes, *(a for b, _ in cut for a in b.sizes)})}
         own = resize(program, small.sizes)

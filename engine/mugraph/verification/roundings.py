@@ -12,6 +12,7 @@ from torch import Tensor
 from mugraph.ir.dtypes import READ, DType
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.verification.torch_reference import Value
 
 TORCH_TYPES: Mapping[DType, torch.dtype] = {name: getattr(torch, one.torch) for name, one in READ.items()}
 EPSILON: Mapping[DType, float] = {name: one.epsilon for name, one in READ.items()}
@@ -22,6 +23,8 @@ SPREAD = 0.41
 """Root mean square of a relative rounding error, as a part of the largest (numbers spread evenly over a binade)."""
 _TILE = 256
 """Numbers of a sum that are added in a tree, or side by side; what is left is added one after the other."""
+_SMALLEST_TILE, _PARTS = 16, 8
+"""A short sum is added up by tiles as well: by an eighth of it, or 16."""
 _CHOICES = frozenset({"relu", "abs"})
 
 
@@ -36,7 +39,7 @@ class Eager:
     def operand(self, op: Op, position: int, data: Tensor) -> Tensor:
         return data
 
-    def result(self, op: Op, operands: Sequence[Tensor], data: Tensor) -> Tensor:
+    def result(self, op: Op, operands: Sequence[Value], data: Tensor) -> Tensor:
         return _round(data, self._precision[op.name])
 
 
@@ -47,7 +50,8 @@ class Perturbed:
 
     Every result has the error of a rounding to its own type. Further relative errors: an operand of a product over
     an axis, if it was computed, is rounded to the program's coarsest type (tensor cores); a sum has the error of
-    float32's accumulation, one number after the other in a product and by tiles elsewhere; arguments of
+    float32's accumulation, one number after the other in a product and by tiles elsewhere, where what it has come to
+    after each tile is rounded as well; arguments of
     exponentials, quotients, roots and other functions are wrong by two units in the last place of a float32.
     Tensors that are read have no error.
     """
@@ -73,7 +77,7 @@ class Perturbed:
             size = hypot(size, EPSILON[self._coarsest])
         return self._wrong(data, size, _least(self._coarsest) if rounded else 0.0) if size else data
 
-    def result(self, op: Op, operands: Sequence[Tensor], data: Tensor) -> Tensor:
+    def result(self, op: Op, operands: Sequence[Value], data: Tensor) -> Tensor:
         if op.kind.chooses or op.fn in _CHOICES:
             return data
         kind = self._precision[op.name]
@@ -82,18 +86,34 @@ class Perturbed:
             size = hypot(size, SINGLE * sqrt(self._steps(op) / 3))
         if op.kind.ulps:
             size = hypot(size, op.kind.ulps * SINGLE)
-        wrong = self._wrong(data, size, _least(kind))
+        more = SINGLE * self._partial(op, operands[0]) if op.kind.is_plain_sum else None
+        wrong = self._wrong(data, size, _least(kind), more)
         if op.fn:  # x * (1 + erf(x)) and its kin cancel
-            wrong = wrong + (self._wrong(operands[0], SINGLE) - operands[0])
+            wrong = wrong + (self._wrong(operands[0].data, SINGLE) - operands[0].data)
         return wrong
 
     def _steps(self, op: Op) -> float:
         terms = prod(self._sizes[axis] for axis in op.over)
         return terms if op.kind.contracts else 1 + terms / _TILE
 
-    def _wrong(self, data: Tensor, size: float, least: float = 0.0) -> Tensor:
+    def _partial(self, op: Op, operand: Value) -> Tensor:
+        """How much more than the whole a sum has come to after each tile but the last, as the root of the sum of
+        squares: where terms cancel, that is what is rounded."""
+        dims = [operand.axes.index(axis) for axis in op.over]
+        terms = operand.data.movedim(dims, [at - len(dims) for at in range(len(dims))]).flatten(-len(dims))
+        tile = max(_SMALLEST_TILE, min(_TILE, terms.shape[-1] // _PARTS))
+        after = terms.cumsum(-1)[..., tile - 1 : terms.shape[-1] - 1 : tile]
+        whole = terms.sum(-1, keepdim=True)
+        return (after.square() - whole.square()).clamp_min(0.0).sum(-1).sqrt()
+
+    def _wrong(self, data: Tensor, size: float, least: float = 0.0, more: Tensor | None = None) -> Tensor:
+        """size: of the error, relative to the data. more: of a further one, absolute"""
         noise = torch.rand(data.shape, generator=self._random, device=data.device, dtype=torch.float32)
-        noise = (noise - 0.5).to(torch.float64) * (sqrt(12) * SPREAD * size)
+        noise = (noise - 0.5).to(torch.float64) * (sqrt(12) * SPREAD)
+        if more is not None:
+            wrong = data + noise * torch.hypot(size * data.abs().clamp_min(least), more).copysign(data)
+            return torch.where((wrong * data.sign() > 0.0) | (more > 0.0), wrong, 0.0)
+        noise = noise * size
         if not least:
             return data + noise * data
         wrong = data + noise * data.abs().clamp_min(least)

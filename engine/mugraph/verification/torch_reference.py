@@ -36,7 +36,7 @@ class Rounding(Protocol):
     """What is lost on the way: operands of an operator before it is computed, its result after."""
 
     def operand(self, op: Op, position: int, data: Tensor) -> Tensor: ...
-    def result(self, op: Op, operands: Sequence[Tensor], data: Tensor) -> Tensor: ...
+    def result(self, op: Op, operands: Sequence[Value], data: Tensor) -> Tensor: ...
 
 
 class Exact:
@@ -45,7 +45,7 @@ class Exact:
     def operand(self, op: Op, position: int, data: Tensor) -> Tensor:
         return data
 
-    def result(self, op: Op, operands: Sequence[Tensor], data: Tensor) -> Tensor:
+    def result(self, op: Op, operands: Sequence[Value], data: Tensor) -> Tensor:
         return data
 
 
@@ -82,7 +82,7 @@ def evaluate(
             operands = [values[name] for name in op.inputs]
             given = [replace(v, data=rounding.operand(op, at, v.data)) for at, v in enumerate(operands)]
             value = op.kind.meaning(numbers, given, op.fn, op.over)
-            values[op.name] = Value(rounding.result(op, [v.data for v in operands], value.data), value.axes)
+            values[op.name] = Value(rounding.result(op, operands, value.data), value.axes)
         if wanted is not None:
             for name in {name for name in op.inputs if last[name] == op.name and name not in wanted}:
                 del values[name]

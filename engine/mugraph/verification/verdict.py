@@ -25,8 +25,8 @@ class Proof:
             return f"not proved, only tested: {self.note}"
         sizes = ", ".join(f"{axis}={size}" for axis, size in self.sizes.items())
         return (
-            f"proved equal for all real inputs at {sizes} ({self.note}); neither other sizes nor rounding are part of "
-            "the proof"
+            f"proved equal for all real inputs at which both are defined, at {sizes} ({self.note}); neither other "
+            "sizes nor rounding are part of the proof"
         )
 
 
@@ -45,6 +45,8 @@ class Verdict:
     text:          what of the emitted kernels' text was run over the fields at full size; None until it was
     max_rel_error: largest error of the compiled or interpreted kernel against float64; None until the float test ran
     eager_rel_error: the same error of the eager program in its own precision
+    ulps:          by the kind of inputs: the largest difference of an element from what eager PyTorch rounds it to, in
+                   units in the last place; empty until the float test ran
     float_from_store: that test is one of an earlier run, kept in the store; all else was run again
     float_device:  where the float test ran: "interpreter" or the GPU's name
     dynamic_sizes: axis whose size is known at run time only -> the sizes of the float tests
@@ -52,6 +54,7 @@ class Verdict:
     proved_claims: how many claims that took
     versions:      torch, triton, mugraph
     proof:         of the algebra, at small sizes; None where none was tried
+    seed:          of the random inputs of the first test over the fields; it repeats them. None where none was run
     """
 
     passed: bool
@@ -65,6 +68,7 @@ class Verdict:
     text: str | None = None
     max_rel_error: float | None = None
     eager_rel_error: float | None = None
+    ulps: Mapping[str, float] = field(default_factory=dict[str, float])
     float_sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     float_device: str | None = None
     float_from_store: bool = False
@@ -73,6 +77,7 @@ class Verdict:
     proved_claims: int = 0
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     proof: Proof | None = None
+    seed: int | None = None
 
     @property
     def bound_words(self) -> str:
@@ -84,6 +89,16 @@ class Verdict:
             f"a wrong graph passes with probability at most {self.bound:.1e}{note}: a bound on the algebra of the "
             "topology at the first of these sizes, neither on other sizes nor on the schedule"
         )
+
+    @property
+    def ulps_words(self) -> str | None:
+        """How far single elements are from PyTorch's; None where that was not looked at."""
+        if not self.ulps:
+            return None
+        usual, most = self.ulps.get("normal"), max(self.ulps.values())
+        said = "largest difference of an element from PyTorch's rounding, in units in the last place: "
+        ordinary = "" if usual is None else f"{usual:.3g} on normal inputs, "
+        return f"{said}{ordinary}{most:.3g} on all inputs tried"
 
     @property
     def schedule_words(self) -> str:

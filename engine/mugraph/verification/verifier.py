@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.lax import why_not_lax
-from mugraph.ir.masks import complement, diagonal, extents
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.ops.functions.by_erf import taken_by_erf
@@ -20,6 +21,7 @@ from mugraph.verification.bound import earned_bound
 from mugraph.verification.compare import Functions, Rejected, compare
 from mugraph.verification.evaluate import Malformed
 from mugraph.verification.forms import Unbounded
+from mugraph.verification.mask_sizes import check_masks
 from mugraph.verification.order import REPETITIONS_OF_MAXIMA
 from mugraph.verification.ordered import REPETITIONS_BY_REALS
 from mugraph.verification.reals import unlike
@@ -32,6 +34,7 @@ REPETITIONS = 4
 """Seeds at each of the two sizes where Theorem 2 gives no bound to reach."""
 TARGET = 1e-9
 """The probability of accepting a wrong graph that is aimed at where Theorem 2 applies."""
+_SEED_BITS = 48
 
 
 def verify_topology(
@@ -39,7 +42,7 @@ def verify_topology(
 ) -> Verdict:
     """Compare a topology with the program at two scaled-down sizes, tile by tile.
 
-    seed: for tests; None takes fresh randomness from the operating system
+    seed: of an earlier verdict, to repeat it; None takes a fresh one from the operating system
     grid: axes to cut into blocks; None takes all that can be (sizes.grid_axes)
     Never raises for a wrong or malformed graph: the verdict says what is wrong.
     """
@@ -62,7 +65,7 @@ def verify_topologies(
     sigmoid, tanh, silu and GELU as what they are made of (through_exp.py) and relu and maxima by signs (by_sign.py) or
     by the order of real numbers (ordered.py); then with sums that weigh as much as at full size (weights.py).
     """
-    # The operating system's entropy: numpy's SeedSequence() reads it by the `secrets` module.
+    seed = fresh_seed() if seed is None else seed
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     cut = [(block, grid_axes(block) if grid is None else tuple(grid)) for block, grid in kernels]
     blocks = [block for block, _ in cut]
@@ -74,7 +77,12 @@ def verify_topologies(
         verdict = _verify(program, cut, rng, functions, as_at_full_size=as_at_full_size, single=single)
         if verdict.passed:
             break
-    return verdict
+    return replace(verdict, seed=seed)
+
+
+def fresh_seed() -> int:
+    """A seed from the operating system: a number that JSON keeps as it is, in any language."""
+    return secrets.randbits(_SEED_BITS)
 
 
 def _verify(
@@ -102,7 +110,7 @@ def _verify(
             rejected = _Case(program, cut, assignment, by_form, as_at_full_size).test(rng, repetitions)
             if rejected is not None:
                 return Verdict(False, rejected.reason, lax, repetitions=total, sizes=tuple(tested))
-        _check_masks(program, blocks)
+        check_masks(program, blocks)
         case = _Case(program, cut, small, by_form, as_at_full_size)
         reason = case.unlike(rng)
         if reason is not None:
@@ -231,17 +239,6 @@ def check_kernels(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
             if tensor.name not in known:
                 raise Malformed(f"the graph reads {tensor.name}, which is no input of the program")
         known |= {tensor.name for tensor in block.outputs}
-
-
-def _check_masks(program: TensorProgram, blocks: Sequence[BlockGraph]) -> None:
-    """The graphs' masks must be the program's, or complements of them: at other sizes two diagonals may have become
-    one."""
-    known = {(extents(op, program.sizes), diagonal(op)) for op in program.ops if op.kind is Kind.MASK}
-    known |= {complement(shape, number) for shape, number in known}
-    for block in blocks:
-        for op in block.ops:
-            if op.kind is Kind.MASK and (extents(op, block.sizes), diagonal(op)) not in known:
-                raise Malformed(f"{op.name} starts at diagonal {diagonal(op)}, where no mask of the program does")
 
 
 def _named_sizes(program: TensorProgram, blocks: Sequence[BlockGraph], assignment: Assignment) -> dict[str, int]:

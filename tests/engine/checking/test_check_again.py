@@ -12,7 +12,7 @@ import pytest
 from mugraph.checking.again import Here, check_again, modules_in
 from mugraph.cli import run
 from mugraph.edit.apply import apply_files
-from mugraph.edit.module.carried import carried, sealed
+from mugraph.edit.module.carried import carried, graph_of, sealed
 from mugraph.ir.mugraph import MuGraph
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
@@ -145,24 +145,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert "nothing to check" in capsys.readouterr().out
 
 
-def test_a_seed_repeats_what_the_verifier_drew(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    applied(tmp_path)
-    seeds: list[int | None] = []
-
-    def verified(program: TensorProgram, graph: MuGraph, seed: int | None) -> Verdict:
-        seeds.append(seed)
-        return verify_mugraph(program, graph, seed)
-
-    monkeypatch.setattr("mugraph.checking.again.verify_mugraph", verified)
-    run(["check", str(tmp_path), "--json"])
-    first = json.loads(capsys.readouterr().out)["seed"]
-    run(["check", str(tmp_path), "--json"])
-    assert json.loads(capsys.readouterr().out)["seed"] != first
-    run(["check", str(tmp_path), "--seed", str(first)])
-    assert f"--seed {first} repeats them" in capsys.readouterr().out
-    assert seeds[0] == seeds[2] == first
+def test_a_seed_that_is_none(tmp_path: Path):
     assert run(["check", str(tmp_path), "--seed", "-1"]) == 2
 
 
@@ -182,8 +165,59 @@ def test_a_proof_that_cannot_be_repeated_is_a_problem(tmp_path: Path, monkeypatc
         return replace(plan, steps=tuple(steps))
 
     module = applied(tmp_path, proved)
-    assert "proved equal for all real inputs at m=2" in " ".join(module.read_text().replace("#", "").split())
+    assert "proved equal for all real inputs at which both are defined, at m=2" in " ".join(
+        module.read_text().replace("#", "").split()
+    )
     assert problems(tmp_path) == []
     monkeypatch.setattr("mugraph.verification.proof.STEPS", 1)
     [problem] = problems(tmp_path)
     assert "is said to be proved, and is not: its expressions take too much work" in problem
+
+
+def test_the_first_verification_is_repeated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """With the seed that the module carries, where none is given."""
+    drawn: list[int | None] = []
+
+    def verified(program: TensorProgram, graph: MuGraph, seed: int | None = None) -> Verdict:
+        drawn.append(seed)
+        return verify_mugraph(program, graph, seed)
+
+    def with_seed(plan: RegionPlan) -> RegionPlan:
+        steps = [
+            replace(step, verdict=replace(step.verdict, seed=4711)) if isinstance(step, KernelStep) else step
+            for step in plan.steps
+        ]
+        return replace(plan, steps=tuple(steps))
+
+    monkeypatch.setattr("mugraph.checking.again.verify_mugraph", verified)
+    module = applied(tmp_path, with_seed)
+    assert "seed      4711" in module.read_text()
+    run(["check", str(tmp_path), "--json"])
+    [region] = json.loads(capsys.readouterr().out)["regions"]
+    assert region["seeds"] == [4711]
+    run(["check", str(tmp_path), "--seed", "12", "--json"])
+    [region] = json.loads(capsys.readouterr().out)["regions"]
+    assert region["seeds"] == [12]
+    assert drawn == [4711, 12]
+
+
+def test_a_seed_repeats_a_verdict() -> None:
+    plan = Maker({}).plan(SOURCE, PART)
+    [step] = [step for step in plan.steps if isinstance(step, KernelStep)]
+    first = verify_mugraph(step.unit.program, graph_of(step))
+    assert first.seed is not None
+    assert verify_mugraph(step.unit.program, graph_of(step), first.seed) == first
+    assert verify_mugraph(step.unit.program, graph_of(step)).seed != first.seed
+
+
+def test_a_runtime_that_was_edited(tmp_path: Path) -> None:
+    applied(tmp_path)
+    [runtime] = tmp_path.glob("mugraph_runtime_*.py")
+    edited(runtime, "is_neg()", "is_inference()")
+    [problem] = problems(tmp_path)
+    assert problem.startswith(f"{runtime.name} was edited since it was written")
+    runtime.unlink()
+    [problem] = problems(tmp_path)
+    assert "cannot be read" in problem

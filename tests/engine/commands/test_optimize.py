@@ -69,7 +69,8 @@ def test_document(model: Path, capfd: pytest.CaptureFixture[str]):
     assert region["kernels"] == 1
     verification = region["verification"]
     assert set(verification) == {
-        "passed", "lax", "repetitions", "sizes", "bound", "max_rel_error", "text", "proof", "ranges",
+        "passed", "lax", "repetitions", "sizes", "bound", "max_rel_error", "ulps", "text", "proof",
+        "ranges",
     }  # fmt: skip
     (proof,) = verification["proof"]
     assert proof["proved"] is True
@@ -125,7 +126,9 @@ def test_verify_takes_what_optimize_found(model: Path, tmp_path: Path, capfd: py
     found.write_text(json.dumps(document))
     assert run(["verify", "--ugraph", str(found), f"{model}:gated", "--json"]) == 0
     (graph,) = json.loads(capfd.readouterr().out)["graphs"]
-    assert set(graph) == {"index", "passed", "reason", "lax", "repetitions", "bound", "max_rel_error", "proof"}
+    assert set(graph) == {
+        "index", "passed", "reason", "lax", "repetitions", "bound", "max_rel_error", "ulps", "proof", "seed",
+    }  # fmt: skip
     assert graph["passed"] is True
 
     model.write_text(TEXT.replace("gate * (x @ w2)", "gate + (x @ w2)"))

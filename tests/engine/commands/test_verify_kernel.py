@@ -64,11 +64,11 @@ def launch(a, b):
 """
 
 
-def run(tmp_path: Path, kernel: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, object]]:
+def run(tmp_path: Path, kernel: str, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, dict[str, object]]:
     (tmp_path / "reference.py").write_text(REFERENCE)
     (tmp_path / "kernels.py").write_text(kernel)
     arguments = ["--kernel", f"{tmp_path / 'kernels.py'}:launch", f"{tmp_path / 'reference.py'}:product", "--json"]
-    status = command(["verify", *arguments])
+    status = command(["verify", *arguments, *more])
     (graph,) = json.loads(capsys.readouterr().out)["graphs"]
     return status, graph
 
@@ -91,6 +91,23 @@ def test_faults_of_atomics(tmp_path: Path, capsys: pytest.CaptureFixture[str], o
     status, graph = run(tmp_path, SPLIT.replace(old, new), capsys)
     assert (status, graph["passed"]) == (1, False)
     assert said in str(graph["reason"])
+
+
+def test_a_seed_repeats_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, first = run(tmp_path, SPLIT, capsys)
+    _, other = run(tmp_path, SPLIT, capsys)
+    assert first["seed"] != other["seed"]
+    assert first["max_rel_error"] != other["max_rel_error"]
+    assert run(tmp_path, SPLIT, capsys, "--seed", str(first["seed"])) == (0, first)
+
+
+def test_how_far_elements_are_from_pytorchs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A sum in another order is off by units in the last place of its larger terms."""
+    _, graph = run(tmp_path, SPLIT, capsys)
+    ulps = graph["ulps"]
+    assert isinstance(ulps, dict)
+    assert set(ulps) == {"normal", "rows", "cancellation", "ends"}
+    assert all(number >= 1.0 for number in ulps.values())
 
 
 def test_each_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

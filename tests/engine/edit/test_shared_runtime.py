@@ -85,7 +85,7 @@ def test_versions_lie_side_by_side(gated_file, maker, source, part, load, on_thi
 
 
 @pytest.mark.parametrize("damage", ["missing", "no Python", "cut"])
-def test_without_it_the_original_runs(damage, gated_file, maker, source, part, load, on_this_machine, x) -> None:
+def test_without_it_the_original_runs(damage, gated_file, maker, source, part, load, x) -> None:
     done = apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
     if damage == "missing":
         done.runtime.unlink()
@@ -93,16 +93,36 @@ def test_without_it_the_original_runs(damage, gated_file, maker, source, part, l
         done.runtime.write_text("def (" if damage == "no Python" else RUNTIME[: RUNTIME.index("def _all_hold")])
     with pytest.warns(UserWarning, match="gated_model_mugraph: the kernels are not used"):
         loaded = load(gated_file)
-    log = on_this_machine(loaded.kernels) if damage == "cut" else []
     model = loaded.model.Gated().eval()
     with torch.no_grad():
         assert not loaded.kernels.gated_fits(model, x)
         assert model(x).shape == (4, 16)
-    assert log == []
-    with pytest.raises(SystemExit, match="missing or damaged"):
+    with pytest.raises(SystemExit, match="missing or damaged" if damage == "missing" else "was edited since"):
         loaded.kernels._main()
     assert revert_file(gated_file).regions == 1
     assert list(gated_file.parent.glob("*mugraph*")) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("if type(tensor) not in _PLAIN", "if False"),
+        ("is_neg()", "is_inference()"),
+        ("# Where the kernels may run", "# Where they may"),
+    ],
+)
+def test_an_edited_one_is_not_used(old, new, gated_file, maker, source, part, load, x) -> None:
+    """Whatever it is that was edited: the original runs."""
+    done = apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
+    text = done.runtime.read_text()
+    assert old in text
+    done.runtime.write_text(text.replace(old, new))
+    with pytest.warns(UserWarning, match=f"{RUNTIME_NAME}.py was edited since it was written"):
+        loaded = load(gated_file)
+    model = loaded.model.Gated().eval()
+    with torch.no_grad():
+        assert not loaded.kernels.gated_fits(model, x)
+        assert model(x).shape == (4, 16)
 
 
 @pytest.mark.parametrize("edit", ["a kernel", "the evidence", "its digest"])
@@ -128,18 +148,21 @@ def test_one_that_was_edited_is_not_used(edit, gated_file, maker, source, part, 
 
 
 def test_what_formats_code_leaves_it_as_it_is(gated_file, maker, source, part) -> None:
-    written = apply_files(gated_file, [maker.plan(source, part)], maker.kernels).module
-    before = written.read_bytes()
-    for command in (["format"], ["check", "--select", "I", "--fix"]):
-        done = subprocess.run([sys.executable, "-m", "ruff", *command, "--isolated", str(written)], capture_output=True)
-        assert done.returncode == 0, done.stderr
-    assert written.read_bytes() == before
+    done = apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
+    for written in (done.module, done.runtime):
+        before = written.read_bytes()
+        for command in (["format"], ["check", "--select", "I", "--fix"]):
+            ruff = [sys.executable, "-m", "ruff", *command, "--isolated", str(written)]
+            ran = subprocess.run(ruff, capture_output=True)
+            assert ran.returncode == 0, ran.stderr
+        assert written.read_bytes() == before
 
 
 def test_one_with_other_line_ends_is_used(gated_file, maker, source, part, load, on_this_machine, x) -> None:
     """As version control may write it."""
     done = apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
-    done.module.write_bytes(done.module.read_bytes().replace(b"\n", b"\r\n"))
+    for written in (done.module, done.runtime):
+        written.write_bytes(written.read_bytes().replace(b"\n", b"\r\n"))
     loaded = load(gated_file)
     log = on_this_machine(loaded.kernels)
     with torch.no_grad():

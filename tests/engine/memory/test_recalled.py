@@ -49,21 +49,20 @@ def optimized(path: Path) -> tuple[FileResult, list[str]]:
 
 
 def edit(path: Path, change: Callable[[Json], None], *, mark: bool) -> None:
-    """mark: as somebody would who knows of it"""
-    with sqlite3.connect(path.with_name("results.sqlite")) as database:
-        (table,) = [
-            name
-            for (name,) in database.execute("select name from sqlite_master where type = 'table'")
-            if "document" in [row[1] for row in database.execute(f"pragma table_info({name})")]
-        ]
-        for key, text in database.execute(f"select rowid, document from {table}").fetchall():
-            document = json.loads(text)
-            if not isinstance(document, dict) or "candidate" not in document:
+    """Sealed anew; mark: marked anew too, as somebody would who knows of it"""
+    file = path.with_name("results.sqlite")
+    with sqlite3.connect(file) as database:
+        rows = database.execute("select key, document from results").fetchall()
+    with Store.open(file) as store:
+        for key, _ in rows:
+            document = store.get(key)
+            if document is None or "candidate" not in document:
                 continue
-            change(document)
+            changed: Json = json.loads(json.dumps(document))
+            change(changed)
             if mark:
-                document["mark"] = units._mark(document)
-            database.execute(f"update {table} set document = ? where rowid = ?", (json.dumps(document), key))
+                changed["mark"] = units._mark(changed)
+            store.put(key, changed)
 
 
 def first_op(document: Json, kind: str) -> Json:
@@ -142,6 +141,16 @@ def test_what_was_changed_is_searched_for_again(path: Path, name: str, mark: boo
     third, notices = optimized(path)
     assert notices == []
     assert [p.from_store for r in third.regions for p in r.units] == [True]
+
+
+def test_an_entry_that_was_changed_by_hand_is_said(path: Path) -> None:
+    first, _ = optimized(path)
+    with sqlite3.connect(path.with_name("results.sqlite")) as database:
+        database.execute("update results set document = replace(document, '2.5', '2.0')")
+    second, notices = optimized(path)
+    assert any("was changed since it was written" in notice for notice in notices)
+    assert not any(part.from_store for region in second.regions for part in region.units)
+    assert source_of(second).jit == source_of(first).jit
 
 
 def other_warps(document: Json) -> None:

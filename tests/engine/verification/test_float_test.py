@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pytest
+import torch
 from mugraph.ir.tensors import DType
+from mugraph.verification.float_child import units_apart
 from mugraph.verification.float_test import FloatTester
 
 from tests.engine.verification.float_programs import NORM, SOFTMAX, norm, softmax
@@ -84,3 +87,26 @@ def test_a_crash_and_a_hang_cost_one_answer_each() -> None:
         assert hung.reason == "the kernel did not finish in 3 s"
         noisy = norm(tester, NORM.replace("    return z", "    print('noise')\n    return z"))
         assert noisy.passed, noisy.reason
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "spacing"),
+    [
+        (torch.float32, 1.0, 2.0**-23),
+        (torch.float32, 1.999, 2.0**-23),
+        (torch.float32, -4.0, 2.0**-21),
+        (torch.float32, 0.0, 2.0**-149),
+        (torch.float32, 2.0**-130, 2.0**-149),
+        (torch.float16, 1.0, 2.0**-10),
+        (torch.float16, 0.0, 2.0**-24),
+        (torch.bfloat16, 3.0, 2.0**-6),
+    ],
+)
+def test_units_in_the_last_place(dtype: torch.dtype, number: float, spacing: float) -> None:
+    eager = torch.tensor([number, math.inf, math.nan, 1.0], dtype=dtype).double()
+    result = eager.clone()
+    assert units_apart(result, eager, dtype) == 0.0
+    result[0] += 3 * spacing
+    assert units_apart(result, eager, dtype) == 3.0
+    result[0] = math.nan  # what is not finite is not compared here: judge.py rejects it
+    assert units_apart(result, eager, dtype) == 0.0

@@ -68,6 +68,8 @@ def _verdict_lines(verdict: Verdict) -> list[str]:
     repeats = f"{verdict.repetitions} random repetition{'' if verdict.repetitions == 1 else 's'}"
     fields = f"the fields of {P} and {Q}"
     lines = [f"  checked   equal over {fields} in {repeats} at sizes {sizes or 'not recorded'}; {verdict.bound_words}"]
+    if verdict.seed is not None:
+        lines.append(f"  seed      {verdict.seed}")
     if verdict.proof is not None:
         lines.append(f"  proof     {verdict.proof.words}")
     lines.append(f"  schedule  {verdict.schedule_words}")
@@ -87,6 +89,7 @@ def _verdict_lines(verdict: Verdict) -> list[str]:
             + (f" at {at}" if at else "")
             + ", when it was found"
         )
+        lines += [f"  bits      {verdict.ulps_words}"] if verdict.ulps_words is not None else []
     if verdict.versions:
         lines.append("  with      " + ", ".join(f"{name} {version}" for name, version in verdict.versions.items()))
     return lines

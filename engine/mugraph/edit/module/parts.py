@@ -4,6 +4,7 @@ from __future__ import annotations
 
 PRELUDE = """\
 import warnings
+from hashlib import sha256
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import SimpleNamespace

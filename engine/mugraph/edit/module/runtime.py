@@ -6,6 +6,8 @@ A kernel module reads it into its own names, so that each has its own state, and
 from __future__ import annotations
 
 import re
+from hashlib import sha256
+from pathlib import Path
 
 from mugraph.edit.module.clock import CLOCK
 from mugraph.edit.module.edits import EDITS
@@ -27,8 +29,10 @@ _HEADER = '''\
 """What kernel modules need beside their kernels: `*_mugraph.py` in this folder read this file into themselves.
 
 It says whether a kernel may run here, and compares kernels with PyTorch. Where it is missing, the original code runs.
-`mugraph revert` takes it out with the last of them.
+`mugraph revert` takes it out with the last of them. No other text than this one is used.
 """
+# fmt: off
+# isort: skip_file
 '''
 
 
@@ -42,17 +46,36 @@ RUNTIME = _parts()
 """The file's text."""
 RUNTIME_NAME = f"mugraph_runtime_{digest(RUNTIME, length=10)}"
 """Its name, without \".py\"."""
+_IN_MODULE = re.compile(r'\.hexdigest\(\) != "([0-9a-f]{64})":')
+_SHA256 = sha256(RUNTIME.encode()).hexdigest()
 RUNTIME_FILE = re.compile(r"mugraph_runtime_[0-9a-f]{10}")
 """The names of all versions."""
+
+
+def runtime_trouble(module: Path, text: str) -> str | None:
+    """What is wrong with the file that a kernel module reads into itself, in one sentence, as it will find when it is
+    imported. text: of the module. None where nothing is, or where the module has everything in itself."""
+    named, wanted = RUNTIME_FILE.search(text), _IN_MODULE.search(text)
+    if named is None or wanted is None:
+        return None
+    try:
+        found = module.with_name(f"{named[0]}.py").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return f"{named[0]}.py, which {module.name} needs, cannot be read ({error})"
+    if sha256(found.encode()).hexdigest() == wanted[1]:
+        return None
+    return f"{named[0]}.py was edited since it was written: it is not what the kernels were tested with"
+
 
 LOADER = f'''\
 # What all kernel modules of one version of mugraph need stands once, in a file beside this one
 _path = str(Path(__file__).with_name("{RUNTIME_NAME}.py"))
 _trouble = f"{{_path}} is missing or damaged"
 try:
+    if sha256(Path(_path).read_text(encoding="utf-8").encode()).hexdigest() != "{_SHA256}":
+        _trouble = f"{{_path}} was edited since it was written: it is not what the kernels were tested with"
+        raise ImportError(_trouble)
     exec(SourceFileLoader(__name__, _path).get_code(__name__), globals())
-    if "_main" not in globals():  # its last name
-        raise ImportError(f"{{_path}} is not whole")
     if not _as_written(__file__):
         _trouble = f"{{__file__}} was edited since it was written: its kernels are not those that were tested"
         raise ImportError(_trouble)
