@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from mugraph.executors.executor import Executor
 from mugraph.protocol.settings import CompareWith
+from mugraph.solve.filetime import FileTime
 from mugraph.stopwatch import Stopwatch
 from mugraph.targets import Target
 from mugraph.tune.compile_pool import CompilePool
@@ -28,6 +29,7 @@ class Tools:
     compare_with: what a kernel has to be faster than
     timed_peers: what is timed beside it; None: as compare_with has it
     spent:    where the seconds go
+    file_time: how long a file may be searched for
     """
 
     target: Target
@@ -41,6 +43,7 @@ class Tools:
     compare_with: CompareWith = "both"
     timed_peers: tuple[str, ...] | None = None
     spent: Stopwatch = field(default_factory=Stopwatch)
+    file_time: FileTime = field(default_factory=FileTime)
 
     @contextlib.contextmanager
     def on(self, what: str) -> Generator[None]:
