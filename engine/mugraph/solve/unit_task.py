@@ -39,7 +39,8 @@ class UnitTask:
     smaller: tuple[SearchUnit, ...] = ()
 
     def run(self) -> Solved:
-        tools = Tools(self.target, _tester(), compare_with=self.compare_with)
+        tools = _tools(self.target, self.compare_with)
+        tools.lap()
         steps = solve(self.unit, self.place, tools, self.bounds, smaller=self.smaller)
         events: list[Event] = []
         while True:
@@ -50,8 +51,8 @@ class UnitTask:
 
 
 @cache
-def _tester() -> FloatTester:
-    """One for all tasks of a process: its child imports PyTorch for seconds."""
+def _tools(target: Target, compare_with: CompareWith) -> Tools:
+    """Of all tasks of a process: the tester's child imports PyTorch for seconds, and units are alike."""
     tester = FloatTester()
     atexit.register(tester.close)
-    return tester
+    return Tools(target, tester, compare_with=compare_with)
