@@ -233,6 +233,12 @@ class RegionResult:
     search: SearchReport = field(default_factory=SearchReport)
     spent_s: Mapping[str, float] = field(default_factory=dict[str, float])
 
+    @property
+    def unsearched(self) -> str | None:
+        """How much of it was left when the file's time was over, and what gives it more; None where nothing was."""
+        late = [unit for unit in self.units if not unit.searched]
+        return f"{len(late)} of its {len(self.units)} search units were {late[0].reason}" if late else None
+
 
 @dataclass(frozen=True)
 class FileResult:

@@ -63,6 +63,7 @@ class RegionJob:
     lost: list[str] = field(default_factory=list[str])
     program: ProgramText | None = None
     together: Together | None = None
+    _cut: tuple[Region, tuple[Part, ...]] | None = None
 
     def __post_init__(self) -> None:
         self.name = plan_name(self.region.function)
@@ -83,7 +84,8 @@ class RegionJob:
         if self.together is None or self.region.status is not None:
             return
         try:
-            self._begin(cut_region(self.region)[1])
+            self._cut = cut_region(self.region)
+            self._begin(self._cut[1])
         except Exception as error:  # as in `result`, where it counts
             _log.debug("a region is not begun early: %s", error)
 
@@ -151,7 +153,8 @@ class RegionJob:
         named: dict[str, str] = {}
         reports: list[SearchReport] = []
         while True:
-            self.region, cut = cut_region(self.region, refused)
+            early, self._cut = self._cut, None
+            self.region, cut = early or cut_region(self.region, refused)
             self._begin(cut)
             if not refused:
                 self.timer.expect(self.region, [part for part in cut if isinstance(part, SearchUnit)])

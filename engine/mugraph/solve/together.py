@@ -52,6 +52,7 @@ class Together:
         self._running: dict[str, tuple[_Waiting, Future[Solved]]] = {}
         self._done: dict[str, Answer] = {}
         self._number = 0
+        self._begun = False
 
     def add(self, key: str, task: UnitTask, gain_us: float) -> None:
         """Equal keys are one unit, which gains for each of them."""
@@ -63,8 +64,8 @@ class Together:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether there is enough to do for processes to be started."""
-        return len(self._waiting) > 1 or bool(self._running)
+        """Whether processes have been started, or there is enough to do for them."""
+        return self._begun or len(self._waiting) > 1
 
     def answer(self, key: str, region: int, cancelled: Callable[[], bool]) -> Generator[Event, None, Answer]:
         """Waits for the unit; others go on meanwhile. region: for events"""
@@ -94,6 +95,7 @@ class Together:
     def _pump(self) -> None:
         """Begin what there are processes for."""
         assert self._executor is not None
+        self._begun = True
         if self._time.is_over:
             self._done |= dict.fromkeys(self._waiting, "late")
             self._waiting = {}
