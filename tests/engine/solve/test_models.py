@@ -154,6 +154,7 @@ def test_what_was_late_is_searched_by_the_next_run(
 
 SLOW = """\
 import torch
+import torch.nn.functional as F
 
 
 # mugraph: x=f32[10, 512, 14, 14], w=f32[512, 512, 3, 3], b=f32[512]
