@@ -217,8 +217,7 @@ class RegionJob:
             return UnitResult(unit, None, report, self.tools.file_time.words, kernel=place.name, searched=False)
         self.timer.begin()
         bounds, smaller = self.options.bounds, self._smaller(unit)
-        with self.tools.file_time.counting():
-            found = yield from solve(unit, place, self.tools, bounds, self.cancelled, smaller=smaller)
+        found = yield from solve(unit, place, self.tools, bounds, self.cancelled, smaller=smaller)
         if not self.cancelled():
             memory.keep(found, key, names)
         return found

@@ -52,7 +52,7 @@ def solve(
     tools.begin()
     telling = Telling(place)
     program, measurer = unit.program, tools.measurer
-    with tools.on("search"):
+    with tools.on("search"), tools.file_time.counting():
         ranked = yield from ranked_candidates(program, telling, tools, bounds, cancelled)
 
     def result(solution: Solution | None, reason: str | None, rejected: Mapping[str, int]) -> UnitResult:
@@ -76,7 +76,7 @@ def solve(
             telling.chosen(kernels.variants[0][0].candidate)
             return result(shown, None, kernels.rejected)
     if measurer is None:
-        with tools.on("verification"):
+        with tools.on("verification"), tools.file_time.counting():
             found = yield from best_that_is_right(kernels, program, telling, tools)
     else:
         if tools.pool is not None:
