@@ -60,7 +60,7 @@ class EngineSettings:
             called="the budget of a file",
             option=("--file-budget", "Seconds for the search of a whole file; what has not begun by then is left."),
         ),
-    ] = 60.0
+    ] = 45.0
     max_kernels: Annotated[
         int,
         Setting(
