@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mugraph.events import Event, RegionResult, SearchReport, Timing, UnitResult
+from mugraph.events import Event, RegionResult, Searching, SearchReport, Timing, UnitResult
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
@@ -202,6 +202,7 @@ class RegionJob:
         if known is not None and _is_tested(known := self._priced(known)):
             return known
         if self.together is not None:
+            yield Searching(place.region, place.unit, place.units, place.function)
             answer = yield from self.together.answer(key, self.number, self.cancelled)
             if isinstance(answer, Solved):
                 yield from answer.events
