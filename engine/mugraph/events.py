@@ -70,6 +70,7 @@ class Solution:
     plain_us:     of the unit as plain PyTorch calls, in the same way; None where the region has nothing else, and its
                   own time will tell
     pays_smaller: of a size in a range, where it does not pay at the largest: it does at a smaller one
+    tested:       its tiles, text and results were; where not, it does not pay, whatever it is compared with
     """
 
     kernel: GraphKernel | LibraryKernel
@@ -81,6 +82,7 @@ class Solution:
     plain_us: float | None = None
     then: tuple[GraphKernel | LibraryKernel, ...] = ()
     pays_smaller: bool = False
+    tested: bool = True
 
     @property
     def kernels(self) -> tuple[GraphKernel | LibraryKernel, ...]:
@@ -90,11 +92,18 @@ class Solution:
     @property
     def pays(self) -> bool:
         """Worth a place in the region's plan, as far as can be told from this search unit alone."""
+        if not self.tested:
+            return False
         if self.pays_smaller:
             return True
         if self.measured_us is None:
-            return self.estimate_us * LEVEL < self.library_us
+            return self.is_expected_to_pay
         return self.plain_us is None or self.measured_us < self.plain_us
+
+    @property
+    def is_expected_to_pay(self) -> bool:
+        """By estimate."""
+        return self.estimate_us * LEVEL < self.library_us
 
 
 @dataclass(frozen=True)
@@ -123,6 +132,7 @@ class Considered:
 class UnitResult:
     """reason: why there is no solution, or why it is not used. rejected: candidate's reason -> how many.
 
+    searched:   False where the file's time was over before it could be
     kernel:     what its kernel is called, or would be
     considered: candidates on the way, in the order they were met: each one that was expected to be the fastest so far,
                 the best of each further topology, and all that were timed
@@ -136,6 +146,7 @@ class UnitResult:
     from_store: bool = False
     kernel: str = ""
     considered: tuple[Considered, ...] = ()
+    searched: bool = True
 
 
 @dataclass(frozen=True)
@@ -221,6 +232,12 @@ class RegionResult:
     timing: Timing = field(default_factory=Timing)
     search: SearchReport = field(default_factory=SearchReport)
     spent_s: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def unsearched(self) -> str | None:
+        """How much of it was left when the file's time was over, and what gives it more; None where nothing was."""
+        late = [unit for unit in self.units if not unit.searched]
+        return f"{len(late)} of its {len(self.units)} search units were {late[0].reason}" if late else None
 
 
 @dataclass(frozen=True)

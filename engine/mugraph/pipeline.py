@@ -29,8 +29,10 @@ from mugraph.recording.ways import Way, with_way
 from mugraph.recording.withheld import withhold
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.timing import ratios
+from mugraph.solve.filetime import FileTime
 from mugraph.solve.job import RegionJob
 from mugraph.solve.timing import ProgramText
+from mugraph.solve.together import processors, together
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.targets import Target
@@ -142,14 +144,20 @@ def run_trace(
     names = Scope(taken)
     found: dict[int, RegionResult] = {}
     with contextlib.nullcontext(tools) if tools is not None else working(device, target, options) as tools:
-        for number in largest_first(range(len(trace.regions)), trace.shares):
-            region, text = trace.regions[number], (programs or {}).get(number, program)
-            job = RegionJob(
-                number, region, names, device, tools, options, store, cancelled, Path(trace.path), program=text
-            )
-            result = yield from job.result()
-            found[number] = result
-            yield RegionDone(number, result)
+        path, order = Path(trace.path), largest_first(range(len(trace.regions)), trace.shares)
+        tools.file_time = FileTime(options.file_budget_s)
+        with together(_side_by_side(tools), tools.file_time) as units:
+            jobs = [
+                RegionJob(number, trace.regions[number], names, device, tools, options, store, cancelled, path,
+                          program=(programs or {}).get(number, program), together=units)
+                for number in order
+            ]  # fmt: skip
+            for job in jobs:
+                job.begin()
+            for job in jobs:
+                result = yield from job.result()
+                found[job.number] = result
+                yield RegionDone(job.number, result)
     results = with_left_out([found[number] for number in range(len(trace.regions))])
     errors, preview = list(trace.errors), None
     try:
@@ -175,6 +183,12 @@ def working(device: Device, target: Target, options: Options) -> Generator[Tools
             tools.peers = stack.enter_context(contextlib.closing(Peers(Measurer(lambda: ChildProcess(COMPILER)))))
             tools.measurer.spent = tools.pool.spent = tools.peers.measurer.spent = tools.spent
         yield tools
+
+
+def _side_by_side(tools: Tools) -> int:
+    """Search units at a time. One where something is measured, which wants the machine for itself, and where an
+    executor spreads each search already."""
+    return processors() if tools.measurer is None and not tools.compiled and tools.executor is None else 1
 
 
 def _measurer(tools: Tools, stack: contextlib.ExitStack) -> Measurer:

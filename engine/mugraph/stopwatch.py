@@ -32,6 +32,11 @@ class Stopwatch:
         finally:
             self._switch(before)
 
+    def add(self, spent: Mapping[str, float]) -> None:
+        """Seconds of another process."""
+        for what, seconds in spent.items():
+            self._spent[what] = self._spent.get(what, 0.0) + seconds
+
     def lap(self) -> Mapping[str, float]:
         """The seconds since the last lap."""
         self._switch(self._now)

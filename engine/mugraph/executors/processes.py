@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import BinaryIO, TypeVar, cast
 
@@ -29,13 +29,20 @@ MOST = 8
 
 
 class Processes:
-    """workers: how many; None for the processors there are, up to MOST. Seats go to the process that has fewest."""
+    """workers: how many; None for the processors there are, up to MOST. Seats go to the process that has fewest.
+    environment: theirs; None for this process's own"""
 
     name = "processes"
 
-    def __init__(self, workers: int | None = None, command: Sequence[str] = CHILD) -> None:
+    def __init__(
+        self,
+        workers: int | None = None,
+        command: Sequence[str] = CHILD,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._most = workers or min(MOST, os.cpu_count() or 1)
         self._command = tuple(command)
+        self._environment = environment
         self._hosts: list[_Host] = []
 
     @property
@@ -50,13 +57,13 @@ class Processes:
     def begin(self) -> None:
         with contextlib.suppress(CannotExecute):  # whoever takes a seat is told
             while len(self._alive()) < self._most:
-                self._hosts.append(_Host(self._command))
+                self._hosts.append(_Host(self._command, self._environment))
 
     def seat(self, start: Start) -> ProcessSeat:
         alive = self._alive()
         idle = [host for host in alive if not host.seats]
         if not idle and len(alive) < self._most:
-            self._hosts.append(_Host(self._command))
+            self._hosts.append(_Host(self._command, self._environment))
             idle = self._hosts[-1:]
         return ProcessSeat(min(idle or alive, key=lambda host: host.seats), start)
 
@@ -66,7 +73,7 @@ class Processes:
     def submit(self, task: Task[T]) -> Future[T]:
         alive = self._alive()
         if len(alive) < self._most and all(host.waiting for host in alive):
-            self._hosts.append(_Host(self._command))
+            self._hosts.append(_Host(self._command, self._environment))
         return min(self._hosts, key=lambda host: host.waiting).do(task)
 
     def interrupt(self) -> None:
@@ -105,10 +112,11 @@ class ProcessSeat:
 class _Host:
     """One process and the thread that speaks with it. Raises CannotExecute."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None) -> None:
         try:
             self._process = subprocess.Popen(
                 command,
+                env=environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,  # a Ctrl-C at the terminal is ours to handle

@@ -9,6 +9,7 @@ from mugraph.executors.parts import SpreadParts
 from mugraph.executors.spread import SpreadSearch
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.program import TensorProgram
+from mugraph.search.alike import Alike
 from mugraph.search.direct import DirectSearch, is_direct
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.run import KernelGraphs
@@ -19,14 +20,22 @@ from mugraph.targets import Target
 
 
 def begin_search(
-    program: TensorProgram, limits: Limits, executor: Executor | None, cancelled: Callable[[], bool]
+    program: TensorProgram,
+    limits: Limits,
+    executor: Executor | None,
+    cancelled: Callable[[], bool],
+    alike: Alike | None = None,
 ) -> Searcher:
-    """executor: None searches here. Raises NotSearchable."""
+    """executor: None searches here. alike: searches of programs like it. Raises NotSearchable."""
+    known = alike or Alike()
 
     def of_one_output(program: TensorProgram, limits: Limits, cancelled: Callable[[], bool]) -> Searcher:
-        if executor is None:
-            return Search(program, limits, cancelled)
-        return SpreadSearch(program, limits, executor, cancelled)
+        def begin() -> Searcher:
+            if executor is None:
+                return Search(program, limits, cancelled)
+            return SpreadSearch(program, limits, executor, cancelled)
+
+        return known.search(program, limits, begin)
 
     if is_direct(program):
         return DirectSearch(program)
@@ -46,11 +55,21 @@ def begin_kernel_graphs(
     blocks: Sequence[BlockGraph],
     candidates: Sequence[Candidate],
     seconds: float,
+    alike: Alike | None = None,
 ) -> KernelGraphs:
-    """executor: works on parts beside this process. max_kernels: in a graph. max_block_ops: operators in one kernel.
+    """executor: works on parts beside this process. alike: searches of programs like its parts.
+    max_kernels: in a graph. max_block_ops: operators in one kernel.
     blocks, candidates: as of KernelGraphs"""
     limits = GraphLimits.of(max_kernels, max_block_ops)
     workers = SpreadParts(executor) if executor is not None else None
     return KernelGraphs(
-        program, target, limits, cancelled, blocks=blocks, candidates=candidates, seconds=seconds, workers=workers
+        program,
+        target,
+        limits,
+        cancelled,
+        blocks=blocks,
+        candidates=candidates,
+        seconds=seconds,
+        workers=workers,
+        alike=alike,
     )

@@ -62,6 +62,7 @@ def remember(result: UnitResult, names: Renaming) -> Mapping[str, object]:
         document["measured_us"] = solution.measured_us
         document["plain_us"] = solution.plain_us
         document["pays_smaller"] = solution.pays_smaller
+        document["tested"] = solution.tested
         document["launches"] = _launches(solution, names)
         if solution.verdict.text:
             document["text"] = _text_digest(result.unit, solution.source)
@@ -98,6 +99,7 @@ def recall(
         measured_us = msgspec.convert(document["measured_us"], float | None)
         plain_us = msgspec.convert(document["plain_us"], float | None)
         pays_smaller = msgspec.convert(document["pays_smaller"], bool)
+        tested = msgspec.convert(document["tested"], bool)
         blocks = [_named(kernel.block, candidate.block.name, name) for kernel in candidate.kernels]
         schedules = [kernel.schedule for kernel in candidate.kernels]
         outputs = [tensor.name for tensor in unit.program.outputs.values()]
@@ -108,10 +110,21 @@ def recall(
         if again:
             raise NotRight(f"it cannot be read ({error})") from error
         return None
-    if again:
+    if again and not tested:  # it is shown, and nothing more
+        verdict = _verified_topology(unit, kernels, verdict)
+    elif again:
         verdict = _verified(unit, kernels, source, verdict, document.get("text"))
     solution = Solution(
-        kernel, source, verdict, candidate.estimate_us, library_us, measured_us, plain_us, tuple(then), pays_smaller
+        kernel,
+        source,
+        verdict,
+        candidate.estimate_us,
+        library_us,
+        measured_us,
+        plain_us,
+        tuple(then),
+        pays_smaller,
+        tested,
     )
     return UnitResult(unit, solution, search, reason, rejected, True, name, considered)
 
@@ -127,8 +140,7 @@ def _verified(
 
     text_digest: of the text that was run over the fields then
     """
-    if not stored.passed:
-        raise NotRight(f"its verdict is that it is wrong: {stored.reason}")
+    verdict = _verified_topology(unit, kernels, stored)
     right = indexed(unit.program, kernels, source)
     if not right.passed:
         raise NotRight(right.reason or "its tiles are wrong")
@@ -137,6 +149,21 @@ def _verified(
         ran = text_checked(unit.program, source, kernels)
         if not ran.passed:
             raise NotRight(ran.reason or "its text is wrong")
+    return replace(
+        verdict,
+        indexing=right.indexing,
+        text=ran.text,
+        proved_sizes=ran.proved_sizes,
+        proved_claims=ran.proved_claims,
+        proof=proof_of(unit.program, kernels),
+        float_from_store=stored.max_rel_error is not None,
+    )
+
+
+def _verified_topology(unit: SearchUnit, kernels: Sequence[tuple[BlockGraph, Schedule]], stored: Verdict) -> Verdict:
+    """What is stored, with the tests of the topology as they are of this run. Raises NotRight."""
+    if not stored.passed:
+        raise NotRight(f"its verdict is that it is wrong: {stored.reason}")
     verdict = verify_topologies(unit.program, [(block, None) for block, _ in kernels], stored.seed)
     if not verdict.passed:
         raise NotRight(verdict.reason or "it is another function")
@@ -147,12 +174,6 @@ def _verified(
         sizes=verdict.sizes,
         bound=verdict.bound,
         bound_note=verdict.bound_note,
-        indexing=right.indexing,
-        text=ran.text,
-        proved_sizes=ran.proved_sizes,
-        proved_claims=ran.proved_claims,
-        proof=proof_of(unit.program, kernels),
-        float_from_store=stored.max_rel_error is not None,
     )
 
 
@@ -169,7 +190,13 @@ def _sizes(source: KernelSource) -> list[list[int]]:
 
 def _mark(document: Mapping[str, object]) -> str:
     """A mark by which a candidate and what was found out about it belong together."""
-    said = [document["candidate"], document["verdict"], document["launches"], document["measured_us"]]
+    said = [
+        document["candidate"],
+        document["verdict"],
+        document["launches"],
+        document["measured_us"],
+        document["tested"],
+    ]
     return blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 

@@ -50,6 +50,17 @@ class EngineSettings:
             option=("--budget", "Seconds for the search of one kernel."),
         ),
     ] = 20.0
+    file_budget_s: Annotated[
+        float,
+        Setting(
+            "search.fileBudget",
+            Seconds(),
+            "Seconds of search for a whole file; what has not begun by then is not searched, and said.",
+            order=5,
+            called="the budget of a file",
+            option=("--file-budget", "Seconds for the search of a whole file; what has not begun by then is left."),
+        ),
+    ] = 45.0
     max_kernels: Annotated[
         int,
         Setting(

@@ -46,6 +46,7 @@ def region_document(result: RegionResult, share: Share | None = None) -> Json:
         "range": {"start": _position(region.range.start), "end": _position(region.range.end)},
         "status": result.status,
         "reason": result.reason,
+        **({"unsearched": result.unsearched} if result.unsearched else {}),
         "inputs": inputs_document(region),
         **_dynamic(result),
         **_share(share, in_a_run(result.timing) if result.status == "improved" else None),

@@ -75,6 +75,8 @@ def _region(
     )
     if result.reason:
         yield _said("", result.reason)
+    if result.unsearched and result.plan is not None:
+        yield _said("left", result.unsearched)
     left = outside_words(region)
     if left and left not in (result.reason or ""):
         yield _said("plain", f"{left}, and PyTorch's own")

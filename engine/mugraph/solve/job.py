@@ -8,32 +8,39 @@ timing        the plan beside PyTorch                                 rooms: edi
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mugraph.events import Event, RegionResult, SearchReport, Timing, UnitResult
+from mugraph.events import Event, RegionResult, Searching, SearchReport, Timing, UnitResult
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
+from mugraph.ir.transforms.renaming import Renaming
 from mugraph.log import note
 from mugraph.options import Options
 from mugraph.plans.names import kernel_name, plan_name
 from mugraph.plans.plan import RegionPlan
+from mugraph.search.direct import is_direct
 from mugraph.sizes.search_unit import unit_at
 from mugraph.sizes.timing import first_sizes, spans_of
 from mugraph.solve.planning import planned
-from mugraph.solve.pytorch import library_us, nothing_to_gain
+from mugraph.solve.pytorch import library_us, nothing_to_gain, possible_gain_us
 from mugraph.solve.recalling import Memory
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
 from mugraph.solve.timing import ProgramText, RegionTimer, with_sizes
+from mugraph.solve.together import Together
 from mugraph.solve.tools import Tools
+from mugraph.solve.unit_task import Solved, UnitTask
 from mugraph.store import Store
 from mugraph.tune.device import Device
 from mugraph.units.outside import outside_words
 from mugraph.units.region_units import cut_region, reasons_against
 from mugraph.units.search_units import is_divisible
+
+_log = logging.getLogger("mugraph.solve")
 
 CUTS = 4
 """Ways to cut a region that are tried, where units have no kernel."""
@@ -42,7 +49,7 @@ CUTS = 4
 @dataclass
 class RegionJob:
     """names: taken in the kernel module so far. path: of the user's file. lost: why units had no kernel, without which
-    the region was cut again. program: the file's text, where it is known"""
+    the region was cut again. program: the file's text, where it is known. together: solves units side by side"""
 
     number: int
     region: Region
@@ -55,6 +62,8 @@ class RegionJob:
     path: Path
     lost: list[str] = field(default_factory=list[str])
     program: ProgramText | None = None
+    together: Together | None = None
+    _cut: tuple[Region, tuple[Part, ...]] | None = None
 
     def __post_init__(self) -> None:
         self.name = plan_name(self.region.function)
@@ -68,6 +77,33 @@ class RegionJob:
             self.cancelled,
             self.program,
         )
+
+    def begin(self) -> None:
+        """Have the region's units solved beside those of others. Raises nothing: what is wrong is met again, and said,
+        when its result is asked for."""
+        if self.together is None or self.region.status is not None:
+            return
+        try:
+            self._cut = cut_region(self.region)
+            self._begin(self._cut[1])
+        except Exception as error:  # as in `result`, where it counts
+            _log.debug("a region is not begun early: %s", error)
+
+    def _begin(self, parts: Sequence[Part]) -> None:
+        units = [part for part in parts if isinstance(part, SearchUnit)]
+        if self.together is None:
+            return
+        for number, unit in enumerate(units):
+            key, _ = self._key(unit)
+            if self._memory.has(key) or is_direct(unit.program):
+                continue
+            wanted = kernel_name(self.name, number + 1 if len(units) > 1 else None)
+            place = Place(self.number, number, len(units), self.region.function, wanted)
+            tools = self.tools
+            task = UnitTask(
+                unit, place, self.options.bounds, tools.target, tools.compare_with, tuple(self._smaller(unit))
+            )
+            self.together.add(key, task, possible_gain_us(unit, tools.target, tools.compare_with))
 
     def result(self) -> Generator[Event, None, RegionResult]:
         region = self.region
@@ -117,12 +153,15 @@ class RegionJob:
         named: dict[str, str] = {}
         reports: list[SearchReport] = []
         while True:
-            self.region, cut = cut_region(self.region, refused)
+            early, self._cut = self._cut, None
+            self.region, cut = early or cut_region(self.region, refused)
+            self._begin(cut)
             if not refused:
                 self.timer.expect(self.region, [part for part in cut if isinstance(part, SearchUnit)])
             parts, results = yield from self._all_solved(cut, named, reports)
-            failed = [found.unit for found in results if found.solution is None and is_divisible(found.unit)]
-            self.lost += [found.reason for found in results if found.solution is None and found.reason is not None]
+            lacking = [found for found in results if found.solution is None and found.searched]
+            failed = [found.unit for found in lacking if is_divisible(found.unit)]
+            self.lost += [found.reason for found in lacking if found.reason is not None]
             refused += [frozenset(value for call in unit.calls for value in call.outputs) for unit in failed]
             if not failed or self.cancelled() or len(refused) >= CUTS:
                 return parts, results, sum(reports[1:], reports[0]) if reports else SearchReport()
@@ -146,8 +185,9 @@ class RegionJob:
             found = yield from self._solved(part, Place(self.number, number, count, function, kernel))
             reports.append(found.search)
             number += 1
-            if part.apart and not (found.solution is not None and found.solution.pays):
+            if part.apart and found.searched and not (found.solution is not None and found.solution.pays):
                 waiting = [*part.apart, *waiting]  # nothing is gained together; perhaps by one of them
+                self._begin(part.apart)
                 continue
             results.append(found)
             parts.append(part)
@@ -155,20 +195,46 @@ class RegionJob:
 
     def _solved(self, unit: SearchUnit, place: Place) -> Generator[Event, None, UnitResult]:
         """Recalled, or solved and kept."""
-        size = self.region.dynamic.range if self.region.dynamic is not None else None
-        memory = Memory(self.tools, self.device, self.store, self.path)
-        ranges = self.region.dynamic.words if self.region.dynamic is not None else None
-        key, names = memory.key(unit, self.options.bounds, ranges)
+        memory = self._memory
+        key, names = self._key(unit)
         with self.tools.on("verification"):
             known = memory.recalled(unit, place, key, names)
-        if known is not None:
-            return self._priced(known)
+        if known is not None and _is_tested(known := self._priced(known)):
+            return known
+        if self.together is not None:
+            yield Searching(place.region, place.unit, place.units, place.function)
+            answer = yield from self.together.answer(key, self.number, self.cancelled)
+            if isinstance(answer, Solved):
+                yield from answer.events
+                self.tools.spent.add(answer.spent_s)
+                memory.keep(answer.result, key, names)
+                if answer.result.unit == unit and answer.result.kernel == place.name:
+                    return replace(answer.result, unit=unit)
+                known = memory.recalled(unit, place, key, names)  # under another name
+                if known is not None and _is_tested(known := self._priced(known)):
+                    return replace(known, search=answer.result.search)
+        if self.tools.file_time.is_over:
+            report = SearchReport(complete=False, ended_by="time")
+            return UnitResult(unit, None, report, self.tools.file_time.words, kernel=place.name, searched=False)
         self.timer.begin()
-        smaller = [unit_at(unit, self.region, at) for at in first_sizes(size)[1:]] if size is not None else []
-        found = yield from solve(unit, place, self.tools, self.options.bounds, self.cancelled, smaller=smaller)
+        bounds, smaller = self.options.bounds, self._smaller(unit)
+        found = yield from solve(unit, place, self.tools, bounds, self.cancelled, smaller=smaller)
         if not self.cancelled():
             memory.keep(found, key, names)
         return found
+
+    @property
+    def _memory(self) -> Memory:
+        return Memory(self.tools, self.device, self.store, self.path)
+
+    def _key(self, unit: SearchUnit) -> tuple[str, Renaming]:
+        ranges = self.region.dynamic.words if self.region.dynamic is not None else None
+        return self._memory.key(unit, self.options.bounds, ranges)
+
+    def _smaller(self, unit: SearchUnit) -> list[SearchUnit]:
+        """At other sizes of its range than the largest."""
+        size = self.region.dynamic.range if self.region.dynamic is not None else None
+        return [unit_at(unit, self.region, at) for at in first_sizes(size)[1:]] if size is not None else []
 
     def _priced(self, known: UnitResult) -> UnitResult:
         """With what PyTorch would take for the calls here: one program may have been written in several ways."""
@@ -176,6 +242,12 @@ class RegionJob:
             return known
         library = library_us(known.unit, self.tools.target, self.tools.compare_with)
         return replace(known, solution=replace(known.solution, library_us=library))
+
+
+def _is_tested(found: UnitResult) -> bool:
+    """False for a kernel that did not pay where it was found, and would pay here."""
+    solution = found.solution
+    return solution is None or solution.tested or not solution.is_expected_to_pay
 
 
 def _timed(

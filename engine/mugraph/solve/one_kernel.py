@@ -26,7 +26,9 @@ def topologies_of_one(
 ) -> Generator[Event, None, tuple[list[BlockGraph], Stats]]:
     """All that are found, and how the search ended. The first that is right is told of at once, and after it each that
     a coarse look expects to be faster than all before. Raises NotSearchable."""
-    search = begin_search(program, Limits(bounds.max_ops, seconds=bounds.seconds), tools.executor, cancelled)
+    search = begin_search(
+        program, Limits(bounds.max_ops, seconds=bounds.seconds), tools.executor, cancelled, tools.alike
+    )
     looks = Looks(tools.target)
     blocks: list[BlockGraph] = []
     for found in search.run():

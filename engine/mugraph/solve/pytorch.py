@@ -8,7 +8,8 @@ from mugraph.baseline.launches import launches
 from mugraph.ir.calls import are_known
 from mugraph.ir.region import Region, SearchUnit
 from mugraph.protocol.settings import CompareWith
-from mugraph.search.schedules.cost import estimate_library_us
+from mugraph.search.kernel_graphs.subprogram import bytes_of
+from mugraph.search.schedules.cost import estimate_library_us, least_us
 from mugraph.targets import Target
 
 
@@ -24,6 +25,13 @@ def library_us(unit: SearchUnit, target: Target, compare_with: CompareWith) -> f
     """What a kernel has to be faster than."""
     found = pytorch_us(unit, target)
     return found.eager_us if compare_with == "code" else found.best_us
+
+
+def possible_gain_us(unit: SearchUnit, target: Target, compare_with: CompareWith) -> float:
+    """At most, by estimate: were its kernel to take no longer than reading its inputs and writing its outputs."""
+    program = unit.program
+    moved = bytes_of((*program.tensors, *program.outputs.values()), program.sizes)
+    return library_us(unit, target, compare_with) - least_us(moved, target)
 
 
 def nothing_to_gain(region: Region, target: Target) -> str:

@@ -42,7 +42,7 @@ def ranked_candidates(
     """Search for one kernel, schedule, search for several, verify: each candidate is told of as soon as it is known to
     be right."""
     yield telling.searching(0, 0.0)
-    verdicts = Verdicts(program, tools.on)
+    verdicts = Verdicts(program, tools.on, tools.verdicts)
     try:
         blocks, stats = yield from topologies_of_one(program, tools, bounds, cancelled, verdicts, telling)
     except NotSearchable as error:

@@ -40,6 +40,10 @@ class Memory:
             solved[key] = remember(known, names)
         return known
 
+    def has(self, key: str) -> bool:
+        """Whether there is anything under the key."""
+        return key in self.tools.solved or (self.store is not None and self.store.get(key) is not None)
+
     def keep(self, found: UnitResult, key: str, names: Renaming) -> None:
         self.tools.solved[key] = document = remember(found, names)
         if self.store is not None:

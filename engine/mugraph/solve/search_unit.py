@@ -4,7 +4,7 @@
     several_kernels  search: kernel graphs of several                      rooms: search, executors
     ranking          schedule, verify: the candidates, best first          rooms: search, verification
     writing          lower: their kernels in Triton                        rooms: sizes, codegen
-    testing          test: the best by estimate that is right              rooms: verification, codegen, sizes
+    testing          test: the best by estimate that is right, if it pays  rooms: verification, codegen, sizes
     or measuring     test and measure: the fastest that is right           rooms: tune, verification, sizes
     right            fuse: its thread graphs                               room:  optimizer
     paying           whether it gains at another size of a range           rooms: sizes, tune
@@ -27,12 +27,12 @@ from mugraph.solve.measuring import fastest_that_is_right
 from mugraph.solve.paying import pays_at
 from mugraph.solve.pytorch import library_us
 from mugraph.solve.ranking import ranked_candidates
-from mugraph.solve.right import proved, solution_of
+from mugraph.solve.right import Right, proved, solution_of
 from mugraph.solve.telling import Place, Telling
 from mugraph.solve.testing import FLOAT_TRIED, best_that_is_right, output_names
 from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited
-from mugraph.solve.writing import written
+from mugraph.solve.writing import Written, written
 from mugraph.tune.tuner import MEASURED, compiled_ahead
 
 
@@ -52,7 +52,7 @@ def solve(
     tools.begin()
     telling = Telling(place)
     program, measurer = unit.program, tools.measurer
-    with tools.on("search"):
+    with tools.on("search"), tools.file_time.counting():
         ranked = yield from ranked_candidates(program, telling, tools, bounds, cancelled)
 
     def result(solution: Solution | None, reason: str | None, rejected: Mapping[str, int]) -> UnitResult:
@@ -69,8 +69,14 @@ def solve(
     if not kernels.variants:
         reason = f"no candidate can be written as a kernel: {_most_common(kernels.rejected)}"
         return result(None, reason, kernels.rejected)
+    library = library_us(unit, tools.target, tools.compare_with)
+    if measurer is None and not smaller:
+        shown = _untested(kernels, library)
+        if not shown.is_expected_to_pay:  # nor is any other: it is the best
+            telling.chosen(kernels.variants[0][0].candidate)
+            return result(shown, None, kernels.rejected)
     if measurer is None:
-        with tools.on("verification"):
+        with tools.on("verification"), tools.file_time.counting():
             found = yield from best_that_is_right(kernels, program, telling, tools)
     else:
         if tools.pool is not None:
@@ -84,11 +90,17 @@ def solve(
     telling.chosen(found.right.candidate)
     with tools.on("verification"):
         right = proved(found.right, program)
-    solution = solution_of(right, library_us(unit, tools.target, tools.compare_with))
+    solution = solution_of(right, library)
     if not solution.pays:
         pays_smaller = any(pays_at(small, solution, tools.target, measurer, tools.compare_with) for small in smaller)
         solution = replace(solution, pays_smaller=pays_smaller)
     return result(solution, None, rejected)
+
+
+def _untested(written: Written, library_us: float) -> Solution:
+    """The best kernel by estimate, of which the topology alone was verified: to be shown, and never offered."""
+    variant, verdict = written.variants[0]
+    return replace(solution_of(Right(variant.candidate, variant.kernel, verdict), library_us), tested=False)
 
 
 def _most_common(reasons: Counter[str]) -> str:

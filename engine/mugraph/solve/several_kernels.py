@@ -48,6 +48,7 @@ def kernel_graphs(
         blocks=blocks,
         candidates=candidates,
         seconds=max(bounds.seconds - telling.seconds, LEAST * bounds.seconds),
+        alike=tools.alike,
     )
     several: list[Candidate] = []
     for found in graphs.run():

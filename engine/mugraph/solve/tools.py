@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Hashable, Mapping
 from dataclasses import dataclass, field
 
 from mugraph.executors.executor import Executor
 from mugraph.protocol.settings import CompareWith
+from mugraph.search.alike import Alike
+from mugraph.solve.filetime import FileTime
 from mugraph.stopwatch import Stopwatch
 from mugraph.targets import Target
 from mugraph.tune.compile_pool import CompilePool
@@ -15,6 +17,7 @@ from mugraph.tune.measure import Measurer
 from mugraph.tune.peers import Peers
 from mugraph.tune.process import Unavailable
 from mugraph.verification.float_test import FloatTester
+from mugraph.verification.verdict import Verdict
 
 
 @dataclass
@@ -28,6 +31,8 @@ class Tools:
     compare_with: what a kernel has to be faster than
     timed_peers: what is timed beside it; None: as compare_with has it
     spent:    where the seconds go
+    file_time: how long a file may be searched for
+    alike, verdicts: topologies and verdicts of this run's units, for those that differ from them in sizes alone
     """
 
     target: Target
@@ -41,6 +46,9 @@ class Tools:
     compare_with: CompareWith = "both"
     timed_peers: tuple[str, ...] | None = None
     spent: Stopwatch = field(default_factory=Stopwatch)
+    file_time: FileTime = field(default_factory=FileTime)
+    alike: Alike = field(default_factory=Alike)
+    verdicts: dict[Hashable, Verdict] = field(default_factory=dict[Hashable, Verdict])
 
     @contextlib.contextmanager
     def on(self, what: str) -> Generator[None]:

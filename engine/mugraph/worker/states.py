@@ -102,6 +102,11 @@ def _found(result: RegionResult) -> dict[str, object]:
 
 
 def _message(result: RegionResult, verified: bool) -> str:
+    left = result.unsearched if result.plan is not None else None
+    return "; ".join(filter(None, (_outcome(result, verified), left)))
+
+
+def _outcome(result: RegionResult, verified: bool) -> str:
     timing = result.timing
     if result.status != "improved" or not timing.gains:
         return result.reason or f"{result.region.function}: nothing faster than PyTorch was found"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from mugraph.edit.names import parameter_name
@@ -28,16 +29,25 @@ def by_members(
     """
     kinds: dict[str, str] = {}
     for guard in guards:
-        match ast.parse(guard, mode="eval").body:
-            case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]):
-                kinds[ast.unparse(module)] = what
-            case _:
-                pass
+        kind = _kind(guard)
+        if kind is not None:
+            kinds[kind[0]] = kind[1]
     return ast.unparse(
         _Members({**(members or {}), **{path: ran[what].members for path, what in kinds.items() if what in ran}}).visit(
             ast.parse(expression, mode="eval")
         )
     )
+
+
+@cache
+def _kind(guard: str) -> tuple[str, str] | None:
+    """The module and the class that a guard compares, if it is such a guard. Each is asked for once for every
+    expression of a large model."""
+    match ast.parse(guard, mode="eval").body:
+        case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]):
+            return ast.unparse(module), what
+        case _:
+            return None
 
 
 def module_classes(text: str) -> frozenset[str]:

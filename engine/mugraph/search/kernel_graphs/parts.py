@@ -11,6 +11,7 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.library import library_call
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.search.alike import Alike
 from mugraph.search.kernel_graphs.several import SeveralSearch
 from mugraph.search.run import Search
 from mugraph.search.schedules.cost import estimate_call_us
@@ -54,20 +55,22 @@ class PartTask:
     target: Target
     limits: Limits
 
-    def run(self, cancelled: Callable[[], bool] = _never) -> Solved:
-        """Raises nothing: a program outside of what the search covers has no candidates."""
+    def run(self, cancelled: Callable[[], bool] = _never, alike: Alike | None = None) -> Solved:
+        """alike: searches of programs like it. Raises nothing: a program outside of what the search covers has no
+        candidates."""
         program, target = self.program, self.target
-        found = kernel_candidates(self._blocks(cancelled), target, _LIMITS, _MOST)
+        found = kernel_candidates(self._blocks(cancelled, alike or Alike()), target, _LIMITS, _MOST)
         call = library_call(block := as_block(program))
         if call is not None:
             found.append(Candidate(block, Schedule((), library=True), estimate_call_us(call, target)))
         return Solved(by_estimate(found))
 
-    def _blocks(self, cancelled: Callable[[], bool]) -> list[BlockGraph]:
+    def _blocks(self, cancelled: Callable[[], bool], alike: Alike) -> list[BlockGraph]:
         """Topologies; of several outputs those of each laid over one another."""
         begin = Search if len(self.program.outputs) == 1 else SeveralSearch
         try:
-            return [found.block for found in begin(self.program, self.limits, cancelled).run()]
+            search = alike.search(self.program, self.limits, lambda: begin(self.program, self.limits, cancelled))
+            return [found.block for found in search.run()]
         except NotSearchable:
             return []
 

@@ -15,6 +15,7 @@ from itertools import islice
 
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.program import TensorProgram
+from mugraph.search.alike import Alike
 from mugraph.search.kernel_graphs.expected import Remainders
 from mugraph.search.kernel_graphs.form import Form
 from mugraph.search.kernel_graphs.limits import GraphLimits, GraphStats
@@ -44,6 +45,7 @@ class KernelGraphs:
     blocks, candidates: what the one-kernel search has found for the program, if it has been searched: forms of it that
     are cut too, and what a kernel graph must come near to
     workers: who searches parts beside this process; the same is found in the same order
+    alike: searches of programs like the parts, in this process
     `run()` yields a kernel graph as soon as all its parts are known, in order of their estimate among those that are
     known at once; `stats` says how it ended.
     """
@@ -59,12 +61,13 @@ class KernelGraphs:
         candidates: Sequence[Candidate] = (),
         seconds: float = 20.0,
         workers: Workers | None = None,
+        alike: Alike | None = None,
     ) -> None:
         self._limits = limits or GraphLimits()
         self._cancelled = cancelled
         self._until = time.monotonic() + seconds
         self._began = time.monotonic()
-        self._solver = Solver(target, self._limits.each, self._stop, workers)
+        self._solver = Solver(target, self._limits.each, self._stop, workers, alike)
         self._best_us = min((candidate.estimate_us for candidate in candidates), default=float("inf"))
         least_us = self._solver.least_us(program)
         expected = min(max(1.0, self._best_us / least_us), _MOST_EXPECTED) if candidates else _EXPECTED

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.renaming import Names, Renaming, key_of
+from mugraph.search.alike import Alike
 from mugraph.search.kernel_graphs.parts import PartTask, Solved, Workers, as_block, by_estimate
 from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.schedules.cost import least_us
@@ -20,11 +21,18 @@ class Solver:
     """searched: parts that were. recalled: parts that were known from others but for their names
 
     workers: who works on parts that will perhaps be asked for while others are; what is found does not depend on them
+    alike: searches of programs like the parts
     """
 
     def __init__(
-        self, target: Target, limits: Limits, cancelled: Callable[[], bool], workers: Workers | None = None
+        self,
+        target: Target,
+        limits: Limits,
+        cancelled: Callable[[], bool],
+        workers: Workers | None = None,
+        alike: Alike | None = None,
     ) -> None:
+        self._alike = alike
         self._target, self._limits, self._cancelled, self._workers = target, limits, cancelled, workers
         self._known: dict[Hashable, tuple[Names, Solved]] = {}
         self._begun: dict[Hashable, tuple[Names, Future[Solved]]] = {}
@@ -77,7 +85,7 @@ class Solver:
     def _solved(self, program: TensorProgram, key: Hashable, names: Names) -> Solved:
         task = self._task(program)
         if self._workers is None:
-            return task.run(self._cancelled)
+            return task.run(self._cancelled, self._alike)
         old, future = self._begun.pop(key, (None, None))
         if future is None or old != names:  # of equal estimates the first is kept, and names order them
             future = self._workers.begin(task)

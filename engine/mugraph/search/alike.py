@@ -1,0 +1,120 @@
+"""Programs that differ in sizes and names alone have the same topologies: they are searched for once.
+
+A search looks at axes, kinds of operators, constants and taps. Sizes and strides come in with the schedules. So a model
+that has one layer at several sizes, as image networks do, is searched for that layer once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Tensor
+from mugraph.ir.transforms.renaming import Names, Renaming
+from mugraph.ir.transforms.unnamed import Unnamed
+from mugraph.search.topologies.limits import Found, Limits, Searcher, Stats
+
+Begin = Callable[[], Searcher]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a search that was not cut short has found. program: that was searched"""
+
+    program: TensorProgram
+    found: tuple[Found, ...]
+    stats: Stats
+
+
+class Alike:
+    """The searches of a run so far. searched, recalled: how many were made, and spared"""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, _Known] = {}
+        self.searched = self.recalled = 0
+
+    def search(self, program: TensorProgram, limits: Limits, begin: Begin) -> Searcher:
+        """A search of the program: `begin()`, or what one like it has found. Raises what `begin` raises."""
+        key = _key(program, limits)
+        if key is None:
+            return begin()
+        known = self._known.get(key)
+        if known is not None:
+            self.recalled += 1
+            return _Recalled(program, known)
+        self.searched += 1
+        return _Remembered(begin(), lambda found, stats: self._keep(key, _Known(program, found, stats)))
+
+    def _keep(self, key: Hashable, known: _Known) -> None:
+        self._known[key] = known
+
+
+class _Remembered:
+    """A search whose results are kept if it comes to its end."""
+
+    def __init__(self, search: Searcher, keep: Callable[[tuple[Found, ...], Stats], None]) -> None:
+        self._search, self._keep = search, keep
+
+    @property
+    def stats(self) -> Stats:
+        return self._search.stats
+
+    def run(self) -> Iterator[Found]:
+        found: list[Found] = []
+        for one in self._search.run():
+            found.append(one)
+            yield one
+        stats = self._search.stats
+        if stats.ended_by not in ("cancelled", "time"):
+            self._keep(tuple(found), stats)
+
+
+class _Recalled:
+    """The topologies of another program, as those of this one."""
+
+    def __init__(self, program: TensorProgram, known: _Known) -> None:
+        self._program, self._known = program, known
+
+    @property
+    def stats(self) -> Stats:
+        return replace(self._known.stats, seconds=0.0)
+
+    def run(self) -> Iterator[Found]:
+        program = self._program
+        renaming = Renaming(_names(self._known.program), _names(program))
+        tensors = {tensor.name: tensor for tensor in (*program.tensors, *program.outputs.values())}
+        for found in self._known.found:
+            yield Found(_resized(renaming.block(found.block), program, tensors), 0.0)
+
+
+def _resized(block: BlockGraph, program: TensorProgram, tensors: dict[str, Tensor]) -> BlockGraph:
+    own = tuple(tensors[tensor.name] for tensor in block.tensors)
+    return replace(block, name=program.name, sizes=dict(program.sizes), tensors=own)
+
+
+def _key(program: TensorProgram, limits: Limits) -> Hashable | None:
+    """None where sizes matter: the diagonal of a mask is counted in elements."""
+    if any(op.kind is Kind.MASK for op in program.ops):
+        return None
+    unnamed = Unnamed()
+    ops = unnamed.ops(program.ops)
+    tensors = unnamed.tensors(program.tensors, lambda tensor: tensor.taps)
+    outputs = tuple((unnamed.value(value), unnamed.tensors([one], _nothing)) for value, one in program.outputs.items())
+    return ops, tensors, outputs, tuple(program.sizes), limits
+
+
+def _nothing(_: Tensor) -> None:
+    return None
+
+
+def _names(program: TensorProgram) -> Names:
+    every = (*program.tensors, *program.outputs.values())
+    return Names(
+        tuple(op.name for op in program.ops),
+        tuple(program.sizes),
+        tuple(tensor.name for tensor in every),
+        tuple(tensor.source for tensor in every),
+    )

@@ -1,0 +1,144 @@
+"""The search units of a file, solved side by side in processes of their own, before their regions ask for them.
+
+Each unit is solved as it would be here, so the results are the same. The units that may gain most are begun first: when
+the file's time is over, what is left is what matters least. Only where nothing is measured: a measurement wants a quiet
+machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Generator
+from concurrent.futures import CancelledError, Future, wait
+from dataclasses import dataclass
+from typing import Literal
+
+from mugraph.events import Event, Working
+from mugraph.executors.executor import CannotExecute, Executor, Lost
+from mugraph.executors.processes import Processes
+from mugraph.scratch import inside, scratch
+from mugraph.sharing import beside
+from mugraph.solve.filetime import FileTime
+from mugraph.solve.unit_task import Solved, UnitTask
+
+MOST = 8
+"""Processes at most: each holds the values of a search in memory."""
+_LOOK_S = 0.05
+"""Seconds between two looks at whether to stop."""
+_LOSSES = 2
+"""Processes that may die over one unit before it is solved in this one."""
+
+Answer = Solved | Literal["late", "here"]
+"""late: it was not begun in time. here: it is to be solved in this process."""
+
+
+@dataclass
+class _Waiting:
+    """gain_us: by which units are put in order. number: of equal gains the first added goes first"""
+
+    task: UnitTask
+    gain_us: float
+    number: int
+    losses: int = 0
+
+
+class Together:
+    """executor: who solves units; None solves none. workers: units at a time"""
+
+    def __init__(self, executor: Executor | None, workers: int, time: FileTime) -> None:
+        self._executor, self._workers, self._time = executor, workers, time
+        self._waiting: dict[str, _Waiting] = {}
+        self._running: dict[str, tuple[_Waiting, Future[Solved]]] = {}
+        self._done: dict[str, Answer] = {}
+        self._number = 0
+        self._begun = False
+
+    def add(self, key: str, task: UnitTask, gain_us: float) -> None:
+        """Equal keys are one unit, which gains for each of them."""
+        if self._executor is None or key in self._running or key in self._done:
+            return
+        waiting = self._waiting.setdefault(key, _Waiting(task, 0.0, self._number))
+        waiting.gain_us += gain_us
+        self._number += 1
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether processes have been started, or there is enough to do for them."""
+        return self._begun or len(self._waiting) > 1
+
+    def answer(self, key: str, region: int, cancelled: Callable[[], bool]) -> Generator[Event, None, Answer]:
+        """Waits for the unit; others go on meanwhile. region: for events"""
+        if key in self._waiting and not self.is_worth_it:
+            del self._waiting[key]
+        told = -1
+        with self._time.counting():
+            while key in self._waiting or key in self._running:
+                self._pump()
+                done, every = len(self._done), len(self._done) + len(self._running) + len(self._waiting)
+                if done != told:
+                    told = done
+                    yield Working(region, f"solving {every} search units, {self._workers} at a time", done, every)
+                if cancelled():
+                    self.stop()
+                    return "here"
+                wait([future for _, future in self._running.values()], _LOOK_S, "FIRST_COMPLETED")
+                self._gather()
+        return self._done.pop(key, "here")
+
+    def stop(self) -> None:
+        """Gives up all work."""
+        self._waiting, self._running = {}, {}
+        if self._executor is not None:
+            self._executor.interrupt()
+
+    def _pump(self) -> None:
+        """Begin what there are processes for."""
+        assert self._executor is not None
+        self._begun = True
+        if self._time.is_over:
+            self._done |= dict.fromkeys(self._waiting, "late")
+            self._waiting = {}
+        in_order = sorted(self._waiting.items(), key=lambda row: (-row[1].gain_us, row[1].number))
+        for key, waiting in in_order[: max(0, self._workers - len(self._running))]:
+            del self._waiting[key]
+            try:
+                self._running[key] = waiting, self._executor.submit(waiting.task)
+            except CannotExecute:
+                self._done[key] = "here"
+
+    def _gather(self) -> None:
+        for key, (waiting, future) in list(self._running.items()):
+            if not future.done():
+                continue
+            del self._running[key]
+            try:
+                self._done[key] = future.result()
+            except CannotExecute:  # whatever is wrong is met again here, where it is logged
+                self._done[key] = "here"
+            except (Lost, CancelledError):
+                waiting.losses += 1
+                if waiting.losses < _LOSSES:
+                    self._waiting[key] = waiting
+                else:
+                    self._done[key] = "here"
+
+
+def processors() -> int:
+    """That this run may use: several runs side by side share them."""
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(MOST, there // beside()))
+
+
+@contextlib.contextmanager
+def together(workers: int, time: FileTime) -> Generator[Together]:
+    """Processes start with the first unit. They end with it, and what they leave behind is removed."""
+    if workers < 2:
+        yield Together(None, 1, time)
+        return
+    with scratch("units") as folder:
+        executor = Processes(workers, environment=inside(folder))
+        try:
+            yield Together(executor, workers, time)
+        finally:
+            executor.close()

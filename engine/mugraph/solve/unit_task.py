@@ -1,0 +1,58 @@
+"""A search unit as a piece of work for another process of this machine: solved there, tests included."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from mugraph.events import Event, UnitResult
+from mugraph.ir.region import SearchUnit
+from mugraph.options import Bounds
+from mugraph.protocol.settings import CompareWith
+from mugraph.solve.search_unit import solve
+from mugraph.solve.telling import Place
+from mugraph.solve.tools import Tools
+from mugraph.targets import Target
+from mugraph.verification.float_test import FloatTester
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The result with the events on the way to it, and where the seconds went."""
+
+    result: UnitResult
+    events: tuple[Event, ...]
+    spent_s: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class UnitTask:
+    """Where nothing is measured. smaller: as search_unit.solve has it"""
+
+    unit: SearchUnit
+    place: Place
+    bounds: Bounds
+    target: Target
+    compare_with: CompareWith
+    smaller: tuple[SearchUnit, ...] = ()
+
+    def run(self) -> Solved:
+        tools = _tools(self.target, self.compare_with)
+        tools.lap()
+        steps = solve(self.unit, self.place, tools, self.bounds, smaller=self.smaller)
+        events: list[Event] = []
+        while True:
+            try:
+                events.append(next(steps))
+            except StopIteration as end:
+                return Solved(end.value, tuple(events), tools.lap())
+
+
+@cache
+def _tools(target: Target, compare_with: CompareWith) -> Tools:
+    """Of all tasks of a process: the tester's child imports PyTorch for seconds, and units are alike."""
+    tester = FloatTester()
+    atexit.register(tester.close)
+    return Tools(target, tester, compare_with=compare_with)

@@ -1,0 +1,133 @@
+"""Search units side by side: which goes first, what is late, and whoever dies. Processes are stood in for."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from mugraph.events import Event, UnitResult, Working
+from mugraph.executors.executor import CannotExecute, Executor, Lost
+from mugraph.solve.filetime import FileTime
+from mugraph.solve.together import Answer, Together
+from mugraph.solve.unit_task import Solved, UnitTask
+
+from tests.support.clock import Clock
+
+
+@dataclass
+class Workers:
+    """Does each task at once. begun: the tasks, in order. errors: task -> what its futures raise, in order"""
+
+    begun: list[str] = field(default_factory=list[str])
+    errors: dict[str, list[Exception]] = field(default_factory=dict[str, list[Exception]])
+    clock: Clock = field(default_factory=Clock)
+    takes_s: float = 0.0
+    interrupted: bool = False
+
+    def submit(self, task: Any) -> Future[Solved]:
+        self.begun.append(task)
+        self.clock.seconds += self.takes_s
+        future: Future[Solved] = Future()
+        waiting = self.errors.get(task, [])
+        if waiting:
+            future.set_exception(waiting.pop(0))
+        else:
+            future.set_result(Solved(cast(UnitResult, f"result of {task}"), (), {}))
+        return future
+
+    def interrupt(self) -> None:
+        self.interrupted = True
+
+
+def made(workers: Workers, limit_s: float = 1e9, count: int = 1) -> Together:
+    return Together(cast(Executor, workers), count, FileTime(limit_s, workers.clock.monotonic))
+
+
+def add(units: Together, name: str, gain_us: float) -> None:
+    units.add(name, cast(UnitTask, name), gain_us)
+
+
+def asked(units: Together, name: str, *, cancelled: bool = False) -> tuple[list[Event], Answer]:
+    steps: Generator[Event, None, Answer] = units.answer(name, 0, lambda: cancelled)
+    events: list[Event] = []
+    while True:
+        try:
+            events.append(next(steps))
+        except StopIteration as end:
+            return events, end.value
+
+
+def test_what_may_gain_most_is_begun_first() -> None:
+    workers = Workers()
+    units = made(workers)
+    for name, gain_us in (("a", 1.0), ("b", 7.0), ("c", 4.0), ("d", 7.0), ("c", 4.0)):
+        add(units, name, gain_us)  # c stands for two equal units
+    events, answer = asked(units, "a")
+    assert workers.begun == ["c", "b", "d", "a"]
+    assert isinstance(answer, Solved)
+    assert str(answer.result) == "result of a"
+    told = [event for event in events if isinstance(event, Working)]
+    assert [event.done for event in told] == [0, 1, 2, 3]
+    assert {event.of for event in told} == {4}
+    assert asked(units, "b")[0] == []  # it was known
+
+
+def test_a_unit_is_solved_once() -> None:
+    workers = Workers()
+    units = made(workers)
+    for name in ("a", "b", "a"):
+        add(units, name, 1.0)
+    asked(units, "b")
+    add(units, "a", 1.0)
+    asked(units, "a")
+    assert sorted(workers.begun) == ["a", "b"]
+
+
+def test_one_unit_is_worth_no_process() -> None:
+    workers = Workers()
+    units = made(workers)
+    add(units, "a", 1.0)
+    assert asked(units, "a") == ([], "here")
+    assert asked(units, "never heard of") == ([], "here")
+    assert workers.begun == []
+
+
+def test_what_was_not_begun_in_time_is_late() -> None:
+    workers = Workers(takes_s=4.0)
+    units = made(workers, limit_s=10.0)
+    for number, name in enumerate("abcde"):
+        add(units, name, -number)
+    answers = {name: asked(units, name)[1] for name in "edcba"}
+    assert workers.begun == ["a", "b", "c"]
+    assert [name for name in "abcde" if answers[name] == "late"] == ["d", "e"]
+
+
+def test_a_process_that_dies_costs_a_second_try_and_then_it_is_solved_here() -> None:
+    workers = Workers(errors={"a": [Lost("")], "b": [Lost(""), Lost("")], "c": [CannotExecute("wrong")]})
+    units = made(workers)
+    for name in "abcd":
+        add(units, name, 1.0)
+    answers = [asked(units, name)[1] for name in "abcd"]
+    assert [isinstance(answer, Solved) or answer for answer in answers] == [True, "here", "here", True]
+    assert sorted(workers.begun) == ["a", "a", "b", "b", "c", "d"]
+
+
+def test_cancelled_all_work_is_given_up() -> None:
+    workers = Workers()
+    units = made(workers)
+    for name in "ab":
+        add(units, name, 1.0)
+    assert asked(units, "a", cancelled=True)[1] == "here"
+    assert workers.interrupted
+    assert asked(units, "b")[1] == "here"
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_without_processes_all_is_solved_here(name: str) -> None:
+    units = Together(None, 1, FileTime())
+    add(units, "a", 1.0)
+    add(units, "b", 1.0)
+    assert asked(units, name) == ([], "here")
