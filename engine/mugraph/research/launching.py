@@ -42,17 +42,23 @@ kernels alone: what PyTorch's launcher takes of it. prepared: of how many launch
 
 def host_us(function: Callable[[], object]) -> float:
     """Median over batches of the time until a call returns; the device is waited for between batches."""
-    for _ in range(CALLS):
-        function()
-    times: list[float] = []
-    for _ in range(BATCHES):
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        begin = time.perf_counter()
-        for _ in range(CALLS):
-            function()
-        times.append((time.perf_counter() - begin) / CALLS * 1e6)
-    return statistics.median(times)
+    [us] = beside_one_another(function)
+    return us
+
+
+def beside_one_another(*functions: Callable[[], object]) -> list[float]:
+    """The same of several, in turns: what else the machine does falls on all of them."""
+    times: list[list[float]] = [[] for _ in functions]
+    for batch in range(BATCHES + 1):
+        for function, taken in zip(functions, times, strict=True):
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            begin = time.perf_counter()
+            for _ in range(CALLS):
+                function()
+            if batch:  # the first warms up
+                taken.append((time.perf_counter() - begin) / CALLS * 1e6)
+    return [statistics.median(taken) for taken in times]
 
 
 def imported(path: Path, name: str) -> ModuleType:
@@ -106,15 +112,14 @@ def row(name: str, folder: Path, device: str) -> list[str]:
     guard, launch, both = straight(fits, replaced, asks)
     for _ in range(4 if device == "cuda" else 0):  # the first prepares, and what guards remember is asked anew
         both()
-    added = host_us(lambda: torch.add(one, other))
-    figures: list[float | None] = [added, host_us(guard)]
+
+    def add() -> object:
+        return torch.add(one, other)
+
     if device == "cuda":
-        together = host_us(both)
-        again = host_us(lambda: torch.add(one, other))  # what else the machine does changes both
-        figures[0] = (added + again) / 2
-        figures += [host_us(launch), together, 2 * together / (added + again)]
-        called = host_us(lambda: call(*given))
-        figures += [called, host_us(lambda: plain(*same)), 2 * called / (added + again)]
+        added, asked, launched, together, called = beside_one_another(add, guard, launch, both, lambda: call(*given))
+        figures: list[float | None] = [added, asked, launched, together, together / added]
+        figures += [called, host_us(lambda: plain(*same)), called / added]
         with in_python(kernels):
             figures += [host_us(guard), host_us(launch)]
             pieces = _pieces(kernels, launch)
@@ -124,7 +129,7 @@ def row(name: str, folder: Path, device: str) -> list[str]:
             figures.append(host_us(launch))
         figures += pieces
     else:
-        figures += [None] * 6
+        figures = [*beside_one_another(add, guard), *[None] * 6]
         with in_python(kernels):
             figures.append(host_us(guard))
         figures += [None] * 5

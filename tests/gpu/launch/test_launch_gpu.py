@@ -59,7 +59,7 @@ def launch_shifted(x):
 
 
 _SOURCE, _CAPABILITY, _RAN, _REGIONS, _CALLED_FUNCTIONS, _OUTSIDE_NAMES = "none.py", (0, 0), {}, {}, {}, {}
-_BUILTINS, _OWN, _CASES = frozenset([]), [], {}
+_BUILTINS, _OWN, _PATHS, _CASES = frozenset([]), [], {}, {}
 """
 
 

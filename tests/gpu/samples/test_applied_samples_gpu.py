@@ -150,7 +150,13 @@ def untested(sample: AppliedSample, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = {name: (*case[:2], None, *case[3:]) for name, case in sample.kernels._CASES.items()}
     monkeypatch.setattr(sample.kernels, "_CASES", cases)
     monkeypatch.setattr(sample.kernels, "_right", {})
-    monkeypatch.setattr(sample.kernels, "_fitted", {})  # tensors like those of earlier tests were found to fit
+    # Tensors like those of earlier tests were found to fit, and objects with them.
+    monkeypatch.setattr(sample.kernels, "_fitted", {})
+    monkeypatch.setattr(sample.kernels, "_fitted_in_c", {})
+    for name, before in (("known", sample.kernels._unknown), ("done", sample.kernels._nothing)):
+        for region in sample.kernels._PATHS:
+            if hasattr(sample.kernels, f"_{region}_{name}"):
+                monkeypatch.setattr(sample.kernels, f"_{region}_{name}", before)
 
 
 @pytest.mark.parametrize("way", ["eager", "inductor"])
