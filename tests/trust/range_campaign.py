@@ -1,9 +1,10 @@
 """Mutants of kernels for a size in a range: what is true of each, at all sizes, and which of the two checks rejects it,
 the tests at some sizes or the proof for all of them.
 
-`python -m tests.trust.range_campaign [--json FILE] [--each N] [KERNELS]` runs many of them (minutes) and prints tables.
-tests/trust/test_range_mutants.py runs a part in CI. What is true is found out by running the text over the fields at
-every size; only what the proof says is in question here.
+`python -m tests.trust.range_campaign [--json FILE] [--each N] [--two] [KERNELS]` runs many of them (minutes) and prints
+tables; with `--two` those of kernels with two ranges alone. tests/trust/test_range_mutants.py runs a part in CI. What
+is true is found out by running the text over the fields at every size, of two ranges at 120 pairs of sizes; only what
+the proof says is in question here.
 """
 
 from __future__ import annotations
@@ -13,23 +14,26 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain, product
 from pathlib import Path
 
 from mugraph.sizes.proved import varying_of
-from mugraph.sizes.table import at_step, steps_of
+from mugraph.sizes.table import at_sizes, sizes_at, tested_sizes, words_of
 from mugraph.sizes.text import checked_steps
 from mugraph.triton_text.check import check_text
 from mugraph.triton_text.ranges.check import check_ranges
 
 from tests.trust.range_mutations import mutants
-from tests.trust.range_pool import WITH_ROWS, Ranged, names, ranged
+from tests.trust.range_pool import PAIRS, WITH_ROWS, Ranged, names, ranged
 from tests.trust.text_mutations import Mutant
 
 EACH = 4
 """Mutants of one kind of one kernel."""
 SEED = 15
+POINTS = 120
+"""Sizes at which it is looked for what is true of a mutant, at most."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Outcome:
     axis: str
     kind: str
     what: str
-    wrong_at: int | None
+    wrong_at: str | None
     tests: str
     proof: str
 
@@ -48,6 +52,14 @@ class Outcome:
     def word(self) -> str:
         how = "by the tests" if self.tests else "by the proof" if self.proof else "by none"
         return f"{'wrong' if self.wrong_at is not None else 'right'}, rejected {how}"
+
+
+def pairs() -> Iterator[tuple[str, str, Ranged]]:
+    """Kernels with two ranges."""
+    for name, *axes in PAIRS:
+        found = ranged(name, *axes)
+        if found is not None:
+            yield name, " and ".join(axes), found
 
 
 def pool(*, rows: bool = True) -> Iterator[tuple[str, str, Ranged]]:
@@ -74,17 +86,22 @@ def chosen(name: str, axis: str, one: Ranged, each: int) -> Iterator[Mutant]:
         yield from rng.sample(found, min(each, len(found)))
 
 
-def at(one: Ranged, text: str, step: int) -> str:
-    """What is wrong with a text at one size."""
-    small, _ = at_step(one.program, [], step)
+def at(one: Ranged, text: str, sizes: Mapping[str, int]) -> str:
+    """What is wrong with a text at these sizes."""
+    small, _ = at_sizes(one.program, [], sizes)
     inputs, outputs = ([tensor.name for tensor in tensors] for tensors in (one.source.inputs, one.source.outputs))
     found = check_text(small, text, one.launcher, inputs, outputs, seed=SEED, memory_alone=True)
     return "" if found.passed else found.reason or "wrong"
 
 
-def tested(one: Ranged, text: str) -> str:
-    reasons = (at(one, text, step) for step in checked_steps(one.program, one.source))
-    return next((reason for reason in reasons if reason), "")
+def tested(one: Ranged, text: str) -> tuple[str, str]:
+    """Why the tests reject a text, and at which sizes."""
+    steps = (sizes_at(one.program, step) for step in checked_steps(one.program, one.source))
+    for sizes in (*tested_sizes(one.program), *steps):
+        reason = at(one, text, sizes)
+        if reason:
+            return reason, words_of(one.program, sizes)
+    return "", ""
 
 
 def proved(one: Ranged, text: str) -> str:
@@ -92,15 +109,22 @@ def proved(one: Ranged, text: str) -> str:
     return "" if found.passed else found.reason or "not proved"
 
 
+def every_size(one: Ranged) -> list[Mapping[str, int]]:
+    """All sizes of the range in a random order; of several ranges some."""
+    varying = one.program.least
+    points = list(product(*(range(least, one.program.sizes[axis] + 1) for axis, least in varying.items())))
+    some = random.Random(SEED).sample(points, min(POINTS, len(points)))
+    return [{**one.program.sizes, **dict(zip(varying, point, strict=True))} for point in some]
+
+
 def outcome(name: str, axis: str, one: Ranged, mutant: Mutant) -> Outcome:
-    """What the tests reject is wrong at one of theirs; of the rest all sizes are looked at, until one is wrong."""
-    tests, proof = tested(one, mutant.text), proved(one, mutant.text)
-    wrong: int | None = checked_steps(one.program, one.source)[0] if tests else None
+    """What the tests reject is wrong at one of theirs; of the rest other sizes are looked at, until one is wrong."""
+    tests, wrong = tested(one, mutant.text)
+    proof = proved(one, mutant.text)
     if not tests:
-        _, largest = steps_of(one.program)
-        every = random.Random(SEED).sample(range(1, largest + 1), largest)
-        wrong = next((step for step in every if at(one, mutant.text, step)), None)
-    return Outcome(name, axis, mutant.kind, mutant.what, wrong, tests, proof)
+        found = (sizes for sizes in every_size(one) if at(one, mutant.text, sizes))
+        wrong = next((words_of(one.program, sizes) for sizes in found), "")
+    return Outcome(name, axis, mutant.kind, mutant.what, wrong or None, tests, proof)
 
 
 def main() -> None:
@@ -108,9 +132,10 @@ def main() -> None:
     parser.add_argument("kernels", nargs="*")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--each", type=int, default=EACH)
+    parser.add_argument("--two", action="store_true", help="kernels with two ranges alone")
     arguments = parser.parse_args()
     found: list[Outcome] = []
-    for name, axis, one in pool():
+    for name, axis, one in pairs() if arguments.two else chain(pool(), pairs()):
         if arguments.kernels and name not in arguments.kernels:
             continue
         for mutant in chosen(name, axis, one, arguments.each):

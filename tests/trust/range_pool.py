@@ -25,6 +25,18 @@ WITH_ROWS = ("gemm_chain_tails", "rms_norm_linear_tail", "attention_tail", "scal
 """That are lowered with a schedule for few rows and others for many."""
 
 
+PAIRS = (
+    ("rms_norm_linear_tail", "m", "n"),
+    ("gemm_chain_tails", "m", "k"),
+    ("gemm_chain_tails", "k", "n"),
+    ("gated_mlp_tail", "m", "n"),
+    ("scaled_linear", "m", "n"),
+    ("batched", "b", "m"),
+    ("attention_tail", "q", "kv"),
+)
+"""Kernels with two axes that have ranges of their own: each is 1..41."""
+
+
 @dataclass(frozen=True)
 class Ranged:
     program: TensorProgram
@@ -43,12 +55,17 @@ def _kernels(name: str) -> tuple[BlockGraph, list[tuple[BlockGraph, Schedule]]]:
 
 
 @cache
-def ranged(name: str, axis: str, *, rows: bool = False) -> Ranged | None:
-    """None where code generation refuses the axis."""
+def ranged(name: str, axis: str, *others: str, rows: bool = False) -> Ranged | None:
+    """others: axes with ranges of their own. None where code generation refuses the axes."""
     whole, kernels = _kernels(name)
-    resized = [(resize_block(b, {a: LARGEST if a == axis else n for a, n in b.sizes.items()}), s) for b, s in kernels]
-    whole = resize_block(whole, {a: LARGEST if a == axis else n for a, n in whole.sizes.items()})
-    program = replace(program_of(whole), least={axis: 1})
+    axes = (axis, *others)
+    if not {*axes} <= {*whole.sizes}:
+        return None
+    resized = [(resize_block(b, {a: LARGEST if a in axes else n for a, n in b.sizes.items()}), s) for b, s in kernels]
+    whole = resize_block(whole, {a: LARGEST if a in axes else n for a, n in whole.sizes.items()})
+    program = replace(
+        program_of(whole), least=dict.fromkeys(axes, 1), sized={one: one for one in axes} if others else {}
+    )
     try:
         if rows:
             table = SizeTable(program, TARGETS["h100"], [tensor.name for tensor in program.outputs.values()])

@@ -14,35 +14,36 @@ from tests.trust.range_mutations import forms, mutants
 from tests.trust.range_pool import LARGEST, Ranged, ranged
 
 TESTED = (1, 21, LARGEST)
-KERNELS = [
-    ("rms_norm_linear_tail", "n", False),
-    ("attention_tail", "kv", False),
-    ("gemm_chain_tails", "m", True),
+KERNELS: list[tuple[str, tuple[str, ...], bool]] = [
+    ("rms_norm_linear_tail", ("n",), False),
+    ("attention_tail", ("kv",), False),
+    ("gemm_chain_tails", ("m",), True),
+    ("scaled_linear", ("m", "n"), False),
 ]
 HIDDEN = ("size in a mask", "size in a loop", "size of a grid", "size passed on", "rows")
 """Kinds, most of which are right at the tested sizes."""
 
 
-def made(name: str, axis: str, rows: bool) -> Ranged:
-    found = ranged(name, axis, rows=rows)
+def made(name: str, axes: tuple[str, ...], rows: bool) -> Ranged:
+    found = ranged(name, *axes, rows=rows)
     assert found is not None
     return found
 
 
-@pytest.mark.parametrize(("name", "axis", "rows"), KERNELS)
-def test_the_text_that_is_written_is_proved(name: str, axis: str, rows: bool) -> None:
-    one = made(name, axis, rows)
+@pytest.mark.parametrize(("name", "axes", "rows"), KERNELS)
+def test_the_text_that_is_written_is_proved(name: str, axes: tuple[str, ...], rows: bool) -> None:
+    one = made(name, axes, rows)
     assert proved(one, one.source.standalone()) == ""
 
 
-@pytest.mark.parametrize(("name", "axis", "rows"), KERNELS)
-def test_mutants_that_the_tested_sizes_do_not_show(name: str, axis: str, rows: bool) -> None:
-    one = made(name, axis, rows)
+@pytest.mark.parametrize(("name", "axes", "rows"), KERNELS)
+def test_mutants_that_the_tested_sizes_do_not_show(name: str, axes: tuple[str, ...], rows: bool) -> None:
+    one = made(name, axes, rows)
     every = mutants(one.source.standalone(), TESTED, *variables(one))
     rng = random.Random(f"{SEED}/{name}")
     for kind in HIDDEN:
         for mutant in rng.sample(every.get(kind, []), min(1, len(every.get(kind, [])))):
-            found = outcome(name, axis, one, mutant)
+            found = outcome(name, " and ".join(axes), one, mutant)
             assert found.wrong_at is None or found.tests or found.proof, f"{mutant.what}: wrong at {found.wrong_at}"
 
 
