@@ -6,6 +6,7 @@ Compiled kernels are compared with float64 on the device before their time count
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -27,6 +28,9 @@ WALKS = (10, 6)
 """How many more, the best by estimate of those one step from the fastest few, in each round of a walk from there."""
 WALKERS = 3
 FINALISTS = 3
+TRIED = 5
+"""Schedules of one topology that are wrong on the device before its others are given up: a fault of a schedule, or of its
+compilation, is of one or two; rounding of the topology's, or of a library's kernel in it, of all."""
 
 
 def subject_of(kernel: KernelSource) -> Subject:
@@ -98,15 +102,20 @@ def tune(
         if not batch.measure(near, most):
             break
     right: list[tuple[Variant, Summary, FloatResult]] = []
-    refused = batch.refused
+    refused, wrong = batch.refused, Counter[tuple[int, ...]]()
     for variant, summary in sorted(batch.times, key=lambda pair: pair[1].median_us):
         if len(right) == FINALISTS or cancelled():
             break
+        topology = variant.candidate.topology
+        if wrong[topology] == TRIED:
+            refused.append((variant, f"{TRIED} other schedules of its topology were wrong on the device"))
+            continue
         found = tester.test_kernel(variant.kernel, program)
         if found.passed:
             right.append((variant, summary, found))
-        else:
-            refused.append((variant, found.reason or "wrong on the device"))
+            continue
+        wrong[topology] += 1
+        refused.append((variant, found.reason or "wrong on the device"))
     every = tuple((variant, summary.median_us) for variant, summary in batch.times)
     return Tuned(tuple(_again(program, right, measurer)), tuple(refused), len(every), every)
 

@@ -21,7 +21,7 @@ from mugraph.search.topologies.limits import Limits
 from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.statistics import Summary
-from mugraph.tune.tuner import MEASURED, WALKS, Variant, tune
+from mugraph.tune.tuner import MEASURED, TRIED, WALKS, Variant, tune
 from mugraph.units.search_units import single_units
 from mugraph.verification.float_test import FloatResult
 
@@ -83,8 +83,10 @@ class Landscape:
 @dataclass
 class Judge:
     wrong: set[str]
+    asked: list[str] = field(default_factory=list)
 
     def test_kernel(self, kernel: Any, program: TensorProgram) -> FloatResult:
+        self.asked.append(kernel.standalone())
         passed = kernel.standalone() not in self.wrong
         return FloatResult(passed, None if passed else "wrong", 1e-4, 1e-4, "GPU")
 
@@ -147,3 +149,18 @@ def test_a_wrong_kernel_is_passed_over_however_fast(found: tuple[TensorProgram, 
     second, _ = walk(program, start, {winner})
     assert [v.kernel.standalone() for v, _ in second.refused] == [winner]
     assert winner not in [v.kernel.standalone() for v, _, _ in second.times]
+
+
+def test_a_topology_that_is_always_wrong_is_given_up(found: tuple[TensorProgram, Candidate]) -> None:
+    program, start = found
+    _, land = walk(program, start)
+    judge = Judge(set(land.schedules))
+    variants = [variant(one) for one in (start, *neighbours(start, TARGET))]
+    land.schedules.update({one.kernel.standalone(): one.candidate.schedule for one in variants})
+    judge.wrong.update(land.schedules)
+    tuned = tune(program, variants, cast(Any, land), cast(Any, judge))
+    assert len(variants) > TRIED
+    assert tuned.times == ()
+    assert len(judge.asked) == TRIED
+    assert len(tuned.refused) == len(variants)
+    assert sum("other schedules of its topology" in reason for _, reason in tuned.refused) == len(variants) - TRIED
