@@ -29,8 +29,8 @@ WALKS = (10, 6)
 WALKERS = 3
 FINALISTS = 3
 TRIED = 5
-"""Schedules of one topology that are wrong on the device before its others are given up: a fault of a schedule, or of its
-compilation, is of one or two; rounding of the topology's, or of a library's kernel in it, of all."""
+"""Schedules of one topology that are wrong on the device before its others are given up: a fault of a schedule, or of
+its compilation, is of one or two; rounding of the topology's, or of a library's kernel in it, of all."""
 
 
 def subject_of(kernel: KernelSource) -> Subject:

@@ -66,7 +66,7 @@ class Landscape:
     """Stands for the measuring process: a kernel's time is its distance from the best."""
 
     schedules: dict[str, Schedule]
-    asked: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list[str])
 
     def measure_kernel(self, subject: Any, inputs: object, rounds: int) -> Summary:
         self.asked.append(subject.source)
@@ -83,7 +83,7 @@ class Landscape:
 @dataclass
 class Judge:
     wrong: set[str]
-    asked: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list[str])
 
     def test_kernel(self, kernel: Any, program: TensorProgram) -> FloatResult:
         self.asked.append(kernel.standalone())
