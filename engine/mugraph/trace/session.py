@@ -20,6 +20,7 @@ from mugraph.ir.region import Region, Status, Trace
 from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.regions.check import check_found
 from mugraph.trace.regions.dynamic import with_ranges
+from mugraph.trace.regions.no_region import no_region
 from mugraph.trace.regions.partition import Partition
 from mugraph.trace.regions.scope import Scope
 from mugraph.trace.report import needs_shapes, notices, selected
@@ -83,6 +84,7 @@ class Session:
     namespace: dict[str, object] = field(default_factory=dict[str, object])
     errors: list[str] = field(default_factory=list[str])
     failed: list[Region] = field(default_factory=list[Region])
+    without_region: list[str] = field(default_factory=list[str])
     barriers: Counter[str] = field(default_factory=Counter[str])
     operators: int = 0
     ran: set[str] = field(default_factory=set[str])
@@ -137,10 +139,12 @@ class Session:
         here = next(file for file in self.workspace.files if file.source is self.source)
         scope = Scope(tape, values, here, self.workspace.files, self.constants)
         before = len(partition.kept())
-        partition.add_all(scope)
+        some = partition.add_all(scope)
         if entry.picture is not None and entry.picture.around.autocast and len(partition.kept()) == before:
             how = autocast_words(entry.picture.around)
             self.fail(entry, f"was called under autocast ({how}), where generated kernels do not run", "unsupported")
+        elif not some and (why := no_region(scope)) is not None:
+            self.without_region.append(why)
         self.count(tape, scope)
 
     def run(self, entry: Entry) -> None:
@@ -251,5 +255,5 @@ def trace_request(request: Request) -> Trace:
         session.operators,
         dict(session.barriers.most_common()),
         {f.source.path: text_digest(f.source.text) for f in session.workspace.files if f.source is not source},
-        notices(definitions, regions, request.qualname),
+        (*notices(definitions, regions, request.qualname), *dict.fromkeys(session.without_region)),
     )

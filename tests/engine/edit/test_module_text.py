@@ -92,6 +92,10 @@ def test_conditions_are_joined_as_they_are_meant(maker, source, part):
     )
     assert [argument.arg for argument in fits.args.args] == ["self", "x", "torch_2"]
     (tried,) = fits.body
+    (known,) = [line for line in tried.body if isinstance(line, ast.If)]
+    assert ast.unparse(known.test) == "not _dynamo() and _gated_known(self, x, torch_2)"
+    assert "(self.b or len(torch_2) == 2)" in ast.unparse(known.body[0])
+    tried.body.remove(known)
     bound = ["a = self.a", "a_own = a.__dict__"]  # what two conditions read is read once
     assert [ast.unparse(line) for line in tried.body[:-1]] == bound
     assert [ast.unparse(value) for value in tried.body[-1].value.values] == [
@@ -103,6 +107,7 @@ def test_conditions_are_joined_as_they_are_meant(maker, source, part):
         "type(a.n) is int",
         "a.n == 3",
         "_gated_tensors_fit(x, self.w, self.u)",
+        "_learn('gated', self, x, torch_2)",
     ]
     assert "_REGIONS = {\n    'gated': ('A',),\n}" in text
 

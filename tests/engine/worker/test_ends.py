@@ -178,8 +178,8 @@ def test_exit_before_anything(start: object):
     engine = start()
     family = engine.family()
     engine.send(m.Exit())
-    assert engine.process.wait(5) == 0
-    assert gone(family, 5) == []
+    assert engine.process.wait(30) == 0
+    assert gone(family, 30) == []
 
 
 def test_a_killed_runner_is_replaced(engine: Engine):

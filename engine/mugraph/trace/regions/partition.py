@@ -37,20 +37,24 @@ class Partition:
         self._own: dict[tuple[str, Range], Assembled] = {}
         self.refused: Counter[str] = Counter()
 
-    def add_all(self, scope: Scope) -> None:
-        """Partitions what the outermost activations of a run have done. One element-wise operator alone is a region
-        only where there is no other: what it costs is said, and nothing is gained."""
-        before = len(self._own) + len(self._found)
+    def add_all(self, scope: Scope) -> bool:
+        """Partitions what the outermost activations of a run have done; whether there is a region in it.
+
+        One element-wise operator alone is one only where there is no other: what it costs is said, nothing is gained.
+        """
+        before, some = len(self._own) + len(self._found), False
         for least_chain in (CHAIN, 1):
             for activation in scope.tape.activations:
                 if activation.site is None:
                     found: dict[tuple[str, Range], Assembled] = {}
                     _Search(scope, found, self.refused, least_chain).activation(activation)
                     outermost = scope.name_of(activation)
+                    some = some or bool(found)
                     for key, one in found.items():
                         add(self._own if key[0] == outermost else self._found, key, one)
             if len(self._own) + len(self._found) > before:
-                return
+                break
+        return some
 
     def kept(self) -> tuple[Assembled, ...]:
         """In the order of the source, none overlapping another that was found before it. What was found in a function

@@ -1,0 +1,55 @@
+"""Where there is no region in a function, the report says what it consists of."""
+
+from __future__ import annotations
+
+import pytest
+
+TEXT = """
+# mugraph: x=f32[4, 8, 16]
+def running(x):
+    y = torch.cumprod(x, dim=1)
+    return y.transpose(1, 2)
+
+
+# mugraph: x=f32[2, 3, 8, 8]
+def pooled(x):
+    x = F.max_pool2d(x, 2)
+    return torch.flip(F.max_pool2d(x, 2), (1,))
+
+
+# mugraph: x=f32[4, 8]
+def viewed(x):
+    return x.t()
+
+
+# mugraph: x=f32[4, 8]
+def both(x):
+    return torch.softmax(torch.cumprod(x, dim=1), -1) * 2.0
+
+
+class Model(nn.Module):
+    # mugraph: x=f32[4, 8]
+    def forward(self, x):
+        return both(x)
+"""
+
+
+def test_it_is_said(trace) -> None:
+    found = trace(TEXT)
+    lines = TEXT.splitlines()
+    begin = 6  # after the imports
+    first, second = (
+        begin + next(at for at, line in enumerate(lines) if name in line) for name in ("cumprod", "pool2d")
+    )
+    alone = "of PyTorch's own, and nothing else is computed in it"
+    pool = f"torch.nn.functional.max_pool2d in lines {second}, {second + 1} and torch.flip in line {second + 1}"
+    assert found.notices == (
+        f"running has no region: torch.cumprod in line {first} is a kernel {alone}",
+        f"pooled has no region: {pool} are kernels {alone}",
+    )
+    assert {region.function for region in found.regions} == {"both", "Model.forward"}
+
+
+@pytest.mark.parametrize("name", ["both", "Model.forward", "viewed"])
+def test_nothing_is_said_of_others(trace, name) -> None:
+    assert trace(TEXT, qualname=name).notices == ()
