@@ -179,7 +179,7 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
         converts = dtype in ("f16", "bf16") and _is_dense(source) and weight.shape[1:] != (1,) * len(weight.shape[1:])
         if converts:  # the tensor cores take channels last
             yield Launch("elementwise", {**reads}, {}, dtype=dtype)
-        narrow = weight.shape[1] < _CHANNELS
+        narrow = weight.shape[0 if "transpose" in name_of(call) else 1] < _CHANNELS
         yield replace(launch, work="convolution", products=_convolution(call, values), is_narrow=narrow)
         if converts:
             yield Launch("elementwise", {**writes}, {}, dtype=dtype)
@@ -300,10 +300,13 @@ def _einsum(call: Call, left: tuple[int, ...], right: tuple[int, ...]) -> Produc
 
 
 def _convolution(call: Call, values: Values) -> tuple[Product, ...]:
-    _, weight, *_ = _tensors(call, values)
+    x, weight, *_ = _tensors(call, values)
     out = values[call.outputs[0]].shape
     groups = call.args[6] if len(call.args) > 6 and isinstance(call.args[6], int) else call.kwargs.get("groups", 1)
     groups = groups if isinstance(groups, int) else 1
+    if "transpose" in name_of(call):  # its weight has the operand's channels first; each element goes to all taps
+        places = prod(x.shape) // weight.shape[0]
+        return (Product(groups, places, prod(weight.shape[1:]), weight.shape[0] // groups),)
     spatial = prod(out) // weight.shape[0]
     return (Product(groups, spatial, weight.shape[0] // groups, prod(weight.shape[1:])),)
 

@@ -31,6 +31,10 @@ PROGRAMS = {
     "wide": ("x=f16[4096, 4096], w=f16[4096, 4096]", "x @ w"),
     "wide32": ("x=f32[4096, 4096], w=f32[4096, 4096]", "x @ w"),
     "image": ("x=f32[128, 8, 256, 256], w=f32[64, 8, 3, 3], b=f32[64]", "F.hardswish(F.relu(F.conv2d(x, w, b)))"),
+    "turned": (
+        "x=f32[2, 16, 8, 9], w=f32[16, 3, 5, 4]",
+        "F.hardswish(F.relu(F.conv_transpose2d(x, w, None, 2, 0, 0, 4)))",
+    ),
     "chain": ("x=f16[1024, 4096], g=f16[4096]", "(F.silu(x.float() * g + 1).to(torch.float16) * x).sum(-1)"),
     "norm_product": ("x=f16[16, 4096], w=f16[4096, 64]", "F.gelu(F.rms_norm(x, (4096,)) @ w) * 2"),
     "product_norm": ("x=f16[16, 64], w=f16[64, 64]", "F.rms_norm((x @ w) @ w, (64,)) + (x @ w)"),
@@ -201,3 +205,11 @@ def test_a_longer_row_takes_longer_and_an_exponential_has_its_price() -> None:
 
 def _us(launch: Launch) -> float:
     return launch_us(launch, (), Rates(), H200, compiled=False)
+
+
+def test_each_element_of_a_transposed_convolution_goes_to_all_taps(regions: dict[str, Region]) -> None:
+    region = regions["turned"]
+    (launch,) = (one for one in launches(region.calls, region.values) if one.work == "convolution")
+    (product,) = launch.products
+    assert product == Product(4, 2 * 8 * 9, 3 * 5 * 4, 16 // 4)
+    assert not launch.is_narrow
