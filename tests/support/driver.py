@@ -3,14 +3,18 @@ memory, and what is told to whom is noted."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+
+from tests.support.modules import imported
 
 Places = tuple[int, ...]
 
@@ -92,6 +96,36 @@ class Device:
     def _asked(self, stream: int, status: Any) -> int:
         status[0] = self.capturing
         return 0
+
+
+TABLES = """
+_SOURCE, _CAPABILITY, _RAN, _REGIONS, _CALLED_FUNCTIONS, _OUTSIDE_NAMES = "none.py", (0, 0), {}, {}, {}, {}
+_BUILTINS, _OWN, _PATHS, _CASES = frozenset([]), [], {}, {}
+"""
+"""Of a kernel module without regions."""
+
+
+@contextlib.contextmanager
+def kernel_module(folder: Path, name: str, text: str, operators: Sequence[str]) -> Iterator[ModuleType]:
+    """A module of kernels and what launches them, with the shared runtime in it, imported. operators: their lines"""
+    from mugraph.edit.module.runtime import RUNTIME
+
+    path = folder / f"{name}.py"
+    path.write_text("\n\n".join([text, TABLES, RUNTIME, *operators]) + "\n")
+    with imported(path, name) as module:
+        yield module
+
+
+def device_of(module: ModuleType, kernels: dict[str, Kernel], monkeypatch: pytest.MonkeyPatch) -> Device:
+    """What the module launches its kernels on, where nothing has been launched yet."""
+    found = Device(kernels)
+    found.stands_in(module, monkeypatch)
+    for one in [one for one in vars(module).values() if hasattr(one, "prepared")]:
+        one.prepared.clear()
+        one.tried.clear()
+        one.now.clear()
+    module._texts.clear()
+    return found
 
 
 class Jit:

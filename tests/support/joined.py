@@ -10,11 +10,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import pytest
 import torch
 
-from tests.support.driver import Device, Kernel, Places
-from tests.support.modules import imported
+from tests.support.driver import Kernel, Places, kernel_module
 
 TEXT = """
 import torch
@@ -57,9 +55,6 @@ def launch_large(x):
     )
     return more
 
-
-_SOURCE, _CAPABILITY, _RAN, _REGIONS, _CALLED_FUNCTIONS, _OUTSIDE_NAMES = "none.py", (0, 0), {}, {}, {}, {}
-_BUILTINS, _OWN, _PATHS, _CASES = frozenset([]), [], {}, {}
 """
 
 
@@ -82,32 +77,14 @@ def joined(places: Places) -> None:
 KERNELS = {"parts_kernel": Kernel(70, 3, parts), "joined_kernel": Kernel(71, 5, joined)}
 
 
-@contextlib.contextmanager
-def joined_module(folder: Path, name: str) -> Iterator[ModuleType]:
+def joined_module(folder: Path, name: str) -> contextlib.AbstractContextManager[ModuleType]:
     """The module of these kernels, imported."""
-    from mugraph.edit.module.runtime import RUNTIME
-
-    path = folder / f"{name}.py"
     operators = [
         f'_joined = _operator("{name}::joined", "launch_joined", '
         "lambda x, y: (x.new_empty(8), x.new_empty(2, 4)), results=2)",
         f'_large = _operator("{name}::large", "launch_large", lambda x: x.new_empty(8))',
     ]
-    path.write_text("\n\n".join([TEXT, RUNTIME, *operators]) + "\n")
-    with imported(path, name) as module:
-        yield module
-
-
-def device_of(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Device:
-    """What the module launches on, where nothing has been launched yet."""
-    found = Device(KERNELS)
-    found.stands_in(module, monkeypatch)
-    for one in (module._joined, module._large):
-        one.prepared.clear()
-        one.tried.clear()
-        one.now.clear()
-    module._texts.clear()
-    return found
+    return kernel_module(folder, name, TEXT, operators)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from rich.console import Console
 from rich.table import Table
@@ -18,7 +18,7 @@ from mugraph.commands.bench_run import Journal, Run
 from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
 from mugraph.executors.choose import choose
 from mugraph.executors.executor import CannotExecute
-from mugraph.protocol.settings import CompareWith
+from mugraph.protocol.settings import CompareWith, EngineSettings, declared
 from mugraph.reports.document import device_document
 from mugraph.reports.many_files import Row, plot, summary
 from mugraph.store.keys import versions
@@ -38,11 +38,12 @@ class Outputs:
 
 
 def comparison(name: str) -> CompareWith:
-    """What kernels must be faster than. Raises WrongUsage for another word."""
-    for one in get_args(CompareWith):
-        if name == one:
-            return one
-    raise WrongUsage(f"there is no comparison with {name}; there are {', '.join(get_args(CompareWith))}")
+    """What kernels must be faster than. Raises WrongUsage for a word that the setting does not have."""
+    setting = next(one.setting for one in declared(EngineSettings) if one.name == "compare_with")
+    needed = setting.values.needed(name)
+    if needed is not None:
+        raise WrongUsage(f"{setting.option[0]} is {name!r}; it must be {needed}")
+    return cast("CompareWith", name)
 
 
 def bench_files(

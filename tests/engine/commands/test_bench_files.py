@@ -127,6 +127,7 @@ def test_a_file_that_takes_too_long(folder: Path, capfd: pytest.CaptureFixture[s
     [
         ([], "which files? write, for example: mugraph bench files models/"),
         (["nowhere.py"], "nowhere.py does not exist"),
+        (["--compare-with", "all", "."], "--compare-with is 'all'; it must be both, code or best"),
         (["--against", "jax", "."], "there is no jax to compare with; there are eager, torch.compile, max-autotune"),
     ],
 )

@@ -18,8 +18,8 @@ import torch
 import triton
 from mugraph.edit.module.native import C_TEXT
 
-from tests.support.driver import Device, Jit, Kernel, Places
-from tests.support.joined import device_of, floats, joined, joined_module, pair, right
+from tests.support.driver import Device, Jit, Kernel, Places, device_of
+from tests.support.joined import KERNELS, floats, joined, joined_module, pair, right
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 @pytest.fixture
 def device(module, monkeypatch) -> Device:
-    return device_of(module, monkeypatch)
+    return device_of(module, KERNELS, monkeypatch)
 
 
 def test_the_text_compiles_without_a_warning(tmp_path) -> None:

@@ -15,8 +15,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tests.support.driver import Device
-from tests.support.joined import device_of, joined_module, on_the_first_gpu, pair, right
+from tests.support.driver import Device, device_of
+from tests.support.joined import KERNELS, joined_module, on_the_first_gpu, pair, right
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 @pytest.fixture
 def device(module, monkeypatch) -> Device:
-    return device_of(module, monkeypatch)
+    return device_of(module, KERNELS, monkeypatch)
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ import pytest
 import torch
 import triton
 
-from tests.support.driver import Device, Jit, Kernel, Places
-from tests.support.modules import imported
+from tests.support.driver import Device, Jit, Kernel, Places, device_of, kernel_module
 
 TEXT = """
 import torch
@@ -54,9 +53,6 @@ def launch_any(x):
     doubled_kernel[(size, 1, 1)](x, out, out, N=8)
     return out
 
-
-_SOURCE, _CAPABILITY, _RAN, _REGIONS, _CALLED_FUNCTIONS, _OUTSIDE_NAMES = "none.py", (0, 0), {}, {}, {}, {}
-_BUILTINS, _OWN, _PATHS, _CASES = frozenset([]), [], {}, {}
 """
 
 
@@ -77,29 +73,17 @@ KERNELS = {"doubled_kernel": Kernel(70, 3, doubled), "added_kernel": Kernel(71, 
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    from mugraph.edit.module.runtime import RUNTIME
-
-    name = "prepared_without_a_gpu"
-    path = tmp_path_factory.mktemp("prepared") / f"{name}.py"
     operators = [
         f'_{one} = _operator("mugraph_prepared::{one}", "launch_{one}", lambda {given}: x.new_empty(2, 4))'
         for one, given in (("both", "x, y"), ("any", "x"))
     ]
-    path.write_text("\n\n".join([TEXT, RUNTIME, *operators]) + "\n")
-    with imported(path, name) as module:
+    with kernel_module(tmp_path_factory.mktemp("prepared"), "prepared_without_a_gpu", TEXT, operators) as module:
         yield module
 
 
 @pytest.fixture
 def device(module, monkeypatch) -> Device:
-    found = Device(KERNELS)
-    found.stands_in(module, monkeypatch)
-    for one in (module._both, module._any):
-        one.prepared.clear()
-        one.tried.clear()
-        one.now.clear()
-    module._texts.clear()
-    return found
+    return device_of(module, KERNELS, monkeypatch)
 
 
 def pair() -> tuple[torch.Tensor, torch.Tensor]:

@@ -29,6 +29,18 @@ static void keep(void *self, int at, PyObject *thing) {
     ((Base *)self)->held[at] = Py_NewRef(thing);
 }
 
+/* Of what has nothing but what it holds. */
+static void dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+enum { ALIKE, FIT, HELD_KIND, KNOWN, ASKED, LAUNCH, NOW, DONE, KINDS };
+static PyTypeObject kinds[KINDS];
+
+static int is_a(PyObject *one, int kind) { return Py_TYPE(one) == &kinds[kind]; }
+
 /* What is asked of PyTorch; `begin` says how. */
 static PyObject *address_of;    /* Tensor.data_ptr */
 static PyObject *questions;     /* a tuple of callables: where each answers 0 or False, nothing watches or rewrites */

@@ -110,8 +110,7 @@ static void alike_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     for (int i = 0; one->seen && i < one->count; i++) PyMem_Free(one->seen[i].sizes);
     PyMem_Free(one->seen);
-    clear(self);
-    Py_TYPE(self)->tp_free(self);
+    dealloc(self);
 }
 
 /* ---- Fit: whether tensors are like others that fitted. held: the list of (PyTorch's comparison with some tensors,
@@ -123,7 +122,7 @@ typedef struct { Base base; } Fit;
 static int fits_row(PyObject *row, PyObject *last, int grad, PyObject *const *tensors, Py_ssize_t count) {
     PyObject *quick = PyTuple_GET_ITEM(row, 2);
     if (grad && PyTuple_GET_ITEM(row, 1) == Py_True) return 0;
-    if (!grad && Py_TYPE(quick)->tp_dealloc == alike_dealloc) return all_alike((Alike *)quick, tensors, count);
+    if (!grad && is_a(quick, ALIKE)) return all_alike((Alike *)quick, tensors, count);
     for (Py_ssize_t i = 0; i < count; i++) {
         int is = is_nested(last, i, tensors[i]);
         if (is) return is < 0 ? -1 : 0;
@@ -166,12 +165,6 @@ static PyObject *fit_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED
     if ((one->base.held[1] = PyList_New(0))) return (PyObject *)one;
     Py_DECREF(one);
     return NULL;
-}
-
-static void fit_dealloc(PyObject *self) {
-    PyObject_GC_UnTrack(self);
-    clear(self);
-    Py_TYPE(self)->tp_free(self);
 }
 
 /* ---- Changes of dictionaries. From Python 3.12 on a dictionary tells who watches it; before, each has a number that
@@ -338,8 +331,7 @@ static PyObject *held_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSE
 static void held_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     PyMem_Free(((Held *)self)->things);
-    clear(self);
-    Py_TYPE(self)->tp_free(self);
+    dealloc(self);
 }
 
 static PyMethodDef held_methods[] = {

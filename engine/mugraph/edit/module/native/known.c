@@ -54,7 +54,7 @@ static PyObject *known_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
     if (!PyArg_ParseTuple(args, "OOO!O!O!", &held, &fit, &PyTuple_Type, &roots, &PyTuple_Type, &objects, &PyTuple_Type,
                           &tensors))
         return NULL;
-    if (Py_TYPE(held)->tp_dealloc != held_dealloc || Py_TYPE(fit)->tp_dealloc != fit_dealloc ||
+    if (!is_a(held, HELD_KIND) || !is_a(fit, FIT) ||
         PyTuple_GET_SIZE(tensors) > MOST)
         return PyErr_Format(PyExc_TypeError, "what a region relies on is of another kind");
     Known *one = (Known *)type->tp_alloc(type, 0);
@@ -94,8 +94,7 @@ static void known_dealloc(PyObject *self) {
     PyMem_Free(one->root);
     PyMem_Free(one->object);
     PyMem_Free(one->tensor);
-    clear(self);
-    Py_TYPE(self)->tp_free(self);
+    dealloc(self);
 }
 
 /* ---- Asked: finds the Known of an argument among many. held: a dictionary of them by the argument's number. */
@@ -109,7 +108,7 @@ static Known *known_of(PyObject *known, Py_ssize_t at, PyObject *const *given, P
     PyObject *number = at < count ? PyLong_FromVoidPtr(given[at]) : NULL;
     PyObject *one = number ? PyDict_GetItemWithError(known, number) : NULL;
     Py_XDECREF(number);
-    return one && Py_TYPE(one)->tp_dealloc == known_dealloc ? (Known *)Py_NewRef(one) : NULL;
+    return one && is_a(one, KNOWN) ? (Known *)Py_NewRef(one) : NULL;
 }
 
 static PyObject *asked_call(PyObject *self, PyObject *const *given, size_t flags, PyObject *Py_UNUSED(names)) {
@@ -132,10 +131,4 @@ static PyObject *asked_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
     one->at = at;
     keep(one, 0, known);
     return (PyObject *)one;
-}
-
-static void asked_dealloc(PyObject *self) {
-    PyObject_GC_UnTrack(self);
-    clear(self);
-    Py_TYPE(self)->tp_free(self);
 }

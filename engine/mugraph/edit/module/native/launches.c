@@ -247,8 +247,7 @@ static void launch_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     PyMem_Free(((Launch *)self)->kernel);
     Py_CLEAR(((Launch *)self)->spare);
-    clear(self);
-    Py_TYPE(self)->tp_free(self);
+    dealloc(self);
 }
 
 /* ---- Now: launches where nothing traces it, on the device of the tensors. held: a Launch; what does it otherwise. */
@@ -272,7 +271,7 @@ static PyObject *now_call(PyObject *self, PyObject *const *given, size_t flags, 
 static PyObject *now_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
     PyObject *launch, *otherwise;
     if (!PyArg_ParseTuple(args, "OO", &launch, &otherwise)) return NULL;
-    if (Py_TYPE(launch)->tp_dealloc != launch_dealloc || !handle_at)
+    if (!is_a(launch, LAUNCH) || !handle_at)
         return PyErr_Format(PyExc_TypeError, "no launch, or tensors cannot be read");
     Now *one = (Now *)type->tp_alloc(type, 0);
     if (!one) return NULL;
@@ -280,12 +279,6 @@ static PyObject *now_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED
     keep(one, 0, launch);
     keep(one, 1, otherwise);
     return (PyObject *)one;
-}
-
-static void now_dealloc(PyObject *self) {
-    PyObject_GC_UnTrack(self);
-    clear(self);
-    Py_TYPE(self)->tp_free(self);
 }
 
 /* ---- Done: what a region gives, where it is one launch on tensors that are known; None where Python is to do it. held: a
@@ -322,7 +315,7 @@ static PyObject *done_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSE
     PyObject *known, *launch, *order;
     Py_ssize_t at;
     if (!PyArg_ParseTuple(args, "O!nOO!", &PyDict_Type, &known, &at, &launch, &PyTuple_Type, &order)) return NULL;
-    if (Py_TYPE(launch)->tp_dealloc != launch_dealloc || !handle_at || at < 0 ||
+    if (!is_a(launch, LAUNCH) || !handle_at || at < 0 ||
         PyTuple_GET_SIZE(order) != ((Launch *)launch)->given || !PyTuple_GET_SIZE(order))
         return PyErr_Format(PyExc_TypeError, "no launch of these tensors, or tensors cannot be read");
     Done *one = (Done *)type->tp_alloc(type, 0);
@@ -341,10 +334,4 @@ static PyObject *done_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSE
         one->order[one->count] = (int)which;
     }
     return (PyObject *)one;
-}
-
-static void done_dealloc(PyObject *self) {
-    PyObject_GC_UnTrack(self);
-    clear(self);
-    Py_TYPE(self)->tp_free(self);
 }

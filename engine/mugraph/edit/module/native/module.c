@@ -4,15 +4,15 @@
      .tp_vectorcall_offset = offsetof(Base, call), .tp_traverse = traverse, .tp_clear = clear,                       \
      .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL}
 
-static PyTypeObject kinds[] = {
-    TYPE("Alike", Alike, alike_new, alike_dealloc, NULL),
-    TYPE("Fit", Fit, fit_new, fit_dealloc, NULL),
-    TYPE("Held", Held, held_new, held_dealloc, held_methods),
-    TYPE("Known", Known, known_new, known_dealloc, NULL),
-    TYPE("Asked", Asked, asked_new, asked_dealloc, NULL),
-    TYPE("Launch", Launch, launch_new, launch_dealloc, NULL),
-    TYPE("Now", Now, now_new, now_dealloc, NULL),
-    TYPE("Done", Done, done_new, done_dealloc, NULL),
+static PyTypeObject kinds[KINDS] = {
+    [ALIKE] = TYPE("Alike", Alike, alike_new, alike_dealloc, NULL),
+    [FIT] = TYPE("Fit", Fit, fit_new, dealloc, NULL),
+    [HELD_KIND] = TYPE("Held", Held, held_new, held_dealloc, held_methods),
+    [KNOWN] = TYPE("Known", Known, known_new, known_dealloc, NULL),
+    [ASKED] = TYPE("Asked", Asked, asked_new, dealloc, NULL),
+    [LAUNCH] = TYPE("Launch", Launch, launch_new, launch_dealloc, NULL),
+    [NOW] = TYPE("Now", Now, now_new, dealloc, NULL),
+    [DONE] = TYPE("Done", Done, done_new, dealloc, NULL),
 };
 
 static PyMethodDef functions[] = {
