@@ -27,15 +27,15 @@ def begin_search(
     alike: Alike | None = None,
 ) -> Searcher:
     """executor: None searches here. alike: searches of programs like it. Raises NotSearchable."""
-    known = alike or Alike()
+    searches = alike or Alike()
 
     def of_one_output(program: TensorProgram, limits: Limits, cancelled: Callable[[], bool]) -> Searcher:
-        def begin() -> Searcher:
-            if executor is None:
-                return Search(program, limits, cancelled)
-            return SpreadSearch(program, limits, executor, cancelled)
-
-        return known.search(program, limits, begin)
+        found = searches.known(program, limits)
+        if found is not None:
+            return found
+        if executor is None:
+            return searches.keeping(program, limits, Search(program, limits, cancelled))
+        return searches.keeping(program, limits, SpreadSearch(program, limits, executor, cancelled))
 
     if is_direct(program):
         return DirectSearch(program)

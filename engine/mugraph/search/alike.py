@@ -6,7 +6,7 @@ that has one layer at several sizes, as image networks do, is searched for that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 
 from mugraph.ir.block import BlockGraph
@@ -16,8 +16,6 @@ from mugraph.ir.tensors import Tensor
 from mugraph.ir.transforms.renaming import Names, Renaming
 from mugraph.ir.transforms.unnamed import Unnamed
 from mugraph.search.topologies.limits import Found, Limits, Searcher, Stats
-
-Begin = Callable[[], Searcher]
 
 
 @dataclass(frozen=True)
@@ -36,27 +34,28 @@ class Alike:
         self._known: dict[Hashable, _Known] = {}
         self.searched = self.recalled = 0
 
-    def search(self, program: TensorProgram, limits: Limits, begin: Begin) -> Searcher:
-        """A search of the program: `begin()`, or what one like it has found. Raises what `begin` raises."""
+    def known(self, program: TensorProgram, limits: Limits) -> Searcher | None:
+        """What the search of one like it has found, as a search of the program."""
+        known = self._known.get(_key(program, limits))
+        if known is None:
+            return None
+        self.recalled += 1
+        return _Recalled(program, known)
+
+    def keeping(self, program: TensorProgram, limits: Limits, search: Searcher) -> Searcher:
+        """The search of the program, whose results are kept for those like it."""
         key = _key(program, limits)
         if key is None:
-            return begin()
-        known = self._known.get(key)
-        if known is not None:
-            self.recalled += 1
-            return _Recalled(program, known)
+            return search
         self.searched += 1
-        return _Remembered(begin(), lambda found, stats: self._keep(key, _Known(program, found, stats)))
-
-    def _keep(self, key: Hashable, known: _Known) -> None:
-        self._known[key] = known
+        return _Remembered(program, search, key, self._known)
 
 
 class _Remembered:
     """A search whose results are kept if it comes to its end."""
 
-    def __init__(self, search: Searcher, keep: Callable[[tuple[Found, ...], Stats], None]) -> None:
-        self._search, self._keep = search, keep
+    def __init__(self, program: TensorProgram, search: Searcher, key: Hashable, known: dict[Hashable, _Known]) -> None:
+        self._program, self._search, self._key, self._known = program, search, key, known
 
     @property
     def stats(self) -> Stats:
@@ -69,7 +68,7 @@ class _Remembered:
             yield one
         stats = self._search.stats
         if stats.ended_by not in ("cancelled", "time"):
-            self._keep(tuple(found), stats)
+            self._known[self._key] = _Known(self._program, tuple(found), stats)
 
 
 class _Recalled:
@@ -101,13 +100,11 @@ def _key(program: TensorProgram, limits: Limits) -> Hashable | None:
         return None
     unnamed = Unnamed()
     ops = unnamed.ops(program.ops)
-    tensors = unnamed.tensors(program.tensors, lambda tensor: tensor.taps)
-    outputs = tuple((unnamed.value(value), unnamed.tensors([one], _nothing)) for value, one in program.outputs.items())
+    tensors = unnamed.tensors([(tensor, tensor.taps) for tensor in program.tensors])
+    outputs = tuple(
+        [(unnamed.value(value), unnamed.tensors([(tensor, None)])) for value, tensor in program.outputs.items()]
+    )
     return ops, tensors, outputs, tuple(program.sizes), limits
-
-
-def _nothing(_: Tensor) -> None:
-    return None
 
 
 def _names(program: TensorProgram) -> Names:

@@ -155,7 +155,8 @@ class RegionJob:
         while True:
             early, self._cut = self._cut, None
             self.region, cut = early or cut_region(self.region, refused)
-            self._begin(cut)
+            if early is None:
+                self._begin(cut)
             if not refused:
                 self.timer.expect(self.region, [part for part in cut if isinstance(part, SearchUnit)])
             parts, results = yield from self._all_solved(cut, named, reports)

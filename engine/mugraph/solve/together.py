@@ -131,10 +131,11 @@ def processors() -> int:
 
 
 @contextlib.contextmanager
-def together(workers: int, time: FileTime) -> Generator[Together]:
-    """Processes start with the first unit. They end with it, and what they leave behind is removed."""
+def together(workers: int, time: FileTime) -> Generator[Together | None]:
+    """None for one worker. Processes start with the first unit. They end with it, and what they leave behind is
+    removed."""
     if workers < 2:
-        yield Together(None, 1, time)
+        yield None
         return
     with scratch("units") as folder:
         executor = Processes(workers, environment=inside(folder))

@@ -11,7 +11,6 @@ from collections.abc import Hashable, Sequence
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import Tensor
 from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.ir.transforms.unnamed import Unnamed
 from mugraph.verification.evaluate import Malformed
@@ -42,9 +41,7 @@ def verdict_key(program: TensorProgram, blocks: Sequence[BlockGraph]) -> Hashabl
         parts += [tuple(assignment.sizes.items()), tuple(assignment.tiles.items())]
         for graph in (resize(program, assignment.sizes), *(resize_block(one, assignment.sizes) for one in blocks)):
             every = graph.tensors if isinstance(graph, BlockGraph) else (*graph.tensors, *graph.outputs.values())
-            parts.append((tuple(graph.sizes.items()), unnamed.tensors(every, _layout)))
+            parts.append(
+                (tuple(graph.sizes.items()), unnamed.tensors([(one, (one.strides, one.windows)) for one in every]))
+            )
     return tuple(parts)
-
-
-def _layout(tensor: Tensor) -> Hashable:
-    return tensor.strides, tensor.windows

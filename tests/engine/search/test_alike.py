@@ -29,7 +29,8 @@ PROGRAMS: tuple[tuple[TensorProgram, TensorProgram], ...] = (
 def found(alike: Alike, program: TensorProgram, limits: Limits | None = None) -> list[BlockGraph]:
     with slow_clock():
         limits = limits or Limits()
-        return [one.block for one in alike.search(program, limits, lambda: Search(program, limits)).run()]
+        search = alike.known(program, limits) or alike.keeping(program, limits, Search(program, limits))
+        return [one.block for one in search.run()]
 
 
 @pytest.mark.parametrize(("first", "second"), PROGRAMS, ids=lambda program: program.name)
@@ -94,11 +95,10 @@ def test_other_limits_are_another_search() -> None:
 def test_what_was_cut_short_is_not_taken_for_all() -> None:
     """A search that is left in the middle, or cancelled, is made again."""
     program, alike = workloads.lora(), Alike()
-    with contextlib.closing(
-        cast("Generator[Found]", alike.search(program, Limits(), lambda: Search(program)).run())
-    ) as run:
+    first = alike.keeping(program, Limits(), Search(program))
+    with contextlib.closing(cast("Generator[Found]", first.run())) as run:
         next(run)
-    cancelled = alike.search(program, Limits(), lambda: Search(program, None, lambda: True))
+    cancelled = alike.keeping(program, Limits(), Search(program, None, lambda: True))
     list(cancelled.run())
     assert cancelled.stats.ended_by == "cancelled"
     assert found(alike, program) == found(Alike(), program)

@@ -96,7 +96,7 @@ def test_side_by_side_the_same_is_found(model: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("count", [1, 2])
 def test_what_is_late_is_said_of_each_unit(model: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     monkeypatch.setattr("mugraph.pipeline.processors", lambda: count)
-    result, _ = solved(model, options(file_budget_s=1e-9))
+    result, _ = solved(model, options(file_budget_s=0.0))
     assert result.regions
     left = units(result)
     assert left
@@ -145,7 +145,7 @@ def test_what_was_late_is_searched_by_the_next_run(
     """It is not kept as something that has no kernel."""
     monkeypatch.setattr("mugraph.pipeline.processors", lambda: 1)
     with Store.open(tmp_path / "store.db") as store:
-        first, _ = solved(model, options(file_budget_s=1e-9), store)
+        first, _ = solved(model, options(file_budget_s=0.0), store)
         second, _ = solved(model, options(file_budget_s=1e6), store)
     assert not any(unit.searched for unit in units(first))
     assert all(unit.searched for unit in units(second))

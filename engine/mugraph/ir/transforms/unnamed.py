@@ -5,7 +5,7 @@ Axes keep their names: the search puts them in order by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 
 from mugraph.ir.ops import Op
 from mugraph.ir.tensors import Tensor
@@ -22,9 +22,9 @@ class Unnamed:
     def ops(self, ops: Iterable[Op]) -> Hashable:
         return tuple([self._op(op) for op in ops])
 
-    def tensors(self, tensors: Iterable[Tensor], layout: Callable[[Tensor], Hashable]) -> Hashable:
-        """layout: what is to be equal of a tensor beside its dimensions and type"""
-        return tuple([self._tensor(tensor, layout(tensor)) for tensor in tensors])
+    def tensors(self, tensors: Iterable[tuple[Tensor, Hashable]]) -> Hashable:
+        """Each with what is to be equal of it beside its dimensions and type."""
+        return tuple([self._tensor(tensor, layout) for tensor, layout in tensors])
 
     def value(self, name: str) -> int:
         return self._values.setdefault(name, len(self._values))

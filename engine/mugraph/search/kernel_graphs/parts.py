@@ -69,7 +69,10 @@ class PartTask:
         """Topologies; of several outputs those of each laid over one another."""
         begin = Search if len(self.program.outputs) == 1 else SeveralSearch
         try:
-            search = alike.search(self.program, self.limits, lambda: begin(self.program, self.limits, cancelled))
+            search = alike.known(self.program, self.limits)
+            if search is None:
+                search = begin(self.program, self.limits, cancelled)
+                search = alike.keeping(self.program, self.limits, search)
             return [found.block for found in search.run()]
         except NotSearchable:
             return []
