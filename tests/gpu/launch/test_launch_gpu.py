@@ -85,6 +85,7 @@ def _anew(kernels: ModuleType) -> None:
     for one in (kernels._doubled, kernels._shifted):
         one.prepared.clear()
         one.tried.clear()
+        one.now.clear()
 
 
 @pytest.fixture
