@@ -43,6 +43,7 @@ def optimize(
     from mugraph import pipeline
     from mugraph.edit import in_memory
     from mugraph.events import Done
+    from mugraph.recording.runs import Runs
     from mugraph.store import Store
 
     found = in_memory.Origin.of(fn)
@@ -51,7 +52,7 @@ def optimize(
     result: FileResult | None = None
     with Store.open() as store:
         for event in pipeline.run(
-            found.path, found.qualname, options, source=found.traceable(), recorded_shapes=shapes, store=store
+            found.path, found.qualname, options, source=found.traceable(), runs=Runs(shapes), store=store
         ):
             if isinstance(event, Done):
                 result = event.result

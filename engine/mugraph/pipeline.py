@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,26 +18,23 @@ from mugraph.executors.choose import choose
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Trace
-from mugraph.ir.shares import Share, largest_first
+from mugraph.ir.shares import largest_first
+from mugraph.memory.traced_ways import with_other_ways
 from mugraph.memory.traces import traced
 from mugraph.options import Options
 from mugraph.plans.covered import left_out
 from mugraph.plans.plan import RegionPlan
-from mugraph.recording.memory import Seen
-from mugraph.recording.regions import shared
-from mugraph.recording.ways import Way, with_way
+from mugraph.recording.runs import Runs
 from mugraph.recording.withheld import withhold
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.timing import ratios
 from mugraph.solve.filetime import FileTime
 from mugraph.solve.job import RegionJob
-from mugraph.solve.timing import ProgramText
+from mugraph.solve.programs import Programs
 from mugraph.solve.together import processors, together
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.targets import Target
-from mugraph.trace.picture import Picture
-from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.device import Device, detect, resolve
@@ -56,24 +53,19 @@ def run(
     options: Options | None = None,
     *,
     source: str | None = None,
-    recorded_shapes: RecordedShapes | None = None,
-    recorded_calls: Mapping[str, Sequence[Seen]] | None = None,
-    pictures: Mapping[str, Picture] | None = None,
-    shares: Mapping[str, Share] | None = None,
-    other_ways: Sequence[Way] = (),
+    runs: Runs | None = None,
     store: Store | None = None,
     cancelled: Callable[[], bool] = never,
     tools: Tools | None = None,
 ) -> Iterator[Event]:
-    """Optimise a file. source: its text if it is not what the disk holds. recorded_shapes, recorded_calls, pictures,
-    shares: what was recorded of its functions; a region whose kernel would take none of the calls is not searched.
-    other_ways: in which functions were called as well; they are traced too. store: None keeps nothing. tools: of a run
-    over several files; None: its own
+    """Optimise a file. source: its text if it is not what the disk holds. runs: what was recorded of its functions,
+    which are traced for each way in which they were called; a region whose kernel would take none of the calls is not
+    searched. store: None keeps nothing. tools: of a run over several files; None: its own
 
     Raises tune.device.UnknownTarget and executors.executor.CannotExecute; everything the file itself is to blame for is
     in Done's result.
     """
-    options = options or Options()
+    options, runs = options or Options(), runs or Runs()
     device = detect()
     target = resolve(options.target, device)
     with contextlib.nullcontext(tools) if tools is not None else working(device, target, options) as tools:
@@ -82,8 +74,8 @@ def run(
             path,
             source=source,
             qualname=qualname,
-            recorded_shapes=recorded_shapes,
-            pictures=pictures,
+            recorded_shapes=runs.shapes,
+            pictures=runs.pictures,
             timeout_s=options.trace_timeout_s,
             store=store,
             beginning=tools.begin_early,
@@ -93,32 +85,15 @@ def run(
             OSError, UnicodeDecodeError, SyntaxError
         ):  # the trace says what is wrong with the file
             text = read_source(path) if source is None else source
-        program = ProgramText(text, recorded_shapes, pictures) if text is not None else None
-        programs: dict[int, ProgramText] = {}
-        comments: dict[int, str] = {}
-        for way in other_ways if text is not None and recorded_calls else ():
-            more = traced(
-                path,
-                source=source,
-                qualname=qualname,
-                recorded_shapes=way.recorded_shapes,
-                pictures=way.pictures,
-                timeout_s=options.trace_timeout_s,
-                store=store,
+        programs = Programs()
+        if text is not None:
+            found = with_other_ways(
+                trace, path, text, runs, qualname=qualname, timeout_s=options.trace_timeout_s, store=store
             )
-            found = with_way(trace, more, recorded_calls or {}, text or "", ranged_only=bool(way.comments))
-            for number in range(len(trace.regions), len(found.regions)):
-                comments[number] = way.comments.get(found.regions[number].function, "")
-                programs[number] = ProgramText(text or "", way.recorded_shapes, way.pictures)
-            trace = found
-        if shares and text is not None:
-            trace = shared(trace, shares, text, comments)
-        if recorded_calls and text is not None:
-            trace = withhold(trace, text, recorded_calls, gpu=device.kind == "gpu")
+            trace = withhold(found.trace, text, runs.calls, gpu=device.kind == "gpu")
+            programs = Programs.of(text, runs, found.ways)
         yield Traced(trace, time.monotonic() - began)
-        yield from run_trace(
-            trace, device, target, options, store, cancelled, program=program, programs=programs, tools=tools
-        )
+        yield from run_trace(trace, device, target, options, store, cancelled, programs=programs, tools=tools)
 
 
 def run_trace(
@@ -129,19 +104,17 @@ def run_trace(
     store: Store | None = None,
     cancelled: Callable[[], bool] = never,
     taken: Sequence[str] = (),
-    program: ProgramText | None = None,
-    programs: Mapping[int, ProgramText] | None = None,
+    programs: Programs | None = None,
     tools: Tools | None = None,
 ) -> Iterator[Event]:
     """Optimise what was traced, what takes most of a recorded run first.
 
-    taken: names of plans and kernels the file has already. program: the file's text, to time what it will call; None:
-    without the guards of its own objects; programs: by region, that of another way in which its function is called.
-    tools: of a run that has begun; None: its own
+    taken: names of plans and kernels the file has already. programs: the file's text, to time what it will call; None:
+    without the guards of its own objects. tools: of a run that has begun; None: its own
 
     Raises executors.executor.CannotExecute.
     """
-    names = Scope(taken)
+    names, programs = Scope(taken), programs or Programs()
     found: dict[int, RegionResult] = {}
     with contextlib.nullcontext(tools) if tools is not None else working(device, target, options) as tools:
         path, order = Path(trace.path), largest_first(range(len(trace.regions)), trace.shares)
@@ -149,7 +122,7 @@ def run_trace(
         with together(_side_by_side(tools), tools.file_time) as units:
             jobs = [
                 RegionJob(number, trace.regions[number], names, device, tools, options, store, cancelled, path,
-                          program=(programs or {}).get(number, program), together=units)
+                          program=programs.at(number), together=units)
                 for number in order
             ]  # fmt: skip
             for job in jobs:

@@ -23,6 +23,7 @@ from mugraph_server.log import log_path
 from mugraph_server.report import report
 from mugraph_server.session import Session
 from mugraph_server.views.code_actions import AGAIN, APPLY, REVERT, REVERT_AND_SEARCH, SHAPES
+from mugraph_server.views.ways import with_others
 from mugraph_server.workspace_search import WorkspaceSearch
 
 A = TypeVar("A")
@@ -82,7 +83,8 @@ class Acts:
         return action
 
     async def _applying(self, arguments: list[object]) -> tuple[m.Edit, types.WorkspaceEdit]:
-        source, keys = self._source(arguments), strings(arguments, 1)
+        source = self._source(arguments)
+        keys = self._all_ways(source, strings(arguments, 1))
         if source.kind == "untitled":
             raise _failed("save the file first: the kernel module stands beside it")
         await self._session.analysis.known(source, keys)
@@ -208,6 +210,7 @@ class Acts:
 
     async def preview(self, uri: str, keys: list[str] | None) -> m.KernelPreview:
         source = self._source([uri])
+        keys = self._all_ways(source, keys)
         await self._session.analysis.known(source, keys)
         request = m.Preview(next(ids), self._session.searches.document(source), keys)
         return await self._ask(source, request, m.KernelPreview)
@@ -222,6 +225,11 @@ class Acts:
             return await self._session.engines.of(source.path).ask(request, answer)
         except (EngineGone, EngineRefused) as error:
             raise _failed(str(error)) from None
+
+    def _all_ways(self, source: Source, keys: list[str] | None) -> list[str] | None:
+        """Code is replaced once, for all calls that there are kernels for."""
+        file = self._session.regions.get(source.uri)
+        return with_others(file, keys) if file is not None and keys is not None else keys
 
     def _source(self, arguments: Sequence[object]) -> Source:
         uri = string(arguments, 0)

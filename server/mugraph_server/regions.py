@@ -142,7 +142,8 @@ class Regions:
     ) -> None:
         file = self.file(uri)
         before = {mark.key: mark for mark in file.marks}
-        by_function = {mark.region.function: mark for mark in file.marks}
+        kept = {region.key for region in regions}
+        by_function = {mark.region.function: mark for mark in file.marks if mark.key not in kept}
         marks: list[Mark] = []
         for region in regions:
             old = before.get(region.key) or by_function.get(region.function)

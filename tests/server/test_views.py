@@ -20,6 +20,7 @@ from mugraph_server.regions import FileState
 from mugraph_server.views import code_actions, code_lens, diagnostics, hover, inlay_hints, search
 from mugraph_server.views.progress import progress
 from mugraph_server.views.status import EngineView, status
+from mugraph_server.views.ways import with_others
 
 from tests.server.support.texts import IMPROVED
 
@@ -172,6 +173,31 @@ def test_a_share_of_the_run_is_shown_with_what_the_gain_is_worth() -> None:
     (lens,) = code_lens.lenses(source, document, file)
     assert lens.command is not None
     assert lens.command.title.endswith("(less than 1 % of the run)")
+
+
+def test_ways_of_calling_are_shown_and_replaced_together() -> None:
+    source, document, file = _made("improved")
+    (mark,) = file.marks
+    fitting = "made for 4 of 12 recorded calls; in others x is None, the kernel is for a tensor (8)"
+    share = v.Share(0.31, 0.2, 12, whole=True, overall=1.13, fitting=fitting)
+    other = msgspec.structs.replace(_region("improved", _ESTIMATED), key="other", share=share)
+    worse = msgspec.structs.replace(_region("no-gain"), key="worse")
+    file.marks = (*file.marks, replace(mark, region=other), replace(mark, region=worse))
+    (hint,) = inlay_hints.inlay_hints(source, document, file, _ALL)
+    assert hint.label == "1.80× on the device; for other calls about 1.4× by estimate with mugraph"
+    commands = [lens.command for lens in code_lens.lenses(source, document, file)]
+    assert [one.arguments for one in commands if one is not None][:2] == [["file:///a.py", ["key", "other"]]] * 2
+    found = code_actions.actions(source, document, file, types.CodeActionContext([]), _ALL, _CAN)
+    assert [one.title for one in found] == [
+        "Replace with generated Triton kernels (1.80× on the device; for other calls about 1.4× by estimate)",
+        "Show the change first",
+        "Search again",
+    ]
+    said = hover.content(source, file, mark, None, False, frozenset()).value
+    assert "For other calls (made for 4 of 12 recorded calls): about 1.4× by estimate" in said
+    assert "For other calls: f: no-gain" in said
+    assert with_others(file, ["other"]) == ["other", "key"]
+    assert with_others(file, ["worse"]) == ["worse", "key", "other"]
 
 
 def test_hints_only_where_they_are_asked_for() -> None:

@@ -65,7 +65,7 @@ def answer(path: Path, asked: Asked, tools: Tools) -> Json:
     options, target = options_of(asked), tools.target
     result: FileResult | None = None
     notices: list[str] = []
-    for event in run(path, None, options, tools=tools, **from_runs(Where(path, None))):
+    for event in run(path, None, options, tools=tools, runs=from_runs(Where(path, None))):
         if isinstance(event, Working):
             print(event.what, flush=True)
         if isinstance(event, Traced):

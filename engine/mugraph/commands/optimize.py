@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import TypedDict
 
 from rich.console import Console
 
@@ -14,15 +12,12 @@ from mugraph.edit.apply import EditError, apply_files
 from mugraph.events import Done, FileResult, Traced
 from mugraph.executors.executor import CannotExecute
 from mugraph.ir.kernel import Rejected
-from mugraph.ir.shares import Share
 from mugraph.pipeline import Options, improved, run
-from mugraph.recording.memory import Seen, complaint, pictured, recorded_shapes, seen, shares
-from mugraph.recording.ways import Way, other_ways
+from mugraph.recording.memory import complaint
+from mugraph.recording.runs import Runs
 from mugraph.reports.document import file_document
 from mugraph.reports.text import print_report
 from mugraph.store import Store
-from mugraph.trace.picture import Picture
-from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.source import read_source
 from mugraph.tune.device import UnknownTarget
 
@@ -52,7 +47,7 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     notices: list[str] = []
     try:
         with ProgressView(Console(stderr=True), verbose) as view:
-            for event in run(place.path, place.qualname, options, store=store, **from_runs(place)):
+            for event in run(place.path, place.qualname, options, store=store, runs=from_runs(place)):
                 view.show(event)
                 if isinstance(event, Traced):
                     notices += event.trace.notices
@@ -69,32 +64,18 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> File
     raise AssertionError("the pipeline ended without a result")
 
 
-class FromRuns(TypedDict, total=False):
-    recorded_shapes: RecordedShapes
-    recorded_calls: Mapping[str, Sequence[Seen]]
-    pictures: Mapping[str, Picture]
-    shares: Mapping[str, Share]
-    other_ways: Sequence[Way]
-
-
-def from_runs(place: Where) -> FromRuns:
+def from_runs(place: Where) -> Runs:
     """What `mugraph record` has seen of the file."""
     try:
         path, text = place.path, read_source(place.path)
     except (OSError, UnicodeDecodeError, SyntaxError) as error:  # tracing says what is wrong with the file
         _log.debug("%s cannot be read: %s", place.path, error)
-        return {}
+        return Runs()
     problem = complaint(path)
     if problem is not None:
         say_error(problem)
-        return {}
-    return {
-        "recorded_shapes": recorded_shapes(path, text),
-        "recorded_calls": seen(path, text),
-        "pictures": pictured(path, text),
-        "shares": shares(path, text),
-        "other_ways": other_ways(path, text),
-    }
+        return Runs()
+    return Runs.of(path, text)
 
 
 def _apply(place: Where, result: FileResult, quiet: bool) -> bool | None:

@@ -52,10 +52,13 @@ class Share(msgspec.Struct, frozen=True):
     @property
     def fitting_words(self) -> str:
         """ "made for 12 of 36 recorded calls; in others mask is None, the kernel is for a tensor (20)"; "" where it is
-        made for all."""
+        made for all. Of a function that is called often only some calls are looked at, which is said."""
         if self.fits is None or not 0 < self.fits < self.of:
             return ""
-        return f"made for {self.fits} of {self.of} recorded calls; in others {self.others}"
+        seen = f"{self.of} recorded calls"
+        if self.of < self.calls:
+            seen = f"the {self.of} recorded calls that were looked at, of {self.calls}"
+        return f"made for {self.fits} of {seen}; in others {self.others}"
 
 
 def share_words(share: Share, gain: float | None, here: str = "") -> str:

@@ -8,8 +8,8 @@ type its docstring names, or `Failed`. `Search` gets events before its answer. A
     Hello ------------------------------> Ready                                    first, once
     Configure --------------------------> Configured                               any time
     Find -------------------------------> Found                                    in its turn
-    Search -----------------------------> Found?, then per region (RegionChanged | Progress | FirstHit | BetterHit
-                                          | AnotherHit)*, then Finished            in its turn
+    Search -----------------------------> (Found?, then per region (RegionChanged | Progress | FirstHit | BetterHit
+                                          | AnotherHit)*)*, then Finished          in its turn
     Cancel, CancelDocument, Close                                                  no answer; see each
     PrepareEdit, PrepareRevert,
       InsertShapes ---------------------> Edit

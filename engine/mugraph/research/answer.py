@@ -23,7 +23,8 @@ from mugraph.memory.traces import traced
 from mugraph.options import Options
 from mugraph.pipeline import run_trace, working
 from mugraph.search.topologies.limits import never
-from mugraph.solve.timing import ProgramText, RegionTimer
+from mugraph.solve.programs import Programs, ProgramText
+from mugraph.solve.timing import RegionTimer
 from mugraph.solve.tools import Tools
 from mugraph.targets import Target
 from mugraph.trace.syntax.source import read_source
@@ -128,10 +129,10 @@ def answers(path: Path, budget_s: float, target_name: str, began: float, known: 
             print(error, file=sys.stderr)
         numbers = [number for number in range(len(trace.regions)) if number not in known]
         left = replace(trace, regions=tuple(trace.regions[number] for number in numbers), shares={})
-        program = ProgramText(read_source(path), None, None)
+        programs = Programs(ProgramText(read_source(path), None, None))
         begun = time.monotonic()
         start_s = begun - began
-        for event in run_trace(left, device, target, options, program=program, tools=tools):
+        for event in run_trace(left, device, target, options, programs=programs, tools=tools):
             if isinstance(event, RegionDone):
                 number, result, seconds = numbers[event.region], event.result, time.monotonic() - begun
                 answer = answer_of(path, number, result, device, estimated(path, number, result, device, target))

@@ -26,11 +26,12 @@ from mugraph.search.direct import is_direct
 from mugraph.sizes.search_unit import unit_at
 from mugraph.sizes.timing import first_sizes, spans_of
 from mugraph.solve.planning import planned
+from mugraph.solve.programs import ProgramText
 from mugraph.solve.pytorch import library_us, nothing_to_gain, possible_gain_us
 from mugraph.solve.recalling import Memory
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
-from mugraph.solve.timing import ProgramText, RegionTimer, with_sizes
+from mugraph.solve.timing import RegionTimer, with_sizes
 from mugraph.solve.together import Together
 from mugraph.solve.tools import Tools
 from mugraph.solve.unit_task import Solved, UnitTask

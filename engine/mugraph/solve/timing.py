@@ -32,13 +32,12 @@ from mugraph.sizes.search_unit import estimates_at, unit_at
 from mugraph.sizes.timing import next_size, of_sizes
 from mugraph.solve.ahead import kernels_of_module
 from mugraph.solve.offering import PEERS_OF, judged
+from mugraph.solve.programs import ProgramText
 from mugraph.solve.pytorch import pytorch_us
 from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited
 from mugraph.store import Store
 from mugraph.targets import figures_of
-from mugraph.trace.picture import Picture
-from mugraph.trace.run.entries import RecordedShapes
 from mugraph.tune.against import Measurement, Times, against_peers, peer_subjects
 from mugraph.tune.device import Device
 from mugraph.tune.messages import Applied, InputSpec, Subject
@@ -48,15 +47,6 @@ _EARLY_BYTES = 1 << 30
 """Of inputs: of larger ones two copies would lie on the device all the while that candidates are measured there."""
 PATIENCE = 9
 """Times the seconds that a search may take: for measuring at further sizes than the largest and the least."""
-
-
-@dataclass(frozen=True)
-class ProgramText:
-    """The user's file as it was traced. recorded, pictures: shapes and calls that were seen, as tracing takes them"""
-
-    text: str
-    recorded: RecordedShapes | None = None
-    pictures: Mapping[str, Picture] | None = None
 
 
 @dataclass

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from mugraph.events import RegionResult
+from mugraph.ir.calls import Call
 from mugraph.ir.content import digest
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.region import Position, Range, Region, Trace
 from mugraph.plans.plan import RegionPlan
 from mugraph.protocol.settings import EngineSettings
+from mugraph.recording.ways import Way
 from mugraph.tune.device import Device
 
 _NOWHERE = Range(Position(0, 0), Position(0, 0))
@@ -34,31 +36,38 @@ class Known:
     applied:  positions of regions in code that a kernel replaces already
     keys:     of the regions, as the protocol has them
     contents: of the regions, everything their results depend on
+    ways:     by region, where it is not of the way that took longest
     results:  key -> what was found
+    left:     key -> contents and result of a region that the text before had, and this one has not
     """
 
     text: Text
     settings: EngineSettings
     device: Device
     trace: Trace
+    ways: dict[int, Way]
     heads: dict[str, Range]
     applied: frozenset[int]
     seconds: float
     keys: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()
     results: dict[str, RegionResult] = field(default_factory=dict[str, RegionResult])
+    left: dict[str, tuple[str, RegionResult]] = field(default_factory=dict[str, tuple[str, RegionResult]])
 
     def __post_init__(self) -> None:
         self.keys = region_keys(self.trace.regions)
         self.contents = tuple(region_content(region, self.settings) for region in self.trace.regions)
 
     def inherit(self, earlier: Known) -> None:
-        """Takes over the results of code that is as it was, wherever it stands now."""
-        old = dict(zip(earlier.keys, earlier.contents, strict=True))
+        """Takes over the results of code that is as it was, wherever it stands now. The others are kept once more: what
+        is traced for the other ways of calling a function comes after the first."""
+        content = dict(zip(earlier.keys, earlier.contents, strict=True))
+        old = earlier.left | {key: (content[key], result) for key, result in earlier.results.items() if key in content}
         for number, key in enumerate(self.keys):
-            result = earlier.results.get(key)
-            if result is not None and old.get(key) == self.contents[number]:
+            was, result = old.pop(key, ("", None))
+            if result is not None and was == self.contents[number]:
                 self.results[key] = moved(result, self.trace.regions[number])
+        self.left = {key: one for key, one in old.items() if key in content}
 
     def number(self, key: str) -> int | None:
         return self.keys.index(key) if key in self.keys else None
@@ -102,9 +111,13 @@ def region_keys(regions: Sequence[Region]) -> tuple[str, ...]:
 
 def region_content(region: Region, settings: EngineSettings) -> str:
     """All that a result depends on but where the region stands."""
-    calls = tuple(replace(call, range=_NOWHERE) for call in region.calls)
-    placeless = replace(region, range=_NOWHERE, calls=calls)
+    dynamic = region.dynamic and replace(region.dynamic, calls=_placeless(region.dynamic.calls))
+    placeless = replace(region, range=_NOWHERE, calls=_placeless(region.calls), dynamic=dynamic)
     return sha256(f"{placeless!r}{settings!r}".encode()).hexdigest()
+
+
+def _placeless(calls: Sequence[Call]) -> tuple[Call, ...]:
+    return tuple(replace(call, range=_NOWHERE) for call in calls)
 
 
 def moved(result: RegionResult, region: Region) -> RegionResult:

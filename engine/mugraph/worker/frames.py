@@ -16,6 +16,7 @@ from mugraph.events import Event
 from mugraph.ir.region import Range, Trace
 from mugraph.options import Options
 from mugraph.protocol.values import Document
+from mugraph.recording.ways import Way
 from mugraph.tune.device import Device
 
 _log = logging.getLogger("mugraph.worker")
@@ -27,7 +28,8 @@ _HEAD = struct.Struct("<Q")
 class TraceFile:
     """Trace the document. Answer: Unchanged, or Tracing and TracedFile; then Ended.
 
-    recorded: use shapes that were recorded. known: state of the text whose trace the front has
+    recorded: use what was recorded of its functions. all_ways: trace them for every way in which they were called; that
+    which took longest is enough to begin with. known: state of the text whose trace the front has
     """
 
     job: int
@@ -35,16 +37,19 @@ class TraceFile:
     recorded: bool
     timeout_s: float
     known: str | None = None
+    all_ways: bool = False
 
 
 @dataclass(frozen=True)
 class SearchTrace:
-    """Search the trace's regions. taken: names that kernels of the file have already. again: what the store has does
-    not count. text: of the document, to time what it will call. Answer: Happened*, Ended."""
+    """Search the trace's regions. ways: of its regions, as in TracedFile. taken: names that kernels of the file have
+    already. again: what the store has does not count. text: of the document, to time what it will call.
+    Answer: Happened*, Ended."""
 
     job: int
     trace: Trace
     options: Options
+    ways: dict[int, Way] = field(default_factory=dict[int, Way])
     taken: tuple[str, ...] = ()
     again: bool = False
     text: str | None = None
@@ -80,13 +85,14 @@ class Tracing:
 
 @dataclass(frozen=True)
 class TracedFile:
-    """text, state: what was traced. heads: function -> where its `def` stands. applied: positions of regions in code
-    that kernels replace already."""
+    """text, state: what was traced. ways: by region, where it is not of the way that took longest. heads: function ->
+    where its `def` stands. applied: positions of regions in code that kernels replace already."""
 
     job: int
     text: str
     state: str
     trace: Trace
+    ways: dict[int, Way]
     heads: dict[str, Range]
     applied: frozenset[int]
     seconds: float

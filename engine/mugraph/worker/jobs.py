@@ -24,7 +24,9 @@ class Job:
     ending:    why it is being stopped
     settings:  that it began with
     known:     its document, traced
+    all_ways:  it was traced for all ways in which its functions were called
     numbers:   the regions that are searched, as positions in the trace; None before it has come so far
+    searched:  keys of regions whose search has ended
     searching: key of the region that is being searched
     began:     of its work, by time.monotonic
     message:   what the user should know at the end
@@ -37,7 +39,9 @@ class Job:
     ending: Ending | None = None
     settings: EngineSettings = field(default_factory=EngineSettings)
     known: Known | None = None
+    all_ways: bool = False
     numbers: list[int] | None = None
+    searched: set[str] = field(default_factory=set[str])
     searching: str | None = None
     began: float = field(default_factory=time.monotonic)
     message: str = ""

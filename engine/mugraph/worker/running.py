@@ -15,6 +15,7 @@ import queue
 import threading
 import time
 from collections.abc import Generator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -24,15 +25,14 @@ from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.events import Event
 from mugraph.ir.region import Range, Trace
 from mugraph.log import note
+from mugraph.memory.traced_ways import with_other_ways
 from mugraph.memory.traces import traced
 from mugraph.pipeline import run_trace
-from mugraph.recording.memory import pictured, recorded_shapes, shares
-from mugraph.recording.regions import shared
-from mugraph.solve.timing import ProgramText
+from mugraph.recording.runs import Runs
+from mugraph.solve.programs import Programs
 from mugraph.store import Store
 from mugraph.store.place import cache_folder
 from mugraph.store.results import FILE
-from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.definitions import definitions, name_range
 from mugraph.trace.syntax.source import Source
 from mugraph.tune.device import UnknownTarget, detect, resolve
@@ -58,13 +58,11 @@ from mugraph.worker.texts import read as read_document
 _log = logging.getLogger("mugraph.worker")
 
 
-def _program(order: SearchTrace) -> ProgramText | None:
+def _programs(order: SearchTrace) -> Programs:
     if order.text is None:
-        return None
-    if not order.options.recorded:
-        return ProgramText(order.text)
-    path = Path(order.trace.path)
-    return ProgramText(order.text, recorded_shapes(path, order.text) or None, pictured(path, order.text) or None)
+        return Programs()
+    runs = Runs.of(Path(order.trace.path), order.text) if order.options.recorded else Runs()
+    return Programs.of(order.text, runs, order.ways)
 
 
 class Blind(Store):
@@ -120,11 +118,10 @@ class Runner:
         began = time.monotonic()
         path = Path(order.document.path).absolute()
         text = read_document(order.document)
-        shapes: RecordedShapes = recorded_shapes(path, text) if order.recorded else {}
-        pictures = pictured(path, text) if order.recorded else {}
-        took = shares(path, text) if order.recorded else {}
-        state = state_of(order.document, text, (shapes, pictures, took))
-        if state == order.known:
+        runs = Runs.of(path, text) if order.recorded else Runs()
+        state = state_of(order.document, text, runs)
+        all_ways = state_of(order.document, text, runs, all_ways=True)
+        if order.known == all_ways or (order.known == state and not (order.all_ways and runs.ways)):
             self._say(Unchanged(order.job))
             return
         self._say(Tracing(order.job))
@@ -132,16 +129,25 @@ class Runner:
             trace = traced(
                 path,
                 source=text,
-                recorded_shapes=shapes or None,
-                pictures=pictures,
+                recorded_shapes=runs.shapes or None,
+                pictures=runs.pictures,
                 timeout_s=order.timeout_s,
                 store=store,
                 cancelled=lambda: self._is_stopped(order.job),
             )
-        trace = shared(trace, took, text)
+            found = with_other_ways(
+                trace,
+                path,
+                text,
+                runs if order.all_ways else replace(runs, ways=()),
+                timeout_s=order.timeout_s,
+                store=store,
+                cancelled=lambda: self._is_stopped(order.job),
+            )
         if not self._is_stopped(order.job):
-            heads, applied = _heads(text, trace), _applied(text, trace)
-            self._say(TracedFile(order.job, text, state, trace, heads, applied, time.monotonic() - began))
+            trace, state = found.trace, all_ways if order.all_ways else state
+            heads, applied, seconds = _heads(text, trace), _applied(text, trace), time.monotonic() - began
+            self._say(TracedFile(order.job, text, state, trace, dict(found.ways), heads, applied, seconds))
 
     def _search(self, order: SearchTrace) -> Ended:
         device = detect()
@@ -157,7 +163,7 @@ class Runner:
                     store,
                     lambda: self._is_stopped(order.job),
                     taken=order.taken,
-                    program=_program(order),
+                    programs=_programs(order),
                 ),
             )
             with contextlib.closing(events):

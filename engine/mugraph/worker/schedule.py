@@ -9,16 +9,18 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from mugraph.ir.region import Trace
 from mugraph.options import Options
 from mugraph.protocol import messages as m
 from mugraph.protocol.settings import EngineSettings
 from mugraph.protocol.values import Priority
 from mugraph.recording.memory import seen
+from mugraph.recording.ways import Way
 from mugraph.recording.withheld import withhold
 from mugraph.tune.device import Device
 from mugraph.worker.documents import Known, Text
@@ -147,7 +149,10 @@ class Schedule:
                 case Unchanged():
                     known = self.documents[job.uri]
                     known.at(job.version)
-                    self._found(job, known, 0.0)
+                    if job.all_ways:  # it is said already
+                        job.known = known
+                    else:
+                        self._found(job, known, 0.0)
                 case TracedFile():
                     self._traced(job, word)
                 case Happened():
@@ -200,12 +205,14 @@ class Schedule:
 
     def _begin(self, job: Job) -> None:
         job.began, job.ending, job.settings = time.monotonic(), None, self.settings
-        known = self.documents.get(job.uri)
-        state = known.text.state if known is not None and known.settings == job.settings else None
+        self._trace(job)
+
+    def _trace(self, job: Job) -> None:
+        known, settings = self.documents.get(job.uri), job.settings
+        state = known.text.state if known is not None and known.settings == settings else None
         self._runs_now(job)
-        settings = job.settings
-        order = TraceFile(job.run or 0, job.request.document, settings.recorded, settings.trace_timeout_s, state)
-        self._order(job, order)
+        document, timeout_s = job.request.document, settings.trace_timeout_s
+        self._order(job, TraceFile(job.run or 0, document, settings.recorded, timeout_s, state, job.all_ways))
 
     def _runs_now(self, job: Job) -> None:
         self._job, job.run = job, next(self._runs)
@@ -223,7 +230,7 @@ class Schedule:
         text = Text(job.uri, job.version, word.text, word.state)
         calls = seen(Path(job.request.document.path).absolute(), word.text)
         trace = withhold(word.trace, word.text, calls, gpu=self.device.kind == "gpu")
-        known = Known(text, job.settings, self.device, trace, word.heads, word.applied, word.seconds)
+        known = Known(text, job.settings, self.device, trace, word.ways, word.heads, word.applied, word.seconds)
         earlier = self.documents.get(job.uri)
         if earlier is not None:
             known.inherit(earlier)
@@ -234,24 +241,33 @@ class Schedule:
         job.known = known
         queued: list[int] = []
         if isinstance(job.request, m.Search):
-            queued = known.searchable(job.request.keys, job.request.again)
+            queued = self._searchable(job, job.request, known)
         states = all_states(known, queued)
         said = [*known.trace.errors, *known.trace.notices]
         self._send(m.Found(job.request.id, job.uri, job.version, states, said, seconds))
 
     def _search(self, job: Job, known: Known) -> None:
-        """The second half of a Search: what has no result yet."""
+        """The second part of a Search: what has no result yet. Then both again, for all the ways in which the functions
+        were called: the answer for the first does not wait for these."""
         assert isinstance(job.request, m.Search)
-        numbers = job.numbers = known.searchable(job.request.keys, job.request.again)
-        if not numbers:
+        numbers = job.numbers = self._searchable(job, job.request, known)
+        if numbers:
+            self._runs_now(job)
+            trace, ways = _those(known, numbers)
+            taken, again = known.taken(numbers), job.request.again
+            options = Options.of(job.settings)
+            self._order(job, SearchTrace(job.run or 0, trace, options, ways, taken, again, known.text.text))
+        elif job.settings.recorded and not job.all_ways:
+            job.all_ways, job.numbers = True, None
+            self._trace(job)
+        else:
             self._job = None
-            self._finish(job, "done")
-            return
-        self._runs_now(job)
-        trace = replace(known.trace, regions=tuple(known.trace.regions[number] for number in numbers), errors=())
-        options = Options.of(job.settings)
-        again = job.request.again
-        self._order(job, SearchTrace(job.run or 0, trace, options, known.taken(numbers), again, known.text.text))
+            self._finish(job, "done", job.message)
+
+    @staticmethod
+    def _searchable(job: Job, request: m.Search, known: Known) -> list[int]:
+        numbers = known.searchable(request.keys, request.again)
+        return [number for number in numbers if known.keys[number] not in job.searched]
 
     def _happened(self, job: Job, word: Happened) -> None:
         if job.known is not None and job.numbers is not None:
@@ -288,7 +304,8 @@ class Schedule:
             if not word.refused:
                 self._error(word.error)
             self._finish(job, "failed", word.error)
-        elif job.known is not None and job.numbers is None and not self._is_find(job):
+        elif job.known is not None and not self._is_find(job):
+            job.searched |= {job.known.keys[number] for number in job.numbers or ()}
             self._search(job, job.known)
         else:
             self._job = None
@@ -299,6 +316,7 @@ class Schedule:
         """Of a job that was stopped."""
         if ending == "put back":
             job.run, job.known, job.numbers, job.searching = None, None, None, None
+            job.all_ways, job.searched = False, set()
             self._queue.add(job)
         else:
             self._finish(job, ending)
@@ -315,3 +333,12 @@ class Schedule:
     @staticmethod
     def _is_find(job: Job) -> bool:
         return isinstance(job.request, m.Find)
+
+
+def _those(known: Known, numbers: Sequence[int]) -> tuple[Trace, dict[int, Way]]:
+    """The trace with these regions only, and the ways that they are of, by their new positions."""
+    old = known.trace
+    regions = tuple(old.regions[number] for number in numbers)
+    shares = {at: old.shares[number] for at, number in enumerate(numbers) if number in old.shares}
+    ways = {at: known.ways[number] for at, number in enumerate(numbers) if number in known.ways}
+    return replace(old, regions=regions, shares=shares, errors=()), ways

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import tokenize
-from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
 from mugraph.protocol.values import Document
+from mugraph.recording.runs import Runs
 from mugraph.trace.syntax.source import read_source
 from mugraph.worker.neighbours import fingerprint
 
@@ -17,11 +17,12 @@ class Unreadable(Exception):
     """One sentence."""
 
 
-def state_of(document: Document, text: str, recorded: tuple[Mapping[str, object], ...]) -> str:
-    """Digest of all that tracing the text depends on. recorded: what was recorded of its functions."""
+def state_of(document: Document, text: str, runs: Runs, *, all_ways: bool = False) -> str:
+    """Digest of all that tracing the text depends on. all_ways: that it is traced for all of them."""
     path = Path(document.path).absolute()
     around = fingerprint(path, text)
-    parts = (str(path), text, around, *(repr(sorted(one.items(), key=repr)) for one in recorded))
+    seen = [repr(sorted(one.items(), key=repr)) for one in (runs.shapes, runs.pictures, runs.shares)]
+    parts = (str(path), text, around, *seen, repr(runs.ways) if all_ways else "")
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

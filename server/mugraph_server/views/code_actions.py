@@ -15,7 +15,8 @@ from mugraph_server.abilities import Abilities
 from mugraph_server.documents.source import Document, Source
 from mugraph_server.region_marks import Mark
 from mugraph_server.regions import FileState
-from mugraph_server.views.words import gain_of
+from mugraph_server.views.ways import offered
+from mugraph_server.views.words import gains_of
 
 REWRITE = "refactor.rewrite.mugraph"
 KINDS = (REWRITE, "quickfix")
@@ -66,17 +67,17 @@ def _choices(
     marks = [mark for mark in file.marks if _touches(mark.range, span) or _touches(mark.head, span)]
     choices: list[Choice] = []
     uri = source.uri
-    improved = [mark for mark in marks if file.state(mark) == "improved" and mark.region.applicable]
-    for mark in improved:
-        gain = gain_of(mark.region)
-        title = f"Replace with generated Triton kernel{f' ({gain})' if gain else ''}"
+    improved = [written for mark in marks if (written := offered(file, mark)) and written[0] is mark]
+    for written in improved:
+        gain, keys = gains_of([mark.region for mark in written]), [mark.key for mark in written]
+        title = f"Replace with generated Triton kernel{'s' if len(keys) > 1 else ''}{f' ({gain})' if gain else ''}"
         if len(improved) > 1:
-            title += f" in line {mark.range.start.line + 1}"
-        choices.append(Choice(title, APPLY, (uri, [mark.key]), edits=True))
+            title += f" in line {written[0].range.start.line + 1}"
+        choices.append(Choice(title, APPLY, (uri, keys), edits=True))
         if SHOW_CHANGE in can.commands:
-            choices.append(Choice("Show the change first", SHOW_CHANGE, (uri, [mark.key])))
+            choices.append(Choice("Show the change first", SHOW_CHANGE, (uri, keys)))
     every = [mark.key for mark in file.marks if file.state(mark) == "improved" and mark.region.applicable]
-    if improved and len(every) > 1:
+    if improved and len(every) > len(improved[0]):
         title = f"Replace all {len(every)} regions of this file with generated Triton kernels"
         choices.append(Choice(title, APPLY, (uri, every), edits=True))
     for mark in marks:

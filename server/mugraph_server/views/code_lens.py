@@ -10,6 +10,7 @@ from lsprotocol import types
 from mugraph_server.documents.source import Document, Source
 from mugraph_server.regions import FileState
 from mugraph_server.views.code_actions import AGAIN, APPLY, REVERT, SHAPES
+from mugraph_server.views.ways import offered
 from mugraph_server.views.words import lens
 
 
@@ -23,7 +24,7 @@ def lenses(source: Source, document: Document, file: FileState) -> list[types.Co
         title = lens(file, mark)
         command, arguments, tooltip = "", None, None
         if state == "improved" and mark.region.applicable:
-            command, arguments = APPLY, [source.uri, [mark.key]]
+            command, arguments = APPLY, [source.uri, [one.key for one in offered(file, mark)]]
         elif (state in ("stale", "failed", "no-gain") and not file.broken) or (
             state == "queued" and not file.searching
         ):

@@ -12,6 +12,7 @@ from mugraph_server.documents.marks import key
 from mugraph_server.documents.source import Document, Source
 from mugraph_server.region_marks import Mark
 from mugraph_server.regions import FileState
+from mugraph_server.views.ways import same_code
 from mugraph_server.views.words import sentence, share, size_table
 
 LONGEST_IMAGE = 90_000
@@ -51,11 +52,18 @@ def content(
         parts.append(table)
     if not images and state in ("improved", "no-gain"):
         parts += [f"- {line}" for line in region.evidence]
+    others = [one for one in same_code(file, mark) if one is not mark]
+    parts += [f"{_of_calls(one)}: {sentence(file, one)}" for one in others]
     if state == "applied" and (runs := file.runs(mark)):
         parts.append(runs)
     if state == "needs-shapes":
         parts.append("For example, above the function: `# mugraph: x=f16[16, 4096]`")
     return types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(parts))
+
+
+def _of_calls(mark: Mark) -> str:
+    took = mark.region.share
+    return f"For other calls ({took.fitting.partition(';')[0]})" if took and took.fitting else "For other calls"
 
 
 def _picture(svg: str) -> str | None:

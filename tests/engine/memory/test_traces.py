@@ -9,6 +9,7 @@ import pytest
 from mugraph.events import Done, FileResult
 from mugraph.memory import traces
 from mugraph.pipeline import Options, run
+from mugraph.recording.runs import Runs
 from mugraph.store import Store
 
 MODEL = """\
@@ -99,5 +100,5 @@ def test_a_failed_trace_is_not_kept(model: Path, traced: list[Path]) -> None:
 def test_recorded_shapes_are_part_of_the_key(model: Path, traced: list[Path]) -> None:
     with Store.in_memory() as store:
         optimized(model, store)
-        optimized(model, store, recorded_shapes={"scaled": {"x": "f16[16, 64]", "w": "f16[64, 64]"}})
+        optimized(model, store, runs=Runs({"scaled": {"x": "f16[16, 64]", "w": "f16[64, 64]"}}))
     assert len(traced) == 2

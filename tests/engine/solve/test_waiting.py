@@ -14,7 +14,7 @@ from mugraph.ir.region import Trace
 from mugraph.options import Options
 from mugraph.solve.filetime import FileTime
 from mugraph.solve.job import RegionJob
-from mugraph.solve.timing import ProgramText
+from mugraph.solve.programs import ProgramText
 from mugraph.solve.tools import Tools
 from mugraph.stopwatch import Stopwatch
 from mugraph.store import Store

@@ -86,3 +86,69 @@ def test_optimize_uses_them_too(tmp_path: Path):
     found = mugraph("optimize", str(path), "--json", "--no-measure", "--budget", "1")
     assert '"needs-shapes"' not in found
     assert '"improved"' in found or '"no-gain"' in found
+
+
+WAYS = """import torch
+from torch import nn
+
+
+class Scores(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q = nn.Linear(32, 32)
+
+    def forward(self, x, mask=None):
+        y = self.q(x) @ x.mT
+        if mask is not None:
+            y = y + mask
+        return torch.softmax(y, -1)
+
+
+if __name__ == "__main__":
+    scores = Scores().eval()
+    with torch.no_grad():
+        for _ in range(40):
+            scores(torch.ones(16, 32))
+        for rows in (8, 16, 32, 64):
+            for _ in range(8):
+                scores(torch.ones(rows, 32), torch.ones(rows, rows))
+"""
+
+
+def test_every_way_of_calling_is_searched_after_the_first(prepared: Engine, tmp_path: Path):
+    """The first has its answer before the others are traced; all are written together."""
+    engine = prepared
+    path = engine.root / "scores.py"
+    path.write_text(WAYS)
+    record = [sys.executable, "-m", "mugraph.cli", "record", "--", sys.executable, str(path)]
+    environment = {**os.environ, "MUGRAPH_CACHE_DIR": str(tmp_path / "cache")}
+    subprocess.run(record, env=environment, check=True, capture_output=True)
+
+    assert engine.search(document(path)).outcome == "done"
+    first, second = engine.all_of(m.Found)
+    assert len(first.regions) == 1
+    last = {one.region.key: one.region for one in engine.all_of(m.RegionChanged)}
+    assert len(last) == len(second.regions) > 1
+    assert {one.status for one in last.values()} == {"improved"}
+    assert len({one.range.start for one in last.values()}) == 1
+    sizes = [one.sizes for one in last.values()]
+    assert "" in sizes
+    assert any(sizes), "one is for a range of sizes"
+    order = [said for said in engine.heard if isinstance(said, m.Found | m.RegionChanged)]
+    assert order[0] is first
+    assert isinstance(order[1], m.RegionChanged)
+    assert order.index(second) > 1
+
+    # asked again, nothing is traced or searched; an edit leaves what stands elsewhere as it is
+    heard = len(engine.heard)
+    assert engine.search(document(path)).outcome == "done"
+    assert [type(said) for said in engine.heard[heard:]] == [m.Found, m.Finished]
+    moved, heard = document(path, "# moved\n" + WAYS, 2), len(engine.heard)
+    assert engine.search(moved).outcome == "done"
+    assert not [said for said in engine.heard[heard:] if isinstance(said, m.RegionChanged)], "results are kept"
+
+    keys = list(last)
+    edit = engine.ask(m.PrepareEdit(engine.id(), moved, keys), m.Edit)
+    text = "".join(one.new_text for one in edit.edits)
+    assert text.count("if mugraph_kernels.") == len(keys)
+    assert text.count("elif mugraph_kernels.") == len(keys) - 1
