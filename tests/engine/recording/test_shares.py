@@ -165,6 +165,7 @@ def test_what_a_gain_is_worth_overall():
     assert share_words(Share(0.9, 0.1, 0.31, 12), 1.6).startswith("31 %"), "of the device, where it was timed"
     assert share_words(Share(0.002, 0, None, 1), None) == "less than 1 % of the run"
     assert Share(1.0, 1.0, None, 1).overall(2.0) == 2.0
+    assert largest_first(range(4), {2: share, 3: Share(0.5, 0, None, 1)}) == [3, 2, 0, 1]
 
 
 def test_calls_that_were_not_looked_at_are_said() -> None:
@@ -172,7 +173,6 @@ def test_calls_that_were_not_looked_at_are_said() -> None:
     assert few.fitting_words.startswith("made for 12 of the 36 recorded calls that were looked at, of 288; in others x")
     all_of = Share(0.31, 0.1, None, 36, fits=12, of=36, others="x is None (24)")
     assert all_of.fitting_words == "made for 12 of 36 recorded calls; in others x is None (24)"
-    assert largest_first(range(4), {2: share, 3: Share(0.5, 0, None, 1)}) == [3, 2, 0, 1]
 
 
 def test_regions_have_the_shares_of_their_functions():
