@@ -33,7 +33,7 @@ from mugraph.sizes.timing import next_size, of_sizes
 from mugraph.solve.ahead import kernels_of_module
 from mugraph.solve.offering import PEERS_OF, judged
 from mugraph.solve.programs import ProgramText
-from mugraph.solve.pytorch import pytorch_us
+from mugraph.solve.pytorch import pytorch_us, stays_us
 from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited
 from mugraph.store import Store
@@ -107,8 +107,7 @@ class RegionTimer:
     def _estimate(
         self, region: Region, results: Sequence[UnitResult], size: Point | None, use_all: bool = False
     ) -> Timing:
-        """Both sides by the cost model, over the search units. Plain calls cost both the same and are left out, and so
-        does what is called from the host.
+        """Both sides by the cost model. What stays PyTorch's is on both; what the host takes to call is on neither.
 
         size: of each range; None where there is none
         """
@@ -125,6 +124,12 @@ class RegionTimer:
             library = pytorch_us(unit, target)
             pytorch.append(library)
             ours_us.append(ours if use_all or solution.pays else library.eager_us)
+        if not pytorch:
+            return Timing()
+        stays = stays_us(region, [one.unit for one in results if one.solution is not None], size, target)
+        if stays is not None:
+            pytorch.append(stays)
+            ours_us.append(stays.eager_us)
         found = beside(pytorch, ours_us)
         if found is None:
             return Timing()
