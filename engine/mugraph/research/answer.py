@@ -110,11 +110,11 @@ def estimated(path: Path, number: int, result: RegionResult, device: Device, tar
     """What the region is said to take where nothing can be measured: of the kernels that were chosen. Empty where there
     are none."""
     timing = result.timing
-    if timing.source != "measured":
+    if timing.source != "measured" or result.plan is None:
         return _times(timing)
     with FloatTester("interpreter") as tester:
         timer = RegionTimer(number, device, Tools(target, tester), None, path, 0.0, never)
-        found = timer.estimated(result.region, result.units)
+        found = timer.estimated(result.plan, result.units)
     return _times(next((row for row in found.sizes if row.size == timing.at), found))
 
 

@@ -143,7 +143,7 @@ class RegionJob:
         if plan is None:
             reasons = list(dict.fromkeys(found.reason for found in results if found.reason))
             return RegionResult(region, "no-gain", "; ".join(reasons) or None, units=tuple(results), search=report)
-        timing = timer.estimated(region, results, use_all=True)
+        timing = timer.estimated(plan, results, use_all=True)
         reason = timing.why_not or "the kernel found is not expected to be faster than PyTorch's own"
         return RegionResult(region, "no-gain", reason, plan, sources, tuple(results), timing, report)
 

@@ -8,6 +8,7 @@ from mugraph.events import Solution
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.plans.kernel_graph import kernel_graph
 from mugraph.plans.plan import KernelStep, RegionPlan
+from mugraph.units.biases import with_biases_back
 
 Step = KernelStep | PlainCalls
 
@@ -22,10 +23,17 @@ def planned(name: str, region: Region, parts: Sequence[Part], used: Mapping[int,
             steps.append(KernelStep(part, solution.kernel, solution.verdict, solution.then))
         else:
             steps.append(PlainCalls(part.calls))
-    joined = _joined(steps)
+    joined = _joined(_with_biases(region, steps))
     if not any(isinstance(step, KernelStep) for step in joined):
         return None
     return RegionPlan(name, region, joined, kernel_graph(name, region, joined))
+
+
+def _with_biases(region: Region, steps: Sequence[Step]) -> list[Step]:
+    """Where no kernel adds the bias of a convolution, PyTorch's call does."""
+    plain = iter(with_biases_back(region, [step.calls for step in steps if isinstance(step, PlainCalls)]))
+    found = [PlainCalls(next(plain)) if isinstance(step, PlainCalls) else step for step in steps]
+    return [step for step in found if not isinstance(step, PlainCalls) or step.calls]
 
 
 def _joined(steps: Sequence[Step]) -> tuple[Step, ...]:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from mugraph.baseline.cost import baseline
 from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.launches import launches
-from mugraph.ir.calls import are_known, operands
+from mugraph.ir.calls import Call, are_known, operands
 from mugraph.ir.ranges import Point
 from mugraph.ir.region import Region, SearchUnit
 from mugraph.protocol.settings import CompareWith
 from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.schedules.cost import estimate_library_us, least_us
 from mugraph.targets import Target
-from mugraph.units.ranged import region_at
+from mugraph.units.ranged import calls_at, values_at
 
 
 def pytorch_us(unit: SearchUnit, target: Target) -> Baseline:
@@ -25,18 +25,22 @@ def pytorch_us(unit: SearchUnit, target: Target) -> Baseline:
     return Baseline(library, library)
 
 
-def stays_us(region: Region, units: Sequence[SearchUnit], size: Point | None, target: Target) -> Baseline | None:
-    """Of the region's calls that none of these units computes. None for none, and where it is not known what they make.
+def stays_us(region: Region, calls: Sequence[Call], size: Point | None, target: Target) -> Baseline | None:
+    """Of the region's calls that PyTorch runs beside the kernels. None for none, and where it is not known what they
+    make.
 
     size: of each range of the region; None for the largest
     """
-    region = region if size is None else region_at(region, size)
-    made = {value for unit in units for call in unit.calls for value in call.outputs}
-    calls = [call for call in region.calls if call.outputs and made.isdisjoint(call.outputs)]
+    calls = [call for call in calls if call.outputs]
     if not calls or not are_known(calls, region.values):
         return None
-    read = {value for call in region.calls if not made.isdisjoint(call.outputs) for value in operands(call)}
-    return baseline(calls, region.values, {*read, *(live.value for live in region.live_outs)}, target)
+    values = region.values
+    if region.dynamic is not None and size is not None:
+        calls, values = calls_at(calls, region.dynamic, size), values_at(region, region.dynamic, size)
+    kept = {value for call in calls for value in call.outputs}
+    here = {value for call in calls for value in operands(call)}
+    others = {value for call in region.calls if kept.isdisjoint(call.outputs) for value in operands(call)}
+    return baseline(calls, values, (kept - here) | others | {live.value for live in region.live_outs}, target)
 
 
 def library_us(unit: SearchUnit, target: Target, compare_with: CompareWith) -> float:

@@ -22,7 +22,7 @@ from mugraph.events import Called, Clock, Event, Timing, UnitResult, Working
 from mugraph.ir.dtypes import DRAWN, INTEGERS, itemsize
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.ranges import Point, SizeRange
-from mugraph.ir.region import Region, SearchUnit
+from mugraph.ir.region import PlainCalls, Region, SearchUnit
 from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.optimizer.nodes import scheduled
 from mugraph.plans.plan import RegionPlan
@@ -92,31 +92,34 @@ class RegionTimer:
             timings[at] = _least_gain(found)
         return of_sizes(size, timings), None
 
-    def estimated(self, region: Region, results: Sequence[UnitResult], *, use_all: bool = False) -> Timing:
+    def estimated(self, plan: RegionPlan, results: Sequence[UnitResult], *, use_all: bool = False) -> Timing:
         """The time by the cost model. use_all: also with kernels that do not pay"""
-        if region.dynamic is None:
-            return judged(self._estimate(region, results, None, use_all), self.tools.compare_with)
-        size = region.dynamic.range
+        dynamic = plan.region.dynamic
+        if dynamic is None:
+            return judged(self._estimate(plan, results, None, use_all), self.tools.compare_with)
+        size = dynamic.range
         timings: dict[int, Timing] = {}
         while (at := next_size(size, _gains(timings))) is not None:
-            points = [{size.name: at, **corner} for corner in region.dynamic.corners]
-            found = [self._estimate(region, results, point, use_all) for point in points]
+            points = [{size.name: at, **corner} for corner in dynamic.corners]
+            found = [self._estimate(plan, results, point, use_all) for point in points]
             timings[at] = _least_gain([judged(one, self.tools.compare_with) for one in found])
         return of_sizes(size, timings)
 
     def _estimate(
-        self, region: Region, results: Sequence[UnitResult], size: Point | None, use_all: bool = False
+        self, plan: RegionPlan, results: Sequence[UnitResult], size: Point | None, use_all: bool = False
     ) -> Timing:
         """Both sides by the cost model. What stays PyTorch's is on both; what the host takes to call is on neither.
 
         size: of each range; None where there is none
         """
-        pytorch, ours_us, target = list[Baseline](), list[float](), self.tools.target
+        region, target = plan.region, self.tools.target
+        pytorch, ours_us, computed = list[Baseline](), list[float](), set[int]()
         for result in results:
             solution = result.solution
             if solution is None:
                 continue
             unit, ours = result.unit, solution.estimate_us
+            computed.update(value for call in unit.calls for value in call.outputs)
             if size is not None:
                 unit = unit_at(unit, region, size)
                 kernels = [scheduled(kernel) for kernel in solution.kernels]
@@ -126,7 +129,8 @@ class RegionTimer:
             ours_us.append(ours if use_all or solution.pays else library.eager_us)
         if not pytorch:
             return Timing()
-        stays = stays_us(region, [one.unit for one in results if one.solution is not None], size, target)
+        plain = [call for step in plan.steps if isinstance(step, PlainCalls) for call in step.calls]
+        stays = stays_us(region, [call for call in plain if computed.isdisjoint(call.outputs)], size, target)
         if stays is not None:
             pytorch.append(stays)
             ours_us.append(stays.eager_us)
@@ -165,7 +169,7 @@ class RegionTimer:
         measurer = self.tools.measurer
         specs = _specs(self._scales_of(plan), region) if measurer is not None else None
         if measurer is None or specs is None:
-            return judged(self._estimate(plan.region, results, size), self.tools.compare_with), None
+            return judged(self._estimate(plan, results, size), self.tools.compare_with), None
         names = self._peer_names
         with self.tools.on("code generation"):
             applied = self._applied(plan, sources)

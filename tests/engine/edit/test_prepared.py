@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import re
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -56,6 +57,14 @@ def launch_any(x):
 """
 
 
+TAKEN = ("first", "now"), ("other", "ready"), ("operator", "prepared"), ("slowly", "run"), ("made_by", "launch")
+"""Names of tensors that the runtime has uses of its own for."""
+START, END = TEXT.index("def launch_both"), TEXT.index("def launch_any")
+for one, two in TAKEN:
+    renamed = re.sub(r"\by\b", two, re.sub(r"\bx\b", one, TEXT[START:END]))
+    TEXT += renamed.replace("launch_both", f"launch_of_{one}")
+
+
 def floats(place: int) -> Any:
     return (ctypes.c_float * 8).from_address(place)
 
@@ -76,6 +85,10 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     operators = [
         f'_{one} = _operator("mugraph_prepared::{one}", "launch_{one}", lambda {given}: x.new_empty(2, 4))'
         for one, given in (("both", "x, y"), ("any", "x"))
+    ]
+    operators += [
+        f'_of_{one} = _operator("mugraph_prepared::of_{one}", "launch_of_{one}", lambda {one}, {two}: {one}.new_empty(2, 4))'
+        for one, two in TAKEN
     ]
     with kernel_module(tmp_path_factory.mktemp("prepared"), "prepared_without_a_gpu", TEXT, operators) as module:
         yield module
@@ -107,6 +120,17 @@ def test_it_is_prepared_once_and_told_what_triton_would_say(module, device) -> N
         right(module)
     assert len(device.ordinary) == 2
     assert len(device.calls) == 6
+
+
+@pytest.mark.parametrize("name", [one for one, _ in TAKEN])
+def test_tensors_may_have_any_name(name, module, device) -> None:
+    x, y = pair()
+    for _ in range(4):
+        assert torch.equal(getattr(module, f"_of_{name}")(x, y).reshape(-1), 2 * x + 8)
+    assert len(device.ordinary) == 2
+    assert len(device.calls) == 2 * 4
+    misaligned = torch.arange(-1.0, 8.0)[1:]
+    assert torch.equal(getattr(module, f"_of_{name}")(misaligned, y).reshape(-1), 2 * x + 8)
 
 
 def test_what_kernels_alone_read_is_allocated_at_once(module, device) -> None:

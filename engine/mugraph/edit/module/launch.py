@@ -189,13 +189,15 @@ def _operator(name: str, launch: str, made: Callable[..., Any], results: int = 1
         name, on_its_device, mutates_args=(), schema=f"({taken}) -> {given}", tags=(torch.Tag.needs_exact_strides,)
     )
     operator.register_fake(made)
-    run = _entry(", ".join(parameters), parameters[0], operator, prepared, first, now)
+    run = _entry(len(parameters), operator, prepared, first, now)
     run.operator, run.prepared, run.tried, run.now = operator, prepared, tried, now
     return run
 
 
-def _entry(parameters: str, first_of: str, *objects: object) -> Callable[..., Any]:
-    """What regions call, of so many parameters: to pass them on as a tuple takes longer."""
+def _entry(count: int, *objects: object) -> Callable[..., Any]:
+    """What regions call, of so many parameters: to pass them on as a tuple takes longer. They have names of their own:
+    a tensor may be called `first`."""
+    parameters = ", ".join([f"tensor_{number}" for number in range(count)])
     text = f"""
 def made(operator, prepared, first, now):
     def run({parameters}):
@@ -205,7 +207,7 @@ def made(operator, prepared, first, now):
     def slowly({parameters}):
         if _compiling() or _dispatch_modes():
             return operator({parameters})
-        ready = prepared.get(_place_of({first_of}))
+        ready = prepared.get(_place_of(tensor_0))
         return first({parameters}) if ready is None else ready({parameters})
     run.slowly = slowly
     return run

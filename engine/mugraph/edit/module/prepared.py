@@ -119,8 +119,8 @@ class _Straight:
         watched += [f"{self._hold('_jit', one.jit)}.pre_run_hooks" for one in self.kernels]
         other = " or ".join([f"({together}) & 15", f"_here() != {self.device}", *dict.fromkeys(watched)])
         ordinary = f"        return _ordinary({', '.join(self.parameters)})"
-        tried = ["    try:", f"        other = {other}", "    except AttributeError:  # a hook of another kind"]
-        last = ["        other = True", "    if other:", ordinary, f"    _stream = _stream_of({self.device})"]
+        tried = ["    try:", f"        _other = {other}", "    except AttributeError:  # a hook of another kind"]
+        last = ["        _other = True", "    if _other:", ordinary, f"    _stream = _stream_of({self.device})"]
         return [*addresses, *tried, *last]
 
     def _scratch(self) -> list[str]:

@@ -1,0 +1,106 @@
+"""The bias of a library's convolution as an addition of its own.
+
+PyTorch adds it in a kernel of its own, one more pass over the result. As an addition it goes into the generated kernel
+that computes with the result, as torch.compile has it too. Where no kernel takes it in, the call stays as it was
+recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mugraph.ir.calls import Call, Ref, TensorInfo, operands
+from mugraph.ir.region import Region
+from mugraph.ops.algebra.registry import canonical, entry_for
+from mugraph.trace.regions.value_names import value_names
+from mugraph.units.growing import identifier_of
+from mugraph.units.lower import NotLowerable, lower
+
+_DIMS = {
+    f"{package}.conv{kind}{dims}d": dims
+    for package in ("torch", "torch.nn.functional")
+    for kind in ("", "_transpose")
+    for dims in (1, 2, 3)
+}
+"""Of the windows of PyTorch's convolutions."""
+_BIAS = 2
+"""Its position among the arguments."""
+_SUM = "torch.add"
+
+
+def with_biases_apart(region: Region) -> Region:
+    """The region with the biases of convolutions that have no rule added after them. Its values keep their numbers.
+
+    A region for a range of sizes stays as it is.
+    """
+    if region.dynamic is not None or not any(canonical(call.target) in _DIMS for call in region.calls):
+        return region
+    values, calls = dict(region.values), list[Call]()
+    recorded = [value for call in region.calls for value in (*operands(call), *call.outputs)]
+    number = 1 + max((*recorded, *(live.value for live in region.live_ins)))  # the same in each cut of the region
+    for call in region.calls:
+        bias = _bias(call)
+        if bias is None or _has_program(call, region) or any(one not in values for one in (bias, *call.outputs)):
+            calls.append(call)
+        else:
+            calls += _apart(call, bias, values, number)
+            number += 2
+    return replace(region, calls=tuple(calls), values=values)
+
+
+def with_biases_back(region: Region, plain: Sequence[Sequence[Call]]) -> list[tuple[Call, ...]]:
+    """Calls that PyTorch runs, step by step, with additions of biases among them back in their convolutions.
+
+    region: as recorded
+    """
+    recorded = {call.outputs: call for call in region.calls if _bias(call) is not None}
+    back: dict[int, Call] = {}
+    gone: set[int] = set()
+    for call in (call for step in plain for call in step):
+        whole = recorded.get(call.outputs)
+        if whole is not None and call != whole and canonical(call.target) == _SUM:
+            alone, along = operands(call)
+            back[alone] = whole
+            gone |= {along, *call.outputs}
+    kept = [[call for call in step if gone.isdisjoint(call.outputs)] for step in plain]
+    return [tuple(back.get(next(iter(call.outputs), -1), call) for call in step) for step in kept]
+
+
+def _bias(call: Call) -> int | None:
+    """The value, where the call is a convolution with one."""
+    if canonical(call.target) not in _DIMS or len(call.outputs) != 1:
+        return None
+    given = call.args[_BIAS] if len(call.args) > _BIAS else call.kwargs.get("bias")
+    return given.value if isinstance(given, Ref) else None
+
+
+def _apart(call: Call, bias: int, values: dict[int, TensorInfo], number: int) -> tuple[Call, ...]:
+    """The convolution, the bias along its channels, and their sum, which has the call's number.
+
+    values: gets what is known of the first two. number: of the first of them
+    """
+    (out,) = call.outputs
+    alone, along = number, number + 1
+    info, dims = values[out], _DIMS[canonical(call.target)]
+    shape = (*values[bias].shape, *[1] * dims)
+    values[alone] = info
+    values[along] = replace(values[bias], shape=shape, strides=(*values[bias].strides, *[1] * dims), triangle=None)
+    args = tuple(None if number == _BIAS else one for number, one in enumerate(call.args))
+    kwargs = {name: None if name == "bias" else one for name, one in call.kwargs.items()}
+    return (
+        replace(call, args=args, kwargs=kwargs, outputs=(alone,)),
+        Call("Tensor.view", (Ref(bias), *shape), {}, (along,), call.range),
+        Call(_SUM, (Ref(alone), Ref(along)), {}, (out,), call.range),
+    )
+
+
+def _has_program(call: Call, region: Region) -> bool:
+    if entry_for(call.target) is None:
+        return False
+    names, name = value_names(region), identifier_of(region)
+    try:
+        lower([call], region.values, region.live_ins, call.outputs, name, names, region.names.keys())
+    except NotLowerable:
+        return False
+    return True
