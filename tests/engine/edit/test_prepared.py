@@ -87,8 +87,8 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         for one, given in (("both", "x, y"), ("any", "x"))
     ]
     operators += [
-        f'_of_{one} = _operator("mugraph_prepared::of_{one}", "launch_of_{one}", lambda {one}, {two}: {one}.new_empty(2, 4))'
-        for one, two in TAKEN
+        f'_{name} = _operator("mugraph_prepared::{name}", "launch_{name}", lambda {one}, {two}: {one}.new_empty(2, 4))'
+        for name, one, two in ((f"of_{one}", one, two) for one, two in TAKEN)
     ]
     with kernel_module(tmp_path_factory.mktemp("prepared"), "prepared_without_a_gpu", TEXT, operators) as module:
         yield module
