@@ -183,7 +183,8 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
         yield replace(launch, work="convolution", products=_convolution(call, values), is_narrow=narrow)
         if converts:
             yield Launch("elementwise", {**writes}, {}, dtype=dtype)
-        if len(call.args) > 2 and isinstance(call.args[2], Ref):  # PyTorch adds the bias on its own
+        bias = call.args[2] if len(call.args) > 2 else call.kwargs.get("bias")
+        if isinstance(bias, Ref):  # PyTorch adds it on its own
             yield Launch("elementwise", {**writes}, writes, dtype=dtype)
     elif name in _LOSSES:
         yield from _loss(launch, _LOSSES[name], call, values)

@@ -7,10 +7,10 @@ recorded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.ir.calls import Call, Ref, TensorInfo, operands
+from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, operands
 from mugraph.ir.region import Region
 from mugraph.ops.algebra.registry import canonical, entry_for
 from mugraph.trace.regions.value_names import value_names
@@ -26,6 +26,8 @@ _DIMS = {
 """Of the windows of PyTorch's convolutions."""
 _BIAS = 2
 """Its position among the arguments."""
+_GROUPS = 6
+"""Of what is not transposed."""
 _SUM = "torch.add"
 
 
@@ -41,7 +43,7 @@ def with_biases_apart(region: Region) -> Region:
     number = 1 + max((*recorded, *(live.value for live in region.live_ins)))  # the same in each cut of the region
     for call in region.calls:
         bias = _bias(call)
-        if bias is None or _has_program(call, region) or any(one not in values for one in (bias, *call.outputs)):
+        if bias is None or not _adds_it_alone(call, values) or _has_program(call, region):
             calls.append(call)
         else:
             calls += _apart(call, bias, values, number)
@@ -57,13 +59,16 @@ def with_biases_back(region: Region, plain: Sequence[Sequence[Call]]) -> list[tu
     recorded = {call.outputs: call for call in region.calls if _bias(call) is not None}
     back: dict[int, Call] = {}
     gone: set[int] = set()
+    sums: list[Call] = []
     for call in (call for step in plain for call in step):
         whole = recorded.get(call.outputs)
-        if whole is not None and call != whole and canonical(call.target) == _SUM:
+        if whole is not None and call != whole and call.target == _SUM:
             alone, along = operands(call)
             back[alone] = whole
-            gone |= {along, *call.outputs}
-    kept = [[call for call in step if gone.isdisjoint(call.outputs)] for step in plain]
+            gone.add(along)
+            sums.append(call)
+    # What is written in place afterwards has the number of the sum as well.
+    kept = [[call for call in step if call not in sums and gone.isdisjoint(call.outputs)] for step in plain]
     return [tuple(back.get(next(iter(call.outputs), -1), call) for call in step) for step in kept]
 
 
@@ -71,8 +76,22 @@ def _bias(call: Call) -> int | None:
     """The value, where the call is a convolution with one."""
     if canonical(call.target) not in _DIMS or len(call.outputs) != 1:
         return None
-    given = call.args[_BIAS] if len(call.args) > _BIAS else call.kwargs.get("bias")
+    given = _argument(call, _BIAS, "bias")
     return given.value if isinstance(given, Ref) else None
+
+
+def _argument(call: Call, position: int, name: str) -> Argument:
+    return call.args[position] if len(call.args) > position else call.kwargs.get(name)
+
+
+def _adds_it_alone(call: Call, values: Mapping[int, TensorInfo]) -> bool:
+    """Does PyTorch add the bias to a result that is rounded already, all of one type? Its own depthwise kernels start
+    with the bias, and round once."""
+    weight, groups = _argument(call, 1, "weight"), _argument(call, _GROUPS, "groups") or 1
+    if not isinstance(weight, Ref) or any(value not in values for value in (*operands(call), *call.outputs)):
+        return False
+    is_depthwise = groups != 1 and values[weight.value].shape[1:2] == (1,) and "transpose" not in call.target
+    return not is_depthwise and len({values[value].dtype for value in (*operands(call), *call.outputs)}) == 1
 
 
 def _apart(call: Call, bias: int, values: dict[int, TensorInfo], number: int) -> tuple[Call, ...]:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mugraph.ir.region import Call, PlainCalls, Region, SearchUnit
 from mugraph.ops.algebra.registry import canonical
 from mugraph.trace.regions.replay import replay
@@ -16,7 +18,7 @@ from mugraph.units.biases import with_biases_apart, with_biases_back
 from mugraph.units.region_units import cut_region
 
 from tests.engine.ops.harness import randn, record
-from tests.engine.units.regions import agrees
+from tests.engine.units.regions import agrees, run
 
 X = {"x": randn(2, 4, 5, 6), "w": randn(4, 6, 3, 3, seed=1), "b": randn(6, seed=2)}
 VOLUME = {"x": randn(2, 4, 5, 6, 4), "w": randn(6, 4, 3, 3, 3, seed=1), "b": randn(6, seed=2)}
@@ -122,3 +124,81 @@ def test_what_has_a_rule_stays_in_its_unit() -> None:
 
     region = record(ruled, X)
     assert with_biases_apart(region) is region or with_biases_apart(region).calls == region.calls
+
+
+def test_what_is_written_in_place_afterwards_is_written() -> None:
+    """It has the number of the sum."""
+
+    def rectified(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return F.max_pool2d(F.relu(F.conv_transpose2d(x, w, b), inplace=True), 2)
+
+    region = record(rectified, X)
+    steps = [part.calls for part in cut_region(region)[1]]
+    assert [call for step in with_biases_back(region, steps) for call in step] == list(region.calls)
+
+
+def test_what_pytorch_rounds_once_stays() -> None:
+    def depthwise(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.relu(F.conv3d(x, w, b, groups=4) * 2)
+
+    def grouped(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.relu(F.conv3d(x, w, b, groups=2) * 2)
+
+    region = record(depthwise, {**VOLUME, "w": randn(8, 1, 3, 3, 3), "b": randn(8)})
+    assert with_biases_apart(region).calls == region.calls
+    region = record(grouped, {**VOLUME, "w": randn(6, 2, 3, 3, 3)})
+    assert with_biases_apart(region).calls != region.calls
+
+
+def test_a_bias_of_another_type_stays() -> None:
+    """Under autocast: a sum of both types would have the larger one."""
+    region = record(up, X)
+    half = {live.value: live.expression for live in region.live_ins}
+    values = {n: replace(info, dtype="f32" if half.get(n) == "b" else "f16") for n, info in region.values.items()}
+    mixed = replace(region, values=values)
+    assert with_biases_apart(mixed).calls == mixed.calls
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    rank=st.integers(1, 3),
+    transposed=st.booleans(),
+    groups=st.sampled_from((1, 2)),
+    stride=st.integers(1, 2),
+    steps=st.lists(st.sampled_from(("relu", "relu_", "tanh", "scale", "softmax", "mean", "pool", "conv")), max_size=4),
+    seed=st.integers(0, 99),
+)
+def test_chains_compute_the_same(
+    rank: int, transposed: bool, groups: int, stride: int, steps: list[str], seed: int
+) -> None:
+    """With a kernel for every search unit, and with none."""
+    conv = getattr(F, f"conv{'_transpose' if transposed else ''}{rank}d")
+    pool = getattr(F, f"max_pool{rank}d")
+    weight = (4, 4 // groups, *(3, 2, 1)[:rank])
+    x, w, b = randn(2, 4, *(9, 7, 5)[:rank], seed=seed), randn(*weight, seed=seed + 1), randn(4, seed=seed + 2)
+    step_of: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+        "relu": torch.relu,
+        "relu_": lambda y: F.relu(y, inplace=True),
+        "tanh": torch.tanh,
+        "scale": lambda y: y * 0.7 + 0.1,
+        "softmax": lambda y: torch.softmax(y, 1),
+        "mean": lambda y: y - y.mean(1, keepdim=True),
+        "pool": lambda y: pool(y, 2, stride=1, padding=1),
+    }
+
+    def chain(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        y = conv(x, w, b, stride=stride, groups=groups)
+        for step in steps:
+            y = step_of[step](y) if step in step_of else conv(y, w, b, padding=2, groups=groups)
+        return y
+
+    inputs = {"x": x, "w": w, "b": b}
+    recorded = record(chain, inputs)
+    region, parts = cut_region(recorded)
+    want = chain(x.double(), w.double(), b.double())
+    env = {live.value: inputs[live.expression].double() for live in region.live_ins}
+    back = [call for step in with_biases_back(region, [part.calls for part in parts]) for call in step]
+    (out,) = [live.value for live in region.live_outs]
+    assert torch.equal(replay(back, env)[out], want)
+    assert all(bias_of(call) is not None for call in convolutions(back))
+    torch.testing.assert_close(run(region, parts, inputs)[out], want, rtol=1e-4, atol=1e-5, check_dtype=False)
