@@ -62,7 +62,7 @@ def rounding_type(unit: SearchUnit) -> DType:
     if len(names) > 1:
         raise NotKnown(f"it computes in several types: {', '.join(sorted(names))}")
     every: tuple[DType, ...] = tuple(COMPUTED)
-    found = next((name for name in every if name in names), None)
+    found: DType | None = next((name for name in every if name in names), None)
     if found is None:
         raise NotKnown("its type is not one that kernels compute with")
     if unit.views or unit.program.least:
