@@ -14,14 +14,17 @@ class Bounds:
     seconds:     it may take
     max_kernels: of its kernel graph
     max_ops:     of a block graph: up to so many operators, all are looked for, however the program is written
+    exact:       only kernels that are known to have the same bits as PyTorch
     """
 
     seconds: float = EngineSettings.budget_s
     max_kernels: int = EngineSettings.max_kernels
     max_ops: int = EngineSettings.max_ops
+    exact: bool = EngineSettings.exact
 
     def __str__(self) -> str:
-        return f"{self.seconds:g} s, {self.max_kernels} kernels, {self.max_ops} operators"
+        exact = ", the same bits as PyTorch" if self.exact else ""
+        return f"{self.seconds:g} s, {self.max_kernels} kernels, {self.max_ops} operators{exact}"
 
 
 @dataclass(frozen=True)
@@ -41,4 +44,4 @@ class Options(EngineSettings):
 
     @property
     def bounds(self) -> Bounds:
-        return Bounds(self.budget_s, self.max_kernels, self.max_ops)
+        return Bounds(self.budget_s, self.max_kernels, self.max_ops, self.exact)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -187,6 +188,10 @@ def check(
     ] = None,
 ) -> int:
     """Verify generated kernels again; with --run, say which calls of a program they took, and why not the others."""
+    if not run:
+        # Of the products of small matrices that verification computes, threads would only wait for each other. NumPy's
+        # library reads this when it is imported, which is now.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from mugraph.commands.check import check_paths, check_run
 
     given = what or []

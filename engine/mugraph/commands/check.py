@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from mugraph.checking.again import Checked, Here, check_again, modules_in
+from mugraph.checking.again import Checked, Here, modules_in
 from mugraph.checking.kept import keep
 from mugraph.checking.run import ProgramRun, RegionRun, run_watched
+from mugraph.checking.together import check_all
 from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
 from mugraph.recording.launch import CannotRun
 from mugraph.store.keys import versions
@@ -105,14 +106,9 @@ def check_paths(paths: Sequence[str], *, as_json: bool, seed: int | None = None)
     for place in places:
         if not place.exists():
             raise WrongUsage(f"{place} does not exist")
-    here = _here()
-    checked: list[Checked] = []
-    unread: list[tuple[Path, str]] = []
-    for module, record in modules_in(places):
-        if isinstance(record, str):
-            unread.append((module, record))
-        else:
-            checked += check_again(module, record, here, seed)
+    found = list(modules_in(places))
+    unread = [(module, record) for module, record in found if isinstance(record, str)]
+    checked = check_all([(m, record) for m, record in found if not isinstance(record, str)], _here(), seed)
     if as_json:
         regions = [_checked(one) for one in checked] + [_unread(module, why) for module, why in unread]
         print_json({"seed": seed, "regions": regions})

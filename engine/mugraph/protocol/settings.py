@@ -121,6 +121,17 @@ class EngineSettings:
             option=("--compare-with", "What a kernel has to be faster than: both, code or best."),
         ),
     ] = "both"
+    exact: Annotated[
+        bool,
+        Setting(
+            "exact",
+            Flag(),
+            "Offer only kernels whose results are known to be, bit for bit, those of PyTorch.",
+            order=6,
+            again=True,
+            option=("--exact", "Offer only kernels that are known to have the same bits as PyTorch."),
+        ),
+    ] = False
     recorded: Annotated[
         bool,
         Setting("search.recorded", Flag(), "Use shapes that `mugraph record` has seen.", order=6, again=True),

@@ -16,7 +16,7 @@ from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.protocol.gain_words import in_a_run
 from mugraph.sizes.timing import spans_of
 from mugraph.tune.device import Device
-from mugraph.verification.verdict import Proof, Verdict
+from mugraph.verification.verdict import Proof, SameBits, Verdict
 
 Json = dict[str, object]
 
@@ -119,6 +119,7 @@ def verification_document(verdicts: Sequence[Verdict]) -> Json:
         "bound": sum(bounds) if verdicts and len(bounds) == len(verdicts) else None,
         "max_rel_error": finite(max(errors)) if verdicts and len(errors) == len(verdicts) else None,
         "ulps": ulps_document(verdicts),
+        "same_bits": [same_bits_document(verdict.same_bits) for verdict in verdicts],
         "text": [verdict.text for verdict in verdicts],
         "proof": [proof_document(verdict.proof) for verdict in verdicts],
         "ranges": [_ranges_document(verdict) for verdict in verdicts],
@@ -132,6 +133,11 @@ def ulps_document(verdicts: Sequence[Verdict]) -> Json | None:
         return None
     kinds = dict.fromkeys(kind for verdict in verdicts for kind in verdict.ulps)
     return {kind: finite(max(verdict.ulps.get(kind, 0.0) for verdict in verdicts)) for kind in kinds}
+
+
+def same_bits_document(bits: SameBits | None) -> Json | None:
+    """Of one kernel; None where that was not looked at."""
+    return None if bits is None else {"holds": bits.holds, "why_not": bits.why or None, "apart": bits.apart or None}
 
 
 def proof_document(proof: Proof | None) -> Json | None:

@@ -150,6 +150,8 @@ def evidence(verdict: Verdict) -> list[str]:
     found.append(f"error against float64 {verdict.max_rel_error:.1e} in {where}{reduced}{eager}{kept}")
     if verdict.ulps_words is not None:
         found.append(verdict.ulps_words)
+    if verdict.same_bits is not None:
+        found.append(verdict.same_bits.words)
     return found
 
 

@@ -12,6 +12,7 @@ from mugraph.ir.region import SearchUnit
 from mugraph.search.schedules.neighbours import neighbours
 from mugraph.sizes.choice import Chosen, by_sizes
 from mugraph.sizes.indexed import indexed
+from mugraph.sizes.same_bits import same_bits
 from mugraph.sizes.table import SizeTable, step_of
 from mugraph.sizes.text import text_checked
 from mugraph.sizes.tuning import tuned_sizes
@@ -32,8 +33,11 @@ def fastest_that_is_right(
     telling: Telling,
     tools: Tools,
     measurer: Measurer,
+    *,
+    exact: bool = False,
 ) -> Generator[Event, None, Outcome]:
-    """smaller: of a size in a range, the unit at others than the largest, which count as much"""
+    """smaller: of a size in a range, the unit at others than the largest, which count as much
+    exact: only a kernel that is known to have the same bits as PyTorch"""
     yield telling.working(f"measuring {telling.place.name}", 0, len(written.variants))
     rejected: Counter[str] = Counter()
 
@@ -72,7 +76,11 @@ def fastest_that_is_right(
         # A neighbour has its topology, and so its verdict, from the candidate that the walk began with.
         block = variant.candidate.block
         verdict = next(verdict for other, verdict in written.variants if other.candidate.block is block)
-        verdict = with_float(verdict, tested, indexing, text, unit.program)
+        bits = same_bits(unit, source, tested)
+        if exact and not bits.holds:
+            rejected[bits.words] += 1
+            continue
+        verdict = with_float(verdict, tested, indexing, text, unit.program, bits)
         plain_alone = plain_us(unit, measurer) if telling.place.units > 1 else None
         return Outcome(Right(variant.candidate, source, verdict, summary.median_us, plain_alone), rejected)
     return Outcome(None, rejected)

@@ -14,7 +14,7 @@ from mugraph.sizes.table import tested_sizes
 from mugraph.store.keys import versions
 from mugraph.verification.document import proof_of
 from mugraph.verification.float_test import FloatResult
-from mugraph.verification.verdict import Verdict
+from mugraph.verification.verdict import SameBits, Verdict
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,16 @@ class Outcome:
 
 
 def with_float(
-    verdict: Verdict, tested: FloatResult, indexing: Verdict, text: Verdict, program: TensorProgram
+    verdict: Verdict,
+    tested: FloatResult,
+    indexing: Verdict,
+    text: Verdict,
+    program: TensorProgram,
+    bits: SameBits | None = None,
 ) -> Verdict:
     """The verdict on a topology with what the tests of its kernel add.
 
-    program: at the sizes of the float test; of a dynamic axis, the largest of them
+    program: at the sizes of the float test; of a dynamic axis, the largest of them. bits: whether they are PyTorch's
     """
     return replace(
         verdict,
@@ -56,6 +61,7 @@ def with_float(
         text=text.text,
         proved_sizes=text.proved_sizes,
         proved_claims=text.proved_claims,
+        same_bits=bits,
     )
 
 

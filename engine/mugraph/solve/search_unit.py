@@ -77,16 +77,19 @@ def solve(
             return result(shown, None, kernels.rejected)
     if measurer is None:
         with tools.on("verification"), tools.file_time.counting():
-            found = yield from best_that_is_right(kernels, program, telling, tools)
+            found = yield from best_that_is_right(kernels, unit, telling, tools, exact=bounds.exact)
     else:
         if tools.pool is not None:
             compiled_ahead(program, [variant for variant, _ in kernels.variants], tools.pool)
         yield from waited(tools, place.region, cancelled)
         with tools.on("verification"):
-            found = yield from fastest_that_is_right(kernels, unit, smaller, table, telling, tools, measurer)
+            found = yield from fastest_that_is_right(
+                kernels, unit, smaller, table, telling, tools, measurer, exact=bounds.exact
+            )
     rejected = kernels.rejected + Counter(found.rejected)
     if found.right is None:
-        return result(None, f"no kernel passed the float test: {_most_common(rejected)}", rejected)
+        failed = "no kernel passed the float test" if not bounds.exact else "no kernel is to be offered"
+        return result(None, f"{failed}: {_most_common(rejected)}", rejected)
     telling.chosen(found.right.candidate)
     with tools.on("verification"):
         right = proved(found.right, program)

@@ -9,7 +9,9 @@ from mugraph.codegen.lower import lower_kernels
 from mugraph.events import Event
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import SearchUnit
 from mugraph.sizes.indexed import indexed
+from mugraph.sizes.same_bits import same_bits
 from mugraph.sizes.smaller import smaller
 from mugraph.sizes.table import at_tested_steps
 from mugraph.sizes.text import text_checked
@@ -26,10 +28,14 @@ FLOAT_TRIED = 6
 
 
 def best_that_is_right(
-    written: Written, program: TensorProgram, telling: Telling, tools: Tools
+    written: Written, unit: SearchUnit, telling: Telling, tools: Tools, *, exact: bool = False
 ) -> Generator[Event, None, Outcome]:
     """A kernel is right if its tiles are right over finite fields, and its results in floating point. It runs compiled
-    and at full size where its device is here, else in Triton's interpreter at reduced sizes: full ones take minutes."""
+    and at full size where its device is here, else in Triton's interpreter at reduced sizes: full ones take minutes.
+
+    exact: only a kernel that is known to have the same bits as PyTorch
+    """
+    program = unit.program
     where = "on the device" if tools.compiled else "in Triton's interpreter"
     rejected: Counter[str] = Counter()
     for number, (variant, verdict) in enumerate(written.variants):
@@ -54,10 +60,15 @@ def best_that_is_right(
                 rejected[f"at reduced sizes: {error}"] += 1
                 continue
         tested = tested_at_sizes(tools.tester, run, at)
-        if tested.passed:
-            right = Right(variant.candidate, variant.kernel, with_float(verdict, tested, indexing, text, at))
-            return Outcome(right, rejected)
-        rejected[tested.reason or f"wrong {where}"] += 1
+        if not tested.passed:
+            rejected[tested.reason or f"wrong {where}"] += 1
+            continue
+        bits = same_bits(unit, variant.kernel, tested)
+        if exact and not bits.holds:
+            rejected[bits.words] += 1
+            continue
+        right = Right(variant.candidate, variant.kernel, with_float(verdict, tested, indexing, text, at, bits))
+        return Outcome(right, rejected)
     return Outcome(None, rejected)
 
 

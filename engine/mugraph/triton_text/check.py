@@ -14,11 +14,12 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.ir.dtypes import COMPUTED, READ
+from mugraph.ir.dtypes import COMPUTED, READ, DType
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.functions.by_erf import BY_ERF
 from mugraph.ops.functions.by_sign import BY_SIGN, MAX, taken_by_sign
 from mugraph.ops.functions.through_exp import CONSTANTS, SIGMOID
+from mugraph.triton_text.bits import BitField, Bits, NotSame
 from mugraph.triton_text.calls import Call
 from mugraph.triton_text.inputs import Inputs
 from mugraph.triton_text.launcher import LauncherRun
@@ -84,6 +85,25 @@ def check_text(
     return TextVerdict(
         True, run=run, blocks=checked.blocks, configurations=checked.configurations, left=left, without=checked.without
     )
+
+
+def check_bits(
+    program: TensorProgram, text: str, launcher: str, inputs: Sequence[str], outputs: Sequence[str], dtype: DType
+) -> tuple[str | None, str]:
+    """Does each operation of the text round where PyTorch does, which computes the program operator by operator in one
+    type? Why that is not known, in a clause; or None, and what the same bits are apart from.
+
+    text: one that check_text has passed. dtype: of all tensors and values of the program
+    """
+    rng = np.random.default_rng()
+    field = BitField(rng, dtype)
+    try:
+        checked = _Checked(program, text, launcher, inputs, outputs, rng, 0, {}, {})
+        checked.compare_bits(Bits(field))
+    except (Refused, Malformed) as error:
+        return (str(error) if isinstance(error, NotSame | Malformed) else f"by its text, {error}"), ""
+    apart = ["where an input is NaN"] if field.drops_nan else []
+    return None, " or ".join([*apart, "the sign of a zero"] if field.chooses else apart)
 
 
 def _why_no_numbers(program: TensorProgram) -> str:
@@ -230,6 +250,13 @@ class _Checked:
                 return
         assert rejected is not None
         raise rejected
+
+    def compare_bits(self, bits: Bits) -> None:
+        """Raises Refused."""
+        if any(layer.adds for memory in self._run.allocated for layer in memory.layers):
+            raise NotSame("blocks add to its elements in any order")
+        self._begin(bits)
+        self._tested(bits)
 
     def _ways(self) -> list[_Way]:
         """The cheapest first: signs take long to find out, and as a rule nothing depends on them."""

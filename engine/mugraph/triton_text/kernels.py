@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.triton_text.bits import BitArithmetic, Bits
 from mugraph.triton_text.functions import FUNCTIONS, METHODS, indexed, permute
 from mugraph.triton_text.hosts import host_builtin, host_math, number_of
 from mugraph.triton_text.ints import Bools, Ints, every, number, total
@@ -78,7 +79,8 @@ class Run:
     """Some blocks of a launch. reals: None to look at addresses only"""
 
     def __init__(self, launch: Launch, blocks: NDArray[np.int64], reals: Reals | None) -> None:
-        self.launch, self.blocks, self.of = launch, blocks, Arithmetic(reals)
+        self.launch, self.blocks = launch, blocks
+        self.of = BitArithmetic(reals) if isinstance(reals, Bits) else Arithmetic(reals)
         self.evaluator = Evaluator(self)
         self._stored: set[Memory] = set()
 
@@ -367,7 +369,7 @@ class Run:
             return
         layer = memory.of_step(self.launch.number)
         assert layer is not None
-        found = of_shape(self.of.floats(value), offsets.shape)
+        found = of_shape(self.of.stored(value, memory.kind), offsets.shape)
         assert isinstance(found, Floats)
         assert found.real is not None
         full = (len(self.blocks), *offsets.shape)

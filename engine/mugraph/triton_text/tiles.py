@@ -327,6 +327,10 @@ class Arithmetic:
             raise Unreadable("a floating-point number is converted to an integer")
         return self.ints(tile, kind)
 
+    def stored(self, value: Any, kind: str) -> Floats:
+        """What memory of this type holds then."""
+        return self.floats(value, kind)
+
     def chosen(self, where: Bools, a: Any, b: Any) -> Tile:
         one, two = self.tile(a), self.tile(b)
         if isinstance(one, Pointers) or isinstance(two, Pointers):

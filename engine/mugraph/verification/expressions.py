@@ -403,10 +403,11 @@ class Expressions:
         """The fraction, without a factor that is all of its numerator but a monomial."""
         if not above:
             return Expression(ZERO)
-        if divisors and len(above) > 1:
+        alike = [one for one, _ in divisors if len(self._factors[one].polynomial) == len(above)]
+        if alike and len(above) > 1:
             size, shared, rest = self._split(above)
-            which = self._factor_numbers.get(frozenset(rest.items()))
-            if which is not None and any(which == one for one, _ in divisors):
+            which = next((one for one in alike if self._factors[one].polynomial == rest), None)
+            if which is not None:
                 left = Counter(dict(divisors))
                 left[which] -= 1
                 return Expression({shared: size}, _sorted(+left))

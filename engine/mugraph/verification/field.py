@@ -8,6 +8,7 @@ seed: position 0 of every array runs over the seeds.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import reduce
 from hashlib import blake2b
@@ -81,6 +82,20 @@ class FieldArithmetic:
         whole = (self.repetitions, *shape)
         q = rng.integers(0, Q, whole, dtype=np.int64) if self.with_q else None
         return FieldValue(rng.integers(0, P, whole, dtype=np.int64), q)
+
+    def draw_flat(self, rng: np.random.Generator, count: int) -> tuple[Residues, Residues | None]:
+        """As many uniform values."""
+        q = rng.integers(0, Q, count, dtype=np.int64) if self.with_q else None
+        return rng.integers(0, P, count, dtype=np.int64), q
+
+    def repeated(self, times: int) -> FieldArithmetic:
+        """The same seeds, each so many times in a row; which are valid is kept apart."""
+        again = copy(self)
+        again.repetitions = self.repetitions * times
+        again.valid = np.repeat(self.valid, times)
+        again._omega, again._keys = np.repeat(self._omega, times), np.repeat(self._keys, times)
+        again._tables, again._window = None, 6
+        return again
 
     def constant(self, value: float, rank: int) -> FieldValue:
         """The same element wherever and by whatever route it was computed (constants.py, primes.py): 0.1 * 0.1 is 0.01,

@@ -43,7 +43,8 @@ _KEPT_BYTES = 1 << 30
 @dataclass(frozen=True)
 class ScenarioResult:
     """Errors are norms relative to the reference's: ||out - ref|| / ||ref||. ulps: how far any element is from what
-    eager PyTorch rounds it to, in units in the last place of its type, at most"""
+    eager PyTorch rounds it to, in units in the last place of its type, at most. same_bits, same_but_zeros: as
+    float_test.FloatScenario has them"""
 
     scenario: str
     passed: bool
@@ -51,6 +52,8 @@ class ScenarioResult:
     error: float
     eager_error: float
     ulps: float = nan
+    same_bits: bool = False
+    same_but_zeros: bool = False
 
 
 def run(request: Mapping[str, Any], device: torch.device, folder: Path) -> list[ScenarioResult]:
@@ -95,7 +98,11 @@ class _Run:
             if failed is not None:
                 return failed
         ulps = max(one.ulps for one in squares.values())
-        return ScenarioResult(self.scenario, True, None, *max(one.errors for one in squares.values()), ulps)
+        pairs = [(result, self.drawn.eager[name]) for name, result in results.items()]
+        zeros = all(_equal(one, other.reshape(one.shape)) for one, other in pairs)
+        same = zeros and all(_equal_signs(one, other.reshape(one.shape)) for one, other in pairs)
+        errors = max(one.errors for one in squares.values())
+        return ScenarioResult(self.scenario, True, None, *errors, ulps, same, zeros)
 
     def _judged(
         self, piece: Piece, results: Mapping[str, Tensor], squares: Mapping[str, _Squares], generator: torch.Generator
@@ -199,6 +206,16 @@ def units_apart(result: Tensor, eager: Tensor, dtype: torch.dtype) -> float:
     apart = (result - eager).abs() / torch.ldexp(torch.full_like(eager, numbers.eps), exponent - 1)
     both = torch.isfinite(result) & torch.isfinite(eager)
     return float(torch.where(both, apart, 0.0).max()) if apart.numel() else 0.0
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    """In one type, element by element; NaN is equal to NaN, and 0 to -0."""
+    return one.dtype == other.dtype and bool(((one == other) | (one.isnan() & other.isnan())).all())
+
+
+def _equal_signs(one: Tensor, other: Tensor) -> bool:
+    """Of all that are no NaN."""
+    return bool(((one.signbit() == other.signbit()) | one.isnan()).all())
 
 
 def _square(x: Tensor) -> float:

@@ -49,13 +49,16 @@ class Kernel(Protocol):
 @dataclass(frozen=True)
 class FloatScenario:
     """One kind of inputs; errors are ||out - ref|| / ||ref||. ulps: the largest difference of an element from what
-    eager PyTorch rounds it to, in units in the last place"""
+    eager PyTorch rounds it to, in units in the last place. same_bits: every element of every output is what eager
+    PyTorch rounds it to, or both are NaN; same_but_zeros: so it is if 0 and -0 are one"""
 
     name: str
     passed: bool
     error: float
     eager_error: float
     ulps: float
+    same_bits: bool = False
+    same_but_zeros: bool = False
 
 
 @dataclass(frozen=True)
@@ -254,7 +257,10 @@ def _result(answer: dict[str, Any]) -> FloatResult:
     if not results:
         return FloatResult(False, "the program overflows its own types for all inputs tried", device=device)
     scenarios = tuple(
-        FloatScenario(r["scenario"], r["passed"], r["error"], r["eager_error"], r["ulps"]) for r in results
+        FloatScenario(
+            r["scenario"], r["passed"], r["error"], r["eager_error"], r["ulps"], r["same_bits"], r["same_but_zeros"]
+        )
+        for r in results
     )
     reason = next((str(r["reason"]) for r in results if not r["passed"]), None)
     measured = [s for s in scenarios if s.error == s.error]  # NaN: nothing to compare

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
 from typing import Any, cast
@@ -234,6 +235,7 @@ def _each(function: Callable[..., Form], operands: int) -> Callable[..., Element
     return cast(Callable[..., Elements], np.frompyfunc(function, operands, 1))
 
 
+@lru_cache(1 << 13)
 def _product(a: Terms, b: Terms) -> Terms:
     if len(a) == 1 and len(b) == 1 and 0 in a:
         return b

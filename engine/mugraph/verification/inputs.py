@@ -11,7 +11,8 @@ equal with |x| for x under every root is equal with x where x is positive. Only 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +25,11 @@ from mugraph.verification import modular
 from mugraph.verification.evaluate import Frame, ancestors, arguments_of, evaluate_values
 from mugraph.verification.field import FieldArithmetic, FieldValue, P, Q
 
-_ROUNDS = 120  # a row stays wrong with probability 0.75^120 = 1e-15
+_ROUNDS = 120  # draws of a row, about: it stays wrong with probability 0.75^120 = 1e-15
 _MOST_IN_A_ROW = 12  # roots of one row: one draw in 2^12 would do
-_PATIENCE = 24  # rounds in which no row becomes right, before it is given up
+_PATIENCE = 24  # draws of a row by which none becomes right, before it is given up
+_AT_ONCE = 16  # draws of a row that are tried side by side, where the tensors are small
+_SMALL = 1 << 16  # elements of all of these
 
 
 def draw_inputs(
@@ -51,30 +54,70 @@ def draw_inputs(
     validity = field.valid.copy()
     wrong: NDArray[np.bool_] = np.zeros(field.repetitions, np.bool_)
     fewest, since = np.inf, 0
-    for _ in range(_ROUNDS):
-        wrong = np.zeros(field.repetitions, np.bool_)
-        values = evaluate_values(program, inputs(), field, arguments)
-        redraw: dict[str, NDArray[np.bool_]] = {}
-        rows_left, hopeless = 0, False
-        for argument in arguments:
-            bad = _no_square(values[argument], argument in exponents)
-            rows = _rows_to_draw(program, frame, argument, bad)
-            if rows is not None:
-                tensor, where, roots = rows
-                hopeless |= roots > _MOST_IN_A_ROW and bool(where.any())
-                wrong |= where.reshape(field.repetitions, -1).any(1)
-                rows_left += int(where.sum())
-                owner = home[tensor.name]
-                redraw[owner] = where | redraw[owner] if owner in redraw else where
-        fewest, since = (rows_left, 0) if rows_left < fewest else (fewest, since + 1)
-        if not wrong.any() or since == _PATIENCE or hopeless:
+    at_once = max(1, min(_AT_ONCE, _SMALL // max(1, sum(value.p.size for value in drawn.values()))))
+    several = field.repeated(at_once) if at_once > 1 else field
+
+    def to_draw(own: FieldArithmetic) -> _Rows:
+        return _wrong_rows(program, frame, inputs(), own, arguments, exponents, home)
+
+    for _ in range(0, _ROUNDS, at_once):
+        found = to_draw(field)
+        wrong = found.seeds
+        fewest, since = (found.count, 0) if found.count < fewest else (fewest, since + at_once)
+        if not wrong.any() or since >= _PATIENCE or found.hopeless:
             break
-        for owner, where in redraw.items():
-            drawn[owner] = _replace(drawn[owner], field.draw(rng, where.shape[1:]), where)
+        before = drawn
+        if at_once > 1:
+            drawn = {name: _repeated(value, at_once) for name, value in drawn.items()}
+        for owner, where in found.redraw.items():
+            drawn[owner] = _replaced(drawn[owner], np.repeat(where, at_once, 0), several, rng)
+        if at_once > 1:
+            again = to_draw(several).redraw
+            drawn = {
+                name: _best(value, again.get(name), found.redraw.get(name), before[name], at_once)
+                for name, value in drawn.items()
+            }
     # Divisions met while drawing say nothing about the inputs that were kept.
     # A seed still wrong after all rounds counts for nothing.
     field.valid = validity & ~wrong
     return inputs()
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows that are to be drawn again. redraw: tensor -> its elements. count: of all these. seeds: [repetitions], that
+    have any. hopeless: there is a row that no number of draws would make right"""
+
+    redraw: Mapping[str, NDArray[np.bool_]]
+    count: int
+    seeds: NDArray[np.bool_]
+    hopeless: bool
+
+
+def _wrong_rows(
+    program: TensorProgram,
+    frame: Frame,
+    inputs: Mapping[str, FieldValue],
+    field: FieldArithmetic,
+    arguments: Sequence[str],
+    exponents: frozenset[str],
+    home: Mapping[str, str],
+) -> _Rows:
+    values = evaluate_values(program, inputs, field, arguments)
+    redraw: dict[str, NDArray[np.bool_]] = {}
+    seeds = np.zeros(field.repetitions, np.bool_)
+    count, hopeless = 0, False
+    for argument in arguments:
+        bad = _no_square(values[argument], argument in exponents)
+        rows = _rows_to_draw(program, frame, argument, bad)
+        if rows is not None:
+            tensor, where, roots = rows
+            hopeless |= roots > _MOST_IN_A_ROW and bool(where.any())
+            seeds |= where.reshape(field.repetitions, -1).any(1)
+            count += int(where.sum())
+            owner = home[tensor.name]
+            redraw[owner] = where | redraw[owner] if owner in redraw else where
+    return _Rows(redraw, count, seeds, hopeless)
 
 
 def mark_no_squares(program: TensorProgram, inputs: Mapping[str, FieldValue], field: FieldArithmetic) -> None:
@@ -137,6 +180,35 @@ def _rows_to_draw(
     return tensor, frame.to_tensor(np.broadcast_to(rows, full), tensor), bad.size // rows.size
 
 
-def _replace(old: FieldValue, new: FieldValue, where: NDArray[np.bool_]) -> FieldValue:
-    q = None if old.q is None or new.q is None else np.where(where, new.q, old.q)
-    return FieldValue(np.where(where, new.p, old.p), q)
+def _replaced(
+    old: FieldValue, where: NDArray[np.bool_], field: FieldArithmetic, rng: np.random.Generator
+) -> FieldValue:
+    """With new draws there."""
+    places = np.broadcast_to(where, old.p.shape)
+    p, q = field.draw_flat(rng, int(places.sum()))
+    one, other = old.p.copy(), None if old.q is None else old.q.copy()
+    one[places] = p
+    if other is not None and q is not None:
+        other[places] = q
+    return FieldValue(one, other)
+
+
+def _repeated(value: FieldValue, times: int) -> FieldValue:
+    return FieldValue(np.repeat(value.p, times, 0), None if value.q is None else np.repeat(value.q, times, 0))
+
+
+def _best(
+    tried: FieldValue,
+    wrong: NDArray[np.bool_] | None,
+    drawn: NDArray[np.bool_] | None,
+    before: FieldValue,
+    times: int,
+) -> FieldValue:
+    """Of each element the first draw that is in no wrong row; the last one where all are. drawn: elements that were"""
+    if drawn is None:
+        return before
+    shape = (before.p.shape[0], times, *before.p.shape[1:])
+    bad = np.zeros(shape, np.bool_) if wrong is None else np.broadcast_to(wrong, tried.p.shape).reshape(shape)
+    at = np.where(bad.all(1), times - 1, (~bad).argmax(1))[:, None]
+    p = np.take_along_axis(tried.p.reshape(shape), at, 1)[:, 0]
+    return FieldValue(p, None if tried.q is None else np.take_along_axis(tried.q.reshape(shape), at, 1)[:, 0])

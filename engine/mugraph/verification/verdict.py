@@ -31,6 +31,25 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class SameBits:
+    """Whether the results are, bit for bit, PyTorch's (solve/same_bits.py).
+
+    why:   not, in a clause
+    apart: what is left out of it; "" for nothing
+    """
+
+    holds: bool
+    why: str = ""
+    apart: str = ""
+
+    @property
+    def words(self) -> str:
+        if not self.holds:
+            return f"not known to have the same bits as PyTorch: {self.why}"
+        return f"the same bits as PyTorch{f', apart from {self.apart}' if self.apart else ''}"
+
+
+@dataclass(frozen=True)
 class Verdict:
     """
     passed:        every step that was run agreed
@@ -54,6 +73,7 @@ class Verdict:
     proved_claims: how many claims that took
     versions:      torch, triton, mugraph
     proof:         of the algebra, at small sizes; None where none was tried
+    same_bits:     whether its results are PyTorch's bit for bit; None where that was not looked at
     seed:          of the random inputs of the first test over the fields; it repeats them. None where none was run
     """
 
@@ -78,6 +98,7 @@ class Verdict:
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     proof: Proof | None = None
     seed: int | None = None
+    same_bits: SameBits | None = None
 
     @property
     def bound_words(self) -> str:

@@ -207,7 +207,7 @@ class _Case:
 def _until_bound(case: _Case, rng: np.random.Generator, done: int, sizes: tuple[Mapping[str, int], ...]) -> Verdict:
     """Repeat at the smaller sizes until Theorem 2's bound is met, if it can be."""
     try:
-        bound = earned_bound(case.program, case.kernels, rng, case.by_form)
+        bound = earned_bound(case.program, case.kernels, rng, case.by_form, TARGET)
         needed = bound.repetitions(TARGET)
     except Unbounded as reason:
         return Verdict(True, None, True, done, sizes, bound_note=str(reason))

@@ -69,8 +69,8 @@ def test_document(model: Path, capfd: pytest.CaptureFixture[str]):
     assert region["kernels"] == 1
     verification = region["verification"]
     assert set(verification) == {
-        "passed", "lax", "repetitions", "sizes", "bound", "max_rel_error", "ulps", "text", "proof",
-        "ranges",
+        "passed", "lax", "repetitions", "sizes", "bound", "max_rel_error", "ulps", "same_bits", "text",
+        "proof", "ranges",
     }  # fmt: skip
     (proof,) = verification["proof"]
     assert proof["proved"] is True

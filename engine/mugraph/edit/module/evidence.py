@@ -90,6 +90,7 @@ def _verdict_lines(verdict: Verdict) -> list[str]:
             + ", when it was found"
         )
         lines += [f"  bits      {verdict.ulps_words}"] if verdict.ulps_words is not None else []
+        lines += [f"  same bits {verdict.same_bits.words}"] if verdict.same_bits is not None else []
     if verdict.versions:
         lines.append("  with      " + ", ".join(f"{name} {version}" for name, version in verdict.versions.items()))
     return lines

@@ -1,0 +1,36 @@
+"""Are the results of a kernel, bit for bit, those of PyTorch?
+
+Three things have to say so. Every call of the user's code is one operator, in one type (units/rounding.py). The text
+of the kernel computes by the same operations, each rounded where PyTorch rounds it (triton_text/bits.py). And in the
+float test, where it has run, no bit was another. One that differs there takes the word back, and says so.
+"""
+
+from __future__ import annotations
+
+from mugraph.ir.kernel import KernelSource
+from mugraph.ir.region import SearchUnit
+from mugraph.triton_text.check import check_bits
+from mugraph.units.rounding import NotKnown, rounding_type
+from mugraph.verification.float_test import FloatResult
+from mugraph.verification.verdict import SameBits
+
+
+def same_bits(unit: SearchUnit, source: KernelSource, tested: FloatResult | None) -> SameBits:
+    """tested: the kernel's float test; None for that of an earlier run, in which no bit was another"""
+    try:
+        dtype = rounding_type(unit)
+    except NotKnown as error:
+        return SameBits(False, str(error))
+    inputs, outputs = ([tensor.name for tensor in tensors] for tensors in (source.inputs, source.outputs))
+    launcher = f"launch_{source.name}"
+    why, apart = check_bits(unit.program, source.standalone(), launcher, inputs, outputs, dtype)
+    if why is not None:
+        return SameBits(False, why)
+    if tested is None:
+        return SameBits(True, "", apart)
+    if not tested.scenarios:
+        return SameBits(False, "no float test has looked at it")
+    other = next((one for one in tested.scenarios if not (one.same_bits or (apart and one.same_but_zeros))), None)
+    if other is not None:
+        return SameBits(False, f"its text rounds as PyTorch does, but on {other.name} inputs a bit was another")
+    return SameBits(True, "", apart)
