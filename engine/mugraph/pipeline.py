@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mugraph.beginning import beginning
 from mugraph.edit.module.evidence import Speed
 from mugraph.edit.module.file import module_text
 from mugraph.events import Done, Event, FileResult, RegionDone, RegionResult, Traced
@@ -37,7 +38,7 @@ from mugraph.store import Store
 from mugraph.targets import Target
 from mugraph.trace.syntax.source import read_source
 from mugraph.tune.compile_pool import CompilePool
-from mugraph.tune.device import Device, detect, resolve
+from mugraph.tune.device import Device
 from mugraph.tune.measure import Measurer
 from mugraph.tune.peers import Peers
 from mugraph.tune.process import COMPILER, ChildProcess
@@ -66,9 +67,7 @@ def run(
     in Done's result.
     """
     options, runs = options or Options(), runs or Runs()
-    device = detect()
-    target = resolve(options.target, device)
-    with contextlib.nullcontext(tools) if tools is not None else working(device, target, options) as tools:
+    with beginning(options, working, tools) as begun:
         began = time.monotonic()
         trace = traced(
             path,
@@ -78,7 +77,7 @@ def run(
             pictures=runs.pictures,
             timeout_s=options.trace_timeout_s,
             store=store,
-            beginning=tools.begin_early,
+            beginning=begun.soon,
         )
         text = source
         with contextlib.suppress(
@@ -90,10 +89,13 @@ def run(
             found = with_other_ways(
                 trace, path, text, runs, qualname=qualname, timeout_s=options.trace_timeout_s, store=store
             )
-            trace = withhold(found.trace, text, runs.calls, gpu=device.kind == "gpu")
+            trace = withhold(found.trace, text, runs.calls, gpu=begun.ready().device.kind == "gpu")
             programs = Programs.of(text, runs, found.ways)
+        ready = begun.ready()
         yield Traced(trace, time.monotonic() - began)
-        yield from run_trace(trace, device, target, options, store, cancelled, programs=programs, tools=tools)
+        yield from run_trace(
+            trace, ready.device, ready.target, options, store, cancelled, programs=programs, tools=ready.tools
+        )
 
 
 def run_trace(

@@ -18,6 +18,7 @@ from typing import NoReturn
 
 import msgspec
 
+from mugraph.beginning import beginning
 from mugraph.events import Clock, RegionDone, RegionResult
 from mugraph.memory.traces import traced
 from mugraph.options import Options
@@ -29,7 +30,7 @@ from mugraph.solve.tools import Tools
 from mugraph.targets import Target
 from mugraph.trace.syntax.source import read_source
 from mugraph.tune.against import WITHOUT_GUARDS
-from mugraph.tune.device import Device, detect, resolve
+from mugraph.tune.device import Device
 from mugraph.verification.float_test import FloatTester
 
 OURS = "mugraph"
@@ -120,11 +121,11 @@ def estimated(path: Path, number: int, result: RegionResult, device: Device, tar
 
 def answers(path: Path, budget_s: float, target_name: str, began: float, known: Sequence[int]) -> Iterator[Answer]:
     """Of each region that is not known, with nothing taken from a store."""
-    device = detect()
-    target = resolve(target_name, device)
     options = Options(budget_s=budget_s, target=target_name)
-    with working(device, target, options) as tools:
-        trace = traced(path, source=None, timeout_s=TRACE_S, store=None, beginning=tools.begin_early)
+    with beginning(options, working) as begun:
+        trace = traced(path, source=None, timeout_s=TRACE_S, store=None, beginning=begun.soon)
+        ready = begun.ready()
+        device, target, tools = ready.device, ready.target, ready.tools
         for error in trace.errors:
             print(error, file=sys.stderr)
         numbers = [number for number in range(len(trace.regions)) if number not in known]
