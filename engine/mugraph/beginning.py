@@ -40,7 +40,9 @@ class Beginning:
 
     def ready(self) -> Ready:
         """Waits. Raises tune.device.UnknownTarget and executors.executor.CannotExecute."""
-        return self._found.result()
+        found = self._found.result()
+        found.tools.spent.here()  # another thread has made it
+        return found
 
 
 @contextlib.contextmanager

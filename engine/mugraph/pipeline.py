@@ -89,9 +89,10 @@ def run(
             found = with_other_ways(
                 trace, path, text, runs, qualname=qualname, timeout_s=options.trace_timeout_s, store=store
             )
-            trace = withhold(found.trace, text, runs.calls, gpu=begun.ready().device.kind == "gpu")
-            programs = Programs.of(text, runs, found.ways)
+            trace, programs = found.trace, Programs.of(text, runs, found.ways)
         ready = begun.ready()
+        if text is not None:
+            trace = withhold(trace, text, runs.calls, gpu=ready.device.kind == "gpu")
         yield Traced(trace, time.monotonic() - began)
         yield from run_trace(
             trace, ready.device, ready.target, options, store, cancelled, programs=programs, tools=ready.tools

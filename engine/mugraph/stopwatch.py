@@ -19,6 +19,10 @@ class Stopwatch:
         self._since = clock()
         self._thread = threading.get_ident()
 
+    def here(self) -> None:
+        """From now on, this thread's seconds count."""
+        self._thread, self._since = threading.get_ident(), self._clock()
+
     @contextmanager
     def on(self, what: str) -> Generator[None]:
         """Seconds inside count for `what`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from mugraph.reports.text import spent_text
@@ -62,3 +63,21 @@ def test_other_threads_do_not_count() -> None:
 def test_in_words() -> None:
     text = spent_text({"search": 3.4, "measuring": 0.01, "peers": 2.0}, 1.2)
     assert text == "trace 1.2 s (of the whole file), search 3.4 s, peers 2.0 s"
+
+
+def test_another_thread_may_have_made_it() -> None:
+    now = [0.0]
+    with ThreadPoolExecutor(1) as thread:
+        watch = thread.submit(Stopwatch, lambda: now[0]).result()
+        now[0] = 5.0
+        watch.here()
+        with watch.on("search"):
+            now[0] = 7.0
+        assert watch.lap() == {"search": 2.0}
+        thread.submit(_within, watch, now).result()
+    assert watch.lap().get("search", 0.0) == 0.0
+
+
+def _within(watch: Stopwatch, now: list[float]) -> None:
+    with watch.on("search"):
+        now[0] += 3.0

@@ -13,17 +13,11 @@ from dataclasses import replace
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, operands
 from mugraph.ir.region import Region
 from mugraph.ops.algebra.registry import canonical, entry_for
+from mugraph.trace.pytorch.biased import WINDOW_DIMS
 from mugraph.trace.regions.value_names import value_names
 from mugraph.units.growing import identifier_of
 from mugraph.units.lower import NotLowerable, lower
 
-_DIMS = {
-    f"{package}.conv{kind}{dims}d": dims
-    for package in ("torch", "torch.nn.functional")
-    for kind in ("", "_transpose")
-    for dims in (1, 2, 3)
-}
-"""Of the windows of PyTorch's convolutions."""
 _BIAS = 2
 """Its position among the arguments."""
 _GROUPS = 6
@@ -36,7 +30,7 @@ def with_biases_apart(region: Region) -> Region:
 
     A region for a range of sizes stays as it is.
     """
-    if region.dynamic is not None or not any(canonical(call.target) in _DIMS for call in region.calls):
+    if region.dynamic is not None or not any(canonical(call.target) in WINDOW_DIMS for call in region.calls):
         return region
     values, calls = dict(region.values), list[Call]()
     recorded = [value for call in region.calls for value in (*operands(call), *call.outputs)]
@@ -74,7 +68,7 @@ def with_biases_back(region: Region, plain: Sequence[Sequence[Call]]) -> list[tu
 
 def _bias(call: Call) -> int | None:
     """The value, where the call is a convolution with one."""
-    if canonical(call.target) not in _DIMS or len(call.outputs) != 1:
+    if canonical(call.target) not in WINDOW_DIMS or len(call.outputs) != 1:
         return None
     given = _argument(call, _BIAS, "bias")
     return given.value if isinstance(given, Ref) else None
@@ -101,7 +95,7 @@ def _apart(call: Call, bias: int, values: dict[int, TensorInfo], number: int) ->
     """
     (out,) = call.outputs
     alone, along = number, number + 1
-    info, dims = values[out], _DIMS[canonical(call.target)]
+    info, dims = values[out], WINDOW_DIMS[canonical(call.target)]
     shape = (*values[bias].shape, *[1] * dims)
     values[alone] = info
     values[along] = replace(values[bias], shape=shape, strides=(*values[bias].strides, *[1] * dims), triangle=None)

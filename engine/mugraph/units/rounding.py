@@ -5,7 +5,7 @@ What is compared is how values are computed, without the places of their element
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mugraph.ir.calls import Argument, Call, Ref
 from mugraph.ir.dtypes import COMPUTED, DType
@@ -47,6 +47,8 @@ _MOVES = frozenset(
 _SUMS = frozenset(["add", "add_", "__add__", "__radd__", "__iadd__"])
 _DIFFERENCES = frozenset(["sub", "sub_", "__sub__", "__isub__", "subtract"])
 _PRODUCTS = frozenset(["mul", "mul_", "__mul__", "__rmul__", "__imul__", "multiply"])
+_COMPUTED_ALIKE = frozenset(["add", "mul", "max", "amax"])
+"""Operators that round once or not at all, in PyTorch and in kernels."""
 _OF_ONE = {"relu": "relu", "relu_": "relu", "abs": "abs", "__abs__": "abs", "amax": "amax"}
 
 
@@ -93,6 +95,15 @@ class _Forms:
 
     def pair(self, name: str, a: int, b: int) -> int:
         return self.of(name, *sorted((a, b)))
+
+    def operation(self, name: str, operands: Sequence[int]) -> int:
+        match name, operands:
+            case "mul", (a, b):
+                return self.product(a, b)
+            case _, (a, b):
+                return self.pair(name, a, b)
+            case _:
+                return self.of(name, *operands)
 
     def product(self, a: int, b: int) -> int:
         one = self.number(-1.0)
@@ -168,14 +179,8 @@ def _of_op(op: Op, operands: list[int], unit: SearchUnit, forms: _Forms) -> int:
             return forms.of("value", unit.inputs[op.tensor])
         case Kind.CONST:
             return forms.number(op.value)
-        case Kind.ADD:
-            return forms.pair("add", *operands)
-        case Kind.MUL:
-            return forms.product(*operands)
-        case Kind.MAX:
-            return forms.pair("max", *operands)
-        case Kind.AMAX:
-            return forms.of("amax", *operands)
+        case _ if op.kind.name in _COMPUTED_ALIKE:
+            return forms.operation(op.kind.name, operands)
         case _ if op.fn in ("relu", "abs"):
             return forms.of(op.fn, *operands)
         case _:
