@@ -70,12 +70,14 @@ class Verified:
 
     reason: why it is not, or what of it cannot be read. where: kernel, tile, tensor, element and line, where known
     max_rel_error: of the float test, in Triton's interpreter; None where none was run
+    bound: on the chance that a wrong kernel passes (Theorem 2 of Mirage), at these shapes; None where none is earned
     """
 
     passed: bool
     reason: str | None
     where: Mapping[str, object] | None
     max_rel_error: float | None
+    bound: float | None = None
 
     def __bool__(self) -> bool:
         return self.passed
@@ -105,4 +107,4 @@ def verify(kernel: Callable[..., object], reference: Callable[..., object], *exa
     with FloatTester() as tester:
         result = verify_kernel(whole, launcher.text, launcher.qualname, tester=tester)
     verdict = result.verdict
-    return Verified(verdict.passed, verdict.reason, result.where, verdict.max_rel_error)
+    return Verified(verdict.passed, verdict.reason, result.where, verdict.max_rel_error, verdict.bound)

@@ -38,13 +38,17 @@ _SHAPE = re.compile(r"\w+=\w+\[([^\]]*)\]")
 
 @dataclass
 class Row:
-    """state: "right", "rejected" or "not read". faults: kind, what, the check that finds it, "" where none does, and
-    what the judge says"""
+    """
+    state:  "right", "rejected" or "not read"
+    bound:  of Theorem 2, or why there is none; of a right one
+    faults: kind, what, the check that finds it, "" where none does, and what the judge says
+    """
 
     name: str
     state: str
     reason: str = ""
     seconds: float = 0.0
+    bound: str = ""
     faults: list[tuple[str, str, str, str]] = field(default_factory=list[tuple[str, str, str, str]])
 
     @property
@@ -128,6 +132,8 @@ def row(entry: Entry, clones: Path, work: Path, wanted: int, tester: FloatTester
     made = Row(entry.name, state, reason, time.monotonic() - since)
     if state != "right":
         return made
+    verdict = found.verdict
+    made.bound = f"no bound ({verdict.bound_note})" if verdict.bound is None else f"bound {verdict.bound:.0e}"
     shapes = [[int(n) for n in one.split(",") if n] for one in _SHAPE.findall(entry.reference)]
     for fault in faults(text, entry.name):
         if made_enough(made, wanted):
@@ -174,7 +180,7 @@ def main() -> None:
 
 def _tell(one: Row) -> None:
     found = f", {one.found} of {len(one.faults)} faults found" if one.state == "right" else ""
-    print(f"{one.name:34} {one.state}{found} ({one.seconds:.1f} s) {one.reason}", flush=True)
+    print(f"{one.name:34} {one.state}{found} ({one.seconds:.1f} s) {one.bound} {one.reason}", flush=True)
     for kind, what, check, says in one.faults:
         print(f"    {check or 'MISSED':12} {kind}: {what}; run: {says}", flush=True)
 
@@ -183,6 +189,7 @@ def _total(rows: Sequence[Row]) -> None:
     states = Counter(one.state for one in rows)
     checks = Counter(check or "missed" for one in rows for _, _, check, _ in one.faults)
     print(f"{len(rows)} kernels: " + ", ".join(f"{count} {state}" for state, count in states.most_common()))
+    print(f"{sum(one.bound.startswith('bound') for one in rows)} with a bound on accepting a wrong one")
     print(f"{sum(checks.values())} faults: " + ", ".join(f"{count} {check}" for check, count in checks.most_common()))
 
 

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
 from mugraph.commands.verify import graph_document, traced_reference
-from mugraph.reports.text import evidence
+from mugraph.reports.text import evidence_of_text
 from mugraph.solve.foreign import KernelVerdict, verify_kernel
 from mugraph.verification.float_test import FloatTester
 
@@ -27,7 +27,13 @@ def verify(place: Where, kernel: Where, *, as_json: bool, seed: int | None = Non
     with FloatTester() as tester:
         found = verify_kernel(reference, text, kernel.qualname, tester=tester, seed=seed)
     if as_json:
-        print_json({"graphs": [{**graph_document(0, found.verdict), "where": found.where}]})
+        print_json(
+            {
+                "graphs": [
+                    {**graph_document(0, found.verdict), "bound_note": found.verdict.bound_note, "where": found.where}
+                ]
+            }
+        )
     else:
         _report(kernel.qualname, found)
     return OK if found.verdict.passed else FAILED
@@ -38,7 +44,7 @@ def _report(name: str, found: KernelVerdict) -> None:
     verdict = found.verdict
     state = "[bold green]the same function[/]" if verdict.passed else "[bold red]NOT VERIFIED[/]"
     console.print(f"{name}  {state}")
-    for sentence in [*evidence(verdict), *([found.float_note] if found.float_note else [])]:
+    for sentence in [*evidence_of_text(verdict), *([found.float_note] if found.float_note else [])]:
         console.print(f"   {sentence}", markup=False, highlight=False)
     if verdict.seed is not None:
         console.print(f"   random inputs of seed {verdict.seed}: --seed {verdict.seed} repeats them", highlight=False)

@@ -123,23 +123,42 @@ def evidence(verdict: Verdict) -> list[str]:
     """One sentence for each check that was made, and for each that was not."""
     if not verdict.passed:
         return [f"NOT VERIFIED: {verdict.reason}"]
-    sizes = "; ".join(", ".join(f"{a}={n}" for a, n in point.items()) for point in verdict.sizes)
-    found = [
-        f"equal over finite fields in {verdict.repetitions} random tests at {sizes} ({verdict.bound_words})",
-        f"schedule: {verdict.schedule_words}",
-    ]
+    found = [f"{_equal(verdict)} ({verdict.bound_words})", f"schedule: {verdict.schedule_words}"]
     if verdict.proof is not None:
         found.append(verdict.proof.words)
     if verdict.text is not None:
         found.append(f"the kernels' text: {verdict.text}")
     if verdict.ranges_words is not None:
         found.append(verdict.ranges_words)
+    return [*found, *_of_floats(verdict)]
+
+
+def evidence_of_text(verdict: Verdict) -> list[str]:
+    """The same, of a text that came without a graph."""
+    if not verdict.passed:
+        return [f"NOT VERIFIED: {verdict.reason}"]
+    bound = f"no bound on accepting a wrong text ({verdict.bound_note})"
+    if verdict.bound is not None:
+        bound = (
+            f"a wrong text passes with probability at most {verdict.bound:.1e} ({verdict.bound_note}), at these sizes"
+        )
+    return [f"{_equal(verdict)}: {verdict.text}", bound, *_of_floats(verdict, reduced=False)]
+
+
+def _equal(verdict: Verdict) -> str:
+    sizes = "; ".join(", ".join(f"{a}={n}" for a, n in point.items()) for point in verdict.sizes)
+    tests = f"{verdict.repetitions} random test{'' if verdict.repetitions == 1 else 's'}"
+    return f"equal over finite fields in {tests} at {sizes}"
+
+
+def _of_floats(verdict: Verdict, *, reduced: bool = True) -> list[str]:
+    """reduced: the interpreter ran it at smaller sizes than the program's"""
     if verdict.max_rel_error is None:
-        return [*found, "no floating-point test was run"]
+        return ["no floating-point test was run"]
     where = verdict.float_device or "the interpreter"
-    reduced = " at reduced sizes" if where == "interpreter" else ""
+    at = " at reduced sizes" if where == "interpreter" and reduced else ""
     several = "; ".join(f"{axis}={', '.join(map(str, n))}" for axis, n in verdict.dynamic_sizes.items())
-    reduced += f" ({several})" if several else ""
+    at += f" ({several})" if several else ""
     eager = (
         "" if verdict.eager_rel_error is None else f"; PyTorch's own in this precision: {verdict.eager_rel_error:.1e}"
     )
@@ -147,7 +166,7 @@ def evidence(verdict: Verdict) -> list[str]:
     kept = (
         " (from the store: a test of the run that found it; the rest was run again)" if verdict.float_from_store else ""
     )
-    found.append(f"error against float64 {verdict.max_rel_error:.1e} in {where}{reduced}{eager}{kept}")
+    found = [f"error against float64 {verdict.max_rel_error:.1e} in {where}{at}{eager}{kept}"]
     if verdict.ulps_words is not None:
         found.append(verdict.ulps_words)
     if verdict.same_bits is not None:

@@ -6,13 +6,14 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mugraph.ir.lax import why_not_lax
 from mugraph.ir.program import TensorProgram
 from mugraph.solve.beside import Beside
 from mugraph.triton_text.check import check_text
 from mugraph.triton_text.verdict import TextVerdict
 from mugraph.verification.float_test import FloatTester
 from mugraph.verification.verdict import Verdict
-from mugraph.verification.verifier import fresh_seed
+from mugraph.verification.verifier import TARGET, fresh_seed
 
 _MOST_CONFIGURATIONS = 64
 _SEEDS = 1 << 32
@@ -34,7 +35,10 @@ def verify_kernel(
     reference: Beside, text: str, launcher: str, *, tester: FloatTester | None, seed: int | None = None
 ) -> KernelVerdict:
     """Over the fields and in memory at the program's own sizes, in each configuration of its kernels; then the float
-    test. tester: None runs none. seed: of the random inputs, to repeat an earlier run; None takes a fresh one"""
+    test. Where Theorem 2 covers the text, it is run with as many seeds as the bound asks for, in each configuration.
+
+    tester: None runs none. seed: of the random inputs, to repeat an earlier run; None takes a fresh one
+    """
     seed = fresh_seed() if seed is None else seed
     found = _verified(reference, text, launcher, tester, seed)
     return replace(found, verdict=replace(found.verdict, seed=seed))
@@ -42,15 +46,20 @@ def verify_kernel(
 
 def _verified(reference: Beside, text: str, launcher: str, tester: FloatTester | None, seed: int) -> KernelVerdict:
     program, outputs = reference.program, list(reference.outputs)
+    target = TARGET if program.is_lax else None
     shapes = {name: (info.shape, info.strides) for name, info in reference.seen.items()}
     inputs = matched(program, text, launcher)
     if isinstance(inputs, str):
         return KernelVerdict(Verdict(False, inputs))
-    found = check_text(program, text, launcher, inputs, outputs, seed, shapes=shapes)
-    said = found.said
+    found = check_text(program, text, launcher, inputs, outputs, seed, shapes=shapes, target=target)
+    every = [found]
     for configuration in range(1, min(found.configurations, _MOST_CONFIGURATIONS)):
         if found.passed:
-            found = check_text(program, text, launcher, inputs, outputs, seed, configuration, shapes=shapes)
+            wanted = target if all(one.bound is not None for one in every) else None
+            found = check_text(
+                program, text, launcher, inputs, outputs, seed, configuration, shapes=shapes, target=wanted
+            )
+            every.append(found)
             if not found.passed:
                 found = replace(found, reason=f"in configuration {configuration}, {found.reason}")
     if found.passed and found.without:
@@ -60,9 +69,13 @@ def _verified(reference: Beside, text: str, launcher: str, tester: FloatTester |
     if found.configurations > _MOST_CONFIGURATIONS:
         reason = f"the kernels have {found.configurations} configurations, of which {_MOST_CONFIGURATIONS} were run"
         return KernelVerdict(Verdict(False, reason, program.is_lax, 1))
-    said += f"; in each of {found.configurations} configurations" if found.configurations > 1 else ""
-    note = f"{said}; one test at full size, which no theorem bounds"
-    verdict = Verdict(True, None, program.is_lax, 1, (dict(program.sizes),), None, note, indexing=said, text=said)
+    said = every[0].said + (f"; in each of {len(every)} configurations" if len(every) > 1 else "")
+    weakest = next((one for one in every if one.bound is None), max(every, key=lambda one: one.bound or 0.0))
+    note = weakest.bound_note if program.is_lax else (why_not_lax(program.ops) or "")
+    seeds = min(one.seeds for one in every)
+    verdict = Verdict(
+        True, None, program.is_lax, seeds, (dict(program.sizes),), weakest.bound, note, indexing=said, text=said
+    )
     if tester is None:
         return KernelVerdict(verdict)
     tested = tester.test(text, launcher, program, inputs, outputs, seed % _SEEDS, shapes=shapes)

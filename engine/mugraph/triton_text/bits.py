@@ -200,6 +200,9 @@ class Bits(Reals):
     def sum(self, a: Real, axis: int, size: int) -> Real:
         raise NotSame("it adds up elements, and PyTorch's order is not known")
 
+    def cumsum(self, a: Real, axis: int) -> Real:
+        raise NotSame("it adds up elements, and PyTorch's order is not known")
+
     def dot(self, a: Real, b: Real) -> Real:
         raise NotSame("it adds up products, and PyTorch's order is not known")
 

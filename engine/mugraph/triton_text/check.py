@@ -1,51 +1,19 @@
-"""Is the text of a launcher and its kernels the same function as a program?
-
-The launcher is evaluated at the program's own sizes: its grids, strides, masks, loops and splits are the real ones. All
-blocks are surveyed for what they read and write; some of them are run over the finite fields with all that feeds them,
-and compared with the program.
-"""
+"""Is the text of a launcher and its kernels the same function as a program?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import prod
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mugraph.ir.dtypes import COMPUTED, READ, DType
+from mugraph.ir.dtypes import DType
 from mugraph.ir.program import TensorProgram
-from mugraph.ops.functions.by_erf import BY_ERF
-from mugraph.ops.functions.by_sign import BY_SIGN, MAX, taken_by_sign
-from mugraph.ops.functions.through_exp import CONSTANTS, SIGMOID
 from mugraph.triton_text.bits import BitField, Bits, NotSame
-from mugraph.triton_text.calls import Call
-from mugraph.triton_text.inputs import Inputs
-from mugraph.triton_text.launcher import LauncherRun
-from mugraph.triton_text.memory import Layer, Memory
-from mugraph.triton_text.reals import FINITE, Real, Reals
-from mugraph.triton_text.reference import Reference
+from mugraph.triton_text.earning import Earned, earned
 from mugraph.triton_text.refusals import Refused, Unreadable, Wrong
-from mugraph.triton_text.running import Launch, World
-from mugraph.triton_text.source import listed, read_module
-from mugraph.triton_text.tensors import HostTensor, dense, extent_of, same_places
+from mugraph.triton_text.surveyed import Layout, Surveyed
 from mugraph.triton_text.verdict import TextVerdict
 from mugraph.verification.evaluate import Malformed
-from mugraph.verification.field import FieldArithmetic
-
-Layout = tuple[tuple[int, ...], tuple[int, ...]]
-"""A shape and strides."""
-_WHOLE = 4e6
-"""Elements computed, up to which all blocks are run."""
-_MUCH = 1 << 23
-"""Elements of inputs that go into one block, above which only one is run: as for a layer with all its weights."""
-_RANDOM = 2
-"""Blocks besides the first and the last."""
-_COPIED = 8
-"""Elements of an output, by which one that is only copied is known."""
-_DRAWS = 4
-"""Seeds that divide by zero are replaced by others, so often."""
 
 
 def check_text(
@@ -60,21 +28,24 @@ def check_text(
     memory_alone: bool = False,
     left: str = "",
     shapes: Mapping[str, Layout] | None = None,
+    target: float | None = None,
 ) -> TextVerdict:
     """inputs: the program's tensors in the order of the launcher's parameters; outputs: in the order of its results
     configuration: of kernels that have several (@triton.autotune). given: other arguments of the launcher, by name
     memory_alone: pass a text whose numbers the fields have no meaning for, with its memory in order; else it is unread
     left: why no number is to be looked at, if so
     shapes: tensor -> shape and strides, where the launcher gets and returns others than the program's
+    target: run it with as many seeds as show, by Theorem 2, that a wrong text passes with this chance at most; where
+        the theorem does not cover it, or not all blocks are run, the verdict says so. None asks for no bound
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     try:
-        checked = _Checked(program, text, launcher, inputs, outputs, rng, configuration, given or {}, shapes or {})
+        checked = Surveyed(program, text, launcher, inputs, outputs, rng, configuration, given or {}, shapes or {})
         left = left or _why_no_numbers(program)
         if left and not memory_alone:
             raise Unreadable(left)
-        if not left:
-            checked.compare()
+        way = None if left else checked.compare()
+        bound = Earned() if way is None or target is None else earned(checked, way, target)
     except Unreadable as error:
         return TextVerdict(False, f"the text cannot be read: {error}", "unread", error.line)
     except Wrong as error:
@@ -83,8 +54,9 @@ def check_text(
         return TextVerdict(False, str(error), "unread")
     run = checked.count_run()
     return TextVerdict(
-        True, run=run, blocks=checked.blocks, configurations=checked.configurations, left=left, without=checked.without
-    )
+        True, run=run, blocks=checked.blocks, configurations=checked.configurations, left=left, without=checked.without,
+        seeds=bound.seeds, bound=bound.bound, bound_note=bound.note,
+    )  # fmt: skip
 
 
 def check_bits(
@@ -98,7 +70,7 @@ def check_bits(
     rng = np.random.default_rng()
     field = BitField(rng, dtype)
     try:
-        checked = _Checked(program, text, launcher, inputs, outputs, rng, 0, {}, {})
+        checked = Surveyed(program, text, launcher, inputs, outputs, rng, 0, {}, {})
         checked.compare_bits(Bits(field))
     except (Refused, Malformed) as error:
         return (str(error) if isinstance(error, NotSame | Malformed) else f"by its text, {error}"), ""
@@ -116,283 +88,3 @@ def _why_no_numbers(program: TensorProgram) -> str:
                 return f"{op.name} is a logarithm of exponentials, which a kernel takes relative to their maximum"
             past.add(op.name)
     return ""
-
-
-@dataclass(frozen=True)
-class _Way:
-    by_form: frozenset[str]
-
-
-class _Checked:
-    """A launcher that has been surveyed."""
-
-    def __init__(
-        self,
-        program: TensorProgram,
-        text: str,
-        launcher: str,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        rng: np.random.Generator,
-        configuration: int,
-        other: Mapping[str, object],
-        shapes: Mapping[str, Layout],
-    ) -> None:
-        module = read_module(text)
-        if launcher not in module.functions:
-            raise Unreadable(f"the text has no function {launcher}")
-        self._program, self._rng, self._text = program, rng, text
-        self._reference = Reference(program)
-        self._shapes = shapes
-        world = _no_world()
-        self._run = LauncherRun(world, configuration)
-        self._world = world
-        given = [self._input(name) for name in inputs]
-        result = self._run.evaluator.run(module.functions[launcher], given, other)
-        found = listed(result)
-        if len(found) != len(outputs):
-            raise Wrong("type", f"the launcher returns {len(found)} tensors, not {len(outputs)}")
-        self._outputs = dict(zip(outputs, found, strict=True))
-        for name, tensor in self._outputs.items():
-            self._check_output(name, tensor)
-        self.without = self._without_kernels()
-        for tensor in given:
-            if tensor.memory.layers:
-                raise Wrong("order", f"it writes to its input {tensor.memory.name}", tensor.memory.layers[0].line)
-
-    @property
-    def configurations(self) -> int:
-        return self._run.configurations
-
-    @property
-    def launches(self) -> list[Launch]:
-        return self._run.launches
-
-    @property
-    def blocks(self) -> int:
-        return sum(launch.blocks for launch in self.launches)
-
-    def count_run(self) -> int:
-        return sum(launch.count for launch in self.launches)
-
-    def _input(self, name: str) -> HostTensor:
-        tensor = self._program.tensor(name)
-        shape, strides = self._layout(name)
-        size, source = self._reference.extent(tensor), self._reference.numbers[name]
-        if extent_of(shape, strides) != size:
-            raise Unreadable(f"{name} has another place in memory than the program says")
-        memory = Memory(name, size, READ[tensor.dtype].torch, shape, strides, source=source)
-        return HostTensor(memory, shape, strides)
-
-    def _layout(self, name: str) -> Layout:
-        tensor = self._program.tensor(name)
-        shape = tensor.shape(self._program.sizes)
-        found = self._shapes.get(name, (shape, tensor.strides))
-        return found if prod(found[0]) == prod(shape) else (shape, tensor.strides)
-
-    def _check_output(self, name: str, result: object) -> None:
-        tensor = self._program.tensor(name)
-        shape, _ = self._layout(name)
-        if not isinstance(result, HostTensor):
-            raise Wrong("type", f"{name}, which the launcher returns, is no tensor")
-        kind = COMPUTED[tensor.dtype].torch
-        if result.shape != shape or result.memory.kind != kind:
-            raise Wrong("type", f"{name} has shape {list(result.shape)} and type {result.memory.kind}")
-        if not same_places(shape, result.strides, dense(shape)) or result.offset or result.memory.source is not None:
-            raise Unreadable(f"{name} is no tensor of its own that lies row by row")
-        result.memory.name = name
-        left = result.memory.unwritten(len(self._world.steps)) if result.memory.fill is None else None
-        if left is not None:
-            raise Wrong("unwritten", f"{result.memory.element(left)} is never written")
-
-    def _without_kernels(self) -> str:
-        if not self.launches:
-            return "it launches no kernel"
-        for name, tensor in self._outputs.items():
-            layer = tensor.memory.layers[-1] if tensor.memory.layers else None
-            if layer is None:
-                return f"{name} is {tensor.memory.fill:g} everywhere, and no kernel writes it"
-            call = next((one for one in self._calls if one.number == layer.step), None)
-            if call is not None:
-                return f"{name} is computed by {call.function}, and by no kernel"
-        return ""
-
-    @property
-    def _calls(self) -> list[Call]:
-        """Of PyTorch's functions, in the launcher."""
-        steps: list[object] = [*self._world.steps]
-        return [step for step in steps if isinstance(step, Call)]
-
-    def _only_copied(self, name: str, reals: Reals) -> None:
-        """Is an output what a single call of PyTorch's has computed?"""
-        memory = self._outputs[name].memory
-        for step in self._calls:
-            if prod(step.out.shape) == memory.size and not self.without:
-                places = step.out.places().reshape(-1)
-                # One at a time: the reference computes all that lies between the elements that it is asked for.
-                at = np.unique(self._rng.integers(0, memory.size, _COPIED)).reshape(-1, 1)
-                if not any(self._is_another(name, step, one, places[one], reals) for one in at):
-                    self.without = f"{step.function} computes all of {name}, which a kernel only copies"
-
-    def _is_another(self, name: str, step: Call, at: NDArray[np.int64], place: NDArray[np.int64], reals: Reals) -> bool:
-        """Is what a call has computed, at a place of its result, not what an output has there?"""
-        ours = self._world.read(step.out.memory, place, step.number + 1)
-        return bool(_differs(ours, self._reference.values(name, at, self._world.inputs, reals)).any())
-
-    # --- over the fields
-
-    def compare(self) -> None:
-        """Raises Wrong."""
-        rejected: Wrong | None = None
-        for way in self._ways():
-            rejected = self._drawn(way)
-            if rejected is None:
-                return
-        assert rejected is not None
-        raise rejected
-
-    def compare_bits(self, bits: Bits) -> None:
-        """Raises Refused."""
-        if any(layer.adds for memory in self._run.allocated for layer in memory.layers):
-            raise NotSame("blocks add to its elements in any order")
-        self._begin(bits)
-        self._tested(bits)
-
-    def _ways(self) -> list[_Way]:
-        """The cheapest first: signs take long to find out, and as a rule nothing depends on them."""
-        ops = self._program.ops
-        erf = BY_ERF if any(op.fn in BY_ERF for op in ops) else frozenset[str]()
-        forms = frozenset(CONSTANTS) - {SIGMOID} | erf
-        signs = taken_by_sign(ops)
-        first = [_Way(forms | signs)] if signs & BY_SIGN else [_Way(forms), _Way(forms | signs)]
-        ways = [*first, _Way(forms | {SIGMOID} | signs), _Way(forms | {SIGMOID, MAX} | BY_SIGN | BY_ERF)]
-        return list(dict.fromkeys(ways))
-
-    def _drawn(self, way: _Way) -> Wrong | None:
-        primitives = {primitive for op in self._program.ops for primitive in op.kind.primitives}
-        with_q = SIGMOID in way.by_form or "exp" in primitives or "exp" in self._text
-        signed = "sqrt" in primitives or "sqrt" in self._text or MAX in way.by_form
-        last = Wrong("values", "it divides by zero at random inputs, again and again")
-        for _ in range(_DRAWS):
-            reals = Reals(FieldArithmetic(self._rng, 1, with_q, way.by_form, signed))
-            self._begin(reals)
-            try:
-                self._tested(reals)
-            except Wrong as error:
-                if error.check == "values" or not reals.field.valid.all():
-                    last = error if reals.field.valid.all() else last
-                    continue
-                return error
-            except Refused:
-                raise
-            if reals.field.valid.all():
-                return None
-        return last
-
-    def _begin(self, reals: Reals) -> None:
-        """Nothing has been run."""
-        world = self._world
-        world.reals = reals
-        world.inputs = Inputs(reals.field, self._rng, self._reference.count)
-        world.elements = 0
-        for launch in self.launches:
-            launch.begin()
-        for memory in self._run.allocated:
-            for layer in memory.layers:
-                layer.begin()
-
-    def _tested(self, reals: Reals) -> None:
-        samples = {name: self._affordable(name, tensor.memory, reals) for name, tensor in self._outputs.items()}
-        together: dict[int, set[int]] = {}
-        for layer, block in (one for sample in samples.values() for one in sample):
-            together.setdefault(layer.step, set()).add(block)
-        for step, blocks in together.items():
-            self._world.steps[step].run(np.array(sorted(blocks)))
-        for name, sample in samples.items():
-            for layer, block in sample:
-                self._compared(name, self._outputs[name].memory, layer, block, reals)
-        ran = max(self.count_run(), 1)
-        if self._world.elements / ran * self.blocks <= _WHOLE and self._reference.work <= _WHOLE:
-            for name, tensor in self._outputs.items():
-                self._same(name, tensor.memory, every_place(tensor.memory.size), None, reals)
-        for name in self._outputs:
-            self._only_copied(name, reals)
-
-    def _affordable(self, name: str, memory: Memory, reals: Reals) -> list[tuple[Layer, int]]:
-        """One of the blocks where much goes into each of them."""
-        found = list(self._sample(memory))
-        if not found:  # no step writes it: it is what it begins with
-            self._same(name, memory, every_place(memory.size), None, reals)
-            return []
-        layer, block = found[-1]
-        return found[-1:] if self._reference.taken(name, layer.owners.by(block)) > _MUCH else found
-
-    def _sample(self, memory: Memory) -> Iterator[tuple[Layer, int]]:
-        """The blocks that write the first, the last and random elements."""
-        chosen = [0, memory.size - 1, *self._rng.integers(0, memory.size, _RANDOM).tolist()]
-        seen: set[tuple[int, int]] = set()
-        for element in chosen:
-            layer, block = _writer(memory, element)
-            if layer is None:
-                continue
-            if (layer.step, block) not in seen:
-                seen.add((layer.step, block))
-                yield layer, block
-
-    def _compared(self, name: str, memory: Memory, layer: Layer, block: int, reals: Reals) -> None:
-        at = layer.owners.by(block)
-        self._same(name, memory, at, layer, reals)
-
-    def _same(self, name: str, memory: Memory, at: NDArray[np.int64], layer: Layer | None, reals: Reals) -> None:
-        ours = self._world.read(memory, at, len(self._world.steps))
-        exact = self._reference.values(name, at, self._world.inputs, reals)
-        wrong = _differs(ours, exact)
-        if not wrong.any():
-            return
-        first = int(wrong.argmax())
-        place = int(at[first])
-        layer = _writer(memory, place)[0]
-        state = FINITE if ours.state is None else int(ours.state[first])
-        what = (
-            "is not what the program computes"
-            if state == FINITE
-            else "is no number: of a division by zero, or of lanes that are loaded under a mask without `other`"
-        )
-        if layer is None:
-            raise Wrong("fields", f"{memory.element(place)} {what}")
-        step = self._world.steps[layer.step]
-        by = f", written by {step.named(_writer(memory, place)[1])}" if isinstance(step, Launch) else ""
-        count = f" ({int(wrong.sum())} of {wrong.size} elements)" if wrong.size > 1 else ""
-        where = step.where(_writer(memory, place)[1], memory, place) if isinstance(step, Launch) else {}
-        check = "values" if state != FINITE else "fields"
-        raise Wrong(check, f"{memory.element(place)}{by}, {what}{count}", layer.line, where)
-
-
-def _differs(a: Real, b: Real) -> NDArray[np.bool_]:
-    wrong = a.p != b.p
-    if a.q is not None and b.q is not None:
-        wrong = wrong | (a.q != b.q)
-    return wrong if a.state is None else wrong | (a.state != FINITE)
-
-
-def _no_world() -> World:
-    """For the survey, which computes nothing."""
-    reals = Reals(FieldArithmetic(np.random.default_rng(0), 1, with_q=False))
-    return World(reals, Inputs(reals.field, np.random.default_rng(0), 1))
-
-
-def every_place(size: int) -> NDArray[np.int64]:
-    return np.arange(size, dtype=np.int64)
-
-
-def _writer(memory: Memory, element: int) -> tuple[Layer | None, int]:
-    """The last step that writes an element or adds to it, and the block that does."""
-    at = np.array([element])
-    for layer in reversed(memory.layers):
-        if layer.adds:
-            blocks = layer.owners.adding_to(at)
-            if blocks.size:
-                return layer, int(blocks[0])
-        elif layer.owners.of(at)[0]:
-            return layer, int(layer.owners.of(at)[0]) - 1
-    return None, 0

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from mugraph.verification.field import FieldArithmetic
 
-_MOST = 1 << 21
+MOST_DRAWN = 1 << 21
+"""Elements that have numbers of their own."""
 
 
 class Inputs:
     """count: elements of all inputs together"""
 
     def __init__(self, field: FieldArithmetic, rng: np.random.Generator, count: int) -> None:
-        self._period = count if count <= _MOST else _prime(rng)
+        self._period = count if count <= MOST_DRAWN else _prime(rng)
         drawn = field.draw(rng, (self._period,))
         self._p, self._q = drawn.p[0], None if drawn.q is None else drawn.q[0]
         self._count = count
@@ -43,6 +44,6 @@ class Inputs:
 
 def _prime(rng: np.random.Generator) -> int:
     while True:
-        found = int(rng.integers(_MOST // 2, _MOST)) | 1
+        found = int(rng.integers(MOST_DRAWN // 2, MOST_DRAWN)) | 1
         if all(found % divisor for divisor in range(3, int(found**0.5) + 1, 2)):
             return found

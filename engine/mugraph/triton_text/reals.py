@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.kinds import Kind
+from mugraph.triton_text.refusals import Unreadable
 from mugraph.verification import modular
 from mugraph.verification.constants import LN_2 as LOGARITHM
 from mugraph.verification.constants import read
@@ -83,7 +84,7 @@ class Reals:
 
     def add(self, a: Real, b: Real) -> Real:
         q = None if a.q is None or b.q is None else (a.q + b.q) % Q
-        return _settled((a.p + b.p) % P, q, _added(a.state, b.state))
+        return _settled((a.p + b.p) % P, q, added_states(a.state, b.state))
 
     def negative(self, a: Real) -> Real:
         state = None
@@ -94,7 +95,7 @@ class Reals:
     def mul(self, a: Real, b: Real, sign_a: float | None = None, sign_b: float | None = None) -> Real:
         """sign: of a factor that is one known number"""
         q = None if a.q is None or b.q is None else a.q * b.q % Q
-        state = _multiplied(a.state, b.state, sign_a, sign_b)
+        state = multiplied_states(a.state, b.state, sign_a, sign_b)
         return _settled(a.p * b.p % P, q, state)
 
     def div(self, a: Real, b: Real, sign_b: float | None = None) -> Real:
@@ -107,7 +108,7 @@ class Reals:
             first = np.zeros(1, np.uint8) if a.state is None else a.state
             state = np.where((b.state == NAN) | (first != FINITE) | zero, NAN, FINITE).astype(np.uint8)
         elif a.state is not None:
-            kept = _multiplied(a.state, None, None, sign_b)
+            kept = multiplied_states(a.state, None, None, sign_b)
             state = kept if state is None or kept is None else np.where(zero, NAN, kept).astype(np.uint8)
         return _settled(a.p * inverse % P, q, state)
 
@@ -194,6 +195,12 @@ class Reals:
             ).astype(np.uint8)
         return _settled(p, q, state)
 
+    def cumsum(self, a: Real, axis: int) -> Real:
+        """Raises Unreadable where something is no number."""
+        if a.state is not None:
+            raise Unreadable("tl.cumsum of what is no number is not read")
+        return Real(a.p.cumsum(axis) % P, None if a.q is None else a.q.cumsum(axis) % Q)
+
     def dot(self, a: Real, b: Real) -> Real:
         """[blocks, (batch,) m, k] and [blocks, (batch,) k, n]"""
         p = modular.matmul(a.p, b.p, P)
@@ -254,15 +261,16 @@ def _of_the_only(where: NDArray[np.bool_], a: Real, b: Real) -> Residues | None:
     return np.where(taken, 0, having.q)
 
 
-def _added(a: States | None, b: States | None) -> States | None:
+def added_states(a: States | None, b: States | None) -> States | None:
+    """Of a sum."""
     if a is None or b is None:
         return b if a is None else a
     clash = ((a == NEGATIVE) & (b == POSITIVE)) | ((a == POSITIVE) & (b == NEGATIVE))
     return np.where(clash | (a == NAN) | (b == NAN), NAN, np.maximum(a, b)).astype(np.uint8)
 
 
-def _multiplied(a: States | None, b: States | None, sign_a: float | None, sign_b: float | None) -> States | None:
-    """An infinity times a number of unknown sign is no number that we know."""
+def multiplied_states(a: States | None, b: States | None, sign_a: float | None, sign_b: float | None) -> States | None:
+    """Of a product: an infinity times a number of unknown sign is no number that we know."""
     if a is None and b is None:
         return None
     if a is not None and b is not None:

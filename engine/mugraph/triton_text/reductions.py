@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.triton_text.ints import Ints, Shape
-from mugraph.triton_text.reals import Real
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.tiles import Arithmetic, Floats, Kind, Pointers, Tile, common, is_known, stretched
-from mugraph.verification.field import P, Q
 
 Function = Callable[..., Any]
 
@@ -104,21 +102,16 @@ def cumsum(of: Arithmetic, input: Any, axis: Any = 0, reverse: bool = False, dty
     tile = stretched(of.tile(input))
     (at,) = _axes(tile, axis)
 
-    def added(array: NDArray[Any], modulo: int = 0) -> NDArray[Any]:
-        array = np.flip(array, at + 1) if reverse else array
-        found = array.cumsum(at + 1)
-        found = found % modulo if modulo else found
-        return np.flip(found, at + 1) if reverse else found
+    def turned(array: NDArray[Any]) -> NDArray[Any]:
+        return np.flip(array, at + 1) if reverse else array
 
     if isinstance(tile, Floats):
         if of.reals is None or tile.real is None:
             return Floats(tile.shape, tile.kind, None)
-        real = tile.real
-        if real.state is not None:
-            raise Unreadable("tl.cumsum of what is no number is not read")
-        return Floats(tile.shape, tile.kind, Real(added(real.p, P), None if real.q is None else added(real.q, Q)))
+        return Floats(tile.shape, tile.kind, of.reals.cumsum(tile.real.each(turned), at + 1).each(turned))
     whole = of.ints(tile)
-    return Ints(tile.shape, (added(whole.whole()),) if is_known(whole) else (), whole.kind)
+    found = (turned(turned(whole.whole()).cumsum(at + 1)),) if is_known(whole) else ()
+    return Ints(tile.shape, found, whole.kind)
 
 
 def dot(

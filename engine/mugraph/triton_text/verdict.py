@@ -17,6 +17,9 @@ class TextVerdict:
     configurations: that the kernels' decorators name
     run, blocks: blocks that were run over the fields, and blocks that there are
     left: why none was run, where that is so
+    seeds: of the random inputs of the fields, all of which agree
+    bound: the chance that a wrong text passes (Mirage's Theorem 2), None where it was not earned or not asked for
+    bound_note: what it was earned with, or why there is none
     without: what of the program is computed without kernels of Triton, in one sentence; "" where they compute it
     """
 
@@ -30,6 +33,9 @@ class TextVerdict:
     configurations: int = 1
     left: str = ""
     without: str = ""
+    seeds: int = 1
+    bound: float | None = None
+    bound_note: str = ""
 
     @property
     def said(self) -> str:

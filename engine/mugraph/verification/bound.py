@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log
 
@@ -17,6 +17,9 @@ from mugraph.verification.primes import P, Q
 
 _MOST_REPETITIONS = 128
 _COUNTINGS = 2
+
+Counted = tuple[FormArithmetic, int, int]
+"""What was counted with, and the terms and the degree of the difference (forms.difference)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +73,22 @@ def earned_bound(
     """
     if target is not None:
         _check_alone(program, rng, by_form, target)
-    terms, degree, atoms, atom_degree, exponent_degree = 1, 1, 0, 0, 0
-    for _ in range(_COUNTINGS):
+
+    def counted() -> Counted:
         forms = FormArithmetic(rng, by_form)
         inputs = _variables(program, forms, rng)
         reference = evaluate_program(program, inputs, forms)
         candidate = execute_kernels(kernels, inputs, forms)
-        k, d = difference(reference, candidate)
+        return forms, *difference(reference, candidate)
+
+    return bound_of(counted)
+
+
+def bound_of(counted: Callable[[], Counted]) -> Bound:
+    """counted: counts once, with random numbers of its own. Raises Unbounded."""
+    terms, degree, atoms, atom_degree, exponent_degree = 1, 1, 0, 0, 0
+    for _ in range(_COUNTINGS):
+        forms, k, d = counted()
         terms, degree = max(terms, k), max(degree, d, forms.argument_degree)
         exponent_degree = max(exponent_degree, forms.argument_degree)
         atoms, atom_degree = max(atoms, len(forms.atoms)), max(atom_degree, forms.atom_degree)

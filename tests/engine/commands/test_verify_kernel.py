@@ -77,6 +77,7 @@ def test_atomics_in_any_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     status, graph = run(tmp_path, SPLIT, capsys)
     assert (status, graph["passed"], graph["reason"], graph["where"]) == (0, True, None, None)
     assert isinstance(graph["max_rel_error"], float)
+    assert (graph["bound"], graph["bound_note"]) == (None, "what blocks add up in memory is not counted")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,9 @@ def test_how_far_elements_are_from_pytorchs(tmp_path: Path, capsys: pytest.Captu
 
 def test_each_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, graph = run(tmp_path, KERNEL, capsys)
-    assert (status, graph["passed"]) == (0, True)
+    assert (status, graph["passed"], graph["bound_note"]) == (0, True, "k = 1, d = 2")
+    assert isinstance(graph["bound"], float)
+    assert graph["bound"] <= 1e-9
     # Without its masks the kernel is right with tiles of 16, of which 48 is a multiple, and not with those of 32.
     status, graph = run(tmp_path, KERNEL.replace(", mask=k[:, None] < K, other=0.0", ""), capsys)
     assert status == 1
