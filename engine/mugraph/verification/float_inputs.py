@@ -7,8 +7,8 @@ the tensor shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import product
 from math import nan, prod
 from typing import Literal
@@ -22,16 +22,18 @@ from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
 from mugraph.verification.evaluate import ancestors, arguments_of
 from mugraph.verification.float_kinds import FAR, centred, far, others, with_kinds, with_spikes
+from mugraph.verification.float_specials import SPECIALS, Special, put_specials
 from mugraph.verification.pieces import pieces
 from mugraph.verification.roundings import TORCH_TYPES, Eager
-from mugraph.verification.torch_reference import evaluate, largest, outputs
+from mugraph.verification.torch_reference import Value, evaluate, largest, outputs
 
-Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits"]
+Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits", "subnormal"] | Special
 _GUARD = 1024  # elements; keeps the start of the tensor aligned
 _LARGE = 200.0  # exp overflows float16 at 11 and float32 at 89
 _MODERATE = 12.0  # small enough that the largest logit does not hide all others
 _HEADROOM = 16.0
 _LEAST = 2.0**-10  # of numbers that have to be positive
+_SUBNORMAL = 2.0**-18  # of float16, whose least normal number is 2^-14
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,23 @@ class Drawn:
 
 
 def scenarios(program: TensorProgram) -> tuple[Scenario, ...]:
-    has_exp = any("exp" in op.kind.primitives for op in program.ops)
-    return ("normal", "rows", "cancellation", "ends", *(("large logits",) if has_exp else ()))
+    found: list[Scenario] = ["normal", "rows", "cancellation", "ends"]
+    if any("exp" in op.kind.primitives for op in program.ops):
+        found.append("large logits")
+    # Of the other types the least normal number is that of float32, in which kernels compute: what is below is zero.
+    if any(tensor.dtype == "f16" for tensor in program.tensors):
+        found.append("subnormal")
+    return (*found, *SPECIALS)
 
 
 def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Generator) -> Drawn | None:
     """On the generator's device. Tensors with one source, shape and layout are one tensor. None where the program's own
-    values leave the range of its types however small the inputs are made."""
+    values leave the range of its types however small the inputs are made, or there is no place for what is special."""
+    if scenario in ("NaN", "infinite"):
+        drawn = make_inputs(program, "normal", generator)
+        if drawn is None or not put_specials(program, drawn.inputs, scenario, generator):
+            return None
+        return replace(drawn, eager=_rounded(program, drawn.inputs))
     owners: dict[tuple[str, tuple[int, ...], tuple[int, ...]], str] = {}
     home: dict[str, str] = {}
     for tensor in program.tensors:
@@ -128,6 +140,8 @@ def _draw(
             terms = prod(data.shape[dim] for dim in _reduced(program, tensor))
             single = 3.0 if _is_centred(program, tensor) else 3.0 * terms**0.5
             return with_kinds(data, _rows_along(program, tensor), far(single))
+        case "subnormal" if tensor.dtype == "f16" and number % 2 == 0:
+            return data * _SUBNORMAL
         case "normal" if any(op.fn or op.kind.opaque for op in program.ops):
             # Functions are curved around zero: products near 1, not near the root of how many they add up.
             terms = prod(data.shape[dim] for dim in _reduced(program, tensor))
@@ -205,15 +219,34 @@ def _expanded(data: Tensor, program: TensorProgram, name: str) -> Tensor:
 
 def _eager(program: TensorProgram, inputs: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
     """What eager PyTorch would compute; None if it overflows or comes close to it."""
+    types = {name: TORCH_TYPES[tensor.dtype] for name, tensor in program.outputs.items()}
+
+    def in_range(values: Mapping[str, Value]) -> bool:
+        if largest(values) == float("inf"):
+            return False
+        tops = {name: float(values[name].data.abs().max()) for name in types}
+        return all(tops[name] * _HEADROOM < torch.finfo(kind).max for name, kind in types.items())
+
+    return _rounded_if(program, inputs, in_range)
+
+
+def _rounded(program: TensorProgram, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same, whatever it is."""
+    found = _rounded_if(program, inputs, lambda _: True)
+    assert found is not None
+    return found
+
+
+def _rounded_if(
+    program: TensorProgram, inputs: Mapping[str, Tensor], holds: Callable[[Mapping[str, Value]], bool]
+) -> dict[str, Tensor] | None:
+    """None where `holds` says no of the values of a piece."""
     types = {tensor.name: TORCH_TYPES[tensor.dtype] for tensor in program.outputs.values()}
     found: dict[str, Tensor] = {}
     for piece in pieces(program):
         values = evaluate(piece.program, piece.inputs(inputs), Eager(piece.program))
-        if largest(values) == float("inf"):
+        if not holds(values):
             return None
-        for name, tensor in program.outputs.items():
-            if float(values[name].data.abs().max()) * _HEADROOM >= torch.finfo(TORCH_TYPES[tensor.dtype]).max:
-                return None
         # The output's own rounding belongs to the eager program as well.
         for name, data in outputs(piece.program, values).items():
             if piece.axis is None:

@@ -1,0 +1,145 @@
+"""NaN and infinities among the inputs of a float test.
+
+Where PyTorch's result is a number, the kernel's is one, and the same; where it is none, the kernel's is none. Which of
+NaN and the infinities it is depends on the order of operations, and is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf, nan, prod
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from mugraph.ir.ops import Kind
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Tensor as Layout
+from mugraph.verification.evaluate import ancestors
+
+Special = Literal["NaN", "infinite"]
+SPECIALS: Sequence[Special] = get_args(Special)
+_FUNCTIONS = frozenset({"exp", "unary", "opaque"})
+_FAR_OFF = 0.05
+"""A relative error that no order of operations explains. How exact a kernel is, other inputs show."""
+
+
+def put_specials(
+    program: TensorProgram, inputs: Mapping[str, Tensor], scenario: Special, generator: torch.Generator
+) -> bool:
+    """In place, in a few rows of each tensor that has other rows. Whether there is any such tensor."""
+    done: set[int] = set()
+    for tensor in program.tensors:
+        data = inputs[tensor.name]
+        rows = _rows(program, tensor)
+        if id(data) in done or tensor.dtype == "bool" or rows < 2 or not data.is_floating_point():
+            continue
+        reduced = [dim for dim in _reduced(program, tensor) if tensor.strides[dim]]
+        places = [int(place) for place in torch.randperm(rows, generator=generator, device=generator.device)[:2]]
+        across = [dim for dim in range(data.dim()) if dim not in reduced and tensor.strides[dim]]
+        lines = [_line(data, across, place) for place in places[: min(2, rows // 2)]]
+        if scenario == "NaN":
+            _put(lines[0], nan, generator)
+        elif _is_free(program, tensor):
+            for line, value in zip(lines, (inf, -inf), strict=False):
+                _put(line, value, generator)
+        elif _is_added_below_exp(program, tensor):
+            for line, last in zip(lines, (False, True), strict=False):
+                _hide(line, all_but_the_last=last)
+        else:
+            continue
+        done.add(id(data))
+    return bool(done)
+
+
+def trouble(program: TensorProgram, name: str, result: Tensor, exact: Tensor) -> str | None:
+    """What is wrong with an output; None if nothing is. exact: in float64, with what is no number"""
+    result, number = result.to(torch.float64), torch.isfinite(exact)
+    got = torch.isfinite(result)
+    hidden = _first(number & ~got)
+    if hidden is not None:
+        return f"{name}{hidden} is NaN or infinite, where PyTorch has a number"
+    lost = _first(~number & got)
+    if lost is not None and not _passes_over(program):
+        return f"{name}{lost} is a number, where PyTorch has NaN or infinity"
+    wrong, size = (float(torch.where(number, x, 0.0).square().sum().sqrt()) for x in (result - exact, exact))
+    return f"{name} is wrong by {wrong / size:.2g} on the whole" if wrong > _FAR_OFF * size else None
+
+
+def _passes_over(program: TensorProgram) -> bool:
+    """May a kernel leave out what a mask, or the border of a window, makes zero? A product with zero is NaN there."""
+    return any(op.kind is Kind.MASK for op in program.ops) or any(tensor.windows for tensor in program.tensors)
+
+
+def _rows(program: TensorProgram, tensor: Layout) -> int:
+    """Parts of the tensor that no sum or maximum joins."""
+    reduced = _reduced(program, tensor)
+    shape = tensor.shape(program.sizes)
+    return prod(n for dim, n in enumerate(shape) if dim not in reduced and tensor.strides[dim])
+
+
+def _reduced(program: TensorProgram, tensor: Layout) -> tuple[int, ...]:
+    over = {axis for op in program.ops if op.kind.reduces for axis in op.over}
+    return tuple(position for position, dim in enumerate(tensor.dims) if over.intersection(dim))
+
+
+def _line(data: Tensor, across: Sequence[int], place: int) -> Tensor:
+    """A view of one row: along the dimensions that are not `across`, the first place of what is expanded."""
+    index: list[int | slice] = [slice(None)] * data.dim()
+    for dim in reversed(across):
+        place, index[dim] = divmod(place, data.shape[dim])
+    for dim, stride in enumerate(data.stride()):
+        if stride == 0:
+            index[dim] = 0
+    return data[tuple(index)]
+
+
+def _put(line: Tensor, value: float, generator: torch.Generator) -> None:
+    """In one place of it."""
+    at: list[int] = []
+    for size in line.shape:
+        at.append(int(torch.randint(0, size, (), generator=generator, device=generator.device)))
+    line[tuple(at)] = value
+
+
+def _hide(line: Tensor, *, all_but_the_last: bool) -> None:
+    """As a mask that is added to logits hides what comes first."""
+    if line.dim():
+        size = line.shape[-1]
+        line[..., : size - 1 if all_but_the_last else size // 2] = -inf
+
+
+def _is_free(program: TensorProgram, tensor: Layout) -> bool:
+    """Does no function depend on it? By what it is made of, one may have another value at infinity than by itself."""
+    return not any(name in _below_functions(program) for name in _loads(program, tensor))
+
+
+def _is_added_below_exp(program: TensorProgram, tensor: Layout) -> bool:
+    """Does it reach functions by sums alone, and those are exponentials?"""
+    below, plain = _below_functions(program), set(_loads(program, tensor))
+    for op in program.ops:
+        if not plain.intersection(op.inputs):
+            continue
+        if op.kind is Kind.ADD:
+            plain.add(op.name)
+        elif op.name in below or (op.kind.primitives & _FUNCTIONS and "exp" not in op.kind.primitives):
+            return False
+    return True
+
+
+def _below_functions(program: TensorProgram) -> frozenset[str]:
+    """Values that arguments of functions are computed from, and those arguments."""
+    arguments = {name for op in program.ops if op.kind.primitives & _FUNCTIONS for name in op.inputs}
+    return ancestors(program.ops, arguments)
+
+
+def _loads(program: TensorProgram, tensor: Layout) -> Iterator[str]:
+    """Of all its memory, whatever its axes are called."""
+    alike = {t.name for t in program.tensors if t is tensor or (t.source and t.source == tensor.source)}
+    yield from (op.name for op in program.ops if op.kind is Kind.LOAD and op.tensor in alike)
+
+
+def _first(where: Tensor) -> list[int] | None:
+    """An element where it is true."""
+    return [int(place) for place in where.nonzero()[0]] if bool(where.any()) else None
