@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 
 from mugraph.ir.dtypes import DType
@@ -44,7 +45,7 @@ class Tensor:
     @property
     def axes(self) -> tuple[str, ...]:
         """All axes in memory order, outermost dimension first."""
-        return tuple(axis for dim in self.dims for axis in dim)
+        return tuple(chain.from_iterable(self.dims))
 
     def shape(self, sizes: Sizes) -> tuple[int, ...]:
         shape = [prod(sizes[axis] for axis in dim) for dim in self.dims]

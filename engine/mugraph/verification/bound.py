@@ -71,15 +71,14 @@ def earned_bound(
     target: of the bound. Where the program alone has too many terms for it, nothing else is counted, and no bound is
     claimed: a candidate of fewer terms loses nothing but a number.
     """
+    first = _Program(program, rng, by_form)
     if target is not None:
-        _check_alone(program, rng, by_form, target)
+        first.check_alone(target)
+    ready = [first]
 
     def counted() -> Counted:
-        forms = FormArithmetic(rng, by_form)
-        inputs = _variables(program, forms, rng)
-        reference = evaluate_program(program, inputs, forms)
-        candidate = execute_kernels(kernels, inputs, forms)
-        return forms, *difference(reference, candidate)
+        own = ready.pop() if ready else _Program(program, rng, by_form)
+        return own.forms, *difference(own.results, execute_kernels(kernels, own.inputs, own.forms))
 
     return bound_of(counted)
 
@@ -101,19 +100,23 @@ def bound_of(counted: Callable[[], Counted]) -> Bound:
     return Bound(terms, degree, theorem_2(degree, terms) + collisions, floor)
 
 
-def _check_alone(program: TensorProgram, rng: np.random.Generator, by_form: Collection[str], target: float) -> None:
-    """Raises Unbounded where a test of the program against itself would have no bound that small."""
-    forms = FormArithmetic(rng, by_form)
-    results = evaluate_program(program, _variables(program, forms, rng), forms)
-    terms, degree = difference(results, results)
-    _check_degree(degree)
-    Bound(terms, degree, theorem_2(degree, terms), 0.0).repetitions(target)
+class _Program:
+    """A program as it is counted once. Raises Unbounded."""
+
+    def __init__(self, program: TensorProgram, rng: np.random.Generator, by_form: Collection[str]) -> None:
+        self.forms = FormArithmetic(rng, by_form)
+        self.inputs: Mapping[str, Elements] = {
+            tensor.name: self.forms.variables(rng, tensor.shape(program.sizes)) for tensor in program.tensors
+        }
+        self.results = evaluate_program(program, self.inputs, self.forms)
+
+    def check_alone(self, target: float) -> None:
+        """Raises Unbounded where a test of the program against itself would have no bound that small."""
+        terms, degree = difference(self.results, self.results)
+        _check_degree(degree)
+        Bound(terms, degree, theorem_2(degree, terms), 0.0).repetitions(target)
 
 
 def _check_degree(degree: int) -> None:
     if degree >= Q:
         raise Unbounded(f"polynomials of a degree over {Q} are outside Theorem 2")
-
-
-def _variables(program: TensorProgram, forms: FormArithmetic, rng: np.random.Generator) -> Mapping[str, Elements]:
-    return {tensor.name: forms.variables(rng, tensor.shape(program.sizes)) for tensor in program.tensors}

@@ -51,10 +51,10 @@ class Frame:
         for window in tensor.windows:  # what lies outside reads some element here, and counts for nothing (`load`)
             places = np.maximum(window.places(tensor.dims[window.dim], self.sizes), 0)
             array = np.take(array, places, axis=1 + window.dim)
-        split = array.reshape(array.shape[0], *(self.sizes[axis] for axis in tensor.axes))
-        present = [axis for axis in self.order if axis in tensor.axes]
-        ordered = split.transpose(0, *(1 + tensor.axes.index(axis) for axis in present))
-        full = (self.sizes[axis] if axis in tensor.axes else 1 for axis in self.order)
+        axes = tensor.axes
+        split = array.reshape(array.shape[0], *(self.sizes[axis] for axis in axes))
+        ordered = split.transpose(0, *(1 + axes.index(axis) for axis in self.order if axis in axes))
+        full = (self.sizes[axis] if axis in axes else 1 for axis in self.order)
         return ordered.reshape(array.shape[0], *full)
 
     def inside(self, tensor: Tensor, window: Window) -> NDArray[np.bool_]:
@@ -67,9 +67,10 @@ class Frame:
 
     def to_tensor(self, array: NDArray[Any], tensor: Tensor) -> NDArray[Any]:
         """A value's layout, with all of the tensor's axes and no others -> [repetitions, *tensor.shape]."""
-        present = [axis for axis in self.order if axis in tensor.axes]
+        axes = tensor.axes
+        present = [axis for axis in self.order if axis in axes]
         dense = array.reshape(array.shape[0], *(self.sizes[axis] for axis in present))
-        ordered = dense.transpose(0, *(1 + present.index(axis) for axis in tensor.axes))
+        ordered = dense.transpose(0, *(1 + present.index(axis) for axis in axes))
         return ordered.reshape(array.shape[0], *tensor.shape(self.sizes))
 
 

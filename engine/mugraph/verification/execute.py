@@ -200,13 +200,14 @@ class _Execution(Generic[V]):
         same tile; the first of them stores it."""
         tensor = self._structure.block.tensor(op.tensor)
         varies = sorted(self._structure.varies[op.name])
-        written = np.zeros([self._frame.sizes[a] if a in tensor.axes else 1 for a in self._frame.order], np.int64)
+        axes = tensor.axes
+        written = np.zeros([self._frame.sizes[a] if a in axes else 1 for a in self._frame.order], np.int64)
         pieces: list[tuple[Index, V]] = []
         for runs in product(*(self._runs[axis] for axis in varies)):
             tiles = self._value(op.inputs[0], dict(zip(varies, runs, strict=True)))
             for place in product(*(range(run.count) for run in runs)):
                 within = dict(zip(varies, place, strict=True))
-                index = self._slices(tensor.axes, dict(zip(varies, runs, strict=True)), within)
+                index = self._slices(axes, dict(zip(varies, runs, strict=True)), within)
                 written[index[1:]] += 1
                 pieces.append((index, self._tile(tiles, within)))
         if not (written == 1).all():

@@ -34,18 +34,19 @@ class Unbounded(Exception):
     """Theorem 2 does not cover the graph, or says nothing usable; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)  # made and hashed by the million: neither frozen nor compared by its fields
 class Factor:
-    """A sum of exponential terms that something was divided by; `number` is its identity."""
+    """A sum of exponential terms that something was divided by; one object is one factor, `number` its place."""
 
     number: int
     terms: Terms
     degree: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Form:
-    """terms, degree: of the numerator. divisors: factors of the denominator. value: mod Q, None after an exp."""
+    """Never changed. terms, degree: of the numerator. divisors: factors of the denominator. value: mod Q, None after
+    an exp."""
 
     terms: Terms
     degree: int
