@@ -28,7 +28,9 @@ def kind_of(value: Any, default: str = "float32") -> str:
 def _axes(tile: Tile, axis: Any) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(len(tile.shape)))
-    if not isinstance(axis, int) or not -len(tile.shape) <= axis < len(tile.shape):
+    if not isinstance(axis, int):
+        raise Wrong("type", "the axis of a reduction is no whole number")
+    if not -len(tile.shape) <= axis < len(tile.shape):
         raise Wrong("type", f"a tile of shape {list(tile.shape)} has no axis {axis}")
     return (axis % len(tile.shape),)
 
