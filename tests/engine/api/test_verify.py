@@ -56,7 +56,10 @@ def test_as_often_as_it_is_asked(user: ModuleType):
     assert right
     assert right.reason is None
     assert right.max_rel_error is not None
+    assert right.bound is not None
+    assert 0 < right.bound <= 1e-9
     assert not wrong
+    assert wrong.bound is None
     assert wrong.reason
     assert wrong.where
 
