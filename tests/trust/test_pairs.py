@@ -11,6 +11,7 @@ from tests.trust.expressions import Node
 from tests.trust.pairs import accepted, decided, pairs
 
 X: Node = ("x",)
+LARGE: Node = ("exp", ("mul", X, ("const", 1000.0)))
 SIZES = {"i": 2, "j": 3}
 
 
@@ -29,6 +30,7 @@ def test_pairs_are_told_apart() -> None:
         (("sum", ("add", X, X), "i"), ("add", ("sum", X, "i"), ("sum", X, "i")), "equal"),
         (("exp", ("add", X, X)), ("mul", ("exp", X), ("exp", X)), "equal"),
         (("exp", ("sum", X, "i")), ("sum", ("exp", X), "i"), "different"),
+        (("exp", X), ("add", LARGE, ("add", ("exp", X), ("mul", LARGE, ("const", -1.0)))), "equal"),
         (("sqrt", ("mul", X, X)), X, "different"),
         (("mul", ("sqrt", X), ("sqrt", X)), X, "equal"),
         (("div", ("const", 0.5), ("add", X, ("mul", X, ("const", -1.0)))), X, ""),
