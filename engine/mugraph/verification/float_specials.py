@@ -20,7 +20,7 @@ from mugraph.verification.evaluate import ancestors
 
 Special = Literal["NaN", "infinite"]
 SPECIALS: Sequence[Special] = get_args(Special)
-_FUNCTIONS = frozenset({"exp", "unary", "opaque"})
+_FUNCTIONS, _SUM = frozenset({"exp", "unary", "opaque"}), frozenset({"add"})
 _FAR_OFF = 0.05
 """A relative error that no order of operations explains. How exact a kernel is, other inputs show."""
 
@@ -121,7 +121,7 @@ def _is_added_below_exp(program: TensorProgram, tensor: Layout) -> bool:
     for op in program.ops:
         if not plain.intersection(op.inputs):
             continue
-        if op.kind is Kind.ADD:
+        if op.kind.primitives == _SUM:
             plain.add(op.name)
         elif op.name in below or (op.kind.primitives & _FUNCTIONS and "exp" not in op.kind.primitives):
             return False

@@ -38,7 +38,8 @@ def test_two_kernels_compute_what_one_would(name: str, tester: FloatTester) -> N
     block, kernels = CASES[name]
     result = result_of(tester, name)
     assert result.passed, result.reason
-    assert len(result.scenarios) == (5 if "attention" in name else 4)
+    kinds = {"normal", "rows", "cancellation", "ends"} | ({"large logits"} if "attention" in name else set())
+    assert kinds <= {one.name for one in result.scenarios}
     indexed = verify_schedules(program_of(block), kernels, seed=1)
     assert indexed.passed, indexed.reason
 
