@@ -81,8 +81,9 @@ def test_a_region_for_each_way(path: Path) -> None:
 def test_each_is_offered_and_written(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     options = Options(target="h100", measure=False, budget_s=1)
     optimize(Where(path, None), options, as_json=True, apply=True, use_store=False, verbose=False)
-    regions = json.loads(capfd.readouterr().out)["regions"]
-    assert [one["status"] for one in regions] == ["improved"] * 3
+    document = json.loads(capfd.readouterr().out)
+    regions = document["regions"]
+    assert [one["status"] for one in regions] == ["improved"] * 3, document["errors"]
     of = {one["share"]["of"] for one in regions}
     assert len(of) == 1
     assert sum(one["share"]["fits"] for one in regions) < of.pop(), "one wants a gradient"
