@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mugraph.ir.region import Trace
@@ -55,10 +55,18 @@ def with_other_ways(
         )
         found = with_way(trace, more, runs.calls, text, ranged_only=bool(way.comments))
         ways |= dict.fromkeys(range(len(trace.regions), len(found.regions)), way)
-        trace = found
+        trace = replace(found, notices=(*found.notices, *_left_out(more, found)))
     comments = {
         number: comment
         for number, way in ways.items()
         if (comment := way.comments.get(trace.regions[number].function)) is not None
     }
     return TracedWays(shared(trace, runs.shares, text, comments), ways)
+
+
+def _left_out(way: Trace, trace: Trace) -> Iterator[str]:
+    """What keeps a way from being searched, once."""
+    for error in way.errors:
+        said = f"one of the ways in which it was called is not searched: {error}"
+        if error not in trace.errors and said not in trace.notices:
+            yield said
