@@ -27,13 +27,8 @@ def verify(place: Where, kernel: Where, *, as_json: bool, seed: int | None = Non
     with FloatTester() as tester:
         found = verify_kernel(reference, text, kernel.qualname, tester=tester, seed=seed)
     if as_json:
-        print_json(
-            {
-                "graphs": [
-                    {**graph_document(0, found.verdict), "bound_note": found.verdict.bound_note, "where": found.where}
-                ]
-            }
-        )
+        document = graph_document(0, found.verdict)
+        print_json({"graphs": [{**document, "bound_note": found.verdict.bound_note, "where": found.where}]})
     else:
         _report(kernel.qualname, found)
     return OK if found.verdict.passed else FAILED

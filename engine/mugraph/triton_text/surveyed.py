@@ -202,13 +202,17 @@ class Surveyed:
         ways = [*first, Way(forms | {SIGMOID} | signs), Way(forms | {SIGMOID, MAX} | BY_SIGN | BY_ERF)]
         return list(dict.fromkeys(ways))
 
+    def signed(self, way: Way) -> bool:
+        """Do signs matter? Then a positive constant is a fourth power of what is drawn for it."""
+        takes_roots = any("sqrt" in op.kind.primitives for op in self._program.ops) or "sqrt" in self._text
+        return takes_roots or MAX in way.by_form
+
     def drawn(self, way: Way) -> Wrong | None:
         primitives = {primitive for op in self._program.ops for primitive in op.kind.primitives}
         with_q = SIGMOID in way.by_form or "exp" in primitives or "exp" in self._text
-        signed = "sqrt" in primitives or "sqrt" in self._text or MAX in way.by_form
         last = Wrong("values", "it divides by zero at random inputs, again and again")
         for _ in range(_DRAWS):
-            reals = Reals(FieldArithmetic(self.rng, 1, with_q, way.by_form, signed))
+            reals = Reals(FieldArithmetic(self.rng, 1, with_q, way.by_form, self.signed(way)))
             self.begin(reals)
             try:
                 self._tested(reals)

@@ -25,6 +25,7 @@ from mugraph.verification.float_kinds import FAR, centred, far, others, with_kin
 from mugraph.verification.float_specials import SPECIALS, Special, put_specials
 from mugraph.verification.pieces import pieces
 from mugraph.verification.roundings import TORCH_TYPES, Eager
+from mugraph.verification.rows import reduced
 from mugraph.verification.torch_reference import Value, evaluate, largest, outputs
 
 Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits", "subnormal"] | Special
@@ -125,26 +126,26 @@ def _draw(
     data = torch.randn(shape, generator=generator, dtype=torch.float64, device=generator.device)
     match scenario:
         case "rows":
-            reduced = _rows_along(program, tensor)
-            if reduced == tuple(range(len(shape))):
+            along = _rows_along(program, tensor)
+            if along == tuple(range(len(shape))):
                 return data
             kinds = centred(reach, degenerate) if _is_centred(program, tensor) else others(reach)
-            return with_kinds(data, reduced, kinds)
+            return with_kinds(data, along, kinds)
         case "ends":
-            return with_spikes(data, _reduced(program, tensor), generator)
+            return with_spikes(data, reduced(program, tensor), generator)
         case "cancellation":
             return _mirror(program, tensor, data, -1.0 if number % 2 else 1.0, generator)
         case "large logits":
             if number:
                 return with_kinds(data, _rows_along(program, tensor), FAR)
-            terms = prod(data.shape[dim] for dim in _reduced(program, tensor))
+            terms = prod(data.shape[dim] for dim in reduced(program, tensor))
             single = 3.0 if _is_centred(program, tensor) else 3.0 * terms**0.5
             return with_kinds(data, _rows_along(program, tensor), far(single))
         case "subnormal" if tensor.dtype == "f16" and number % 2 == 0:
             return data * _SUBNORMAL
         case "normal" if any(op.fn or op.kind.opaque for op in program.ops):
             # Functions are curved around zero: products near 1, not near the root of how many they add up.
-            terms = prod(data.shape[dim] for dim in _reduced(program, tensor))
+            terms = prod(data.shape[dim] for dim in reduced(program, tensor))
             return data * terms**-0.25
         case _:
             return data
@@ -152,7 +153,7 @@ def _draw(
 
 def _mirror(program: TensorProgram, tensor: Layout, data: Tensor, sign: float, generator: torch.Generator) -> Tensor:
     """The second half along a reduced dimension repeats the first, negated in every other tensor, up to 2^-4."""
-    for position in _reduced(program, tensor):
+    for position in reduced(program, tensor):
         half = data.shape[position] // 2
         if half:
             first = data.narrow(position, 0, half)
@@ -162,18 +163,12 @@ def _mirror(program: TensorProgram, tensor: Layout, data: Tensor, sign: float, g
     return data
 
 
-def _reduced(program: TensorProgram, tensor: Layout) -> tuple[int, ...]:
-    """The tensor's dimensions along which something is summed, or the largest is looked for."""
-    reduced = {axis for op in program.ops if op.kind.reduces for axis in op.over}
-    return tuple(position for position, dim in enumerate(tensor.dims) if reduced.intersection(dim))
-
-
 def _rows_along(program: TensorProgram, tensor: Layout) -> tuple[int, ...]:
     """The dimensions of one of its rows: those reduced, of which a matrix has one at most; else all but the first."""
-    reduced = _reduced(program, tensor)
-    if len(tensor.dims) > 1 and len(reduced) in (0, len(tensor.dims)):
+    along = reduced(program, tensor)
+    if len(tensor.dims) > 1 and len(along) in (0, len(tensor.dims)):
         return tuple(range(1, len(tensor.dims)))
-    return reduced
+    return along
 
 
 def _is_centred(program: TensorProgram, tensor: Layout) -> bool:

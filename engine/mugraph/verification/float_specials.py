@@ -17,6 +17,7 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor as Layout
 from mugraph.verification.evaluate import ancestors
+from mugraph.verification.rows import reduced
 
 Special = Literal["NaN", "infinite"]
 SPECIALS: Sequence[Special] = get_args(Special)
@@ -35,9 +36,9 @@ def put_specials(
         rows = _rows(program, tensor)
         if id(data) in done or tensor.dtype == "bool" or rows < 2 or not data.is_floating_point():
             continue
-        reduced = [dim for dim in _reduced(program, tensor) if tensor.strides[dim]]
+        summed = [dim for dim in reduced(program, tensor) if tensor.strides[dim]]
         places = [int(place) for place in torch.randperm(rows, generator=generator, device=generator.device)[:2]]
-        across = [dim for dim in range(data.dim()) if dim not in reduced and tensor.strides[dim]]
+        across = [dim for dim in range(data.dim()) if dim not in summed and tensor.strides[dim]]
         lines = [_line(data, across, place) for place in places[: min(2, rows // 2)]]
         if scenario == "NaN":
             _put(lines[0], nan, generator)
@@ -74,14 +75,9 @@ def _passes_over(program: TensorProgram) -> bool:
 
 def _rows(program: TensorProgram, tensor: Layout) -> int:
     """Parts of the tensor that no sum or maximum joins."""
-    reduced = _reduced(program, tensor)
+    summed = reduced(program, tensor)
     shape = tensor.shape(program.sizes)
-    return prod(n for dim, n in enumerate(shape) if dim not in reduced and tensor.strides[dim])
-
-
-def _reduced(program: TensorProgram, tensor: Layout) -> tuple[int, ...]:
-    over = {axis for op in program.ops if op.kind.reduces for axis in op.over}
-    return tuple(position for position, dim in enumerate(tensor.dims) if over.intersection(dim))
+    return prod(n for dim, n in enumerate(shape) if dim not in summed and tensor.strides[dim])
 
 
 def _line(data: Tensor, across: Sequence[int], place: int) -> Tensor:
