@@ -34,7 +34,7 @@ def made():
     return scaled, (torch.randn(64, 1024).half(),)
 ''',
     "gated": '''\
-"""A module of two: one kernel."""
+"""A module of two."""
 
 import torch
 import torch.nn.functional as F

@@ -13,6 +13,10 @@ Residues = NDArray[np.int64]
 _HALF = 16
 _TERMS = 1 << 8  # a residue (at most 2^30 around zero) times a half (2^15): so many add up exactly in float64 (2^53)
 _TREE_LEAF = 32  # below this many elements, Fermat's power is cheaper than another level of the product tree
+_THIN = 16  # columns: the other operand is read from memory for little arithmetic
+_THIN_BITS = 11
+_THIN_TERMS = 1 << 12  # a residue (below 2^31) times a part (at most 2^10): so many add up exactly in float64
+_THIN_ROWS = 64  # at a time: they stay in a cache
 _DIRECT = 1 << 18  # dots of at most so many products are multiplied out, larger ones go to matmul
 
 
@@ -59,6 +63,10 @@ def matmul(a: Residues, b: Residues, prime: int) -> Residues:
     if a.size < b.size:
         return matmul(b.swapaxes(-1, -2), a.swapaxes(-1, -2), prime).swapaxes(-1, -2)
     total = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), np.int64)
+    if b.shape[-1] <= _THIN:
+        for start in range(0, a.shape[-1], _THIN_TERMS):
+            _add_thin(total, a[..., start : start + _THIN_TERMS], b[..., start : start + _THIN_TERMS, :], prime)
+        return total
     half = prime >> 1
     for start in range(0, a.shape[-1], _TERMS):
         left, right = a[..., start : start + _TERMS], b[..., start : start + _TERMS, :]
@@ -69,6 +77,26 @@ def matmul(a: Residues, b: Residues, prime: int) -> Residues:
         lower = np.matmul(left, (right - (high << _HALF)).astype(np.float64)).astype(np.int64)
         total = (total + (upper << _HALF) + lower) % prime
     return total
+
+
+def _add_thin(total: Residues, a: Residues, b: Residues, prime: int) -> None:
+    """total += a @ b modulo prime, for few columns: a is read once. Residues of b are taken around zero, in three parts
+    of 11 bits, whose products stand side by side."""
+    low_bits, columns = 1 << (_THIN_BITS - 1), b.shape[-1]
+    left = b - prime * (b > prime >> 1)
+    parts: list[Residues] = []
+    for _ in range(2):
+        more = (left + low_bits) >> _THIN_BITS
+        parts.append(left - (more << _THIN_BITS))
+        left = more
+    right = np.concatenate((*parts, left), -1).astype(np.float64)
+    for start in range(0, a.shape[-2], _THIN_ROWS):
+        found = np.matmul(a[..., start : start + _THIN_ROWS, :].astype(np.float64), right).astype(np.int64)
+        low, middle, high = (found[..., i * columns : (i + 1) * columns] for i in range(3))
+        upper = ((high % prime << _THIN_BITS) + middle) % prime
+        rows = total[..., start : start + _THIN_ROWS, :]
+        rows += ((upper << _THIN_BITS) + low) % prime
+        rows %= prime
 
 
 def dot(a: Residues, b: Residues, over: tuple[int, ...], prime: int) -> Residues:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mugraph.edit.revert import reverted
 from mugraph.edit.source.text import EditError
+from mugraph.ir.drawing import draw_overview, draw_svg, draw_tree
 from mugraph.ir.kernel import Rejected
 from mugraph.log import log_path
 from mugraph.protocol import messages as m
@@ -173,8 +174,6 @@ def _drawing(question: m.Draw, known: Known | None) -> m.Drawing:
     result = known.results.get(question.key) if known is not None else None
     if result is None or result.plan is None:
         raise NoAnswer("there is no μGraph for this code")
-    from mugraph.ir.drawing import draw_overview, draw_svg, draw_tree  # igraph takes long to import
-
     mugraph = result.plan.mugraph
     if question.form == "text":
         text = draw_tree(mugraph, question.width)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -40,3 +42,11 @@ def test_a_search_leaves_the_peers_to_their_thread() -> None:
     log: list[str] = []
     tools(log).begin()
     assert "peers" not in log
+
+
+def test_what_takes_long_to_import_waits_for_the_processes_that_start() -> None:
+    """The process that traces starts before PyTorch is imported here: both take seconds."""
+    late = {"torch", "igraph", "triton", "z3"}
+    code = f"import mugraph.pipeline, mugraph.cli, sys; print(sorted({late!r} & sys.modules.keys()))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

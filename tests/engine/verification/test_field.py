@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mugraph.verification import modular
@@ -78,6 +79,23 @@ def test_matmul(m: int, k: int, n: int, prime: int, seed: int) -> None:
 def test_matmul_of_the_largest_residues_is_exact() -> None:
     a = np.full((1, 5000), P - 1, np.int64)
     assert int(modular.matmul(a, a.T.copy(), P)[0, 0]) == 5000 % P
+
+
+@pytest.mark.parametrize("columns", [1, 16, 17, 40])
+@pytest.mark.parametrize("terms", [255, 4096, 4097, 9000])
+def test_sums_of_the_largest_parts_are_exact(columns: int, terms: int) -> None:
+    """Residues around zero whose parts are as large as they get, all of one sign, beside random ones."""
+    rng = np.random.default_rng(terms)
+    parts = 1 + (1 << 11) + (1 << 22)
+    worst = [P // 2, P // 2 + 1, P - (parts << 10) % P, (parts * 1023) % P, P - (parts << 7), (1 << 26) - 1, P - 1]
+    b = np.stack([np.full(terms, value, np.int64) for value in (worst * columns)[:columns]], 1)
+    b[:, columns // 2 :] = np.where(rng.random(terms) < 0.5, b[:, columns // 2 :].T, rng.integers(0, P, terms)).T
+    a = np.concatenate(
+        [np.full((1, terms), P - 1), rng.integers(0, P, (69, terms)), rng.integers(P - 9, P, (1, terms))]
+    )
+    for left, right in ((a, b), (b.T, a.T)):
+        expected = np.matmul(left.astype(object), right.astype(object)) % P
+        assert (modular.matmul(left, right, P) == expected).all()
 
 
 def test_a_large_dot_agrees_with_a_small_one() -> None:

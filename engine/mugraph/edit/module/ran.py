@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Mapping, Sequence
-
-import torch
+from collections.abc import Collection, Mapping, Sequence
 
 from mugraph.edit.module.entry import paths_of, things_of
 from mugraph.ir.kernel import Rejected
@@ -124,12 +122,19 @@ def _definitions(edited: str | None) -> tuple[Mapping[str, str], frozenset[str]]
     return found, imported_names(source.tree)
 
 
-_OWNERS: Mapping[str, object] = {
-    "torch": torch,
-    "torch.nn.functional": torch.nn.functional,
-    "torch._C._nn": sys.modules["torch._C._nn"],
-    "Tensor": torch.Tensor,
-}
+def _owners() -> Mapping[str, Collection[str]]:
+    """The names that PyTorch's modules of functions have, and its tensors."""
+    import torch  # takes seconds, and whoever imports this file may have to start a process first
+
+    found = {
+        "torch": torch,
+        "torch.nn.functional": torch.nn.functional,
+        "torch._C._nn": sys.modules["torch._C._nn"],
+        "Tensor": torch.Tensor,
+    }
+    return {owner: frozenset(dir(space)) for owner, space in found.items()}
+
+
 _OPERATORS = {"div": "truediv", "true_divide": "truediv", "multiply": "mul", "subtract": "sub", "negative": "neg"}
 
 
@@ -151,14 +156,15 @@ def _functions(plans: Sequence[RegionPlan]) -> Mapping[str, tuple[str, ...]]:
     name are included, since one may stand behind the other: `F.layer_norm` calls `torch.layer_norm`, `a * b` is
     `Tensor.mul`."""
     owners: dict[str, dict[str, None]] = {}
+    spaces = _owners()
     for plan in plans:
         for call in plan.region.calls:
             owner, _, name = call.target.removesuffix(".__get__").rpartition(".")
             owners.setdefault(owner, {})[name] = None
             plain = _OPERATORS.get(name, name).strip("_")
             spelled = [name, plain, *(f"__{kind}{plain}__" for kind in ("", "r", "i"))]
-            for other, space in _OWNERS.items():
-                owners.setdefault(other, {}).update((s, None) for s in spelled if s in dir(space) and s.strip("_"))
+            for other, names in spaces.items():
+                owners.setdefault(other, {}).update((s, None) for s in spelled if s in names and s.strip("_"))
         builtin = {name for name, dotted in plan.region.outside.items() if not dotted}
         for one in plan.region.ran.values():
             codes = [code for chain in one.methods.values() for code in chain]

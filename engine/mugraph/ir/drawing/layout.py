@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
 
-import igraph
-
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind
 from mugraph.ir.placement import placement
@@ -168,6 +166,8 @@ def _sugiyama(
     Every edge gets a vertex of its own in each column it passes: igraph makes such vertices too, but keeps them to
     itself.
     """
+    import igraph  # takes long, and the words that reports share with drawings need none of it
+
     index = {node: number for number, node in enumerate(nodes)}
     layers = [columns[node] for node in nodes]
     joined: list[tuple[int, int]] = []
