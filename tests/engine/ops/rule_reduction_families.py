@@ -150,6 +150,62 @@ def triplet(rng: Rng) -> Drawn:
     return drawn(T(of), T(of), T(of), reduction=rng.choice(("mean", "sum", "none")), **some(rng, margin=0.5, swap=True))
 
 
+def _space(rng: Rng, rank: int) -> tuple[int, ...]:
+    most = (6, 7, 8) if rank < 3 else (5, 6)
+    return (*rng.choice(((3,), (2, 3))), *(rng.choice(most) for _ in range(rank)))
+
+
+def average_pool(rank: int) -> Callable[[Rng], Drawn]:
+    """Windows one after another, overlapping ones, gaps, zeros beyond the ends."""
+
+    def draw(rng: Rng) -> Drawn:
+        kernel = [rng.choice((1, 2, 3)) for _ in range(rank)]
+        stride = rng.choice((None, kernel, [rng.choice((1, 2, 3)) for _ in range(rank)], 2))
+        options = {"padding": [rng.randint(0, size // 2) for size in kernel], "ceil_mode": True}
+        counted = {"count_include_pad": False, **({"divisor_override": 5} if rank > 1 else {})}
+        return drawn(
+            T(_space(rng, rank)), kernel, *([] if stride is None else [stride]), **some(rng, **options, **counted)
+        )
+
+    return draw
+
+
+def largest_pool(rank: int, results: int = 0) -> Callable[[Rng], Drawn]:
+    def draw(rng: Rng) -> Drawn:
+        kernel = [rng.choice((1, 2, 3)) for _ in range(rank)]
+        padding = [size // 2 * (rng.random() < 0.2) for size in kernel]
+        given = some(rng, stride=rng.choice((kernel, 2, 1)), padding=padding, dilation=2, ceil_mode=True)
+        return Drawn(
+            (T(_space(rng, rank)), kernel), {**given, **({"return_indices": True} if results else {})}, results
+        )
+
+    return draw
+
+
+def parts_pool(rank: int, results: int = 0) -> Callable[[Rng], Drawn]:
+    """As many parts as there are, or a part of it."""
+
+    def draw(rng: Rng) -> Drawn:
+        of = tuple(rng.choice((4, 6)) for _ in range(rank))
+        sizes = rng.choice((1, [rng.choice([n for n in (1, 2, 3) if size % n == 0]) for size in of], 2, 4))
+        return Drawn((T((2, 3, *of)), sizes), {"return_indices": True} if results else {}, results)
+
+    return draw
+
+
+POOLS: dict[str, Callable[[Rng], Drawn]] = {
+    name: draw
+    for rank in (1, 2, 3)
+    for name, draw in (
+        (f"avg_pool{rank}d", average_pool(rank)),
+        (f"max_pool{rank}d", largest_pool(rank)),
+        (f"max_pool{rank}d_with_indices", largest_pool(rank, 2)),
+        (f"adaptive_avg_pool{rank}d", parts_pool(rank)),
+        (f"adaptive_max_pool{rank}d", parts_pool(rank)),
+        (f"adaptive_max_pool{rank}d_with_indices", parts_pool(rank, 2)),
+    )
+}
+
 REDUCTIONS: dict[str, Callable[[Rng], Drawn]] = {
     "sum": reduction, "mean": reduction, "var": variance, "vector_norm": vector_norm, "norm": old_norm,
     "amax": largest, "amin": largest, "rms_norm": rms_norm, "layer_norm": layer_norm, "batch_norm": batch_norm,
@@ -159,7 +215,7 @@ REDUCTIONS: dict[str, Callable[[Rng], Drawn]] = {
     "margin_ranking_loss": loss("three", "margin"), "cosine_similarity": similarity, "pairwise_distance": distance,
     "cross_entropy": cross_entropy,
     "triplet_margin_loss": triplet, "group_norm": group_norm, "instance_norm": instance_norm, "normalize": normalize,
-    "softmax": softmax,
+    "softmax": softmax, **POOLS,
 }  # fmt: skip
 REDUCTIONS_BY_TARGET: dict[str, Callable[[Rng], Drawn]] = {
     "torch.nn.functional.softmax": old_softmax,

@@ -124,6 +124,13 @@ class Arguments:
             found.append(int(item))
         return tuple(found)
 
+    def each(self, name: str, rank: int, default: int = 1) -> tuple[int, ...]:
+        """An argument that is one number for all of `rank` dimensions, or one for each."""
+        found = self.integers(name) or (default,)
+        if len(found) not in (1, rank):
+            raise NotLowerable(f"{self.call.target} needs {rank} integers as {name}")
+        return found * rank if len(found) == 1 else found
+
     def refs(self, name: str) -> tuple[Ref, ...]:
         argument = self._bound.get(name)
         items = argument if isinstance(argument, tuple) else (argument,)

@@ -32,7 +32,7 @@ def convolution(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     group, out = b.atoms.regroup(channel, (groups, shape[0] // groups))
     c = b.fresh(shape[1], "c", 3)
     extents = b.shape(x)[len(b.shape(x)) - rank :]
-    steps = [_each(args, name, rank) for name in ("stride", "dilation")]
+    steps = [args.each(name, rank) for name in ("stride", "dilation")]
     taps = [b.fresh(size, letter, 3) for size, letter in zip(shape[2:], _TAPS[rank], strict=True)]
     read: list[AtomDim] = []
     windows: list[tuple[Window, AtomDim]] = []
@@ -55,12 +55,6 @@ def convolution(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return y if bias is None else b.add(y, b.at(bias, (channel,)))
 
 
-def _each(args: Arguments, name: str, rank: int, default: int = 1) -> tuple[int, ...]:
-    """An argument that is one number for all dimensions, or one for each."""
-    found = args.integers(name) or (default,)
-    return found * rank if len(found) == 1 else found
-
-
 def _pads(args: Arguments, kernel: Sequence[int], dilation: Sequence[int]) -> tuple[int, ...]:
     """Zeros before the first element of each dimension. "same" puts the larger half behind the last one."""
     given = args.get("padding")
@@ -68,4 +62,4 @@ def _pads(args: Arguments, kernel: Sequence[int], dilation: Sequence[int]) -> tu
         return tuple(step * (size - 1) // 2 for size, step in zip(kernel, dilation, strict=True))
     if isinstance(given, str) and given != "valid":
         raise NotLowerable(f"a convolution with padding {given!r} has no rule")
-    return (0,) * len(kernel) if given == "valid" else _each(args, "padding", len(kernel), 0)
+    return (0,) * len(kernel) if given == "valid" else args.each("padding", len(kernel), 0)
