@@ -18,9 +18,6 @@ from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import canonical, lowers
 from mugraph.ops.families.reduce import average
 
-_MOST_WINDOWS = 2
-"""As of convolutions."""
-
 
 def _rank(args: Arguments) -> int:
     """Of `max_pool2d`, 2."""
@@ -57,8 +54,6 @@ def _windows(b: Builder, args: Arguments, dims: AtomDims, *, zeros: bool) -> tup
     ]  # a block without a rest is a dimension as it is
     if not zeros and any(one.leaves for one, _ in windows):
         raise NotLowerable("a maximum over windows that reach beyond their tensor is outside the fragment")
-    if len(windows) > _MOST_WINDOWS:
-        raise NotLowerable("a window in three dimensions is outside the fragment")
     return b.windowed(x, at, windows), over, kernel
 
 
