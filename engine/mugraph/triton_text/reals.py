@@ -23,6 +23,7 @@ from mugraph.verification import modular
 from mugraph.verification.constants import LN_2 as LOGARITHM
 from mugraph.verification.constants import read
 from mugraph.verification.field import FieldArithmetic, FieldValue, P, Q
+from mugraph.verification.modular import mod
 
 Residues = NDArray[np.int64]
 States = NDArray[np.uint8]
@@ -83,25 +84,25 @@ class Reals:
         return Real(found.p, found.q)
 
     def add(self, a: Real, b: Real) -> Real:
-        q = None if a.q is None or b.q is None else (a.q + b.q) % Q
-        return _settled((a.p + b.p) % P, q, added_states(a.state, b.state))
+        q = None if a.q is None or b.q is None else mod(a.q + b.q, Q)
+        return _settled(mod(a.p + b.p, P), q, added_states(a.state, b.state))
 
     def negative(self, a: Real) -> Real:
         state = None
         if a.state is not None:
             state = np.array([FINITE, NAN, POSITIVE, NEGATIVE], np.uint8)[a.state]
-        return Real(-a.p % P, None if a.q is None else -a.q % Q, state)
+        return Real(mod(-a.p, P), None if a.q is None else mod(-a.q, Q), state)
 
     def mul(self, a: Real, b: Real, sign_a: float | None = None, sign_b: float | None = None) -> Real:
         """sign: of a factor that is one known number"""
-        q = None if a.q is None or b.q is None else a.q * b.q % Q
+        q = None if a.q is None or b.q is None else mod(a.q * b.q, Q)
         state = multiplied_states(a.state, b.state, sign_a, sign_b)
-        return _settled(a.p * b.p % P, q, state)
+        return _settled(mod(a.p * b.p, P), q, state)
 
     def div(self, a: Real, b: Real, sign_b: float | None = None) -> Real:
         """What is divided by zero is no number."""
         inverse = modular.inverse(b.p, P)
-        q = None if a.q is None or b.q is None else a.q * modular.inverse(b.q, Q) % Q
+        q = None if a.q is None or b.q is None else mod(a.q * modular.inverse(b.q, Q), Q)
         zero = b.p == 0 if b.state is None else (b.p == 0) & (b.state == FINITE)
         state: States | None = np.where(zero, NAN, FINITE).astype(np.uint8) if zero.any() else None
         if b.state is not None:  # by infinity: 0, of an infinity nothing
@@ -110,7 +111,7 @@ class Reals:
         elif a.state is not None:
             kept = multiplied_states(a.state, None, None, sign_b)
             state = kept if state is None or kept is None else np.where(zero, NAN, kept).astype(np.uint8)
-        return _settled(a.p * inverse % P, q, state)
+        return _settled(mod(a.p * inverse, P), q, state)
 
     def exp(self, a: Real) -> Real:
         found = self.field.exp(_value(a))
@@ -183,10 +184,10 @@ class Reals:
     def sum(self, a: Real, axis: int, size: int) -> Real:
         """size: of the tile along the axis, which the array may not vary along"""
         if a.p.shape[axis] == 1 and size > 1:
-            p, q = a.p * size % P, None if a.q is None else a.q * size % Q
+            p, q = mod(a.p * size, P), None if a.q is None else mod(a.q * size, Q)
             return Real(p, q, a.state)
-        p = a.p.sum(axis, keepdims=True) % P
-        q = None if a.q is None else a.q.sum(axis, keepdims=True) % Q
+        p = mod(a.p.sum(axis, keepdims=True), P)
+        q = None if a.q is None else mod(a.q.sum(axis, keepdims=True), Q)
         state = None
         if a.state is not None:
             has = [(a.state == kind).any(axis, keepdims=True) for kind in (NAN, NEGATIVE, POSITIVE)]
@@ -199,7 +200,7 @@ class Reals:
         """Raises Unreadable where something is no number."""
         if a.state is not None:
             raise Unreadable("tl.cumsum of what is no number is not read")
-        return Real(a.p.cumsum(axis) % P, None if a.q is None else a.q.cumsum(axis) % Q)
+        return Real(mod(a.p.cumsum(axis), P), None if a.q is None else mod(a.q.cumsum(axis), Q))
 
     def dot(self, a: Real, b: Real) -> Real:
         """[blocks, (batch,) m, k] and [blocks, (batch,) k, n]"""

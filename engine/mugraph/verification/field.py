@@ -26,7 +26,7 @@ from mugraph.verification import modular, order
 from mugraph.verification.arithmetic import Index, Rearrange, assemble_arrays
 from mugraph.verification.constants import Base, read
 from mugraph.verification.mixing import joined, mix
-from mugraph.verification.modular import Residues
+from mugraph.verification.modular import Residues, mod
 from mugraph.verification.primes import P, Q, elements
 
 __all__ = ["FieldArithmetic", "FieldValue", "P", "Q"]
@@ -114,17 +114,17 @@ class FieldArithmetic:
         return FieldValue(p, p if self.with_q else None)
 
     def add(self, a: FieldValue, b: FieldValue) -> FieldValue:
-        return FieldValue((a.p + b.p) % P, None if a.q is None or b.q is None else (a.q + b.q) % Q)
+        return FieldValue(mod(a.p + b.p, P), None if a.q is None or b.q is None else mod(a.q + b.q, Q))
 
     def mul(self, a: FieldValue, b: FieldValue) -> FieldValue:
-        return FieldValue(a.p * b.p % P, None if a.q is None or b.q is None else a.q * b.q % Q)
+        return FieldValue(mod(a.p * b.p, P), None if a.q is None or b.q is None else mod(a.q * b.q, Q))
 
     def div(self, a: FieldValue, b: FieldValue) -> FieldValue:
         self._reject(b.p == 0)
         if a.q is None or b.q is None:
-            return FieldValue(a.p * modular.inverse(b.p, P) % P, None)
+            return FieldValue(mod(a.p * modular.inverse(b.p, P), P), None)
         self._reject(b.q == 0)
-        return FieldValue(a.p * modular.inverse(b.p, P) % P, a.q * modular.inverse(b.q, Q) % Q)
+        return FieldValue(mod(a.p * modular.inverse(b.p, P), P), mod(a.q * modular.inverse(b.q, Q), Q))
 
     def sqrt(self, a: FieldValue) -> FieldValue:
         return FieldValue(modular.square_root(a.p, P), None if a.q is None else modular.square_root(a.q, Q))
@@ -196,8 +196,8 @@ class FieldArithmetic:
         return FieldValue(p, q)
 
     def sum(self, a: FieldValue, over: tuple[int, ...]) -> FieldValue:
-        q = None if a.q is None else a.q.sum(over, keepdims=True) % Q
-        return FieldValue(a.p.sum(over, keepdims=True) % P, q)
+        q = None if a.q is None else mod(a.q.sum(over, keepdims=True), Q)
+        return FieldValue(mod(a.p.sum(over, keepdims=True), P), q)
 
     def dot(self, a: FieldValue, b: FieldValue, over: tuple[int, ...]) -> FieldValue:
         q = None if a.q is None or b.q is None else modular.dot(a.q, b.q, over, Q)
@@ -228,7 +228,7 @@ class FieldArithmetic:
         return FieldValue(np.where(where, a.p, b.p), q)
 
     def _negative(self, a: FieldValue) -> FieldValue:
-        return FieldValue(-a.p % P, None if a.q is None else -a.q % Q)
+        return FieldValue(mod(-a.p, P), None if a.q is None else mod(-a.q, Q))
 
     def _drawn(self, base: Base) -> tuple[list[int], list[int]]:
         """An element of each field, not 0, for each seed."""
@@ -246,7 +246,7 @@ class FieldArithmetic:
         low = (1 << self._window) - 1
         result = self._tables[seed, 0, exponent & low]
         for window in range(1, self._tables.shape[1]):
-            result = result * self._tables[seed, window, (exponent >> (window * self._window)) & low] % P
+            result = mod(result * self._tables[seed, window, (exponent >> (window * self._window)) & low], P)
         return result
 
     def _oracle(self, name: str, argument: NDArray[np.uint64]) -> tuple[Residues, Residues]:
