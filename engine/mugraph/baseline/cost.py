@@ -68,6 +68,8 @@ def launch_us(launch: Launch, near: Collection[int], rates: Rates, target: Targe
             start, row = (rates.fused_reduce_us, rates.fused_row_us) if compiled else (rates.reduce_us, rates.row_us)
             along = start + row * min(launch.row, _SHARED_ROW) / 2048
             return max(memory, _functions_us(launch, rates, target)) + along
+        case "pooling":
+            return memory if compiled and not launch.is_apart else max(memory, _pooling_us(launch, rates, target))
         case "attention":
             return max(memory, _attention_us(launch.products, launch.dtype, rates, target, causal=launch.is_causal))
         case _:
@@ -104,6 +106,11 @@ def copy_us(size: int, target: Target) -> float:
 
 def _functions_us(launch: Launch, rates: Rates, target: Target) -> float:
     return launch.functions / 2**20 * rates.function_us * _PROCESSORS / target.processors
+
+
+def _pooling_us(launch: Launch, rates: Rates, target: Target) -> float:
+    each = max(launch.windows * rates.window_us, launch.taps * rates.tap_us)
+    return each / 2**20 * _PROCESSORS / target.processors
 
 
 def _share(dtype: str, rates: Rates, *, tf32: bool) -> float:

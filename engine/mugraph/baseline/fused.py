@@ -51,7 +51,7 @@ def fused(launches: Sequence[Launch]) -> tuple[tuple[Launch, ...], ...]:
     groups: list[tuple[int, list[Launch]]] = []
     for launch in launches:
         before = max((depth.get(value, 0) for value in launch.reads), default=0)
-        if launch.is_library:
+        if launch.is_apart:
             groups.append((before, [launch]))
             depth.update(dict.fromkeys(launch.writes, before + 1))
             continue

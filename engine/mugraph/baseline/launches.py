@@ -13,7 +13,7 @@ from mugraph.ir.dtypes import itemsize
 from mugraph.ir.library import Product
 from mugraph.ops.algebra.registry import canonical
 
-Work = Literal["elementwise", "reduction", "product", "convolution", "attention"]
+Work = Literal["elementwise", "reduction", "product", "convolution", "attention", "pooling"]
 Values = Mapping[int, TensorInfo]
 
 _VIEWS = frozenset(
@@ -37,7 +37,8 @@ _PRODUCTS = frozenset(
 _REDUCTIONS = frozenset(
     """
     sum mean amax amin max min prod var std norm vector_norm softmax log_softmax softmin rms_norm layer_norm any
-    all argmax argmin cumsum cross_entropy nll_loss avg_pool1d avg_pool2d max_pool1d max_pool2d
+    all argmax argmin cumsum cross_entropy nll_loss adaptive_avg_pool1d
+    adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d
     """.split()  # noqa: SIM905 - a word list is read more easily
 )
 _FUNCTIONS = frozenset(
@@ -51,6 +52,10 @@ _CHANNELS = 8
 """That a convolution needs at least for the tensor cores."""
 _PASSES = {"normalize": 3, "logsumexp": 4, "cosine_similarity": 6, "group_norm": 2, "cross_entropy": 2, "std": 2}
 """Of calls that run as several kernels: a reduction, then element by element."""
+
+_POOLS = ("avg_pool", "max_pool")
+_LARGE_WINDOW = 25
+"""Elements; torch.compile leaves pooling with larger ones to PyTorch's kernel."""
 
 _LOSSES = {
     "mse_loss": 1, "smooth_l1_loss": 1, "huber_loss": 1, "l1_loss": 2, "kl_div": 3, "soft_margin_loss": 4,
@@ -78,6 +83,7 @@ class Launch:
     functions: exponentials and the like that it computes
     dims:     of the result of a product
     is_narrow: of a convolution: it has too few channels for the tensor cores
+    windows, taps: of pooling: its windows, and the elements of all of them
     """
 
     work: Work
@@ -90,11 +96,18 @@ class Launch:
     functions: int = 0
     dims: int = 0
     is_narrow: bool = False
+    windows: int = 0
+    taps: int = 0
 
     @property
     def is_library(self) -> bool:
-        """Is it a kernel of a library's, which torch.compile leaves as it is?"""
+        """Is it a kernel of a library's?"""
         return self.work in ("product", "convolution", "attention")
+
+    @property
+    def is_apart(self) -> bool:
+        """Does torch.compile leave it as it is?"""
+        return self.is_library or self.taps > _LARGE_WINDOW * self.windows
 
     @property
     def takes_tf32(self) -> bool:
@@ -186,6 +199,9 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
         bias = call.args[2] if len(call.args) > 2 else call.kwargs.get("bias")
         if isinstance(bias, Ref):  # PyTorch adds it on its own
             yield Launch("elementwise", {**writes}, writes, dtype=dtype)
+    elif name.removesuffix("_with_indices")[:-2] in _POOLS:
+        windows = prod(values[call.outputs[0]].shape)
+        yield replace(launch, work="pooling", windows=windows, taps=windows * _window(call, int(name[8])))
     elif name in _LOSSES:
         yield from _loss(launch, _LOSSES[name], call, values)
     elif name in _SUMS_OF_DISTANCES:
@@ -253,6 +269,13 @@ def _row(call: Call, values: Values) -> int:
         return width * (prod(first.shape[1:]) // max(1, groups) if groups else prod(first.shape[2:]))
     dim = next((one for one in arguments if isinstance(one, int)), -1)
     return width * first.shape[dim] if first.shape and -len(first.shape) <= dim < len(first.shape) else width
+
+
+def _window(call: Call, rank: int) -> int:
+    """Elements of a window of pooling."""
+    size = call.args[1] if len(call.args) > 1 else call.kwargs.get("kernel_size")
+    sizes = [part for part in _parts((size,)) if isinstance(part, int)]
+    return prod(sizes) if len(sizes) > 1 else (sizes or [1])[0] ** rank
 
 
 def _tensors(call: Call, values: Values) -> list[TensorInfo]:

@@ -21,6 +21,7 @@ class Rates:
     cached:      how many times as fast is what the second-level cache still holds
     reduce_us, row_us: of a reduction, besides its traffic; of each 2048 bytes of its rows
     function_us: of 2^20 exponentials or the like
+    window_us, tap_us: of pooling: of 2^20 windows; of 2^20 elements of windows
     library:     share of the bandwidth that products reach
     wide:        share of the tensor cores' rate: products of 16-bit numbers
     float32:     the same of float32 products, without TF32
@@ -37,6 +38,8 @@ class Rates:
     reduce_us: float = 1.0
     row_us: float = 1.0
     function_us: float = 0.5
+    window_us: float = 11.0
+    tap_us: float = 1.3
     library: float = 0.85
     wide: float = 0.75
     float32: float = 0.062

@@ -30,6 +30,8 @@ PROGRAMS = {
     "full": ("q=f16[1, 16, 512, 64]", "F.scaled_dot_product_attention(q, q, q)"),
     "wide": ("x=f16[4096, 4096], w=f16[4096, 4096]", "x @ w"),
     "wide32": ("x=f32[4096, 4096], w=f32[4096, 4096]", "x @ w"),
+    "pooled": ("x=f32[128, 64, 128, 128]", "F.relu(F.max_pool2d(x * 2, 2))"),
+    "pooled_far": ("x=f32[16, 64, 512, 512]", "F.relu(F.avg_pool2d(x * 2, (11, 3)))"),
     "image": ("x=f32[128, 8, 256, 256], w=f32[64, 8, 3, 3], b=f32[64]", "F.hardswish(F.relu(F.conv2d(x, w, b)))"),
     "turned": (
         "x=f32[2, 16, 8, 9], w=f32[16, 3, 5, 4]",
@@ -90,6 +92,20 @@ def test_torch_compile_fuses_up_to_what_a_library_computes(regions: dict[str, Re
     assert compiled(regions["product_norm"]).count("product") == 3
     assert compiled(regions["product_norm"])[-1] == "reduction", "the residual joins the norm behind the products"
     assert compiled(regions["layer_norm"]) == ["reduction"]
+
+
+def test_pooling_has_a_kernel_of_pytorchs_that_torch_compile_keeps_for_large_windows(
+    regions: dict[str, Region],
+) -> None:
+    assert works(regions["pooled"]) == works(regions["pooled_far"]) == ["elementwise", "pooling", "elementwise"]
+    assert compiled(regions["pooled"]) == ["elementwise"]
+    assert compiled(regions["pooled_far"]) == ["elementwise", "pooling", "elementwise"]
+    small, large = (launches(regions[name].calls, regions[name].values)[1] for name in ("pooled", "pooled_far"))
+    assert (small.windows, small.taps) == (128 * 64 * 64 * 64, 128 * 64 * 128 * 128)
+    assert (large.windows, large.taps) == (16 * 64 * 46 * 170, 16 * 64 * 46 * 170 * 33)
+    rates = fitted().rates
+    alone, joint = (launch_us(small, (), rates, H200, compiled=made) for made in (False, True))
+    assert 1.8 < alone / joint < 3, "2.5 times, as measured"
 
 
 def test_a_fused_kernel_reads_and_writes_only_what_crosses_it() -> None:

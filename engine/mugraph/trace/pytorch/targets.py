@@ -99,8 +99,8 @@ _MATTERS = words(
     pairwise_distance mse_loss l1_loss smooth_l1_loss huber_loss kl_div triplet_margin_loss cosine_embedding_loss
     avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d max_pool1d_with_indices max_pool2d_with_indices
     max_pool3d_with_indices adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d
-    adaptive_max_pool2d adaptive_max_pool3d hinge_embedding_loss binary_cross_entropy binary_cross_entropy_with_logits soft_margin_loss margin_ranking_loss
-    cross_entropy
+    adaptive_max_pool2d adaptive_max_pool3d hinge_embedding_loss binary_cross_entropy binary_cross_entropy_with_logits
+    soft_margin_loss margin_ranking_loss cross_entropy
     """
 )
 
