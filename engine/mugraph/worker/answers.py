@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from mugraph.dependencies import sentence
 from mugraph.edit.revert import reverted
 from mugraph.edit.source.text import EditError
 from mugraph.ir.drawing import draw_overview, draw_svg, draw_tree
@@ -78,6 +79,8 @@ def answer(question: Question, known: Known | None, engine: Engine) -> m.FromEng
                 return _report(question, engine)
     except (EditError, NoKernels, NoPlace, Rejected, Unreadable, UnknownTarget) as error:
         raise NoAnswer(str(error)) from None
+    except ModuleNotFoundError as error:  # what draws is imported when something is drawn
+        raise NoAnswer(sentence(error.name or "") or str(error)) from None
     except OSError as error:
         raise NoAnswer(f"the system refuses: {error.strerror or error}") from None
 

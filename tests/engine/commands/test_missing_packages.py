@@ -81,7 +81,6 @@ def test_doctor_answers_in_plain_text(tmp_path: Path):
         ("sqlalchemy", ["optimize model.py"]),
         ("pygls", ["server --stdio"]),
         ("psutil", ["server --stdio"]),
-        ("igraph", ["optimize model.py"]),
     ],
 )
 def test_commands_name_it(tmp_path: Path, without: str, commands: list[str]):
@@ -94,6 +93,32 @@ def test_commands_name_it(tmp_path: Path, without: str, commands: list[str]):
         assert said.returncode == 1, command
         assert said.stdout == ""
         assert re.fullmatch(rf"mugraph: {name} is not installed in \S+, .*: pip install '{name}.*'\n", said.stderr)
+
+
+def test_what_only_drawings_need_is_named_where_one_is_asked_for(tmp_path: Path):
+    """A region is searched without it."""
+    python = BarePython(tmp_path / "python", ("igraph",))
+    (tmp_path / "model.py").write_text(TEXT)
+    said = python.run("-m", "mugraph", "optimize", "model.py", folder=tmp_path)
+    assert (said.returncode, said.stderr) == (0, "")
+    code = """
+import sys
+from types import SimpleNamespace
+from pathlib import Path
+from mugraph.events import Done
+from mugraph.pipeline import Options, run
+from mugraph.protocol.messages import Draw
+from mugraph.worker.answers import NoAnswer, answer
+*_, done = run(Path(sys.argv[1]), options=Options(target="h100", budget_s=1.0, measure=False))
+assert isinstance(done, Done)
+known = SimpleNamespace(results={"key": done.result.regions[0]})
+try:
+    answer(Draw(1, "file:///model.py", "key", "svg"), known, None)
+except NoAnswer as why:
+    print(why)
+"""
+    drawn = python.run("-c", code, str(tmp_path / "model.py"), folder=tmp_path)
+    assert re.fullmatch(r"igraph is not installed in \S+, .*: pip install 'igraph.*'\n", drawn.stdout), drawn.stderr
 
 
 def test_the_engine_names_it(tmp_path: Path):
