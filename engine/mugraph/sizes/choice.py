@@ -60,7 +60,7 @@ def by_sizes(
 
 def _others(tuned: Tuned, ranked: Sequence[Variant], known: Mapping[int, float]) -> list[Variant]:
     """Of topologies that are not among the fastest, the best by estimate that was timed."""
-    seen = {one.candidate.topology for one, _, _ in tuned.times}
+    seen = {one.candidate.topology for one, _, _ in tuned.times}  # which tests them
     wrong = {id(one) for one, _ in tuned.refused}
     found: list[Variant] = []
     for one in ranked:
@@ -83,6 +83,7 @@ def _measured(
     made = {id(one): _at_step(table, one, step) for one in variants}
     tuned = tune(small, list(made.values()), measurer, tester, pool)
     us = {id(one): us for one, us in tuned.measured_us}
+    tuned.test()
     wrong = {id(one) for one, _ in tuned.refused}
     return {own: us[id(one)] for own, one in made.items() if id(one) in us and id(one) not in wrong}
 

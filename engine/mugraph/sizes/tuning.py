@@ -77,6 +77,5 @@ def _fastest(
         parts[number] = replace(parts[number], launches=(launch,))
         variants.append((replace(variant, kernel=table.with_parts(variant.kernel, parts)), launch))
     tuned = tune(program, [one for one, _ in variants], measurer, tester, pool)
-    if not tuned.times:
-        return None
-    return next(launch for one, launch in variants if one is tuned.times[0][0])
+    fastest = next(tuned.in_turn(), None)
+    return None if fastest is None else next(launch for one, launch in variants if one is fastest[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from math import inf
 
 from mugraph.events import Event
@@ -53,10 +53,9 @@ def fastest_that_is_right(
 
     ranked = [variant for variant, _ in written.variants]
     tuned = tune(unit.program, ranked, measurer, tools.tester, tools.pool, around=around)
-    rejected.update(reason for _, reason in tuned.refused)
-    for one, us in [*tuned.measured_us, *((one, summary.median_us) for one, summary, _ in tuned.times)]:
+    for one, us in [*tuned.measured_us, *tuned.again_us]:
         yield telling.timed(one.candidate, us)
-    fastest: Sequence[Chosen] = tuned.times
+    fastest: Iterable[Chosen] = tuned.in_turn()
     if smaller:
         plain = {step_of(table.program, one.program): plain_us(one, measurer) or inf for one in smaller}
         fastest = by_sizes(table, tuned, ranked, plain, measurer, tools.tester, tools.pool)
@@ -82,5 +81,7 @@ def fastest_that_is_right(
             continue
         verdict = with_float(verdict, tested, indexing, text, unit.program, bits)
         plain_alone = plain_us(unit, measurer) if telling.place.units > 1 else None
+        rejected.update(reason for _, reason in tuned.refused)
         return Outcome(Right(variant.candidate, source, verdict, summary.median_us, plain_alone), rejected)
+    rejected.update(reason for _, reason in tuned.refused)
     return Outcome(None, rejected)

@@ -7,7 +7,7 @@ Compiled kernels are compared with float64 on the device before their time count
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mugraph.ir.block import Candidate
@@ -27,7 +27,10 @@ minutes."""
 WALKS = (10, 6)
 """How many more, the best by estimate of those one step from the fastest few, in each round of a walk from there."""
 WALKERS = 3
+COMPARED = 4
+"""The fastest, measured together before they are tested."""
 FINALISTS = 3
+"""That are right, at most."""
 TRIED = 5
 """Schedules of one topology that are wrong on the device before its others are given up: a fault of a schedule, or of
 its compilation, is of one or two; rounding of the topology's, or of a library's kernel in it, of all."""
@@ -49,16 +52,49 @@ class Variant:
         return subject_of(self.kernel)
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """times: candidates that are right on the device, fastest first, with what the float test found there.
-    refused: why others have no time that counts. measured: how many were timed. measured_us: all of those, in the order
-    they were timed, with the median of their first run."""
+Found = tuple[Variant, Summary, FloatResult]
 
-    times: tuple[tuple[Variant, Summary, FloatResult], ...]
-    refused: tuple[tuple[Variant, str], ...]
-    measured: int
-    measured_us: tuple[tuple[Variant, float], ...] = ()
+
+@dataclass
+class Tuned:
+    """What was measured, and which of it is right.
+
+    measured_us: all that were timed, in that order, with the median of their first run
+    again_us:    the fastest of them, in the order of their second run
+    refused:     why others have no time that counts. It grows as more of them are tested
+    """
+
+    measured_us: Sequence[tuple[Variant, float]]
+    again_us: Sequence[tuple[Variant, float]]
+    refused: list[tuple[Variant, str]]
+    _untested: Iterator[Found]
+    _right: list[Found] = field(default_factory=list[Found])
+
+    @property
+    def measured(self) -> int:
+        """How many were timed."""
+        return len(self.measured_us)
+
+    def in_turn(self) -> Iterator[Found]:
+        """Those that are right on the device, fastest first, with what the float test found there. Each is tested when
+        it is asked for: the check takes seconds, and one is enough where nothing else is wrong with it."""
+        for position in range(FINALISTS):
+            if position == len(self._right):
+                found = next(self._untested, None)
+                if found is None:
+                    return
+                self._right.append(found)
+            yield self._right[position]
+
+    def test(self) -> None:
+        """As many as there may be, now."""
+        for _ in self.in_turn():
+            pass
+
+    @property
+    def times(self) -> Sequence[Found]:
+        """All of them, at most FINALISTS."""
+        return tuple(self.in_turn())
 
 
 def input_specs(program: TensorProgram, names: Sequence[str]) -> tuple[InputSpec, ...]:
@@ -87,8 +123,8 @@ def tune(
 ) -> Tuned:
     """Measure variants (ranked best first) of one program, walk from the fastest, return the fastest that are right.
 
-    A time counts once the kernel agreed with float64 on the device. Kernels are checked from the fastest on until
-    enough are right: the check takes seconds, a time milliseconds, and a slow kernel's time decides nothing.
+    A time counts once the kernel agreed with float64 on the device. Kernels are checked from the fastest on, as many as
+    are asked for: the check takes seconds, a time milliseconds, and a slow kernel's time decides nothing.
 
     tester:   of this device
     pool:     compiles ahead of the measuring, in parallel
@@ -101,23 +137,39 @@ def tune(
         near = sorted((v for start in batch.fastest(WALKERS) for v in around(start)), key=_estimate)
         if not batch.measure(near, most):
             break
-    right: list[tuple[Variant, Summary, FloatResult]] = []
-    refused, wrong = batch.refused, Counter[tuple[int, ...]]()
-    for variant, summary in sorted(batch.times, key=lambda pair: pair[1].median_us):
-        if len(right) == FINALISTS or cancelled():
-            break
+    ranked = sorted(batch.times, key=lambda pair: pair[1].median_us)
+    again = _again(program, ranked[:COMPARED], measurer)
+    refused = batch.refused
+    return Tuned(
+        tuple((variant, summary.median_us) for variant, summary in batch.times),
+        tuple((variant, summary.median_us) for variant, summary in again),
+        refused,
+        _tested(program, [*again, *ranked[COMPARED:]], tester, refused, cancelled),
+    )
+
+
+def _tested(
+    program: TensorProgram,
+    ranked: Sequence[tuple[Variant, Summary]],
+    tester: FloatTester,
+    refused: list[tuple[Variant, str]],
+    cancelled: Callable[[], bool],
+) -> Iterator[Found]:
+    """Those that are right. refused: the others are added, with the reason"""
+    wrong = Counter[tuple[int, ...]]()
+    for variant, summary in ranked:
+        if cancelled():
+            return
         topology = variant.candidate.topology
         if wrong[topology] == TRIED:
             refused.append((variant, f"{TRIED} other schedules of its topology were wrong on the device"))
             continue
         found = tester.test_kernel(variant.kernel, program)
         if found.passed:
-            right.append((variant, summary, found))
+            yield variant, summary, found
             continue
         wrong[topology] += 1
         refused.append((variant, found.reason or "wrong on the device"))
-    every = tuple((variant, summary.median_us) for variant, summary in batch.times)
-    return Tuned(tuple(_again(program, right, measurer)), tuple(refused), len(every), every)
 
 
 def _estimate(variant: Variant) -> float:
@@ -178,21 +230,21 @@ def _specs(program: TensorProgram, variant: Variant) -> tuple[InputSpec, ...]:
 
 
 def _again(
-    program: TensorProgram, finalists: list[tuple[Variant, Summary, FloatResult]], measurer: Measurer
-) -> list[tuple[Variant, Summary, FloatResult]]:
-    """The finalists, measured once more in one interleaved run: the first of dozens of noisy times is best partly by
+    program: TensorProgram, fastest: Sequence[tuple[Variant, Summary]], measurer: Measurer
+) -> list[tuple[Variant, Summary]]:
+    """The fastest, measured once more in one interleaved run: the first of dozens of noisy times is best partly by
     luck."""
-    orders = {tuple(t.name for t in variant.kernel.inputs) for variant, _, _ in finalists}
-    if len(finalists) < 2 or len(orders) > 1:  # one run has one list of inputs
-        return finalists
+    orders = {tuple(tensor.name for tensor in variant.kernel.inputs) for variant, _ in fastest}
+    if len(fastest) < 2 or len(orders) > 1:  # one run has one list of inputs
+        return list(fastest)
     subjects = [
         Subject(f"finalist {number}", variant.subject.source, variant.subject.function)
-        for number, (variant, _, _) in enumerate(finalists)
+        for number, (variant, _) in enumerate(fastest)
     ]
     summaries = measurer.compare(subjects, input_specs(program, next(iter(orders))))
-    again: list[tuple[Variant, Summary, FloatResult]] = []
-    for subject, (variant, _, found) in zip(subjects, finalists, strict=True):
+    again: list[tuple[Variant, Summary]] = []
+    for subject, (variant, _) in zip(subjects, fastest, strict=True):
         summary = summaries[subject.name]
         if isinstance(summary, Summary):
-            again.append((variant, summary, found))
+            again.append((variant, summary))
     return sorted(again, key=lambda one: one[1].median_us)

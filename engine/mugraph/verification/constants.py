@@ -74,6 +74,8 @@ def _product(size: float) -> Counter[Base] | None:
 def _irrational(size: float) -> Counter[Base] | None:
     """As a fraction, or the root of one, times a known factor."""
     for factor, halves in _IRRATIONAL:
+        if not isfinite(size / factor):  # it is next to the largest number
+            continue
         for root, more in ((1.0, ()), (sqrt(2), ((2, 1),))):
             found = None if factor == root == 1 else _rational(size / (factor * root))
             if found is not None:

@@ -14,7 +14,7 @@ import os
 import pickle
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from math import nan, prod
@@ -31,6 +31,7 @@ from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scen
 from mugraph.verification.float_specials import SPECIALS, trouble
 from mugraph.verification.interpreter import patch_interpreter
 from mugraph.verification.judge import Compared
+from mugraph.verification.near import Near
 from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed
 from mugraph.verification.torch_reference import evaluate, outputs
@@ -38,6 +39,8 @@ from mugraph.verification.torch_reference import evaluate, outputs
 _log = logging.getLogger("mugraph.verification")
 
 _DRAWS = 4
+_WHOLE = 3
+"""Pieces of a program that are all compared with float64; of more, as many."""
 _KEPT_BYTES = 1 << 30
 """Of the device's memory: what the process may keep for the next kernel, and others cannot have."""
 
@@ -95,7 +98,7 @@ class _Run:
         if isinstance(results, str):
             return self._failed(results)
         squares: dict[str, _Squares] = {name: _Squares() for name in results}
-        for piece in pieces(self.program):
+        for piece in self._to_be_judged(results, generator):
             if self.scenario in SPECIALS:
                 failed = self._judged_by_numbers(piece, results)
             else:
@@ -110,6 +113,32 @@ class _Run:
         counts = self.scenario not in ("subnormal", *SPECIALS)
         errors = max(one.errors for one in squares.values()) if counts else (nan, nan)
         return ScenarioResult(self.scenario, True, None, *errors, ulps, same, zeros)
+
+    def _to_be_judged(self, results: Mapping[str, Tensor], generator: torch.Generator) -> Iterator[Piece]:
+        """Of a program of gigabytes: a few pieces, then all that are further from eager PyTorch than those."""
+        every = list(pieces(self.program))
+        if len(every) <= _WHOLE:
+            yield from every
+            return
+        some = {0, len(every) - 1}
+        while len(some) < _WHOLE:
+            some.add(int(torch.randint(len(every), (), generator=generator, device=generator.device)))
+        near = {name: Near() for name in results}
+        for number, piece in enumerate(every):
+            if number in some:
+                yield piece
+                for name, pair in self._beside_eager(piece, results):
+                    near[name].add(*pair)
+        for number, piece in enumerate(every):
+            if number not in some and not all(
+                near[name].has(*pair) for name, pair in self._beside_eager(piece, results)
+            ):
+                yield piece
+
+    def _beside_eager(self, piece: Piece, results: Mapping[str, Tensor]) -> Iterator[tuple[str, tuple[Tensor, Tensor]]]:
+        for name, result in results.items():
+            layout = self.program.tensor(name)
+            yield name, (piece.of(layout, result), piece.of(layout, self.drawn.eager[name]))
 
     def _judged(
         self, piece: Piece, results: Mapping[str, Tensor], squares: Mapping[str, _Squares], generator: torch.Generator

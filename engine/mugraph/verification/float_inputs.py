@@ -23,7 +23,7 @@ from mugraph.ir.tensors import Tensor as Layout
 from mugraph.verification.evaluate import ancestors, arguments_of
 from mugraph.verification.float_kinds import FAR, centred, far, others, with_kinds, with_spikes
 from mugraph.verification.float_specials import SPECIALS, Special, put_specials
-from mugraph.verification.pieces import pieces
+from mugraph.verification.pieces import LARGE, pieces
 from mugraph.verification.roundings import TORCH_TYPES, Eager
 from mugraph.verification.rows import reduced
 from mugraph.verification.torch_reference import Value, evaluate, largest, outputs
@@ -123,7 +123,9 @@ def _draw(
     shape = tuple(
         1 if stride == 0 else size for size, stride in zip(tensor.shape(program.sizes), tensor.strides, strict=True)
     )
-    data = torch.randn(shape, generator=generator, dtype=torch.float64, device=generator.device)
+    # Of gigabytes, in half the memory: no stored type has more digits.
+    kind = torch.float32 if prod(shape) > LARGE else torch.float64
+    data = torch.randn(shape, generator=generator, dtype=kind, device=generator.device)
     match scenario:
         case "rows":
             along = _rows_along(program, tensor)

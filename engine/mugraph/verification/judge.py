@@ -116,14 +116,15 @@ class Compared:
                 lean, eager_lean, *others = (_means(one * along, dim) * count / weight for one in (ours, eager, *draws))
                 spread = float(torch.stack([x.square() * weight for x in others]).mean().sqrt())
                 shared = max(shared, spread)
-                excess = lean.abs() - even - EAGER * eager_lean.abs() - _LEANING * max(spread, 1.0) * weight.rsqrt()
+                allowed = torch.maximum(EAGER * eager_lean.abs(), _LEANING * max(spread, 1.0) * weight.rsqrt())
+                excess = lean.abs() - even - allowed
                 if float(excess.max()) > 0:
                     at = int(excess.argmax())
                     return f"is wrong: at {at} of dimension {dim} it is {_by(what, float(lean[at]))} on the whole"
             weight = max(float(along.square().sum()), 1e-300)
             lean, eager_lean, *others = (float((one * along).sum()) / weight for one in (ours, eager, *draws))
             spread = max(shared * weight**-0.5, (sum(x * x for x in others) / len(others)) ** 0.5)
-            if ours.numel() >= _FEW and abs(lean) > even + EAGER * abs(eager_lean) + _LEANING * spread:
+            if ours.numel() >= _FEW and abs(lean) > even + max(EAGER * abs(eager_lean), _LEANING * spread):
                 return f"is wrong: it is {_by(what, lean)} on the whole"
         return None
 

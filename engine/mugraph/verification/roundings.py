@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from math import hypot, prod, sqrt
 
@@ -12,7 +13,7 @@ from torch import Tensor
 from mugraph.ir.dtypes import READ, DType
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.verification.torch_reference import Value
+from mugraph.verification.torch_reference import Value, summed
 
 TORCH_TYPES: Mapping[DType, torch.dtype] = {name: getattr(torch, one.torch) for name, one in READ.items()}
 EPSILON: Mapping[DType, float] = {name: one.epsilon for name, one in READ.items()}
@@ -25,6 +26,8 @@ _TILE = 256
 """Numbers of a sum that are added in a tree, or side by side; what is left is added one after the other."""
 _SMALLEST_TILE, _PARTS = 16, 8
 """A short sum is added up by tiles as well: by an eighth of it, or 16."""
+_LOOKS = 8
+"""At what a product has come to, on the way to the end."""
 _CHOICES = frozenset({"relu", "abs"})
 
 
@@ -50,8 +53,8 @@ class Perturbed:
 
     Every result has the error of a rounding to its own type. Further relative errors: an operand of a product over
     an axis, if it was computed, is rounded to the program's coarsest type (tensor cores); a sum has the error of
-    float32's accumulation, one number after the other in a product and by tiles elsewhere, where what it has come to
-    after each tile is rounded as well; arguments of
+    float32's accumulation, one number after the other in a product and by tiles elsewhere: what it has come to on the
+    way is rounded, however small the whole is; arguments of
     exponentials, quotients, roots and other functions are wrong by two units in the last place of a float32.
     Tensors that are read have no error.
     """
@@ -86,8 +89,13 @@ class Perturbed:
             size = hypot(size, SINGLE * sqrt(self._steps(op) / 3))
         if op.kind.ulps:
             size = hypot(size, op.kind.ulps * SINGLE)
-        more = SINGLE * self._partial(op, operands[0]) if op.kind.is_plain_sum else None
-        wrong = self._wrong(data, size, _least(kind), more)
+        more = so_far = None
+        if op.kind.is_plain_sum:
+            more = SINGLE * self._partial(op, operands[0])
+        elif op.kind.contracts:
+            more, exact = self._partial_products(op, operands)
+            more, so_far = SINGLE * more, data - exact
+        wrong = self._wrong(data, size, _least(kind), more, so_far)
         if op.fn:  # x * (1 + erf(x)) and its kin cancel
             wrong = wrong + (self._wrong(operands[0].data, SINGLE) - operands[0].data)
         return wrong
@@ -106,10 +114,35 @@ class Perturbed:
         whole = terms.sum(-1, keepdim=True)
         return (after.square() - whole.square()).clamp_min(0.0).sum(-1).sqrt()
 
-    def _wrong(self, data: Tensor, size: float, least: float = 0.0, more: Tensor | None = None) -> Tensor:
-        """size: of the error, relative to the data. more: of a further one, absolute"""
-        noise = torch.rand(data.shape, generator=self._random, device=data.device, dtype=torch.float32)
-        noise = (noise - 0.5).to(torch.float64) * (sqrt(12) * SPREAD)
+    def _partial_products(self, op: Op, operands: Sequence[Value]) -> tuple[Tensor, Tensor]:
+        """The same of a product, which adds one number after the other: the root of the sum of squares of what it has
+        come to, beyond what it would be if that grew evenly. It is looked at a few times on the way. And the product.
+        """
+        axis = max(op.over, key=lambda axis: self._sizes[axis])
+        size, steps = self._sizes[axis], self._steps(op)
+        looks = min(_LOOKS, size)
+        whole = squares = torch.zeros((), device=operands[0].data.device)
+        for look in range(looks):
+            first, last = size * look // looks, size * (look + 1) // looks
+            whole = whole + summed(op.over, *(_between(value, axis, first, last) for value in operands)).data
+            squares = squares + whole.square() * (steps / looks)
+        return (squares - whole.square() * (steps / 3)).clamp_min_(0.0).sqrt_(), whole
+
+    def _wrong(
+        self,
+        data: Tensor,
+        size: float,
+        least: float = 0.0,
+        more: Tensor | None = None,
+        so_far: Tensor | None = None,
+    ) -> Tensor:
+        """size: of the error, relative to the data. more: of a further one, absolute. so_far: the error that the data
+        has, which this one adds to: where they even out in a few draws, the spread would seem small"""
+        # Of one size, up or down: of a few draws from a range, all are small at some of millions of elements.
+        noise = torch.randint(0, 2, data.shape, generator=self._random, device=data.device, dtype=torch.int8)
+        noise = (2 * noise - 1).to(torch.float64) * SPREAD
+        if so_far is not None:
+            noise = torch.where(so_far == 0.0, noise, noise.copysign(so_far * data.sign()))
         if more is not None:
             wrong = data + noise * torch.hypot(size * data.abs().clamp_min(least), more).copysign(data)
             return torch.where((wrong * data.sign() > 0.0) | (more > 0.0), wrong, 0.0)
@@ -118,6 +151,12 @@ class Perturbed:
             return data + noise * data
         wrong = data + noise * data.abs().clamp_min(least)
         return torch.where(wrong * data.sign() > 0.0, wrong, 0.0)  # nothing is rounded beyond zero: a square has a root
+
+
+def _between(value: Value, axis: str, first: int, last: int) -> Value:
+    if axis not in value.axes:
+        return value
+    return replace(value, data=value.data.narrow(value.axes.index(axis), first, last - first))
 
 
 def _least(kind: DType | None) -> float:

@@ -166,10 +166,10 @@ class TorchArithmetic:
         return Value(data, tuple(axis for axis in a.axes if axis not in over))
 
     def sum(self, a: Value, over: Collection[str]) -> Value:
-        return _summed(over, a)
+        return summed(over, a)
 
     def dot(self, a: Value, b: Value, over: Collection[str]) -> Value:
-        return _summed(over, a, b)
+        return summed(over, a, b)
 
 
 def _each(function: Callable[..., Tensor], *operands: Value) -> Value:
@@ -178,7 +178,7 @@ def _each(function: Callable[..., Tensor], *operands: Value) -> Value:
     return Value(function(*(_align(operand.data, operand.axes, axes) for operand in operands)), axes)
 
 
-def _summed(over: Collection[str], *operands: Value) -> Value:
+def summed(over: Collection[str], *operands: Value) -> Value:
     """The product of the operands, summed."""
     names = {axis: i for i, axis in enumerate(dict.fromkeys(axis for operand in operands for axis in operand.axes))}
     kept = tuple(axis for axis in names if axis not in over)

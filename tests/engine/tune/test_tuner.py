@@ -147,6 +147,7 @@ def test_a_wrong_kernel_is_passed_over_however_fast(found: tuple[TensorProgram, 
     first, _ = walk(program, start)
     winner = first.times[0][0].kernel.standalone()
     second, _ = walk(program, start, {winner})
+    second.test()
     assert [v.kernel.standalone() for v, _ in second.refused] == [winner]
     assert winner not in [v.kernel.standalone() for v, _, _ in second.times]
 

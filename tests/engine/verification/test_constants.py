@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mugraph.verification.constants import LN_2, PI, Base, Constant, read
 
@@ -47,6 +47,7 @@ def test_of_no_number() -> None:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False).filter(bool))
+@example(1.4924822854889103e308)
 def test_what_is_read_is_the_number_itself(value: float) -> None:
     """To a few units in the last place, whatever was read."""
     found = read(value)
