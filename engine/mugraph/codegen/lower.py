@@ -138,7 +138,8 @@ def lower(
     grid = grid_of(schedule, plan, names)
     constants = Constants(plan, names)
     indices = Indices(plan, tiled.dims, block.sizes, names, grid)
-    body = _body(Emitter(block, plan, tiled.softmax, tiled.facts, tiled.order, indices, constants))
+    emitter = Emitter(block, plan, tiled.softmax, tiled.facts, tiled.order, indices, constants, schedule.precision)
+    body = _body(emitter)
     jit = jit_function(f"{block.name}_kernel", block, plan, names, constants.named, body)
     source = KernelSource(
         name=block.name,

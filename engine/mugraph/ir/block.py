@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
+from typing import Literal, get_args
 
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Tensor
@@ -74,6 +75,11 @@ class BlockGraph:
         raise KeyError(name)
 
 
+Precision = Literal["ieee", "tf32x3", "bf16x6"]
+"""As `tl.dot` names them. Numbers below about 1e-33 lose digits in parts."""
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+
+
 @dataclass(frozen=True)
 class Schedule:
     """Sizes and hardware choices for a topology.
@@ -82,6 +88,8 @@ class Schedule:
            flattened by codegen. Axes of an output that are neither grid nor loop are whole.
     loops: loop axis -> tile
     swap:  compute dots transposed (operand swap, for few rows)
+    precision: of products of float32 (a choice, as all of them keep its digits): one number after the other, or on
+           tensor cores, in three products of tf32 parts, or in six of bfloat16 parts
     library: computed by a pre-defined kernel, one PyTorch call (ir/library), in place of a generated one: nothing
              else here is of any meaning then
     """
@@ -92,6 +100,7 @@ class Schedule:
     num_warps: int = 4
     num_stages: int = 3
     library: bool = False
+    precision: Precision = "ieee"
 
     def tile(self, axis: str, size: int) -> int:
         """Elements of `axis` in one tile: the grid or loop tile, else all of it."""

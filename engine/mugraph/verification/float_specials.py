@@ -37,7 +37,7 @@ def put_specials(
         if id(data) in done or tensor.dtype == "bool" or rows < 2 or not data.is_floating_point():
             continue
         summed = [dim for dim in reduced(program, tensor) if tensor.strides[dim]]
-        places = [int(place) for place in torch.randperm(rows, generator=generator, device=generator.device)[:2]]
+        places = _two(rows, generator)
         across = [dim for dim in range(data.dim()) if dim not in summed and tensor.strides[dim]]
         lines = [_line(data, across, place) for place in places[: min(2, rows // 2)]]
         if scenario == "NaN":
@@ -78,6 +78,13 @@ def _rows(program: TensorProgram, tensor: Layout) -> int:
     summed = reduced(program, tensor)
     shape = tensor.shape(program.sizes)
     return prod(n for dim, n in enumerate(shape) if dim not in summed and tensor.strides[dim])
+
+
+def _two(count: int, generator: torch.Generator) -> tuple[int, int]:
+    """Different numbers below a count of two or more. It may be billions, too many to be put in an order."""
+    first = int(torch.randint(count, (), generator=generator, device=generator.device))
+    second = int(torch.randint(count - 1, (), generator=generator, device=generator.device))
+    return first, second + (second >= first)
 
 
 def _line(data: Tensor, across: Sequence[int], place: int) -> Tensor:

@@ -3,7 +3,10 @@ wrote: numbers as arguments, functions of libdevice, several configurations."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+from mugraph.ir.block import PRECISIONS
 
 
 def patch_interpreter() -> None:
@@ -48,9 +51,16 @@ def patch_interpreter() -> None:
                 return cast(self, src, dst_type)
 
     builder.create_dot, builder.cast_impl = create_dot, cast_impl
+    _take_precisions(interpreter)
     _take_numbers(interpreter)
     _take_libdevice(interpreter)
     _take_configurations()
+
+
+def _take_precisions(interpreter: Any) -> None:
+    """Those of NVIDIA's compiler. The interpreter multiplies in float32 whatever it is asked for."""
+    options = interpreter.interpreter_builder.options
+    interpreter.interpreter_builder.options = replace(options, allowed_dot_input_precisions=(*PRECISIONS, "tf32"))
 
 
 def _take_numbers(interpreter: Any) -> None:

@@ -124,6 +124,7 @@ def test_neighbours_are_one_step_away_and_fit(found: tuple[TensorProgram, Candid
                 sum(dict(a.grid)[axis] != tile for axis, tile in b.grid),
                 sum(a.loops[axis] != tile for axis, tile in b.loops.items()),
                 a.swap != b.swap,
+                a.precision != b.precision,
                 a.num_warps != b.num_warps,
                 a.num_stages != b.num_stages,
             )

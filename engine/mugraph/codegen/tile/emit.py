@@ -25,7 +25,7 @@ from mugraph.codegen.tile.row_maxima import RowMaxima
 from mugraph.codegen.tile.softmax import SafeSoftmax
 from mugraph.codegen.tile.text import Block, Expr, Item, Line, Prec, Ref, Region, Value, number, uses
 from mugraph.codegen.tile.values import Values
-from mugraph.ir.block import BlockGraph
+from mugraph.ir.block import BlockGraph, Precision
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind
 from mugraph.kinds import accumulator, kind_named
@@ -38,9 +38,9 @@ class Emitter(Values):
 
     def __init__(
         self, block: BlockGraph, plan: Plan, softmax: SafeSoftmax, facts: Analyses, order: Sequence[Dim],
-        indices: Indices, constants: Constants,
+        indices: Indices, constants: Constants, precision: Precision,
     ) -> None:  # fmt: skip
-        super().__init__(block, plan, softmax.nodes, facts, order, indices, constants)
+        super().__init__(block, plan, softmax.nodes, facts, order, indices, constants, precision)
         self._softmax = softmax
         self._loops = [axis for axis in block.loop_axes if axis in plan]
         self._stored: set[str] = set()

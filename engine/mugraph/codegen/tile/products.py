@@ -29,7 +29,7 @@ def dot(out: Values, node: Node, region: Region, accumulator: str = "") -> Expr:
     if operands[0].dtype == "f32":
         # float16 and bfloat16 both fit tf32 without loss; float32 programs keep their precision.
         exact = "f32" in _storage(out, node)
-        texts.append(f', input_precision="{"ieee" if exact else "tf32"}"')
+        texts.append(f', input_precision="{out.precision if exact else "tf32"}"')
     return Expr(("tl.dot(", *texts, ")"))
 
 

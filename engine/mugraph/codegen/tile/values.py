@@ -14,7 +14,7 @@ from mugraph.codegen.tile.masks import MaskText
 from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.codegen.tile.pads import Pad
 from mugraph.codegen.tile.text import Assign, Expr, Prec, Ref, Region, Value, number, uses
-from mugraph.ir.block import BlockGraph
+from mugraph.ir.block import BlockGraph, Precision
 from mugraph.ir.dtypes import ELEMENTS
 from mugraph.ir.kernel import Rejected
 
@@ -24,7 +24,7 @@ class Values(ABC):
 
     def __init__(
         self, block: BlockGraph, plan: Plan, nodes: Nodes, facts: Analyses, order: Sequence[Dim],
-        indices: Indices, constants: Constants,
+        indices: Indices, constants: Constants, precision: Precision,
     ) -> None:  # fmt: skip
         self.block = block
         self.plan = plan
@@ -33,6 +33,7 @@ class Values(ABC):
         self.order = tuple(order)
         self.indices = indices
         self.constants = constants
+        self.precision: Precision = precision
         self.masks = MaskText(plan, indices)
         self.loads: list[tuple[Value, Node]] = []  # to be written last: memory.py
         self._names: dict[str, str] = {}

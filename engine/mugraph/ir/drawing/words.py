@@ -82,7 +82,9 @@ def grid_words(kernel: GraphKernel) -> str:
 
 
 def launch_words(schedule: Schedule) -> str:
-    """`4 warps, 3 stages, swapped`."""
+    """`4 warps, 3 stages, swapped, products of float32 as tf32x3`."""
     warps = f"{schedule.num_warps} warp{'' if schedule.num_warps == 1 else 's'}"
     stages = f"{schedule.num_stages} stage{'' if schedule.num_stages == 1 else 's'}"
-    return f"{warps}, {stages}{', swapped' if schedule.swap else ''}"
+    swapped = ", swapped" if schedule.swap else ""
+    precise = f", products of float32 as {schedule.precision}" if schedule.precision != "ieee" else ""
+    return f"{warps}, {stages}{swapped}{precise}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import cast
 
-from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.block import PRECISIONS, BlockGraph, Precision, Schedule
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph, ThreadGraph
 from mugraph.ir.ops import Op
 from mugraph.ir.program import TensorProgram
@@ -17,7 +18,7 @@ from mugraph.ir.text.tensors import read_axes, read_tensor, read_tensors, read_t
 
 CALL = re.compile(rf"({NAME})\(([^()]*)\)(?: (.*))?")
 OUTPUT = re.compile(rf"({NAME}) -> (.*)")
-LAUNCH = re.compile(r"warps=(\d+) stages=(\d+)( swap)?")
+LAUNCH = re.compile(rf"warps=(\d+) stages=(\d+)( swap)?(?: ({'|'.join(PRECISIONS)}))?")
 
 
 def parse_mugraph(text: str) -> MuGraph:
@@ -110,8 +111,10 @@ def _kernel(lines: Lines, outer: dict[str, int], known: Mapping[str, Tensor]) ->
     grid = _grid(lines.take("grid")) if lines.has("grid") else ()
     loops, tiles = read_loops(lines)
     launch = lines.take("launch")
-    warps, stages, swap = launch.match(LAUNCH, launch.rest, "`warps=4 stages=3` and perhaps `swap`").groups()
-    schedule = Schedule(grid, tiles, bool(swap), int(warps), int(stages))
+    expected = "`warps=4 stages=3`, perhaps `swap`, and perhaps a precision"
+    warps, stages, swap, precision = launch.match(LAUNCH, launch.rest, expected).groups()
+    chosen = cast(Precision, precision or "ieee")
+    schedule = Schedule(grid, tiles, bool(swap), int(warps), int(stages), precision=chosen)
     body = read_body(lines)
     block_name = (tail or f"block {name}").removeprefix("block ")
     block = BlockGraph(block_name, sizes, tensors, tuple(placed.op for placed in body), loops)

@@ -138,11 +138,16 @@ def _kernel(kernel: GraphKernel, mugraph: MuGraph) -> Iterator[str]:
         yield "    grid " + ", ".join(f"{axis}/{tile}" for axis, tile in schedule.grid)
     if block.loops:
         yield f"    loops {format_loops(block.loops, schedule.loops)}"
-    yield f"    launch warps={schedule.num_warps} stages={schedule.num_stages}{' swap' if schedule.swap else ''}"
+    yield f"    launch warps={schedule.num_warps} stages={schedule.num_stages}{_special(schedule)}"
     yield from _operators(block, schedule, "    ")
     for thread in kernel.threads:
         ops = ", ".join(op.name for op in thread.ops)
         yield f"    thread {thread.name}({', '.join(thread.inputs)}) = {ops}"
+
+
+def _special(schedule: Schedule) -> str:
+    """What few schedules have."""
+    return f"{' swap' if schedule.swap else ''}{f' {schedule.precision}' if schedule.precision != 'ieee' else ''}"
 
 
 def _borders(block: BlockGraph, mugraph: MuGraph) -> Iterator[str]:

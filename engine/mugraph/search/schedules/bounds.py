@@ -12,6 +12,7 @@ from math import ceil, prod
 from mugraph.ir.block import Schedule
 from mugraph.search.schedules.cost import memory_floor_us, stream_us
 from mugraph.search.schedules.costs import Costs, fitted_costs
+from mugraph.search.schedules.in_parts import least_flops
 from mugraph.search.schedules.tiles import Shape, Tiles
 from mugraph.search.schedules.work import Work, iterations, traffic
 from mugraph.targets import Target
@@ -59,5 +60,8 @@ def _processor_us(
         rows, columns, depth = (prod(tiles[axis] for axis in side) for side in product.sides)
         if min(rows, columns) > 1:
             flops = 2.0 * rows * columns * depth * shape.trips(schedule, tiles, product.op)
-            busy += flops / (peak * (costs.exact if product.is_exact else max(costs.wide, costs.narrow)))
+            if product.is_exact:
+                busy += min(flops / (peak * costs.exact), least_flops(flops) / peak)
+            else:
+                busy += flops / (peak * max(costs.wide, costs.narrow))
     return chain, busy

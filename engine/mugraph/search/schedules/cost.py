@@ -22,6 +22,7 @@ from mugraph.ir.library import LibraryCall
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.search.schedules.costs import Costs, fitted_costs
+from mugraph.search.schedules.in_parts import shared_bytes
 from mugraph.search.schedules.tiles import Shape, Tiles
 from mugraph.search.schedules.work import Work, work
 from mugraph.targets import Target
@@ -48,7 +49,10 @@ class Usage:
 def usage(shape: Shape, schedule: Schedule, target: Target) -> Usage:
     """Estimated resources: prefetched tiles once per stage, computed operands of products once, values in registers."""
     once, staged, values = footprint(shape, schedule)
-    shared = once + staged * schedule.num_stages
+    if schedule.precision == "ieee":
+        shared = once + staged * schedule.num_stages
+    else:  # a tile is free again once it has been cut into parts
+        shared = once + staged * max(1, schedule.num_stages - 1) + shared_bytes(shape, shape.tiles(schedule), schedule)
     threads = 32 * schedule.num_warps
     registers = 24 + values // threads
     fitting = min(target.shared // max(shared + 1024, 1024), REGISTERS // (min(registers, 255) * threads))
@@ -138,7 +142,7 @@ def _processor_us(found: Work, schedule: Schedule, target: Target, costs: Costs)
     chain += found.lanes * max(0.0, costs.lane_us - issued)
     products = found.narrow_flops / (peak * costs.narrow) + found.wide_flops / (peak * costs.wide)
     busy = max(products, found.shared_bytes / costs.shared) + found.passed_bytes / costs.passed
-    busy += found.exact_flops / (peak * costs.exact) + found.lanes * issued
+    busy += found.exact_flops / (peak * costs.exact) + found.peak_flops / peak + found.lanes * issued
     return chain, busy
 
 

@@ -2,7 +2,7 @@
 
 The model errs by more than neighbouring schedules differ, and it errs alike for candidates that are alike. So less is
 learnt from forty schedules of one topology, which differ in a stage, than from the best of several topologies, tiles,
-swaps, warps and stages.
+swaps, precisions, warps and stages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ HEAD = 48
 """Candidates that are chosen for variety; the tuner measures fewer."""
 TOPOLOGIES = 6
 """Distinct topologies among them: each costs a verification."""
-_DEARER = {"topology": 1.012, "tiles": 1.05, "schedule": 1.12, "warps": 1.01, "stages": 1.01, "swap": 1.01}
+_DEARER = {
+    "topology": 1.012,
+    "tiles": 1.05,
+    "schedule": 1.12,
+    "warps": 1.01,
+    "stages": 1.01,
+    "swap": 1.01,
+    "precision": 1.05,
+}
 """By how much each earlier candidate that shares a trait makes the next one look slower."""
 
 
@@ -60,6 +68,7 @@ def _traits(candidate: Candidate) -> list[tuple[str, Hashable]]:
         ("warps", schedule.num_warps),
         ("stages", schedule.num_stages),
         ("swap", schedule.swap),
+        ("precision", (tiles(schedule), schedule.precision)),
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mugraph.ir.block import BlockGraph, Candidate, Schedule
+from mugraph.ir.block import PRECISIONS, Candidate, Schedule
 from mugraph.search.schedules.cost import estimate_us
 from mugraph.search.schedules.sizes import ScheduleLimits, enumerate_schedules, fits
 from mugraph.search.schedules.split_schedules import alone, with_then
@@ -23,8 +23,9 @@ WALKED = ScheduleLimits(num_warps=(1, 2, 4, 8, 16), num_stages=(1, 2, 3, 4, 5, 6
 def neighbours(candidate: Candidate, target: Target) -> list[Candidate]:
     """Candidates of the same topology whose schedules differ in one choice by one step, the fastest by estimate first.
 
-    A step doubles or halves a tile or the warps, swaps operands, or adds or removes a stage. All fit the device, by
-    estimate. If several kernels follow one another, the steps of each count; a pre-defined kernel has none.
+    A step doubles or halves a tile or the warps, swaps operands, adds or removes a stage, or computes products of
+    float32 in another precision. All fit the device, by estimate. If several kernels follow one another, the steps of
+    each count; a pre-defined kernel has none.
     """
     found = _of_one(candidate, target)
     if candidate.then is not None:
@@ -41,7 +42,7 @@ def _of_one(candidate: Candidate, target: Target) -> list[Candidate]:
     shape = Shape(block)
     tiles = _tiles_of(shape)
     found: dict[Schedule | tuple[object, ...], Candidate] = {}
-    for schedule in _steps(candidate.schedule, block):
+    for schedule in _steps(candidate.schedule, shape):
         if _tiling(schedule) not in tiles or schedule.num_warps not in WALKED.num_warps:
             continue
         if schedule.num_stages not in WALKED.num_stages:
@@ -54,10 +55,11 @@ def _of_one(candidate: Candidate, target: Target) -> list[Candidate]:
 
 def key(schedule: Schedule) -> tuple[object, ...]:
     """What two schedules of one topology differ in."""
-    return (schedule.grid, *_tiling(schedule), schedule.num_warps, schedule.num_stages)
+    return (schedule.grid, *_tiling(schedule), schedule.num_warps, schedule.num_stages, schedule.precision)
 
 
-def _steps(schedule: Schedule, block: BlockGraph) -> Iterator[Schedule]:
+def _steps(schedule: Schedule, shape: Shape) -> Iterator[Schedule]:
+    block = shape.block
     for position, (axis, tile) in enumerate(schedule.grid):
         for other in (tile * 2, tile // 2):
             grid = [*schedule.grid[:position], (axis, other), *schedule.grid[position + 1 :]]
@@ -74,6 +76,9 @@ def _steps(schedule: Schedule, block: BlockGraph) -> Iterator[Schedule]:
         yield replace(schedule, num_warps=warps)
     for stages in (schedule.num_stages + 1, schedule.num_stages - 1):
         yield replace(schedule, num_stages=stages)
+    for precision in PRECISIONS if shape.is_exact else ():
+        if precision != schedule.precision:
+            yield replace(schedule, precision=precision)
 
 
 def _tiling(schedule: Schedule) -> tuple[object, ...]:

@@ -5,12 +5,13 @@ MCFuser §4.2: tiles are powers of two with little padding (rule 3), and fit in 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappush, heapreplace
 from math import inf, prod
 
-from mugraph.ir.block import BlockGraph, Candidate, Schedule
+from mugraph.ir.block import PRECISIONS, BlockGraph, Candidate, Precision, Schedule
 from mugraph.search.schedules.bounds import LEAST_WARPS, least_of_tiles_us
 from mugraph.search.schedules.cost import MAX_REGISTERS, Usage, estimate_us, usage
 from mugraph.search.schedules.diverse import diverse
@@ -34,6 +35,7 @@ class ScheduleLimits:
 
     max_candidates: kept, the best by estimate
     num_warps, num_stages: choices
+    precisions:     choices, where products are of float32
     shared_slack:   estimates up to this many times the device's shared memory pass (MCFuser rule 4 has 1.2; Triton
                     refuses what does not fit, so nothing is gained above 1)
     """
@@ -42,6 +44,7 @@ class ScheduleLimits:
     num_warps: tuple[int, ...] = (4, 8)
     num_stages: tuple[int, ...] = (2, 3, 4, 5)
     shared_slack: float = 1.0
+    precisions: tuple[Precision, ...] = PRECISIONS
 
 
 def schedules(block: BlockGraph, target: Target, limits: ScheduleLimits | None = None) -> list[Candidate]:
@@ -128,7 +131,7 @@ class Looks:
         limits = limits or ScheduleLimits()
         self._target = target
         self._few = ScheduleLimits(SHORTLIST, limits.num_warps[:1], limits.num_stages[-2:-1] or limits.num_stages,
-                                   limits.shared_slack)  # fmt: skip
+                                   limits.shared_slack, limits.precisions)  # fmt: skip
         self._shortlists: dict[Hashable, list[Schedule]] = {}
 
     def at(self, block: BlockGraph) -> Candidate | None:
@@ -171,15 +174,16 @@ def _tilings(shape: Shape) -> Iterator[tuple[Schedule, tuple[bool, ...]]]:
 
 
 def _with_tiles(shape: Shape, limits: ScheduleLimits, plain: Schedule, swaps: tuple[bool, ...]) -> Iterator[Schedule]:
-    for swap in swaps:
-        for warps in limits.num_warps:
-            for stages in limits.num_stages if shape.loop_axes else (2,):
-                yield Schedule(plain.grid, plain.loops, swap, warps, stages)
+    precisions = limits.precisions if shape.is_exact else PRECISIONS[:1]
+    for swap, precision, warps in itertools.product(swaps, precisions, limits.num_warps):
+        for stages in limits.num_stages if shape.loop_axes else (2,):
+            yield Schedule(plain.grid, plain.loops, swap, warps, stages, precision=precision)
 
 
 def _differ_in_stages(a: Schedule, b: Schedule) -> bool:
     """Do two that follow one another in the enumeration differ in their stages alone?"""
-    return a.grid is b.grid and a.loops is b.loops and a.swap == b.swap and a.num_warps == b.num_warps
+    same = a.swap == b.swap and a.num_warps == b.num_warps and a.precision == b.precision
+    return same and a.grid is b.grid and a.loops is b.loops
 
 
 def fits(shape: Shape, schedule: Schedule, target: Target, limits: ScheduleLimits) -> Usage | None:

@@ -28,8 +28,8 @@ def next_power(n: int) -> int:
 @dataclass(frozen=True, slots=True)
 class Product:
     """A DOT: its operator, the axes of its left rows, right columns, reduction and batch, and whether its operands are
-    loads as they are (computed ones pass through registers or shared memory first). is_exact: in float32, which takes
-    no tensor cores"""
+    loads as they are (computed ones pass through registers or shared memory first). is_exact: in float32.
+    along_depth: whether the left operand, and the right one, lies in memory along the depth, or has no place there"""
 
     op: Op
     rows: tuple[str, ...]
@@ -39,6 +39,7 @@ class Product:
     left_is_load: bool
     right_is_load: bool
     is_exact: bool
+    along_depth: tuple[bool, bool]
 
     @property
     def is_matrix(self) -> bool:
@@ -109,6 +110,8 @@ class Shape:
         self.varies = self._varies()
         self.ends = ends(block)
         self.products = [self._product(op) for op in block.ops if op.kind.contracts]
+        self.is_exact = any(p.is_exact and p.is_matrix for p in self.products)
+        """Does it have products of float32, to which tensor cores are a choice?"""
         self.is_stream = not any(op.kind.reduces for op in block.ops)
         """Element by element, one pass over memory?"""
         self.dot_axes = {axis for p in self.products for side in p.sides for axis in side}
@@ -283,6 +286,15 @@ class Shape:
             left.kind is Kind.LOAD,
             right.kind is Kind.LOAD,
             any(self._is_exact(i, op) for i in (left, right)),
+            (self._is_along(left, over), self._is_along(right, over)),
+        )
+
+    def _is_along(self, operand: Op, over: set[str]) -> bool:
+        if operand.kind is not Kind.LOAD:
+            return True
+        tensor = self.block.tensor(operand.tensor)
+        return any(
+            stride == 1 and over.intersection(dim) for dim, stride in zip(tensor.dims, tensor.strides, strict=True)
         )
 
     def _is_exact(self, operand: Op, product: Op) -> bool:

@@ -10,6 +10,7 @@ from math import ceil, prod
 
 from mugraph.ir.block import Loop, Schedule
 from mugraph.ir.ops import Kind
+from mugraph.search.schedules.in_parts import flops_in_parts
 from mugraph.search.schedules.sectors import in_sectors
 from mugraph.search.schedules.tiles import Access, Computed, Product, Shape, Tiles
 
@@ -38,6 +39,7 @@ class Work:
     passed_bytes:   computed operands passed from registers through shared memory
     exact_flops, exact_depth: of products in float32, which take no tensor cores; elements that are added one after
                     the other there
+    peak_flops:     of products in parts of float32, as many as the processor's peak would do meanwhile
     reductions, exps: operators all warps must exchange values for
     lanes:          element-wise operations of one thread, one after the other
     """
@@ -55,6 +57,7 @@ class Work:
     passed_bytes: float = 0.0
     exact_flops: float = 0.0
     exact_depth: float = 0.0
+    peak_flops: float = 0.0
     reductions: float = 0
     exps: float = 0
     lanes: float = 0.0
@@ -128,10 +131,15 @@ def _product(found: Work, shape: Shape, schedule: Schedule, product: Product, ti
         found.lanes += 2 * batch * rows * columns * depth * trips / (32 * warps)
         return
     flops = 2.0 * rows * columns * depth * trips
-    if product.is_exact:
+    wide = rows >= WIDE_LEFT and warps >= 4
+    if product.is_exact and schedule.precision == "ieee":
         _exact_product(found, rows * columns / (32 * warps), depth, trips, flops)
         return
-    if rows >= WIDE_LEFT and warps >= 4:
+    if product.is_exact:
+        found.wide += trips if wide else 0
+        found.peak_flops += flops_in_parts(product, schedule, rows, columns, flops, wide=wide)
+        return
+    if wide:
         groups = warps // 4
         down = min(groups, rows // WIDE_LEFT)
         across = min(groups // down, max(1, columns // 16))
