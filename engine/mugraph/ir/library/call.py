@@ -73,7 +73,8 @@ class LibraryCall:
     has_softmax: between the products
     copied:    elements of its result that another kernel copies
     takes_tf32: what is float32 it computes on the tensor cores, unless PyTorch is told not to
-    channels_last: its first operand lies so, and its result
+    format:     PyTorch's name of the memory format that it reads its first operand in and answers in ("" is the usual
+                one): channels last
     """
 
     function: str
@@ -86,7 +87,7 @@ class LibraryCall:
     has_softmax: bool = False
     copied: int = 0
     takes_tf32: bool = False
-    channels_last: bool = False
+    format: str = ""
 
     def text(self, names: Mapping[str, str]) -> str:
         """names: of the variables that hold the tensors."""
@@ -96,10 +97,11 @@ class LibraryCall:
             return f"{self._call([*operands, *self.arguments, f'out={self.out.text(out)}'])}"
         # A library may answer in another order in memory; the next kernel reads row by row.
         own, shape, turned = self.out.own_shape, self.out.shape, ""
-        if self.channels_last:
+        if self.format:
             batch, channels, *places = range(len(shape))
             order = (batch, *places, channels)
             shape, turned = tuple(shape[at] for at in order), f".permute({', '.join(map(str, order))})"
+            operands[0] += f".contiguous(memory_format={self.format})"
         view = "" if shape == own else f".view({', '.join(map(str, own))})"
         return f"{out} = {self._call([*operands, *self.arguments])}{turned}.contiguous(){view}"
 
@@ -107,7 +109,7 @@ class LibraryCall:
     def is_sizeless(self) -> bool:
         """The call's text names no size, so it is right for others."""
         out = self.out.shape == self.out.own_shape if self.allocates else self.out.is_sizeless
-        return out and not self.channels_last and all(view.is_sizeless for view in self.operands)
+        return out and not self.format and all(view.is_sizeless for view in self.operands)
 
     @property
     def shown(self) -> str:
