@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from mugraph.sharing import VARIABLE, beside, environment, turn
+from mugraph.sharing import VARIABLE, beside, environment, memory, turn
 
 
 @pytest.fixture
@@ -62,3 +62,38 @@ def test_one_run_takes_no_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert beside() == 1
     with turn(alone=True), turn(alone=True):
         assert not os.listdir(tmp_path)
+
+
+@pytest.mark.usefixtures("shared")
+def test_memory_is_promised_once():
+    """Whoever is inside together needs no more than there is; who needs more than there is comes in alone."""
+    inside: list[float] = []
+    seen: list[list[float]] = []
+    lock = threading.Lock()
+
+    def take(share: float) -> None:
+        for _ in range(4):
+            with memory(share):
+                with lock:
+                    inside.append(share)
+                    seen.append(list(inside))
+                time.sleep(0.002)
+                with lock:
+                    inside.remove(share)
+
+    shares = (0.25, 0.25, 0.5, 0.75, 2.0)
+    threads = [threading.Thread(target=take, args=(share,)) for share in shares]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(seen) == 4 * len(shares)
+    assert all(sum(min(share, 1.0) for share in together) <= 1.0 for together in seen)
+    with memory(0.0), memory(1.0), memory(0.01):
+        pass  # what is small takes none
+
+
+def test_one_run_has_all_the_memory(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with memory(1.0), memory(1.0):
+        pass

@@ -9,6 +9,7 @@ the user's code prints goes where it goes. The processes that search, test and m
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import cast
 
@@ -28,14 +30,21 @@ from mugraph.commands.optimize import from_runs
 from mugraph.edit.apply import apply_files
 from mugraph.edit.source.text import EditError
 from mugraph.events import Done, FileResult, RegionResult, Traced, Working
+from mugraph.ir.dtypes import itemsize
 from mugraph.ir.kernel import Rejected
+from mugraph.ir.region import Region
 from mugraph.pipeline import Options, improved, run, working
 from mugraph.protocol.gain_words import CODE
 from mugraph.protocol.settings import CompareWith
 from mugraph.reports.document import finite, verdicts_of
+from mugraph.sharing import memory
 from mugraph.solve.tools import Tools
 from mugraph.tune.against import PEERS
-from mugraph.tune.device import detect, resolve
+from mugraph.tune.device import detect, device_memory, resolve
+
+_TIMES = 6
+"""What a region's tensors take, counted in their own bytes: two processes hold them, and one compares them in float64.
+"""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -59,8 +68,12 @@ def options_of(asked: Asked) -> Options:
     )
 
 
-def answer(path: Path, asked: Asked, tools: Tools) -> Json:
-    """Raises what is nobody's mistake but ours."""
+def answer(path: Path, asked: Asked, tools: Tools, waits: Path, held: contextlib.ExitStack) -> Json:
+    """Raises what is nobody's mistake but ours.
+
+    waits: a file that is there while others have the device's memory
+    held:  keeps the run's own share of it
+    """
     began = time.monotonic()
     options, target = options_of(asked), tools.target
     result: FileResult | None = None
@@ -70,6 +83,9 @@ def answer(path: Path, asked: Asked, tools: Tools) -> Json:
             print(event.what, flush=True)
         if isinstance(event, Traced):
             notices += event.trace.notices
+            waits.touch()
+            held.enter_context(memory(_share(event.trace.regions)))
+            waits.unlink()
         if isinstance(event, Done):
             result = event.result
     assert result is not None
@@ -89,6 +105,20 @@ def answer(path: Path, asked: Asked, tools: Tools) -> Json:
             for region in result.regions
         ],
     }
+
+
+def _share(regions: Sequence[Region]) -> float:
+    """Of the device's memory, that the largest region takes while it is tested and timed."""
+    total = device_memory()
+    if total is None:
+        return 0.0
+    return max((_TIMES * _bytes(region) for region in regions), default=0) / total
+
+
+def _bytes(region: Region) -> int:
+    """Of what it reads and what it leaves."""
+    infos = (region.values.get(one.value) for one in (*region.live_ins, *region.live_outs))
+    return sum(prod(info.shape) * itemsize(info.dtype) for info in infos if info is not None)
 
 
 def _of_file(path: Path, result: RegionResult, whole: Mapping[str, object] | None, against: Sequence[str]) -> Json:
@@ -158,8 +188,9 @@ def main() -> None:
     with working(device, resolve(asked.target, device), options_of(asked)) as tools:
         for line in sys.stdin:
             path, out = json.loads(line)
-            found = answer(Path(path), asked, tools)
-            tools.release()
+            with contextlib.ExitStack() as held:
+                found = answer(Path(path), asked, tools, Path(f"{out}.waits"), held)
+                tools.release()
             part = Path(f"{out}.part")
             part.write_text(json.dumps(found, allow_nan=False))
             os.replace(part, out)

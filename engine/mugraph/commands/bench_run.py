@@ -160,8 +160,11 @@ class Worker:
         with contextlib.suppress(OSError):  # it has ended, which is seen below
             process.stdin.write(json.dumps([str(file), str(out)]).encode() + b"\n")
             process.stdin.flush()
+        waits = Path(f"{out}.waits")
         while not out.exists() and process.poll() is None and time.monotonic() - began < self._asked.limit_s:
             time.sleep(_LOOK_S)
+            if waits.exists():  # for other files, which is no time of its own
+                began += _LOOK_S
         spent = time.monotonic() - began
         try:
             found = cast(Json, json.loads(out.read_bytes()))

@@ -94,6 +94,18 @@ def detect() -> Device:
     return Device(name, "gpu", target, capability, driver)
 
 
+def device_memory() -> int | None:
+    """Bytes of the current GPU's memory; None without one."""
+    if not driver_present():
+        return None
+    import torch
+
+    if not torch.cuda.is_available():
+        return None
+    properties: Any = cast(Any, torch.cuda).get_device_properties(torch.cuda.current_device())
+    return int(properties.total_memory)
+
+
 def resolve(request: str, device: Device) -> Target:
     """The model `--target` asks for: "auto" is the device's own. Raises UnknownTarget."""
     text = request.lower()

@@ -14,7 +14,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -44,6 +44,8 @@ _log = logging.getLogger("mugraph.tune")
 COMPILES = "--compiles"
 BEHIND = "--behind"
 _NICE = 10
+_SPARE = 2
+"""Times as much memory as is known to be needed has to be free."""
 _LEAST_PART = 4
 _ROUND_S = 0.05
 """Where a round takes longer, there are fewer of them, but no fewer than this part of those asked for: the median of
@@ -172,6 +174,7 @@ class _Worker:
             found = timing.tensors_of(mine(*inputs))
             eager = timing.tensors_of(reference(*inputs))
             try:
+                self._needs_room(inputs, eager)
                 exact = timing.tensors_of(reference(*(x.double() for x in inputs)))
             except RuntimeError as error:  # an operator that knows no doubles, or too little memory
                 if is_fatal(error):
@@ -189,6 +192,16 @@ class _Worker:
             limit = 3 * own + max(rounding, 1e-5)
             each.append(Agreed(error <= limit, error, limit))
         return max(each, key=lambda agreed: agreed.error / agreed.limit)
+
+    def _needs_room(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        """Raises RuntimeError where the reference in double precision, with a value besides, could take the memory that
+        other processes need."""
+        torch = self._torch
+        needed = sum(8 * tensor.numel() for tensor in (*inputs, *results, *results))
+        torch.cuda.empty_cache()
+        free, _ = torch.cuda.mem_get_info()
+        if needed * _SPARE > free:
+            raise RuntimeError(f"double precision takes {needed >> 20} MiB, and {free >> 20} MiB are free")
 
     def _prepare(self, request: Prepare) -> Reply:
         from mugraph.tune import inductor

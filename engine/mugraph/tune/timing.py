@@ -22,6 +22,8 @@ from mugraph.tune.rotation import CACHE_TIMES, LONG_US, rotation, shortened
 
 DTYPES: dict[str, torch.dtype] = {name: getattr(torch, one.torch) for name, one in ELEMENTS.items() if name in DRAWN}
 Function = Callable[..., object]
+_PART = 1 << 26
+"""Elements that are compared at once."""
 
 
 def storage_elements(spec: InputSpec) -> int:
@@ -192,12 +194,17 @@ def relative_error(value: torch.Tensor, reference: torch.Tensor) -> float:
     and the other is."""
     if value.shape != reference.shape:
         return math.inf
-    mine, truth = value.double(), reference.double()
-    finite = torch.isfinite(truth)
-    if not bool((torch.isfinite(mine) == finite).all()):
-        return math.inf
-    mine, truth = mine[finite], truth[finite]
-    if truth.numel() == 0:
-        return 0.0
-    scale = float(truth.abs().max())
-    return float((mine - truth).abs().max()) / (scale or 1.0)
+    most = scale = 0.0
+    # Of gigabytes, a part at a time: float64 takes twice the memory, and there may be little left.
+    for mine, truth in zip(_parts(value), _parts(reference), strict=True):
+        finite = torch.isfinite(truth)
+        if not bool((torch.isfinite(mine) == finite).all()):
+            return math.inf
+        mine, truth = (torch.where(finite, one.double(), 0.0) for one in (mine, truth))
+        scale = max(scale, float(truth.abs().max()))
+        most = max(most, float((mine - truth).abs().max()))
+    return most / (scale or 1.0)
+
+
+def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return torch.split(tensor.reshape(-1), _PART) if tensor.numel() else ()
