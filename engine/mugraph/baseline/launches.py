@@ -68,6 +68,8 @@ LONG_ROW = 256 << 10
 """Bytes."""
 _AGAIN = {"softmax": 2, "log_softmax": 2, "softmin": 2, "layer_norm": 1, "rms_norm": 1, "group_norm": 0}
 """Times that a kernel of one call reads a long row again: for a maximum, for a sum, for what it writes."""
+_ALONE = frozenset({"softmax", "log_softmax", "softmin", "layer_norm", "rms_norm"})
+"""One thread block has a row to itself, whatever its length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class Launch:
     dtype:    that it computes in
     is_causal: of an attention: half of the scores are not computed
     row:      of a reduction: bytes that are reduced to one number, or to one row of the same length
+    turns:    how often a thread block goes along a row that it has to itself, whatever its length; 0 where several
+              blocks share one
     functions: exponentials and the like that it computes
     dims:     of the result of a product
     is_narrow: of a convolution: it has too few channels for the tensor cores
@@ -93,6 +97,7 @@ class Launch:
     dtype: str = "f16"
     is_causal: bool = False
     row: int = 0
+    turns: int = 0
     functions: int = 0
     dims: int = 0
     is_narrow: bool = False
@@ -214,7 +219,8 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
             row = _row(call, values)
             again = _AGAIN.get(name, 0) if row > LONG_ROW else 0
             read = {value: size * (1 + again) for value, size in reads.items()}
-            yield replace(launch, work="reduction", reads=read, row=row)
+            turns = 1 + _AGAIN[name] if name in _ALONE else 0
+            yield replace(launch, work="reduction", reads=read, row=row, turns=turns)
         else:
             yield launch
         for _ in range(_PASSES.get(name, 1) - 1):

@@ -12,14 +12,16 @@ from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.fused import fused, joined, with_attentions
 from mugraph.baseline.launches import Launch, launches
 from mugraph.baseline.rates import Rates, fitted
+from mugraph.ir.calls import Call, Ref, TensorInfo
 from mugraph.ir.library import Product
-from mugraph.ir.region import Region
+from mugraph.ir.region import Position, Range, Region
 from mugraph.research.fitting import ESTIMATED, Sample, agreement, fit
 from mugraph.research.points import Point, kept, read
 from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
 
 H200 = TARGETS["h200"]
+RANGE = Range(Position(0, 0), Position(0, 1))
 HEAD = "import torch\nimport torch.nn.functional as F\n\n\n"
 PROGRAMS = {
     "layer_norm": ("x=f16[4096, 4096], g=f16[4096], b=f16[4096]", "F.layer_norm(x, (4096,), g, b)"),
@@ -229,3 +231,19 @@ def test_each_element_of_a_transposed_convolution_goes_to_all_taps(regions: dict
     (product,) = launch.products
     assert product == Product(4, 2 * 8 * 9, 3 * 5 * 4, 16 // 4)
     assert not launch.is_narrow
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "softmax"])
+def test_few_rows_of_megabytes_leave_most_processors_with_nothing_to_do(name: str) -> None:
+    """KernelBench's layer norm of 16 rows: 8.1 ms on an H100."""
+    elements = 1 << 22
+    info = TensorInfo((16, elements), (elements, 1), "f32")
+    arguments = {"layer_norm": ((elements,),), "softmax": (-1,)}[name]
+    call = Call(f"torch.nn.functional.{name}", (Ref(0), *arguments), {}, (1,), RANGE)
+    found = baseline([call], {0: info, 1: info}, {1}, TARGETS["h100"])
+    assert found.eager_us > 10 * found.compiled_us
+    many = TensorInfo((1 << 14, 1 << 12), (1 << 12, 1), "f32")
+    shorter = {"layer_norm": ((1 << 12,),), "softmax": (-1,)}[name]
+    call = Call(f"torch.nn.functional.{name}", (Ref(0), *shorter), {}, (1,), RANGE)
+    found = baseline([call], {0: many, 1: many}, {1}, TARGETS["h100"])
+    assert found.eager_us < 2 * found.compiled_us
