@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from math import prod
 
-from mugraph.ir.ranges import Product
+from mugraph.ir.ranges import Product, SizeRange
 from mugraph.ir.sums import Sum, sum_of
 from mugraph.recording.memory import Recorded
 from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_spec
@@ -189,10 +189,28 @@ def _differs(first: Recorded, shapes: Mapping[str, TensorSpec], other: Recorded)
     return frozenset(found)
 
 
+def alike(arguments: Mapping[str, str], others: Mapping[str, str], ranges: Sequence[SizeRange]) -> bool:
+    """Whether they differ only in sizes that are in one of the ranges, in both."""
+    one, two = _specs(arguments), _specs(others)
+    if arguments.keys() != others.keys() or one.keys() != two.keys():
+        return False
+    if any(arguments[name] != others[name] for name in arguments.keys() - one.keys()):
+        return False
+    pairs = [(one[name], two[name]) for name in one]
+    if any((a.dtype, len(a.shape)) != (b.dtype, len(b.shape)) for a, b in pairs):
+        return False
+    sizes = [(n, m) for a, b in pairs for n, m in zip(a.shape, b.shape, strict=True) if n != m]
+    return all(any(of.least <= min(pair) and max(pair) <= of.largest for of in ranges) for pair in sizes)
+
+
 def _shapes(one: Recorded) -> dict[str, TensorSpec]:
     """Of the arguments that are tensors."""
+    return _specs(one.arguments)
+
+
+def _specs(arguments: Mapping[str, str]) -> dict[str, TensorSpec]:
     found: dict[str, TensorSpec] = {}
-    for name, text in one.arguments.items():
+    for name, text in arguments.items():
         try:
             spec = parse_spec(text)
         except BadShapes:
