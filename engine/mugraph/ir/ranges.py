@@ -1,7 +1,8 @@
 """Sizes that are known at run time only: ranges declared in a shape comment (`b=1..8, t=1..64`), and products of them.
 
-Everything that varies in a region is a whole number times a product of its sizes. What is traced, searched and timed
-has the largest size of each range, so a `size` elsewhere in the engine is the most there can be.
+Everything that varies in a region is a whole number times a product of its sizes, and of sums of them. What is
+traced, searched and timed has the largest size of each range, so a `size` elsewhere in the engine is the most there
+can be.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from itertools import product
 from math import prod
 
 from mugraph.ir.calls import Argument, Call, Symbol
+from mugraph.ir.sums import Sum, read, sum_of, written
 
-_MULTIPLE = re.compile(r"size\*(\d+)((?:\*[A-Za-z_]\w*)+)")
+_MULTIPLE = re.compile(r"size\*(\d+)((?:\*[A-Za-z_]\w*)*)((?:\*\[[^\]]+\])*)")
 _DEGREE = 3
 """Sizes that are multiplied with each other, at most: a tensor's stride may be `b * t * t`."""
 
@@ -60,22 +62,31 @@ class SizeRange:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """factor times the sizes of these names, sorted; a name may occur twice. Without names it is what does not vary."""
+    """factor times the sizes of these names, sorted, and times sums of sizes; a name may occur twice. Without either it
+    is what does not vary."""
 
     factor: int = 0
     names: tuple[str, ...] = ()
+    sums: tuple[Sum, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.names)
+        return bool(self.names or self.sums)
+
+    @property
+    def sizes(self) -> frozenset[str]:
+        """The names of all sizes that it depends on."""
+        return frozenset((*self.names, *(name for one in self.sums for name in one.names)))
 
     def at(self, point: Point) -> int:
-        return self.factor * prod(point[name] for name in self.names)
+        return self.factor * prod(point[name] for name in self.names) * prod(one.at(point) for one in self.sums)
 
     def text(self, called: Mapping[str, str], *, inner: bool = False) -> str:
         """called: the sizes' variables. inner: in brackets, to stand in any expression"""
         terms = [*([str(self.factor)] if self.factor != 1 else []), *(called[name] for name in self.names)]
+        alone = not terms and len(self.sums) == 1
+        terms += [one.text(called) if alone else f"({one.text(called)})" for one in self.sums]
         found = " * ".join(terms)
-        return f"({found})" if inner and len(terms) > 1 else found
+        return f"({found})" if inner and " " in found else found
 
 
 FIXED = Product()
@@ -91,8 +102,25 @@ def product_of(values: Sequence[int], points: Sequence[Point]) -> Product | None
         sizes = [prod(point[name] ** n for name, n in zip(names, power, strict=True)) for point in points]
         factor = values[0] // sizes[0]
         if factor and all(value == factor * size for value, size in zip(values, sizes, strict=True)):
-            return Product(factor, tuple(name for name, n in zip(names, power, strict=True) for _ in range(n)))
+            return Product(factor, _repeated(names, power))
+    return _with_sum(values, points, names)
+
+
+def _with_sum(values: Sequence[int], points: Sequence[Point], names: Sequence[str]) -> Product | None:
+    """A product of sizes and one sum of sizes."""
+    powers = (p for p in product(range(_DEGREE), repeat=len(names)) if sum(p) < _DEGREE)
+    for power in sorted(powers, key=sum):
+        sizes = [prod(point[name] ** n for name, n in zip(names, power, strict=True)) for point in points]
+        if any(value % size for value, size in zip(values, sizes, strict=True)):
+            continue
+        found = sum_of([value // size for value, size in zip(values, sizes, strict=True)], points)
+        if found is not None:
+            return Product(found[0], _repeated(names, power), (found[1],))
     return None
+
+
+def _repeated(names: Sequence[str], power: Sequence[int]) -> tuple[str, ...]:
+    return tuple(name for name, n in zip(names, power, strict=True) for _ in range(n))
 
 
 @dataclass(frozen=True)
@@ -206,13 +234,16 @@ def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 def multiple(of: Product) -> Symbol:
     """An argument that is this product."""
-    return Symbol("*".join(("size", str(of.factor), *of.names)))
+    return Symbol("*".join(("size", str(of.factor), *of.names, *(f"[{written(one)}]" for one in of.sums))))
 
 
 def product_in(symbol: Symbol) -> Product | None:
     """The product that a symbol stands for; None for another symbol."""
     found = _MULTIPLE.fullmatch(symbol.name)
-    return Product(int(found[1]), tuple(found[2].split("*")[1:])) if found else None
+    if found is None or not (found[2] or found[3]):
+        return None
+    sums = tuple(read(one.strip("[]")) for one in found[3].split("*")[1:])
+    return Product(int(found[1]), tuple(found[2].split("*")[1:]), sums)
 
 
 def with_sizes(argument: Argument, sizes: Point | None, called: Mapping[str, str] | None = None) -> Argument:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from math import prod
 
+from mugraph.ir.ranges import Product, SizeRange
+from mugraph.ir.sums import Sum, sum_of
 from mugraph.recording.memory import Recorded
 from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_spec
 from mugraph.trace.syntax.size_ranges import LARGEST
@@ -78,19 +80,18 @@ def _told(sets: Sequence[Recorded]) -> list[Recorded]:
 
 
 def _as_ranges(calls: Sequence[Recorded], places: Sequence[_Place]) -> Ranged | None:
-    """Each dimension that varies is a whole multiple of a smaller one, or of a product of two, or a size of its own."""
+    """Each dimension that varies is a whole multiple of a smaller one, or of a product of two, or a sum of smaller ones
+    and a number, or a size of its own."""
     shapes = [_shapes(one) for one in calls]
     values = {place: [each[place[0]].shape[place[1]] for each in shapes] for place in places}
     sizes: list[list[int]] = []
-    products: dict[_Place, tuple[int, tuple[int, ...]]] = {}
+    products: dict[_Place, Product] = {}
     for place in sorted(places, key=lambda place: sum(values[place])):
         one = values[place]
         if not 1 <= min(one) <= max(one) <= LARGEST:
             return None
-        known = [(at,) for at in range(len(sizes))] + [*combinations_with_replacement(range(len(sizes)), 2)]
-        fitting = ((factor, of) for of in known if (factor := _factor(one, [sizes[at] for at in of])) is not None)
-        products[place] = next(fitting, (1, (len(sizes),)))
-        if products[place] == (1, (len(sizes),)):
+        products[place] = _of_sizes(one, sizes) or Product(1, (str(len(sizes)),))
+        if products[place].names == (str(len(sizes)),):
             sizes.append(one)
     if not 2 <= len(sizes) <= _SIZES or len({*zip(*sizes, strict=True)}) <= len(sizes):
         return None
@@ -101,15 +102,29 @@ def _as_ranges(calls: Sequence[Recorded], places: Sequence[_Place]) -> Ranged | 
         return None
     said = {name: f"{min(one)}..{max(one)}" for name, one in zip(names, sizes, strict=True)}
     own = _shapes(first)
-    texts = {
-        place: " * ".join([*([str(factor)] if factor > 1 else []), *(names[at] for at in of)])
-        for place, (factor, of) in products.items()
-    }
+    called = {str(at): name for at, name in enumerate(names)}
+    texts = {place: of.text(called) for place, of in products.items()}
     for argument, text in first.arguments.items():
         spec = own.get(argument)
         dims = [texts.get((argument, dim), str(size)) for dim, size in enumerate(spec.shape)] if spec else []
         said[argument] = f"{spec.dtype}[{', '.join(dims)}]" if spec and dims else text
     return Ranged(first, said, sum(one.calls for one in calls))
+
+
+def _of_sizes(values: Sequence[int], sizes: Sequence[Sequence[int]]) -> Product | None:
+    """What the values are of sizes, whose numbers stand for their names; None where they are neither a multiple of one
+    or of a product of two, nor a sum. A sum must be that of two more different calls than it has sizes."""
+    at = range(len(sizes))
+    for of in [*((one,) for one in at), *combinations_with_replacement(at, 2)]:
+        factor = _factor(values, [sizes[one] for one in of])
+        if factor is not None:
+            return Product(factor, tuple(map(str, of)))
+    for of in [*((one,) for one in at), *combinations(at, 2)]:
+        points = [*zip(*(sizes[one] for one in of), strict=True)]
+        offsets = {value - sum(point) for value, point in zip(values, points, strict=True)}
+        if len(offsets) == 1 and len({*points}) >= len(of) + 2:
+            return Product(1, (), (Sum(tuple((str(one), 1) for one in of), offsets.pop()),))
+    return None
 
 
 def _factor(values: Sequence[int], sizes: Sequence[Sequence[int]]) -> int | None:
@@ -120,18 +135,20 @@ def _factor(values: Sequence[int], sizes: Sequence[Sequence[int]]) -> int | None
 
 
 def _as_range(first: Recorded, others: Sequence[Recorded], places: frozenset[_Place]) -> Ranged | None:
-    """Where each dimension that varies is a whole multiple of the one that is smallest."""
+    """Where each dimension that varies is a whole multiple of the one that is smallest, or of a sum with it."""
     calls = [first, *others]
     shapes = [_shapes(one) for one in calls]
     smallest = min(sorted(places), key=lambda place: shapes[0][place[0]].shape[place[1]])
     sizes = [each[smallest[0]].shape[smallest[1]] for each in shapes]
-    factors: dict[_Place, int] = {}
+    products: dict[_Place, Product] = {}
     for argument, dim in places:
         values = [each[argument].shape[dim] for each in shapes]
-        factor = values[0] // sizes[0] if sizes[0] else 0
-        if factor < 1 or any(value != factor * size for value, size in zip(values, sizes, strict=True)):
+        if (factor := _factor(values, [sizes]) if sizes[0] else None) is not None:
+            products[argument, dim] = Product(factor, ("0",))
+        elif (found := sum_of(values, [{"0": size} for size in sizes])) is not None:
+            products[argument, dim] = Product(found[0], (), (found[1],))
+        else:
             return None
-        factors[argument, dim] = factor
     if not 1 <= min(sizes) < max(sizes) <= LARGEST:
         return None
     words = set(re.findall(r"[A-Za-z_]\w*", " ".join((*first.arguments, *first.arguments.values()))))
@@ -140,18 +157,16 @@ def _as_range(first: Recorded, others: Sequence[Recorded], places: frozenset[_Pl
         return None
     said = {name: f"{min(sizes)}..{max(sizes)}"}
     for argument, text in first.arguments.items():
-        said[argument] = _written(shapes[0].get(argument), text, argument, factors, name)
+        said[argument] = _written(shapes[0].get(argument), text, argument, products, name)
     like = next((one for one in calls if one.picture is not None), first)
     return Ranged(like, said, sum(one.calls for one in calls))
 
 
-def _written(spec: TensorSpec | None, text: str, argument: str, factors: Mapping[_Place, int], name: str) -> str:
+def _written(spec: TensorSpec | None, text: str, argument: str, products: Mapping[_Place, Product], name: str) -> str:
     if spec is None:
         return text
-    dims: list[str] = []
-    for dim, size in enumerate(spec.shape):
-        factor = factors.get((argument, dim))
-        dims.append(str(size) if factor is None else name if factor == 1 else f"{factor} * {name}")
+    of = [products.get((argument, dim)) for dim in range(len(spec.shape))]
+    dims = [str(size) if one is None else one.text({"0": name}) for size, one in zip(spec.shape, of, strict=True)]
     return f"{spec.dtype}[{', '.join(dims)}]"
 
 
@@ -174,10 +189,28 @@ def _differs(first: Recorded, shapes: Mapping[str, TensorSpec], other: Recorded)
     return frozenset(found)
 
 
+def alike(arguments: Mapping[str, str], others: Mapping[str, str], ranges: Sequence[SizeRange]) -> bool:
+    """Whether they differ only in sizes that are in one of the ranges, in both."""
+    one, two = _specs(arguments), _specs(others)
+    if arguments.keys() != others.keys() or one.keys() != two.keys():
+        return False
+    if any(arguments[name] != others[name] for name in arguments.keys() - one.keys()):
+        return False
+    pairs = [(one[name], two[name]) for name in one]
+    if any((a.dtype, len(a.shape)) != (b.dtype, len(b.shape)) for a, b in pairs):
+        return False
+    sizes = [(n, m) for a, b in pairs for n, m in zip(a.shape, b.shape, strict=True) if n != m]
+    return all(any(of.least <= min(pair) and max(pair) <= of.largest for of in ranges) for pair in sizes)
+
+
 def _shapes(one: Recorded) -> dict[str, TensorSpec]:
     """Of the arguments that are tensors."""
+    return _specs(one.arguments)
+
+
+def _specs(arguments: Mapping[str, str]) -> dict[str, TensorSpec]:
     found: dict[str, TensorSpec] = {}
-    for name, text in one.arguments.items():
+    for name, text in arguments.items():
         try:
             spec = parse_spec(text)
         except BadShapes:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -16,6 +16,7 @@ from mugraph.ir.shares import Share
 from mugraph.recording.memory import Seen
 from mugraph.recording.misfits import GRADIENT, misfits, unknown
 from mugraph.recording.shown import MANY
+from mugraph.recording.size_ranges import alike
 from mugraph.trace.syntax.definitions import definitions
 
 _MOST = 3
@@ -76,25 +77,24 @@ def fitted(
     gpu: bool = False,
 ) -> Fitting:
     """Where the region reads what no recording shows, calls with arguments like those of the longest one that fits are
-    taken to fit as well.
+    taken to fit as well: with the same sizes, or, if the region is for ranges of sizes, with sizes in these.
 
     calls: what took longest first. bound: arguments that the function binds anew. before: regions that are asked first
     """
-    found, first = Fitting(), None
-    for call in calls:
-        why, count = next(misfits(region, call, bound, gpu=gpu), None), max(call.call.calls, 1)
-        if any(next(misfits(one, call, bound, gpu=gpu), None) is None for one in before):
-            why = "another kernel for this code is asked first"
-        elif why is None and unknown(region, call, bound):
-            first = first or call
-            if call.call.arguments != first.call.arguments:
-                why = f"the arguments are others ({', '.join(_others(call.call.arguments, first.call.arguments))})"
-            elif count > 1 and (many := [name for name, number in call.call.numbers.items() if number is None]):
-                # what the function has made may depend on the number: of these calls, the one that was traced fits
-                found.of_calls += count - 1
-                found.of_seconds += call.call.seconds * (count - 1) / count
-                found.others[f"{', '.join(many)} is {MANY}"] += count - 1
-                call, count = _one_of(call, count), 1
+    others: set[int] = set()
+    for one in before:
+        refusals = _refusals(one, calls, bound, others, gpu)
+        others |= {at for at, why in enumerate(refusals) if why is None}
+    found = Fitting()
+    for call, why in zip(calls, _refusals(region, calls, bound, others, gpu), strict=True):
+        count = max(call.call.calls, 1)
+        many = [name for name, number in call.call.numbers.items() if number is None]
+        if why is None and count > 1 and many and unknown(region, call, bound):
+            # what the function has made may depend on the number: of these calls, the one that was traced fits
+            found.of_calls += count - 1
+            found.of_seconds += call.call.seconds * (count - 1) / count
+            found.others[f"{', '.join(many)} is {MANY}"] += count - 1
+            call, count = _one_of(call, count), 1
         found.of_calls += count
         found.of_seconds += call.call.seconds
         if why is None:
@@ -102,6 +102,24 @@ def fitted(
             found.seconds += call.call.seconds
         else:
             found.others[why] += count
+    return found
+
+
+def _refusals(
+    region: Region, calls: Sequence[Seen], bound: frozenset[str], others: Collection[int], gpu: bool
+) -> list[str | None]:
+    """Why each call is not taken; None where it is. others: calls that another region takes, by their place"""
+    found: list[str | None] = []
+    first: Mapping[str, str] | None = None
+    for at, call in enumerate(calls):
+        why, given = next(misfits(region, call, bound, gpu=gpu), None), call.call.arguments
+        if at in others:
+            why = "another kernel for this code is asked first"
+        elif why is None and unknown(region, call, bound):
+            first = first if first is not None else given
+            if given != first and not alike(given, first, region.dynamic.ranges if region.dynamic else ()):
+                why = f"the arguments are others ({', '.join(_others(given, first))})"
+        found.append(why)
     return found
 
 

@@ -143,9 +143,12 @@ def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUn
 
 
 def _points(made: DynamicSize) -> list[Point]:
-    """Sizes below the largest, each of them once by itself, where no axis vanishes: one of size 1 does."""
+    """Sizes below the largest, each of them once by itself, where no axis vanishes: one of size 1 does, so 2 stands for
+    it."""
     vanishing = {one.name for one in made.ranges if one.middle > 1}
-    return [point for point in made.points if all(size > 1 for name, size in point.items() if name in vanishing)]
+    points = ({name: max(2, n) if name in vanishing else n for name, n in point.items()} for point in made.points)
+    found = {tuple(point.items()): point for point in points}
+    return [point for point in found.values() if point != largest_point(made.ranges)]
 
 
 def _varying(full: TensorProgram, others: Sequence[TensorProgram], points: Sequence[Point]) -> dict[str, Product]:
@@ -155,7 +158,7 @@ def _varying(full: TensorProgram, others: Sequence[TensorProgram], points: Seque
         extents = [extent, *(other.sizes[axis] for other in others)]
         of = product_of(extents, points)
         if of is None:
-            raise Varies(f"axis {axis} has {', '.join(map(str, extents))}, which is no product of sizes")
+            raise Varies(f"axis {axis} has {', '.join(map(str, extents))}, which is no product or sum of sizes")
         if of:
             found[axis] = of
     return found
@@ -164,12 +167,15 @@ def _varying(full: TensorProgram, others: Sequence[TensorProgram], points: Seque
 def _with_ranges(program: TensorProgram, varying: Mapping[str, Product], made: DynamicSize) -> TensorProgram:
     """The program with the least sizes of the axes that vary, and which of them have one size."""
     first, least = made.range.name, {one.name: one.least for one in made.ranges}
-    groups: dict[tuple[str, ...], list[str]] = {}
+    groups: dict[Product, list[str]] = {}
     for axis, of in varying.items():
-        groups.setdefault(of.names, []).append(axis)
+        groups.setdefault(replace(of, factor=1), []).append(axis)
     order = [one.name for one in leading(made.ranges)]
-    ordered = sorted(groups, key=lambda names: (first not in names, len(names), min(map(order.index, names))))
-    sized = {axis: groups[names][0] for names in ordered for axis in groups[names]} if len(groups) > 1 else {}
+    ordered = sorted(
+        groups,
+        key=lambda of: (first not in of.sizes, len(of.names) + len(of.sums), min(map(order.index, of.sizes))),
+    )
+    sized = {axis: groups[of][0] for of in ordered for axis in groups[of]} if len(groups) > 1 else {}
     return replace(program, least={axis: of.at(least) for axis, of in varying.items()}, sized=sized)
 
 

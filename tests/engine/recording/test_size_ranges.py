@@ -90,7 +90,10 @@ def calls(*shapes: str, **more: str) -> list[Recorded]:
         (calls("f32[8, 64]", "f32[3, 64]", t="2.0"), "# mugraph: n=3..8, x=f32[n, 64], t=2.0"),
         (calls("f32[1, 8]", "f32[2, 8]", "f32[1, 9]", "f32[1, 10]"), "# mugraph: t=8..10, x=f32[1, t]"),
         (calls("f32[2, 32]", "f32[1, 8]", "f32[1, 9]", "f32[1, 11]"), "# mugraph: t=8..11, x=f32[1, t]"),
-        (calls("f32[8, 9]", "f32[2, 3]"), None),  # one more than the other: an offset, no multiple
+        (calls("f32[8, 9]", "f32[2, 3]"), None),  # one more than the other, as any two calls would be
+        (calls("f32[8, 9]", "f32[2, 3]", "f32[5, 6]"), "# mugraph: t=2..8, x=f32[t, t + 1]"),
+        (calls("f32[8, 5, 36]", "f32[2, 5, 12]", "f32[5, 5, 24]"), "# mugraph: t=2..8, x=f32[t, 5, 4 * (t + 1)]"),
+        (calls("f32[8, 9]", "f32[2, 3]", "f32[5, 7]"), None),
         (calls("f32[8, 64]"), None),
         (calls("f32[8, 64]", "f32[0, 64]"), None),
         (calls("f32[8, 64]", "f16[3, 64]"), None),
@@ -117,7 +120,19 @@ def test_the_comment_that_would_say_it(sets: list[Recorded], comment: str | None
             "# mugraph: t=1..4, n=3..5, x=f32[t, n, t * n]",
         ),
         (calls("f32[8, 9]", "f32[2, 3]", "f32[4, 3]"), "# mugraph: t=2..8, n=3..9, x=f32[t, n]"),
-        (calls("f32[8, 9]", "f32[2, 3]"), None),  # as well an offset
+        (calls("f32[8, 9]", "f32[2, 3]"), None),  # as well one more
+        (
+            calls("f32[2, 9, 11]", "f32[2, 3, 5]", "f32[1, 3, 4]", "f32[5, 8, 13]"),
+            "# mugraph: t=1..5, n=3..9, x=f32[t, n, t + n]",
+        ),
+        (
+            calls("f32[2, 9, 8]", "f32[2, 3, 2]", "f32[1, 3, 2]", "f32[5, 8, 7]"),
+            "# mugraph: t=1..5, n=2..8, x=f32[t, n + 1, n]",
+        ),
+        (
+            calls("f32[2, 9, 11]", "f32[2, 3, 5]", "f32[1, 3, 4]"),  # three calls say nothing of a sum of two
+            None,
+        ),
         (calls("f32[8, 64]", "f32[3, 64]", "f32[24, 64]"), None),
         (calls("f32[1, 5]", "f32[2, 0]", "f32[2, 4]"), None),
         (

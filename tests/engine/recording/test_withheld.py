@@ -120,6 +120,39 @@ def test_what_is_not_shown_is_as_in_calls_with_the_same_arguments(trace: Trace):
     assert found.others == {"the arguments are others (x: f32[3, 64])": 3}
 
 
+MADE_BEFORE = """
+import torch
+
+# mugraph: x=f32[16, 64]
+def one_size(x):
+    x = x.t()
+    print(end="")
+    return torch.softmax(x, -1) * x
+
+# mugraph: t=2..9, x=f32[t, 64]
+def many_sizes(x):
+    x = x.t()
+    print(end="")
+    return torch.softmax(x, -1) * x
+"""
+
+
+def test_what_is_not_shown_has_the_sizes_of_a_range(tmp_path: Path):
+    (tmp_path / "file.py").write_text(MADE_BEFORE)
+    one, many = trace_file(tmp_path / "file.py").regions
+    assert many.dynamic is not None
+    bound = Bindings(MADE_BEFORE).before(many)
+    calls = [Seen(Recorded({"x": f"f32[{rows}, 64]"}, calls=rows)) for rows in (16, 9, 2, 10)]
+    calls.append(Seen(Recorded({"x": "f16[9, 64]"}, calls=7)))
+    first = fitted(one, calls, bound)
+    assert (first.calls, first.of_calls) == (16, 44), "a kernel for one size takes the calls of this size"
+    then = fitted(many, calls, bound, [one])
+    assert then.calls == 9 + 2, "the calls of other sizes are left to the kernel for a range"
+    assert then.others["another kernel for this code is asked first"] == 16
+    assert then.others["the arguments are others (x: f32[10, 64])"] == 10
+    assert then.others["the arguments are others (x: f16[9, 64])"] == 7
+
+
 CALLED_IN_TWO_WAYS = """\
 import torch
 

@@ -9,6 +9,7 @@ from mugraph.ir.ranges import FIXED, Product, multiple
 from mugraph.ir.region import Region, SearchUnit
 from mugraph.ir.text import format_program, parse_program
 from mugraph.trace.codec import trace_from_json, trace_to_json
+from mugraph.trace.regions.dynamic import size_texts
 from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_description
 from mugraph.trace.tracer import trace_file
 from mugraph.units.part_views import with_views
@@ -22,6 +23,17 @@ def test_a_range_is_read_with_its_largest_size() -> None:
     assert str(said.ranges["b"]) == "b = 1..64"
     smaller = parse_description(["b=1..64", "x=f16[b, 4096]"], pick=lambda size: size.least)
     assert smaller.arguments["x"] == TensorSpec("f16", (1, 4096))
+
+
+def test_a_size_may_be_a_sum_of_others() -> None:
+    said = parse_description(["s=t0 + t, t0=1..60, t=1..4, twice=2 * s - 1, k=f16[twice, 64, 8]"])
+    assert said.arguments["k"] == TensorSpec("f16", (127, 64, 8))
+    assert said.named >= {"s", "t0", "t"}, "the sizes that are summed are used where the sum is"
+    less = parse_description(["s=t0 + t, t0=1..60, t=1..4, k=f16[s, 8]"], pick=lambda size: size.least)
+    assert less.arguments["k"] == TensorSpec("f16", (2, 8))
+    with pytest.raises(BadShapes) as error:
+        parse_description(["s=t0 + u, t0=1..60, k=f16[s, 8]"])
+    assert "no size is given for “s”" in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -173,6 +185,47 @@ def test_what_cannot_vary_says_why(regions: dict[str, Region], function: str, sa
     assert region.status is not None
     assert region.dynamic is None
     assert said in str(region.reason)
+
+
+JOINED = """
+import torch
+
+# mugraph: t=1..8, t0=1..90, q=f16[2, t, 32], k=f16[2, t, 32], past=f16[2, t0, 32]
+def behind(q, k, past):
+    seen = torch.cat((past, k), dim=1)
+    return torch.softmax(q @ seen.mT, -1) @ seen, seen
+
+# mugraph: t=1..8, t0=1..90, q=f16[2, t, 32], seen=f16[2, t0 + t, 32]
+def together(q, seen):
+    return torch.softmax(q @ seen.mT, -1) @ seen
+
+# mugraph: t0=1..90, q=f16[2, 4, 32], seen=f16[2, 2 * t0 + 4, 32]
+def offset(q, seen):
+    return torch.softmax(q @ seen.mT, -1) @ seen
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "sizes", "read"),
+    [
+        ("behind", {8: 1, 98: 2}, {"t": "k.shape[1]", "t0": "past.shape[1]"}),
+        ("together", {8: 1, 98: 2}, {"t": "q.shape[1]", "t0": "seen.shape[1] - q.shape[1]"}),
+        ("offset", {184: 6}, {"t0": "seen.shape[1] // 2 - 2"}),
+    ],
+)
+def test_keys_that_are_a_sum_of_sizes(
+    tmp_path: Path, function: str, sizes: dict[int, int], read: dict[str, str]
+) -> None:
+    (tmp_path / "joined.py").write_text(JOINED)
+    traced = trace_file(tmp_path / "joined.py")
+    assert trace_from_json(trace_to_json(traced)) == traced
+    (region,) = [one for one in traced.regions if one.function == function]
+    assert region.status is None, region.reason
+    assert region.dynamic is not None
+    assert size_texts(region, region.dynamic) == read
+    pieces, _ = ranged_units(region)
+    program = next(piece.program for piece in reversed(pieces) if isinstance(piece, SearchUnit))
+    assert {program.sizes[axis]: least for axis, least in program.least.items()} == sizes
 
 
 def test_a_constant_of_the_size_is_left_to_pytorch(regions: dict[str, Region]) -> None:

@@ -128,7 +128,7 @@ def _dynamic(
     calls = tuple(general_call(made, points) for made in zip(*(one.calls for one in seen), strict=True))
     shapes = {value: products for value, products in shapes.items() if any(products)}
     strides = {value: products for value, products in strides.items() if any(products)}
-    used = {name for found in (*shapes.values(), *strides.values()) for one in found for name in one.names}
+    used = {name for found in (*shapes.values(), *strides.values()) for one in found for name in one.sizes}
     first, *others = leading([one for one in ranges if one.name in used] or ranges)
     made = DynamicSize(first, shapes, strides, calls, tuple(others))
     return replace(region, dynamic=made, guards=tuple(_guards(region, seen, made, points)))
@@ -176,9 +176,9 @@ def _product(numbers: Sequence[int], points: Sequence[Point], what: str) -> Prod
     names = sorted(points[0])
     if len(names) == 1:
         sizes = [point[names[0]] for point in points]
-        raise Varies(f"{what} {listed(numbers)} where it is {listed(sizes)}, which is no whole multiple of it")
+        raise Varies(f"{what} {listed(numbers)} where it is {listed(sizes)}, which is no whole multiple or sum of it")
     sizes = "; ".join(listed([point[name] for name in names]) for point in points)
-    raise Varies(f"{what} {listed(numbers)} where they are {sizes}, which is no product of them")
+    raise Varies(f"{what} {listed(numbers)} where they are {sizes}, which is no product or sum of them")
 
 
 def general_call(made: Sequence[Call], points: Sequence[Point]) -> Call:
@@ -225,8 +225,8 @@ def _guards(region: Region, seen: Sequence[Region], made: DynamicSize, points: S
         if len(found) < len(parts) or len({part["what"] for part in found}) > 1:
             raise Varies(f"the condition {guards[0]} depends on it")
         of = _product([int(part["value"]) for part in found], points, f"{found[0]['what']} is")
-        texts = {name: text if "//" not in text else f"({text})" for name, text in size_texts(region, made).items()}
-        called = texts if of.factor != 1 or len(of.names) > 1 else size_texts(region, made)
+        texts = {name: text if " " not in text else f"({text})" for name, text in size_texts(region, made).items()}
+        called = texts if of.factor != 1 or len(of.names) > 1 or of.sums else size_texts(region, made)
         yield f"{found[0]['what']} == {of.text(called)}"
 
 
@@ -235,20 +235,34 @@ def size_texts(region: Region, made: DynamicSize, names: Mapping[int, str] | Non
 
     Raises Varies where a size is no dimension of a live-in, or a multiple of it.
     """
-    return {
-        size: f"{names[live.value] if names is not None else live.expression}.shape[{position}]"
-        + (f" // {factor}" if factor > 1 else "")
-        for size, (live, position, factor) in owners(region, made).items()
-    }
+    found: dict[str, str] = {}
+    for size, (live, position, of) in owners(region, made).items():
+        dim = f"{names[live.value] if names is not None else live.expression}.shape[{position}]"
+        dim += f" // {of.factor}" if of.factor > 1 else ""
+        inner = {name: f"({text})" if " " in text else text for name, text in found.items()}
+        found[size] = of.sums[0].solved(size, dim, inner) if of.sums else dim
+    return found
 
 
-def owners(region: Region, made: DynamicSize) -> Mapping[str, tuple[Named, int, int]]:
-    """Each size -> a live-in and its dimension, which is so many times the size. Raises Varies where there is none."""
-    found: dict[str, tuple[Named, int, int]] = {}
-    for live_in in region.live_ins:
-        for position, of in enumerate(made.shapes.get(live_in.value, ())):
-            if len(of.names) == 1:
-                found.setdefault(of.names[0], (live_in, position, of.factor))
+def owners(region: Region, made: DynamicSize) -> Mapping[str, tuple[Named, int, Product]]:
+    """Each size -> a live-in and its dimension, and what that is: a multiple of the size, or of a sum of it and of
+    sizes that come before. Raises Varies where there is none."""
+    found: dict[str, tuple[Named, int, Product]] = {}
+    dims = [
+        (live_in, position, of)
+        for live_in in region.live_ins
+        for position, of in enumerate(made.shapes.get(live_in.value, ()))
+    ]
+    for live_in, position, of in dims:
+        if len(of.names) == 1 and not of.sums:
+            found.setdefault(of.names[0], (live_in, position, of))
+    sums = [one for one in dims if not one[2].names and len(one[2].sums) == 1]
+    while True:
+        unknown = [(one, [name for name in one[2].sums[0].names if name not in found]) for one in sums]
+        solvable = next(((one, names[0]) for one, names in unknown if len(names) == 1), None)
+        if solvable is None:
+            break
+        found[solvable[1]] = solvable[0]
     lacking = sorted(one.name for one in made.ranges if one.name not in found)
     if lacking:
         raise Varies(f"no tensor that the code reads has {'it' if len(made.ranges) == 1 else lacking[0]}")

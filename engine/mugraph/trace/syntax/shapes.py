@@ -105,8 +105,41 @@ def parse_description(lines: list[str], pick: Callable[[SizeRange], int] = large
         for name, value in keywords.items()
         if isinstance(value, ast.Constant) and type(value.value) is int
     }
-    named = frozenset(name for value in keywords.values() for name in _names_in_shapes(value))
+    sizes = _with_sums(keywords, sizes)
+    named = _named(keywords, sizes)
+    keywords |= {name: ast.Constant(sizes[name]) for name in keywords.keys() & sizes.keys()}
     return Description({name: _spec(value, sizes) for name, value in keywords.items()}, init, sizes, ranges, named)
+
+
+def _named(keywords: Mapping[str, ast.expr], sizes: Mapping[str, int]) -> frozenset[str]:
+    """Names in shapes, and in what the sizes of these names are computed from."""
+    found = {name for value in keywords.values() for name in _names_in_shapes(value)}
+    waiting = [*found]
+    while waiting:
+        name = waiting.pop()
+        of = ast.walk(keywords[name]) if name in sizes and name in keywords else ()
+        more = {node.id for node in of if isinstance(node, ast.Name)} - found
+        found |= more
+        waiting += more
+    return frozenset(found)
+
+
+def _with_sums(keywords: Mapping[str, ast.expr], sizes: Mapping[str, int]) -> dict[str, int]:
+    """The sizes, and those that are computed from them: `s=t0 + t`."""
+    found = dict(sizes)
+    while True:
+        more: dict[str, int] = {}
+        for name, value in keywords.items():
+            names = [node.id for node in ast.walk(value) if isinstance(node, ast.Name)]
+            if name in found or not isinstance(value, ast.BinOp) or not names or not found.keys() >= {*names}:
+                continue
+            try:
+                more[name] = _size(value, found)
+            except BadShapes as error:  # an argument that is computed in another way
+                _log.debug("“%s” is no size: %s", name, error)
+        if not more:
+            return found
+        found |= more
 
 
 def _names_in_shapes(value: ast.expr) -> set[str]:
