@@ -59,14 +59,15 @@ def _dot_operands(out: Values, node: Node, region: Region, inner: Dim) -> list[V
 
 def _storage(out: Values, node: Node) -> frozenset[str]:
     """Types the operands have in memory. A computed operand counts as its inputs' 16-bit type, as in PyTorch; as
-    float32 where the program multiplies in float32."""
+    float32 where the program multiplies in float32, or computes it of numbers alone that are stored in few bits."""
     types: set[str] = set()
     for name in node.inputs:
         below = out.facts.storage[name]
         if out.nodes[name].kind is not Kind.LOAD:
             below = frozenset({"f32"}) if node.f32 else below - {"f32"} or below
         types |= below
-    return frozenset(types)
+    computed = any(out.nodes[name].kind is not Kind.LOAD for name in node.inputs)
+    return frozenset(types or ({"f32"} if computed else types))
 
 
 def _harmless(pad: Pad | None) -> bool:
