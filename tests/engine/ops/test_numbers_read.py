@@ -164,6 +164,18 @@ def test_a_product_with_16_bit_numbers_is_one_of_16_bits() -> None:
     assert 'input_precision="ieee"' in lower(block, Schedule(tuple((a, 16) for a in block.outputs[0].axes), {})).jit
 
 
+def test_weights_with_scales_of_float32_are_multiplied_in_the_type_of_the_rows() -> None:
+    inputs = {"x": randn(32, 64), "w": torch.ones(48, 64, dtype=torch.int8), "s": randn(48)}
+    found = check(lambda x, w, s: x @ (w.to(x.dtype) * s[:, None]).T, inputs).program
+    kinds: dict[str, DType] = {"w": "i8", "s": "f32"}
+    cases: tuple[tuple[DType, bool], ...] = (("bf16", False), ("f32", True))
+    for kind, is_exact in cases:
+        block = _block(_typed(found, kinds, kind))
+        text = lower(block, Schedule(tuple((axis, 16) for axis in block.outputs[0].axes), {})).jit
+        assert Shape(block).is_exact == is_exact
+        assert ("input_precision" in text) == is_exact
+
+
 @pytest.mark.parametrize("dtype", STORED)
 def test_the_first_use_draws_them(dtype: DType) -> None:
     names: dict[str, Callable[..., torch.Tensor]] = {}

@@ -60,3 +60,8 @@ class Float8Weights(nn.Module):
     def forward(self, x):
         weight = self.weight.to(x.dtype) * self.weight_scale
         return F.gelu(F.linear(x, weight), approximate="tanh")
+
+
+# mugraph: x=bf16[16, 64], stored=i8[48, 64], s=f32[48]
+def scales_in_float32(x, stored, s):
+    return x @ (stored.float() * s[:, None]).to(torch.bfloat16).T

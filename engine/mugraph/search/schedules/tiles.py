@@ -298,15 +298,13 @@ class Shape:
         )
 
     def _is_exact(self, operand: Op, other: Op, product: Op) -> bool:
-        """Is the operand of a product float32 in PyTorch? What is computed of 16-bit tensors is 16-bit, unless the
-        program multiplies in float32; so is what is computed of numbers stored in fewer bits and meets 16-bit tensors.
-        """
+        """Is the operand of a product float32 in PyTorch? What is computed of 16-bit tensors, or multiplied with what is,
+        is 16-bit, unless the program multiplies in float32."""
         if operand.kind is Kind.LOAD:
             return self.itemsize[operand.tensor] == 4
         if product.f32:
             return True
-        below = self._sizes_below(operand)
-        return min(below) == 4 if below else 2 not in self._sizes_below(other)
+        return 2 not in self._sizes_below(operand) | self._sizes_below(other)
 
     def _sizes_below(self, operand: Op) -> set[int]:
         """Bytes of the elements it is computed of, but for those that are of any type."""
