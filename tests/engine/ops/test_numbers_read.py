@@ -43,6 +43,11 @@ PROGRAMS = {
     ),
     "zeros": (lambda x, w, s: x @ ((w.to(s.dtype) - 128) * s[:, None]).T, {"x": ROWS, "w": POSITIVE, "s": STEPS}),
     "moved first": (lambda x, w: x[:, :5] @ w.T[2:7].to(x.dtype), {"x": ROWS, "w": CODES}),
+    "in turn": (
+        lambda x, w, s: x @ (torch.stack((w[:, :6], w[:, 6:]), -1).flatten(1).to(x.dtype) * s[:, None]).T,
+        {"x": ROWS, "w": CODES, "s": STEPS},
+    ),
+    "side by side": (lambda x, w: x @ torch.cat((w[:, 6:], w[:, :6]), 1).to(x.dtype).T, {"x": ROWS, "w": CODES}),
     "converted by what it meets": (lambda w, s: w * s[:, None] + 1.0, {"w": CODES, "s": STEPS}),
 }
 

@@ -65,3 +65,10 @@ class Float8Weights(nn.Module):
 # mugraph: x=bf16[16, 64], stored=i8[48, 64], s=f32[48]
 def scales_in_float32(x, stored, s):
     return x @ (stored.float() * s[:, None]).to(torch.bfloat16).T
+
+
+# mugraph: x=f16[12, 64], even=i8[40, 32], odd=i8[40, 32], step=f16[40, 4], zero=f16[40, 4]
+def nibbles_in_turn(x, even, odd, step, zero):
+    codes = torch.stack((even, odd), dim=2).flatten(1)
+    by_group = codes.view(codes.shape[0], step.shape[1], -1).to(x.dtype)
+    return F.linear(x, ((by_group - zero.unsqueeze(2)) * step.unsqueeze(2)).flatten(1))

@@ -58,9 +58,9 @@ def _dot_operands(out: Values, node: Node, region: Region, inner: Dim) -> list[V
 
 
 def _storage(out: Values, node: Node) -> frozenset[str]:
-    """Types the operands have in memory. A computed operand counts as its inputs' 16-bit type, or as the other operand's,
-    as in PyTorch, where both have one type; as float32 where the program multiplies in float32, or nothing says more.
-    """
+    """Types the operands have in memory. A computed operand counts as its inputs' 16-bit type, or as the other
+    operand's, as in PyTorch, where both have one type; as float32 where the program multiplies in float32, or nothing
+    says more."""
     loaded: set[str] = set()
     computed: set[str] = set()
     for name in node.inputs:

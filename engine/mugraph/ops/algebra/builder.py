@@ -31,7 +31,8 @@ class Entry:
     shape_only: the result holds the operand's numbers, moved or repeated, so that it costs nothing by itself.
     first_only: the call may have several results; the rule gives the first.
     several: calls of it have several results; `Arguments.output` says which one is asked for.
-    truth: a result of type bool is the 1 or 0 that the rule gives."""
+    truth: a result of type bool is the 1 or 0 that the rule gives.
+    joins: the result holds its operands' numbers, side by side."""
 
     rule: Rule
     parameters: tuple[str, ...]
@@ -39,6 +40,7 @@ class Entry:
     first_only: bool = False
     several: bool = False
     truth: bool = False
+    joins: bool = False
 
 
 class Builder(Primitives):
@@ -151,7 +153,8 @@ class Builder(Primitives):
 
     def _moves(self, call: Call, entry: Entry, dtype: str) -> bool:
         """Are the result's numbers, of a type that is only read, the operands' own? A cast to it would round."""
-        return entry.shape_only and dtype in STORED and all(self.values[x].dtype == dtype for x in operands(call))
+        moves = entry.shape_only or entry.joins
+        return moves and dtype in STORED and all(self.values[x].dtype == dtype for x in operands(call))
 
     def _name(self, node: Node, value: int) -> None:
         """What the user's code calls the value first, before what the value is."""

@@ -298,8 +298,8 @@ class Shape:
         )
 
     def _is_exact(self, operand: Op, other: Op, product: Op) -> bool:
-        """Is the operand of a product float32 in PyTorch? What is computed of 16-bit tensors, or multiplied with what is,
-        is 16-bit, unless the program multiplies in float32."""
+        """Is the operand of a product float32 in PyTorch? What is computed of 16-bit tensors, or multiplied with what
+        is, is 16-bit, unless the program multiplies in float32."""
         if operand.kind is Kind.LOAD:
             return self.itemsize[operand.tensor] == 4
         if product.f32:
