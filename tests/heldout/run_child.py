@@ -24,8 +24,12 @@ from typing import Any
 import torch
 from mugraph.verification.interpreter import patch_interpreter
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
-DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "bool": torch.bool}
+DTYPES = {
+    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "bool": torch.bool, "i8": torch.int8,
+    "u8": torch.uint8, "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2,
+}  # fmt: skip
 ARGUMENT = re.compile(r"(\w+)=(\w+)\[([^\]]*)\]")
 
 
@@ -57,11 +61,13 @@ def made(module: ModuleType, name: str, seed: int) -> Any:
     instance: nn.Module = target().eval()
     generator = torch.Generator().manual_seed(seed)
     for called, tensor in (*instance.named_parameters(), *instance.named_buffers()):
-        if not tensor.is_floating_point():  # a mask stays what it is
+        if tensor.dtype.itemsize == 1 and tensor.dtype is not torch.bool:
+            tensor.data.copy_(drawn(list(tensor.shape), tensor.dtype, generator))
+        if not is_wide(tensor):  # a mask stays what it is
             continue
         scale = 1.0 / tensor.shape[-1] ** 0.5 if tensor.dim() > 1 else 0.5
-        drawn = torch.randn(tensor.shape, generator=generator) * scale
-        tensor.data.copy_(0.5 + drawn.abs() if called.endswith("running_var") else drawn)
+        numbers = torch.randn(tensor.shape, generator=generator) * scale
+        tensor.data.copy_(0.5 + numbers.abs() if called.endswith("running_var") else numbers)
     return instance
 
 
@@ -84,12 +90,10 @@ def compare(original: ModuleType, edited: ModuleType, kernels: ModuleType, name:
     inputs = [drawn(shape, DTYPES[kind], generator) for _, kind, shape in shapes]
     before, after = made(original, name, seed), made(edited, name, seed)
     eager, fallback = tensors(before(*inputs)), tensors(after(*inputs))
-    if isinstance(before, nn.Module):
-        before.double()
-    reference = tuple(
-        one.double()
-        for one in tensors(before(*(tensor.double() if tensor.is_floating_point() else tensor for tensor in inputs)))
-    )
+    with InDoubles():
+        if isinstance(before, nn.Module):
+            before._apply(lambda tensor: tensor.double() if is_wide(tensor) else tensor)
+        reference = tensors(before(*(tensor.double() if is_wide(tensor) else tensor for tensor in inputs)))
     launches: list[str] = []
     own = dict(vars(kernels))
     for launcher in [key for key in own if key.startswith("launch_")]:
@@ -110,9 +114,26 @@ def compare(original: ModuleType, edited: ModuleType, kernels: ModuleType, name:
 
 
 def drawn(shape: list[int], kind: torch.dtype, generator: torch.Generator) -> torch.Tensor:
-    """Normal numbers; of conditions one in two holds."""
+    """Normal numbers; whole ones of all that there are; of conditions one in two holds."""
     numbers = torch.randn(shape, generator=generator)
+    if kind in (torch.int8, torch.uint8):
+        return torch.randint(torch.iinfo(kind).min, torch.iinfo(kind).max + 1, shape, generator=generator, dtype=kind)
     return numbers > 0 if kind is torch.bool else numbers.to(kind)
+
+
+def is_wide(tensor: torch.Tensor) -> bool:
+    """Has it a type that PyTorch computes in?"""
+    return tensor.is_floating_point() and tensor.dtype.itemsize > 1
+
+
+class InDoubles(TorchDispatchMode):
+    """Whatever floating-point type is asked for, float64 is made."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if kwargs.get("dtype") in (torch.float16, torch.bfloat16, torch.float32):
+            kwargs["dtype"] = torch.float64
+        return func(*args, **kwargs)
 
 
 def strides(tensor: torch.Tensor) -> list[int]:

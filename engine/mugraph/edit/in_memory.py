@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from mugraph.edit.apply import Prepared, prepare
 from mugraph.edit.source.files import write_whole
 from mugraph.ir.content import digest
-from mugraph.ir.dtypes import COMPUTED, ELEMENTS
+from mugraph.ir.dtypes import ELEMENTS, READ
 from mugraph.ir.kernel import KernelSource
 from mugraph.plans.plan import RegionPlan
 from mugraph.store.place import cache_folder
@@ -78,7 +78,7 @@ def described(origin: Origin, inputs: Sequence[object]) -> Mapping[str, Mapping[
     print). Raises TypeError where they do not fit the signature."""
     import torch
 
-    traced = (*COMPUTED, "f64", "i64", "i32", "bool")
+    traced = (*READ, "f64", "i64", "i32")
     names: dict[torch.dtype, str] = {getattr(torch, ELEMENTS[name].torch): name for name in traced}
     arguments = inspect.signature(origin.function).bind(*([origin.module] if origin.module else []), *inputs).arguments
     seen: dict[str, str] = {}

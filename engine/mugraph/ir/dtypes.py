@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
-DType = Literal["f16", "bf16", "f32", "bool"]
-"""Of the tensors that programs and kernels have. Conditions (bool) are read as 1 or 0 and never written."""
+DType = Literal["f16", "bf16", "f32", "bool", "i8", "u8", "f8e4m3", "f8e5m2"]
+"""Of the tensors that programs and kernels have; those that are no `COMPUTED` type are read and never written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,8 @@ class ElementType:
     epsilon:  largest relative error of one rounding (half a unit in the last place)
     smallest: its least positive number
     largest:  its largest number
+    least:    its least number; None: as far below zero as the largest is above
+    is_whole: all of its numbers are whole
     """
 
     torch: str
@@ -35,6 +37,8 @@ class ElementType:
     epsilon: float = 0.0
     smallest: float = 0.0
     largest: float = float("inf")
+    least: float | None = None
+    is_whole: bool = False
 
     @property
     def torch_text(self) -> str:
@@ -48,20 +52,29 @@ COMPUTED: Mapping[DType, ElementType] = {
     "f32": ElementType("float32", 4, "tl.float32", "*fp32", 2.0**-24, 2.0**-149, (2 - 2.0**-23) * 2.0**127),
 }
 """Types that programs and kernels compute with."""
-READ: Mapping[DType, ElementType] = {**COMPUTED, "bool": ElementType("bool", 1, "tl.int1", "*i1", largest=1.0)}
-"""Types of tensors that kernels read. A condition is exact: no rounding of it is wrong."""
+STORED: Mapping[DType, ElementType] = {
+    "bool": ElementType("bool", 1, "tl.int1", "*i1", largest=1.0, least=0.0, is_whole=True),
+    "i8": ElementType("int8", 1, "tl.int8", "*i8", largest=127.0, least=-128.0, is_whole=True),
+    "u8": ElementType("uint8", 1, "tl.uint8", "*u8", largest=255.0, least=0.0, is_whole=True),
+    "f8e4m3": ElementType("float8_e4m3fn", 1, "tl.float8e4nv", "*fp8e4nv", smallest=2.0**-9, largest=448.0),
+    "f8e5m2": ElementType("float8_e5m2", 1, "tl.float8e5", "*fp8e5", smallest=2.0**-16, largest=57344.0),
+}
+"""Types of tensors that hold numbers to be read: all of them are numbers of every computed type, so that converting one
+is exact. Nothing is computed with them before, and they are never written. A condition is 1 or 0."""
+READ: Mapping[DType, ElementType] = {**COMPUTED, **STORED}
+"""Types of tensors that kernels read."""
 _INTEGERS = {
     "i64": ElementType("int64", 8),
     "i32": ElementType("int32", 4),
     "i16": ElementType("int16", 2),
-    "i8": ElementType("int8", 1),
-    "u8": ElementType("uint8", 1),
+    "i8": STORED["i8"],
+    "u8": STORED["u8"],
 }
 ELEMENTS: Mapping[str, ElementType] = {
     **COMPUTED,
     "f64": ElementType("float64", 8),
     **_INTEGERS,
-    "bool": READ["bool"],
+    **STORED,
     "c64": ElementType("complex64", 8),
     "c128": ElementType("complex128", 16),
 }
@@ -69,7 +82,7 @@ ELEMENTS: Mapping[str, ElementType] = {
 INTEGERS = frozenset(_INTEGERS)
 NARROW = frozenset(name for name, one in COMPUTED.items() if one.bytes < 4)
 """Types whose arithmetic PyTorch does in float32."""
-DRAWN = frozenset({*COMPUTED, *_INTEGERS, "bool"})
+DRAWN = frozenset({*READ, *_INTEGERS})
 """Types of inputs that measuring can make up."""
 ITEMSIZE: Mapping[str, int] = {name: one.bytes for name, one in READ.items()}
 
@@ -86,3 +99,7 @@ def largest(dtype: str) -> float:
 
 def is_computed(dtype: str) -> TypeGuard[DType]:
     return dtype in COMPUTED
+
+
+def is_read(dtype: str) -> TypeGuard[DType]:
+    return dtype in READ

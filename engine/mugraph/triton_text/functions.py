@@ -278,7 +278,9 @@ def ravel(of: Arithmetic, x: Any) -> Tile:
     return reshape(of, x, (prod(of.tile(x).shape),))
 
 
-def cast(of: Arithmetic, input: Any, dtype: Any, **_: Any) -> Any:
+def cast(of: Arithmetic, input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> Any:
+    if bitcast:
+        raise Unreadable("the bits of a number are read as another type")
     return of.cast(input, kind_of(dtype))
 
 

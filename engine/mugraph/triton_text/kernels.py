@@ -22,7 +22,7 @@ from mugraph.triton_text.running import Launch, block_ids
 from mugraph.triton_text.source import Function, Named
 from mugraph.triton_text.tiles import (
     FLOATS,
-    TRUTH,
+    RAW,
     Arithmetic,
     Floats,
     Kind,
@@ -31,9 +31,16 @@ from mugraph.triton_text.tiles import (
     common,
     is_known,
     of_shape,
+    refuse_raw,
 )
 
 _KINDS = (*FLOATS, "int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_AS_THEY_ARE = (
+    "tl.cast", "tl.expand_dims", "tl.broadcast_to", "tl.broadcast", "tl.permute", "tl.trans", "tl.reshape", "tl.view",
+    "tl.ravel", "tl.constexpr", "tl.multiple_of", "tl.max_contiguous", "tl.max_constancy", "tl.zeros_like",
+    "tl.device_print",
+)  # fmt: skip
+"""Functions that take numbers of a type that nothing is computed in."""
 _RANGES = ("builtins.range", "tl.range", "tl.static_range")
 _AXES = {"x": 0, "y": 1, "z": 2}
 
@@ -220,6 +227,8 @@ class Run:
         if name.startswith("math."):
             return host_math(name, arguments)
         if name in FUNCTIONS:
+            if name not in _AS_THEY_ARE:
+                refuse_raw(*arguments, *named.values())
             return self._counted(FUNCTIONS[name](self.of, *arguments, **named))
         raise Unreadable(f"{name} is not read")
 
@@ -284,7 +293,7 @@ class Run:
             self.launch.check_bounds(memory, offsets, where, blocks, "reads")
             self.launch.check_read(memory, offsets, where, blocks, own=memory in self._stored)
         kind = memory.kind
-        if memory.data is None and kind not in (*FLOATS, TRUTH):
+        if memory.data is None and kind not in (*FLOATS, *RAW):
             raise Unreadable(f"whole numbers are read from {memory.name}, of which nothing is known")
         if memory.data is not None:
             return self._whole_numbers(memory, offsets, where, other)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.ir.dtypes import STORED
 from mugraph.triton_text.ints import Bools, Ints, Shape, every, number, times, total, truth
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.reals import Real, Reals
@@ -23,8 +24,9 @@ _WIDTHS = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (1, 8, 16,
 FLOATS = ("float64", "float32", "bfloat16", "float16", "float8e4nv", "float8e5", "float8e4b8", "float8e5b16", "tf32")
 
 
-TRUTH = "bool"
-"""Of conditions that are read: nothing is computed with one before it is a number, which any number may stand for."""
+RAW = frozenset(one.torch for one in STORED.values())
+"""Of numbers as they are read, by PyTorch's names: nothing is computed with one before it has a type of `FLOATS`, which
+makes of it the same number. What Triton computes in these types wraps around, or is rounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ class Arithmetic:
         one, two = self.tile(a), self.tile(b)
         if isinstance(one, Pointers) or isinstance(two, Pointers):
             return self._moved(op, one, two)
-        _refuse_truths(one, two)
+        refuse_raw(one, two)
         shape = common(one.shape, two.shape)
         if op in ("<", "<=", ">", ">=", "==", "!="):
             return self._compared(op, one, two, shape)
@@ -292,7 +294,7 @@ class Arithmetic:
         return Pointers(pointers.memory, self.of_ints(op, pointers.offsets, self.ints(moved), shape))
 
     def negative(self, value: Tile) -> Tile:
-        _refuse_truths(value)
+        refuse_raw(value)
         match value:
             case Ints(shape, parts, kind):
                 return Ints(shape, tuple(-part for part in parts), kind)
@@ -361,10 +363,11 @@ class Arithmetic:
         return Ints(shape, whole, _wider(first, second))
 
 
-def _refuse_truths(*tiles: Tile) -> None:
-    """Triton's arithmetic of truth values is not that of the numbers 1 and 0: 1 + 1 is 1."""
-    if any(isinstance(tile, Floats) and tile.kind == TRUTH for tile in tiles):
-        raise Unreadable("a condition that is read is computed with before it is a number")
+def refuse_raw(*tiles: Any) -> None:
+    """Triton's arithmetic of truth values is not that of the numbers 1 and 0, 1 + 1 is 1, and an int8 wraps around."""
+    for tile in tiles:
+        if isinstance(tile, Floats) and tile.kind in RAW:
+            raise Unreadable(f"what is read as {tile.kind} is computed with before it has a type to compute in")
 
 
 def _filled(tile: Floats, shape: Shape) -> Floats:

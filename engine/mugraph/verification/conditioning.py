@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.dtypes import COMPUTED, READ
+from mugraph.ir.dtypes import COMPUTED, READ, DType
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
@@ -38,6 +38,8 @@ Reals = NDArray[np.float64]
 MOST = 4.0
 """The graph's error at most, in root mean squares of the program's own: a little more than the float test allows."""
 _SINGLE = COMPUTED["f32"].epsilon
+_FEW_BITS = 3
+"""Of the mantissa of a number that is stored in eight."""
 _DRAWS = 64
 _LEFT = 1 / 16
 """Of numbers that cancel."""
@@ -186,9 +188,19 @@ def _drawn(program: TensorProgram, rng: np.random.Generator) -> Mapping[str, Rea
         normal = rng.standard_normal(shape)
         mirrored = _mirrored(program, tensor, rng.standard_normal(shape), -1.0 if number % 2 else 1.0, rng)
         both = np.concatenate((normal, mirrored))
-        is_truth = tensor.dtype == "bool"
-        placed[name] = (both > 0.0).astype(both.dtype) if is_truth else nearest(both, bits(READ[tensor.dtype].epsilon))
+        placed[name] = _held(both, tensor.dtype)
     return {name: placed[owner] for name, owner in home.items()}
+
+
+def _held(data: Reals, dtype: DType) -> Reals:
+    """As a tensor of the type has it. Of whole numbers a third of the range is one."""
+    kind = READ[dtype]
+    if dtype == "bool":
+        return (data > 0.0).astype(data.dtype)
+    if not kind.is_whole:
+        return nearest(data, bits(kind.epsilon) if kind.epsilon else _FEW_BITS)
+    least = kind.least or 0.0
+    return np.clip(np.round(data * ((kind.largest - least) / 6) + (kind.largest + least) / 2), least, kind.largest)
 
 
 def _mirrored(program: TensorProgram, tensor: Tensor, data: Reals, sign: float, rng: np.random.Generator) -> Reals:

@@ -16,6 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from mugraph.ir.dtypes import READ, STORED, DType
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
@@ -26,6 +27,7 @@ from mugraph.verification.float_specials import SPECIALS, Special, put_specials
 from mugraph.verification.pieces import LARGE, pieces
 from mugraph.verification.roundings import TORCH_TYPES, Eager
 from mugraph.verification.rows import reduced
+from mugraph.verification.stored import held
 from mugraph.verification.torch_reference import Value, evaluate, largest, outputs
 
 Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits", "subnormal"] | Special
@@ -75,12 +77,12 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
     for (reach, degenerate, factor), is_positive in product(_attempts(scenario), signs):
         generator.set_state(state)
         drawn = {
-            name: _truths(drawn) if program.tensor(name).dtype == "bool" else factor * drawn
+            name: held(drawn, dtype) if (dtype := program.tensor(name).dtype) in STORED else factor * drawn
             for number, name in enumerate(owners.values())
             for drawn in (_draw(program, program.tensor(name), scenario, number, generator, reach, degenerate),)
         }
         if is_positive:
-            drawn |= {n: drawn[n].abs() + _LEAST for n in positive if program.tensor(n).dtype != "bool"}
+            drawn |= {n: _positive(drawn[n], program.tensor(n).dtype) for n in positive}
         if scenario != "normal":
             drawn = _bounded_logits(program, drawn, home, _LARGE if scenario == "large logits" else _MODERATE)
         placed = {name: place(drawn[name], program.tensor(name), program.sizes) for name in drawn}
@@ -96,6 +98,12 @@ def _below_logarithms(program: TensorProgram) -> Iterator[str]:
     arguments = {name for op in program.ops if op.kind.opaque and op.kind.opaque.is_positive for name in op.inputs}
     above = ancestors(program.ops, arguments)
     yield from (op.tensor for op in program.ops if op.kind is Kind.LOAD and op.name in above)
+
+
+def _positive(data: Tensor, dtype: DType) -> Tensor:
+    if dtype == "bool":
+        return data
+    return data.abs().clamp_min(1.0) if READ[dtype].is_whole else held(data.abs() + _LEAST, dtype)
 
 
 def _attempts(scenario: Scenario) -> Iterator[tuple[float, bool, float]]:
@@ -256,19 +264,13 @@ def _rounded_if(
     return found
 
 
-def _truths(data: Tensor) -> Tensor:
-    """Conditions: 1 where the number is positive, else 0; the first row holds nowhere, the last one everywhere."""
-    holds = (data > 0.0).to(data.dtype)
-    if holds.dim() > 1 and holds.shape[0] > 2:
-        holds[0], holds[-1] = 0.0, 1.0
-    return holds
-
-
 def place(data: Tensor, tensor: Layout, sizes: Sizes) -> Tensor:
     """The data (size 1 in expanded dimensions) in the tensor's type and strides, in the middle of a buffer of NaN."""
     reach = sum((size - 1) * stride for size, stride in zip(data.shape, tensor.strides, strict=True)) + 1
     kind = TORCH_TYPES[tensor.dtype]
-    buffer = torch.full((reach + 2 * _GUARD,), True if kind is torch.bool else nan, dtype=kind, device=data.device)
+    read = READ[tensor.dtype]
+    outside = torch.full((), read.largest if read.is_whole else nan, device=data.device).to(kind)
+    buffer = outside.expand(reach + 2 * _GUARD).clone()
     view = buffer.as_strided(data.shape, tensor.strides, _GUARD)
     view.copy_(data)
     return view.expand(tensor.shape(sizes))

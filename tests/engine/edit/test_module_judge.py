@@ -53,3 +53,40 @@ def test_right_ones_agree(family: str, name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("family", "name"), WRONG)
 def test_wrong_ones_do_not(family: str, name: str, tmp_path: Path) -> None:
     assert trouble(FIRST[family], FIRST[family].wrong[name], tmp_path) is not None
+
+
+def _dequantised(x: torch.Tensor, w: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
+    return x @ (w.to(x.dtype) * s[:, None]).T
+
+
+def _in_float32(x: torch.Tensor, w: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
+    return ((x.float() @ w.float().T) * s.float()).to(x.dtype)
+
+
+def _without_a_sign(x: torch.Tensor, w: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
+    return ((x.float() @ w.float().abs().T) * s.float()).to(x.dtype)
+
+
+def _without_an_end(x: torch.Tensor, w: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
+    return _in_float32(x[:, :-1], w[:, :-1], s)
+
+
+@pytest.mark.parametrize("kind", [torch.int8, torch.uint8, torch.float8_e4m3fn, torch.float8_e5m2])
+def test_weights_of_eight_bits(kind: torch.dtype, tmp_path: Path) -> None:
+    text = tmp_path / "kernels.py"
+    text.write_text(f"{IMPORTS}\n\n{JUDGE}\n\n{MASKS}")
+    specs = (
+        ((24, 64), (64, 1), torch.float16, 0.35),
+        ((40, 64), (64, 1), kind, 0.35),
+        ((40,), (1,), torch.float16, 1.0),
+    )
+    for kernel in (_in_float32, _without_a_sign, _without_an_end):
+        module: dict[str, Any] = {"__name__": "kernels", "__file__": str(text)}
+        exec(compile(text.read_text(), str(text), "exec"), module)
+        module["_CASES"] = {"case": (kernel, _dequantised, None, specs)}
+        ((error, found),) = module["_errors"]("case", CPU)
+        if kernel is _in_float32:
+            assert found is None
+            assert error < 2**-10
+        elif kernel is _without_an_end or kind is not torch.uint8:  # none of which has a sign
+            assert found is not None

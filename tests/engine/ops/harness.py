@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 NOWHERE = Range(Position(0, 0), Position(0, 0))
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "bool",
-          torch.int64: "i64"}  # fmt: skip
+          torch.int64: "i64", torch.int8: "i8", torch.uint8: "u8", torch.int16: "i16"}  # fmt: skip
 
 
 class Recorder(TorchFunctionMode):
@@ -238,8 +238,8 @@ def well_formed(lowered: Lowered) -> None:
 
 
 def exact(tensor: torch.Tensor) -> torch.Tensor:
-    """In float64; a condition stays one."""
-    return tensor if tensor.dtype == torch.bool else tensor.double()
+    """In float64; a condition stays one, and so does what is stored in eight bits."""
+    return tensor if tensor.dtype.itemsize == 1 else tensor.double()
 
 
 def check(fn: Callable[..., Any], inputs: Mapping[str, torch.Tensor]) -> Lowered:

@@ -16,7 +16,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec.block import store_violations
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.triton_text.refusals import Unreadable
-from mugraph.triton_text.tiles import TRUTH, Arithmetic, Floats
+from mugraph.triton_text.tiles import Arithmetic, Floats
 from mugraph.verification.float_inputs import make_inputs
 from mugraph.verification.verifier import verify_topology
 
@@ -101,7 +101,7 @@ def test_a_kernel_never_writes_one() -> None:
 
 def test_a_text_that_computes_with_truth_values_is_not_read() -> None:
     """In Triton 1 + 1 is 1 there, over the fields 2."""
-    mask = Floats((4,), TRUTH, None)
+    mask = Floats((4,), "bool", None)
     arithmetic = Arithmetic(None)
     for op in ("+", "*", "<"):
         with pytest.raises(Unreadable):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mugraph.codegen.tile.axes import Plan, Role
 from mugraph.codegen.tile.kinds import EXP2
 from mugraph.codegen.tile.nodes import Nodes
+from mugraph.ir.dtypes import STORED
 from mugraph.ir.ops import Kind
 from mugraph.ir.tensors import Tensor
 
@@ -31,7 +32,7 @@ class Analyses:
     below:    all nodes it depends on
     users:    number of uses
     reduced:  axes summed below it
-    storage:  types of the tensors loaded below it; a condition is a number of any type
+    storage:  types of the tensors loaded below it; what is only stored in its type is a number of any
     """
 
     vary: Mapping[str, frozenset[str]]
@@ -64,7 +65,7 @@ def analyse(
         below[node.name] = frozenset(node.inputs).union(*(below[name] for name in node.inputs))
         reduced[node.name] = node.over.union({node.loop} - {""}, *(reduced[name] for name in node.inputs))
         storage[node.name] = (
-            frozenset(storage_of.get(node.tensor, (tensors[node.tensor].dtype,))) - {"bool"}
+            frozenset(storage_of.get(node.tensor, (tensors[node.tensor].dtype,))) - STORED.keys()
             if node.kind is Kind.LOAD
             else frozenset[str]().union(*(storage[name] for name in node.inputs))
         )

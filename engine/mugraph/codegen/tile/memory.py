@@ -10,6 +10,7 @@ from mugraph.codegen.tile.pads import Pad
 from mugraph.codegen.tile.text import Assign, Block, Expr, Item, Line, Ref, Region, Value, assigned, uses
 from mugraph.codegen.tile.values import Values
 from mugraph.codegen.tile.windows import window_masks
+from mugraph.ir.dtypes import COMPUTED
 from mugraph.ir.kernel import Rejected
 
 
@@ -37,11 +38,12 @@ def finish_loads(out: Values, root: Region) -> None:
     for value, node in out.loads:
         left[node.tensor] -= 1
         value.expr = Expr((_load_text(out, value, node, again=left[node.tensor] > 0),))
-        converted = value.variants.get("f32")
-        if converted is not None and value.uses == 1:
-            converted.expr = Expr((f"{value.expr.parts[0]}.to(tl.float32)",))
-            converted.name, converted.named = value.name, True
-            value.uses, value.named = 0, False
+        for dtype, kind in COMPUTED.items():
+            converted = value.variants.get(dtype)
+            if converted is not None and value.uses == 1:
+                converted.expr = Expr((f"{value.expr.parts[0]}.to({kind.triton})",))
+                converted.name, converted.named = value.name, True
+                value.uses, value.named = 0, False
 
 
 def _load_text(out: Values, value: Value, node: Node, *, again: bool) -> str:

@@ -58,15 +58,20 @@ def _dot_operands(out: Values, node: Node, region: Region, inner: Dim) -> list[V
 
 
 def _storage(out: Values, node: Node) -> frozenset[str]:
-    """Types the operands have in memory. A computed operand counts as its inputs' 16-bit type, as in PyTorch; as
-    float32 where the program multiplies in float32."""
-    types: set[str] = set()
+    """Types the operands have in memory. A computed operand counts as its inputs' 16-bit type, or as the other
+    operand's, as in PyTorch, where both have one type; as float32 where the program multiplies in float32, or nothing
+    says more."""
+    loaded: set[str] = set()
+    computed: set[str] = set()
     for name in node.inputs:
         below = out.facts.storage[name]
-        if out.nodes[name].kind is not Kind.LOAD:
-            below = frozenset({"f32"}) if node.f32 else below - {"f32"} or below
-        types |= below
-    return frozenset(types)
+        if out.nodes[name].kind is Kind.LOAD:
+            loaded |= below
+        else:
+            computed |= {"f32"} if node.f32 or not below else below
+    if not node.f32 and (loaded | computed) - {"f32"}:
+        computed.discard("f32")
+    return frozenset(loaded | computed)
 
 
 def _harmless(pad: Pad | None) -> bool:

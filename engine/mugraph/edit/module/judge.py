@@ -12,7 +12,7 @@ def _drawn(name: str, kind: str, device: torch.device, random: torch.Generator) 
         tensor = torch.empty_strided(shape, strides, dtype=dtype, device=device)
         _filled(tensor, deviation, random)
         inputs.append(tensor)
-        if kind == "ordinary" or not (dtype.is_floating_point and isinstance(deviation, float) and tensor.dim() > 1):
+        if kind == "ordinary" or not (_is_wide(dtype) and isinstance(deviation, float) and tensor.dim() > 1):
             continue
         if kind == "rows":
             for number, factor in enumerate((2**-8, 8.0, -1.0, 1.0, 1.0, 1.0, 0.0, 1.0)):
@@ -36,6 +36,11 @@ def _drawn(name: str, kind: str, device: torch.device, random: torch.Generator) 
     return inputs
 
 
+def _is_wide(dtype: torch.dtype) -> bool:
+    """Is it a floating-point type that PyTorch computes in? Those of eight bits are stored."""
+    return dtype.is_floating_point and dtype.itemsize > 1
+
+
 class _Doubles(TorchDispatchMode):
     """Computes in double precision, whatever type is asked for; if it is given random numbers, with errors of the size
     of a rounding to that type, and of what a sum in float32 may lose. usual: the type of what an operator makes"""
@@ -57,7 +62,7 @@ class _Doubles(TorchDispatchMode):
         for result in tree_leaves(made):
             if isinstance(result, torch.Tensor) and result.dtype == torch.float64:
                 same = [t for t in given if t.untyped_storage().data_ptr() == result.untyped_storage().data_ptr()]
-                moved = func.overloadpacket in _MOVES and asked == getattr(given[0], "kind", None)
+                moved = func.overloadpacket in _MOVES and (not given or asked == getattr(given[0], "kind", None))
                 if self.random is not None and not moved and (not same or same[0] is result):
                     longest = max([1, *(size for t in given for size in t.shape)])
                     _perturb(result, asked, longest, self.random)
@@ -78,13 +83,13 @@ def _perturb(tensor: torch.Tensor, kind: torch.dtype, longest: int, random: torc
 
 def _in_doubles(name: str, inputs: list[torch.Tensor], random: torch.Generator | None) -> tuple[torch.Tensor, ...]:
     """What a region's PyTorch code computes in double precision: exactly, or with random errors."""
+    kinds = [t.dtype for t in inputs if _is_wide(t.dtype)]
+    usual = max(kinds, key=lambda kind: torch.finfo(kind).eps, default=torch.get_default_dtype())
     doubles = [t.double() if t.is_floating_point() else t for t in inputs]
     for double, tensor in zip(doubles, inputs):
         if random is not None and tensor.is_floating_point():  # what an operator loses inside itself
             _perturb(double, torch.float32, 4, random)
-        double.kind = tensor.dtype
-    kinds = [t.dtype for t in inputs if t.is_floating_point()]
-    usual = max(kinds, key=lambda kind: torch.finfo(kind).eps, default=torch.get_default_dtype())
+        double.kind = tensor.dtype if _is_wide(tensor.dtype) else usual
     with _Doubles(random, usual):
         return _several(_CASES[name][1](*doubles))
 

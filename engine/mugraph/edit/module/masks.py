@@ -38,10 +38,17 @@ def _holds(tensor: torch.Tensor, diagonal: int, below: float, above: float) -> b
 
 
 def _filled(tensor: torch.Tensor, what: float | tuple[int, float, float], random: torch.Generator) -> torch.Tensor:
-    """With random numbers of a standard deviation, or as the mask that it is."""
+    """With random numbers of a standard deviation, or as the mask that it is. Numbers of eight bits are drawn as well:
+    a weight of nothing but zeros would hide every fault. Larger integers may be places in other tensors: zeros."""
     if isinstance(what, tuple):
         return tensor.copy_(_triangle(tensor, *what))
-    return tensor.normal_(std=what, generator=random) if tensor.is_floating_point() else tensor.zero_()
+    if tensor.dtype.itemsize > 1:
+        return tensor.normal_(std=what, generator=random) if tensor.is_floating_point() else tensor.zero_()
+    normal = torch.randn(tensor.shape, device=tensor.device, generator=random)
+    if tensor.dtype == torch.bool or tensor.is_floating_point():
+        return tensor.copy_(normal > 0 if tensor.dtype == torch.bool else normal * what)
+    least, most = torch.iinfo(tensor.dtype).min, torch.iinfo(tensor.dtype).max
+    return tensor.copy_((normal * 32 + (least + most + 1) / 2).round_().clamp_(least, most))
 '''
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
-from mugraph.ir.dtypes import COMPUTED, NARROW, READ
+from mugraph.ir.dtypes import COMPUTED, NARROW, READ, STORED
 from mugraph.ir.ops import Kind
 from mugraph.ir.windows import Window
 from mugraph.ops.algebra.arguments import Arguments
@@ -31,7 +31,8 @@ class Entry:
     shape_only: the result holds the operand's numbers, moved or repeated, so that it costs nothing by itself.
     first_only: the call may have several results; the rule gives the first.
     several: calls of it have several results; `Arguments.output` says which one is asked for.
-    truth: a result of type bool is the 1 or 0 that the rule gives."""
+    truth: a result of type bool is the 1 or 0 that the rule gives.
+    joins: the result holds its operands' numbers, side by side."""
 
     rule: Rule
     parameters: tuple[str, ...]
@@ -39,6 +40,7 @@ class Entry:
     first_only: bool = False
     several: bool = False
     truth: bool = False
+    joins: bool = False
 
 
 class Builder(Primitives):
@@ -135,7 +137,8 @@ class Builder(Primitives):
         if not one and not entry.several:
             raise NotLowerable(f"{call.target} has {len(call.outputs)} results; its rule gives one")
         info = self.values[value]
-        if info.dtype not in COMPUTED and not (info.dtype == "bool" and (entry.truth or entry.shape_only)):
+        is_truth = entry.truth and info.dtype == "bool"
+        if not (info.dtype in COMPUTED or is_truth or self._moves(call, entry, info.dtype)):
             raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
         first = call.args[0] if call.args else None
         writes = is_inplace(call)
@@ -147,6 +150,11 @@ class Builder(Primitives):
         self._f32, self._call = outer
         self._name(node, value)
         return node
+
+    def _moves(self, call: Call, entry: Entry, dtype: str) -> bool:
+        """Are the result's numbers, of a type that is only read, the operands' own? A cast to it would round."""
+        moves = entry.shape_only or entry.joins
+        return moves and dtype in STORED and all(self.values[x].dtype == dtype for x in operands(call))
 
     def _name(self, node: Node, value: int) -> None:
         """What the user's code calls the value first, before what the value is."""

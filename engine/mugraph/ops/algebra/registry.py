@@ -40,6 +40,7 @@ def lowers(
     first_only: bool = False,
     several: bool = False,
     truth: bool = False,
+    joins: bool = False,
 ) -> Callable[[Rule], Rule]:
     """Register the decorated rule for `targets`.
 
@@ -50,7 +51,7 @@ def lowers(
         for target in targets:
             if target in _ENTRIES:
                 raise ValueError(f"two rules for {target}")
-            _ENTRIES[target] = Entry(rule, tuple(parameters.split()), shape_only, first_only, several, truth)
+            _ENTRIES[target] = Entry(rule, tuple(parameters.split()), shape_only, first_only, several, truth, joins)
         return rule
 
     return register

@@ -107,7 +107,7 @@ def _operands(b: Builder, args: Arguments) -> tuple[Ref, ...]:
     return refs
 
 
-@lowers("torch.cat", "torch.concat", "torch.concatenate", parameters="tensors dim|axis")
+@lowers("torch.cat", "torch.concat", "torch.concatenate", parameters="tensors dim|axis", joins=True)
 def cat(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     refs: Sequence[Ref] = _operands(b, args)
     dim = args.integer("dim", 0) % len(dims)
@@ -115,7 +115,7 @@ def cat(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return b.pieces.joined(lengths, dims[dim], lambda i, at: b.at(refs[i], (*dims[:dim], at, *dims[dim + 1 :])))
 
 
-@lowers("torch.stack", parameters="tensors dim")
+@lowers("torch.stack", parameters="tensors dim", joins=True)
 def stack(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     refs = args.refs("tensors")
     dim = args.integer("dim", 0) % len(dims)

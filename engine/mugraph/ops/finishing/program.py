@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from mugraph.ir.dtypes import DType, is_computed
+from mugraph.ir.dtypes import DType, is_computed, is_read
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, Tensor, contiguous_strides
@@ -192,7 +192,9 @@ def _named(
 
 
 def _read(dtype: str) -> DType:
-    return "bool" if dtype == "bool" else _dtype(dtype)
+    if not is_read(dtype):
+        raise NotLowerable(f"a tensor of type {dtype} is outside the fragment")
+    return dtype
 
 
 def _dtype(dtype: str) -> DType:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.ir.dtypes import ITEMSIZE, DType
+from mugraph.ir.dtypes import ITEMSIZE, STORED, DType
 from mugraph.ir.library import memory_order
 from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
@@ -120,7 +120,7 @@ def without_store(program: TensorProgram, ops: Iterable[Op]) -> TensorProgram:
 
 def _dtype(program: TensorProgram, op: Op) -> DType:
     """What the user's code rounds the value to."""
-    types: set[DType] = {tensor.dtype for tensor in program.tensors if tensor.dtype != "bool"}
+    types: set[DType] = {tensor.dtype for tensor in program.tensors if tensor.dtype not in STORED}
     return types.pop() if len(types) == 1 and not op.f32 else "f32"
 
 

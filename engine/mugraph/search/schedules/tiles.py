@@ -8,7 +8,7 @@ from functools import cache
 from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
-from mugraph.ir.dtypes import ITEMSIZE
+from mugraph.ir.dtypes import ITEMSIZE, STORED
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.packing import Packs, held, pack_violations, packs
 from mugraph.ir.tensors import Sizes, Tensor
@@ -285,7 +285,7 @@ class Shape:
             tuple(sorted((a & b) - over)),
             left.kind is Kind.LOAD,
             right.kind is Kind.LOAD,
-            any(self._is_exact(i, op) for i in (left, right)),
+            self._is_exact(left, right, op) or self._is_exact(right, left, op),
             (self._is_along(left, over), self._is_along(right, over)),
         )
 
@@ -297,23 +297,28 @@ class Shape:
             stride == 1 and over.intersection(dim) for dim, stride in zip(tensor.dims, tensor.strides, strict=True)
         )
 
-    def _is_exact(self, operand: Op, product: Op) -> bool:
-        """Is the operand of a product float32 in PyTorch? What is computed of 16-bit tensors is 16-bit, unless the
-        program multiplies in float32."""
+    def _is_exact(self, operand: Op, other: Op, product: Op) -> bool:
+        """Is the operand of a product float32 in PyTorch? What is computed of 16-bit tensors, or multiplied with what
+        is, is 16-bit, unless the program multiplies in float32."""
         if operand.kind is Kind.LOAD:
             return self.itemsize[operand.tensor] == 4
         if product.f32:
             return True
+        return 2 not in self._sizes_below(operand) | self._sizes_below(other)
+
+    def _sizes_below(self, operand: Op) -> set[int]:
+        """Bytes of the elements it is computed of, but for those that are of any type."""
+        found: set[int] = set()
         seen: set[str] = set()
-        stack = list(operand.inputs)
+        stack = [operand]
         while stack:
-            op = self.ops[stack.pop()]
-            if op.kind is Kind.LOAD and self.itemsize[op.tensor] != 4:
-                return False
+            op = stack.pop()
+            if op.kind is Kind.LOAD and self.block.tensor(op.tensor).dtype not in STORED:
+                found.add(self.itemsize[op.tensor])
             if op.name not in seen:
                 seen.add(op.name)
-                stack.extend(op.inputs)
-        return True
+                stack.extend(self.ops[name] for name in op.inputs)
+        return found
 
     def _is_chained(self, product: Product) -> bool:
         if self.varies[product.op.name]:

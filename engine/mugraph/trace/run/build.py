@@ -11,6 +11,7 @@ from typing import cast
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 
+from mugraph.ir.dtypes import STORED
 from mugraph.trace.picture import Around, Picture
 from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.conversions import conversions_in_place
@@ -180,7 +181,7 @@ def _float_dtype(specs: object) -> torch.dtype | None:
     found: set[str] = set()
 
     def visit(spec: Spec) -> None:
-        if isinstance(spec, TensorSpec) and DTYPE_NAMES[spec.dtype].is_floating_point:
+        if isinstance(spec, TensorSpec) and DTYPE_NAMES[spec.dtype].is_floating_point and spec.dtype not in STORED:
             found.add(spec.dtype)
         elif isinstance(spec, tuple):
             for item in spec:

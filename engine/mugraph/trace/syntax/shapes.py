@@ -19,7 +19,8 @@ DTYPES = {
     "f16": "f16", "float16": "f16", "half": "f16", "bf16": "bf16", "bfloat16": "bf16", "f32": "f32", "float32": "f32",
     "float": "f32", "f64": "f64", "float64": "f64", "double": "f64", "i64": "i64", "int64": "i64", "long": "i64",
     "i32": "i32", "int32": "i32", "int": "i64", "i16": "i16", "int16": "i16", "i8": "i8", "int8": "i8", "u8": "u8",
-    "uint8": "u8", "bool": "bool",
+    "uint8": "u8", "bool": "bool", "f8e4m3": "f8e4m3", "float8_e4m3fn": "f8e4m3", "f8e5m2": "f8e5m2",
+    "float8_e5m2": "f8e5m2", "c64": "c64", "complex64": "c64",
 }  # fmt: skip
 _ANNOTATIONS = {
     "Float16": "f16", "BFloat16": "bf16", "Float32": "f32", "Float": "f32", "Float64": "f64", "Int64": "i64",
@@ -176,7 +177,7 @@ def _spec(node: ast.expr, sizes: Mapping[str, int]) -> Spec:
     if isinstance(node, ast.Name) and node.id in DTYPES and node.id not in ("float", "int", "bool"):
         return TensorSpec(DTYPES[node.id], ())
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-        known = "f16, bf16, f32, f64, i64, i32, bool"
+        known = "f16, bf16, f32, f64, f8e4m3, f8e5m2, i64, i32, i8, u8, bool, c64"
         raise BadShapes(f"“{ast.unparse(node)}” names no dtype; known are {known}")
     if isinstance(node, ast.Tuple | ast.List):
         return tuple(_spec(item, sizes) for item in node.elts)

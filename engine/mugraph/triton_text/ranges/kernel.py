@@ -31,7 +31,7 @@ from mugraph.triton_text.ranges.values import (
 )
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.source import Function, Named, listed
-from mugraph.triton_text.tiles import FLOATS, TRUTH, Arithmetic, Floats, Kind, common
+from mugraph.triton_text.tiles import FLOATS, RAW, Arithmetic, Floats, Kind, common
 
 _NUMBERS = (*FLOATS, "int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _SHAPED = {"tl.expand_dims", "tl.broadcast_to", "tl.trans", "tl.permute"}
@@ -366,7 +366,7 @@ class KernelReading:
     ) -> Tile:  # fmt: skip
         shape = self._access("reads", pointer, mask, ())
         kind = pointer.memory.kind
-        if kind in (*FLOATS, TRUTH):
+        if kind in (*FLOATS, *RAW):
             return Floats(shape, kind, None)
         none = nowhere(shape)
         return Bools(shape, None, none) if kind == "int1" else Ints(shape, None, none)
