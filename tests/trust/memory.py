@@ -110,9 +110,18 @@ def places_of(tensor: Json, order: list[str], sizes: Mapping[str, int]) -> Place
             _counts(window, dim, sizes)
             at = len(dim) - window["taps"]
             place = along(dim[:at]) * window["stride"] + along(dim[at:]) * window["dilation"] - window["pad"]
+            if window.get("edge"):
+                place = _repeated(place, extent(window, dim, sizes), window["dilation"])
             outside = outside | (place < 0) | (place >= extent(window, dim, sizes))
         total = total + place * stride
     return np.where(outside, OUTSIDE, total)
+
+
+def _repeated(place: Places, count: int, step: int) -> Places:
+    """The nearest place that is there, whole steps away; one that is not there where no such place is."""
+    for _ in range(int(max(-place.min(), place.max() - count + 1, 0)) // step + 1):
+        place = np.where(place < 0, place + step, np.where(place >= count, place - step, place))
+    return place
 
 
 def _counts(window: Json, axes: list[str], sizes: Mapping[str, int]) -> tuple[int, int]:

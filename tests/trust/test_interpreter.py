@@ -36,6 +36,13 @@ def test_a_window_reads_zero_where_there_is_no_place() -> None:
     ]  # fmt: skip
 
 
+def test_a_window_with_an_edge_reads_another_element_of_it() -> None:
+    window = {"dim": 0, "taps": 1, "stride": 2, "dilation": 2, "pad": 3, "rest": -2, "edge": True}
+    read = tensor([["p", "t"]], [5], windows=[window])
+    # Places -3 -1 1 | -1 1 3 | 1 3 5 of a dimension of 4 elements.
+    assert places_of(read, ["p", "t"], {"p": 3, "t": 3}).tolist() == [[5, 5, 5], [5, 5, 15], [5, 15, 15]]
+
+
 def test_memory_says_what_is_wrong_with_an_access() -> None:
     memory = Buffer(1, 4)
     memory.write(np.array([0, 1]), np.array([[1.0, 2.0]]), "kernel")

@@ -29,7 +29,7 @@ def check_dynamic(block: BlockGraph, program: TensorProgram | None) -> None:
     for tensor in block.tensors:
         strides = tensor.axis_strides(block.sizes)
         for axis in program.least.keys() & set(tensor.axes) if tensor.windows else ():
-            if any(strides[other] > strides[axis] for other in tensor.axes):
+            if axis in tensor.windowed or any(strides[other] > strides[axis] for other in tensor.axes):
                 raise Rejected(
                     f"{tensor.name} is read through a window, and axis {axis}, whose size varies, is inside."
                 )
@@ -72,7 +72,8 @@ def size_lines(
     names: dict[str, str] = {}
     for axis, tensor, dim in _read(inputs, least):
         within = tensor.axes if dim is None else tensor.dims[dim]
-        rest = prod(sizes[other] for other in within if other not in least)
+        shape = tensor.shape(sizes) if dim is None else tensor.shape(sizes)[dim : dim + 1]
+        rest = prod(shape) // prod(sizes[other] for other in within if other in least)
         factors = [names[other] for other in within if other != axis and other in least]
         factors += [str(rest)] if rest > 1 or not factors else []
         names[axis] = scope.unique(axis)

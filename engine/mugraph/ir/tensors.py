@@ -79,8 +79,9 @@ class Tensor:
 
     @property
     def origin(self) -> int:
-        """Distance in elements from the tensor's first element to where all of its axes begin: 0 without windows."""
-        return -sum(window.pad * self.strides[window.dim] for window in self.windows)
+        """Distance in elements from the tensor's first element to where all of its axes begin: 0 without windows. Of
+        windows with `edge`, whose places are no sums of indices, the tensor's first element is where they begin."""
+        return -sum(window.pad * self.strides[window.dim] for window in self.windows if not window.edge)
 
     @property
     def windowed(self) -> frozenset[str]:

@@ -3,6 +3,9 @@
 The axes of a windowed dimension are *positions*, outermost first, then *taps*. Place number
 position * stride + tap * dilation - pad of the dimension is read, zero where there is no such place. A convolution's
 height is a window of the output's rows (positions) and the kernel's rows (taps).
+
+A window with `edge` reads what another tap of its position reads where there is no such place: the nearest place that
+is a whole number of dilations away. A maximum over its taps is one over the places that are there.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ class Window:
     dilation: places between neighbouring taps, at least 1
     pad:      places before the dimension's first one that the first position reaches, at least 0
     rest:     places of the dimension after the last one that is read; where negative, so many are read beyond its end
+    edge:     beyond the dimension, is the nearest place read that is whole dilations away? Else zero
     """
 
     dim: int
@@ -30,6 +34,7 @@ class Window:
     dilation: int = 1
     pad: int = 0
     rest: int = 0
+    edge: bool = False
 
     def split(self, axes: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The dimension's axes as positions and taps."""
@@ -46,18 +51,35 @@ class Window:
         positions, taps = (prod(sizes[axis] for axis in part) for part in self.split(axes))
         extent = self.extent(axes, sizes)
         read = (p * self.stride + t * self.dilation - self.pad for p in range(positions) for t in range(taps))
+        if self.edge:
+            return [self.nearest(place, extent) for place in read]
         return [place if 0 <= place < extent else -1 for place in read]
+
+    def nearest(self, place: int, extent: int) -> int:
+        """The place itself, or where it lies outside, the nearest one that is whole dilations away; -1 where there is
+        none (of fewer places than a dilation)."""
+        if place < 0:
+            place += -(place // self.dilation) * self.dilation
+        elif place >= extent:
+            place -= -((extent - 1 - place) // self.dilation) * self.dilation
+        return place if 0 <= place < extent else -1
 
     @property
     def leaves(self) -> bool:
         """Does it reach beyond the dimension on either side?"""
         return self.pad > 0 or self.rest < 0
 
+    @property
+    def has_zeros(self) -> bool:
+        """Are zeros read beyond the dimension?"""
+        return self.leaves and not self.edge
+
 
 def room(window: Window, axes: Sequence[str], sizes: Mapping[str, int]) -> tuple[str, int] | None:
-    """The axis that has to be longer, and how long, for the dimension to keep two elements at these sizes; None where
-    it has them, or has no axes."""
-    needed = 2 - window.extent(axes, sizes)
+    """The axis that has to be longer, and how long, for the dimension to keep two elements at these sizes (with `edge`
+    as many as a dilation); None where it has them, or has no axes."""
+    least = max(2, window.dilation) if window.edge else 2
+    needed = least - window.extent(axes, sizes)
     positions, taps = window.split(axes)
     if needed <= 0 or not axes:
         return None

@@ -42,11 +42,13 @@ def _windows(tensor: Tensor, sizes: Sizes) -> tuple[Window, ...]:
     found: list[Window] = []
     for window in tensor.windows:
         positions, taps = (_elements(part, sizes) for part in window.split(tensor.dims[window.dim]))
+        edge = window.edge and window.leaves
         plain = replace(
             window,
             taps=0,
             stride=window.stride if positions > 1 else 1,
-            dilation=window.dilation if taps > 1 else 1,
+            dilation=window.dilation if taps > 1 or edge else 1,
+            edge=edge,
         )
         if plain != Window(window.dim, 0) or min(positions, taps) > 1:
             found.append(plain)

@@ -112,7 +112,7 @@ def load(tensor: Tensor, value: V, frame: Frame, arithmetic: Arithmetic[V]) -> V
     """[repetitions, *tensor.shape] -> the value in the frame's layout, read through the tensor's windows."""
     found = arithmetic.rearrange(value, lambda array: frame.from_tensor(array, tensor))
     for window in tensor.windows:
-        if window.leaves:
+        if window.has_zeros:
             found = arithmetic.mul(found, arithmetic.indicator(frame.inside(tensor, window)))
     return found
 

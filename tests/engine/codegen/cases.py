@@ -124,6 +124,13 @@ def _cases() -> dict[str, Case]:
         "convolution_gated": (g.convolution(1, 16, 16, 4, 5, loops="r s", gated=True), _grid(*pixels, r=1, s=1)),
         "convolution_f32": (g.convolution(1, 16, 16, 4, 18, dtype="f32", loops="r s"), _grid(*pixels, r=1, s=1)),
         "broadcast_load": (g.broadcast_load(4, 50), _grid(("m", 2))),
+        "pooled": (gm.pooled((9, 10), taps=(3, 2), stride=2, pad=1), _grid(("q", 4), ("p", 1))),
+        "pooled_dilated": (gm.pooled((8, 11), taps=(3, 4), stride=1, pad=2, dilation=3), _grid(("q", 4), ("p", 1))),
+        "pooled_looped": (
+            gm.pooled((7, 21), taps=(5, 3), stride=3, pad=2, dilation=2, loops="r"),
+            _grid(("q", 4), r=1),
+        ),
+        "pooled_one": (gm.pooled((3, 2), taps=(3, 2), stride=1, pad=1, positions=(1, 1)), _grid(("c", 2))),
         "largest_sum": (gm.largest_sum(5, 12, 20), _grid(("m", 2), h=4, k=8)),
         "scaled_linear": (gm.scaled_linear(16, 200, 80), n64h64),
         "scaled_linear_1_row": (gm.scaled_linear(1, 64, 64, dtype="bf16"), _grid(("n", 32), h=32)),

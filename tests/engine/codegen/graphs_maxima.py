@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.ops import Kind
-from mugraph.ir.tensors import DType
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.tensors import DType, Tensor
+from mugraph.ir.windows import Window
 
 from tests.engine.codegen.graphs import Graph, nest
 
@@ -29,6 +30,31 @@ def maxout(m: int, h: int, n: int) -> BlockGraph:
     minus = g.const("minus", -1.0)
     negative = g.mul("negative", g.do(Kind.MAX, "larger", a, b), minus)
     g.store(g.mul("y", g.do(Kind.MAX, "limited", negative, g.const("most", -1.5)), minus), "out", "m n")
+    return g.build()
+
+
+def pooled(
+    extents: tuple[int, int], *, taps: tuple[int, int], stride: int, pad: int, dilation: int = 1, loops: str = "",
+    positions: tuple[int, int] | None = None,
+) -> BlockGraph:  # fmt: skip
+    """Maxima over windows that reach beyond both ends of an image, in the last dimension as far as there is an element
+    (ceil_mode). positions: fewer than there are"""
+    sizes = {"c": 3, "r": taps[0], "s": taps[1]}
+    windows: list[Window] = []
+    for dim, (axis, extent, tap) in enumerate(zip("pq", extents, taps, strict=True), 1):
+        reach = extent + 2 * pad - dilation * (tap - 1) - 1
+        more = dim == 2 and 0 <= (reach // stride + 1) * stride - pad < extent
+        sizes[axis] = positions[dim - 1] if positions else reach // stride + 1 + more
+        read = (sizes[axis] - 1) * stride + (tap - 1) * dilation + 1
+        windows.append(Window(dim, 1, stride, dilation, pad, extent + pad - read, edge=True))
+    g = Graph("pooled", sizes, nest(*loops.split()), "f32")
+    dims = (("c",), ("p", "r"), ("q", "s"))
+    g.tensors.append(Tensor("x", dims, (extents[0] * extents[1], extents[1], 1), "f32", windows=tuple(windows)))
+    below = g.add("below", g._add(Op("x", Kind.LOAD, axes=tuple(sorted("cpqrs")), tensor="x")), g.const("far", -9.0))
+    largest = g.amax("largest_part", below, "r s")
+    for loop in loops.split():
+        largest = g.accum("largest", largest, loop, largest=True)
+    g.store(largest, "out", "c p q")
     return g.build()
 
 

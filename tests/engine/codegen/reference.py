@@ -24,13 +24,21 @@ def through_windows(array: Array, tensor: Tensor, sizes: Sizes) -> Array:
     for window in tensor.windows:
         positions, taps = (int(np.prod([sizes[a] for a in axes])) for axes in window.split(tensor.dims[window.dim]))
         around = [(0, 0)] * array.ndim
-        around[window.dim] = (window.pad, max(0, -window.rest))
+        around[window.dim] = (0, 0) if window.edge else (window.pad, max(0, -window.rest))
         padded = np.pad(array, around)
         reads = [
             [position * window.stride + tap * window.dilation for tap in range(taps)] for position in range(positions)
         ]
+        if window.edge:
+            reads = [_inside([place - window.pad for place in own], array.shape[window.dim]) for own in reads]
         array = np.take(padded, np.array(reads).reshape(-1), axis=window.dim)
     return array
+
+
+def _inside(places: list[int], extent: int) -> list[int]:
+    """Those of one position, with one that is there instead of each that is not."""
+    there = [place for place in places if 0 <= place < extent]
+    return [place if place in there else there[0] if place < 0 else there[-1] for place in places]
 
 
 def reference(block: BlockGraph, inputs: Mapping[str, Array]) -> dict[str, Array]:

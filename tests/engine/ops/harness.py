@@ -107,10 +107,23 @@ def load(tensor: torch.Tensor, layout: Tensor, sizes: Mapping[str, int]) -> torc
         pads = [0] * (2 * tensor.dim())
         behind = 2 * (tensor.dim() - 1 - window.dim)
         pads[behind : behind + 2] = [window.pad, max(0, -window.rest)]
-        tensor = torch.nn.functional.pad(tensor, pads)
         places = torch.arange(positions)[:, None] * window.stride + torch.arange(taps) * window.dilation
+        if window.edge:  # another element of the same window
+            places = within(places - window.pad, tensor.shape[window.dim])
+        else:
+            tensor = torch.nn.functional.pad(tensor, pads)
         tensor = tensor.index_select(window.dim, places.flatten())
     return tensor.reshape([sizes[axis] for axis in layout.axes])
+
+
+def within(places: torch.Tensor, extent: int) -> torch.Tensor:
+    """Places of each position's taps. Those below the dimension are the first of the position's that is not below it,
+    those above are the last that is not above."""
+    inside = (places >= 0) & (places < extent)
+    assert inside.any(dim=1).all()
+    first = torch.where(inside, places, extent).amin(dim=1, keepdim=True)
+    last = torch.where(inside, places, -1).amax(dim=1, keepdim=True)
+    return torch.where(places < 0, first, torch.where(places >= extent, last, places))
 
 
 def parts(lowered: Lowered, tensors: Mapping[int, torch.Tensor]) -> dict[str, torch.Tensor]:

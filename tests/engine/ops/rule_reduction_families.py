@@ -173,7 +173,7 @@ def average_pool(rank: int) -> Callable[[Rng], Drawn]:
 def largest_pool(rank: int, results: int = 0) -> Callable[[Rng], Drawn]:
     def draw(rng: Rng) -> Drawn:
         kernel = [rng.choice((1, 2, 3)) for _ in range(rank)]
-        padding = [size // 2 * (rng.random() < 0.2) for size in kernel]
+        padding = [size // 2 * (rng.random() < 0.6) for size in kernel]
         given = some(rng, stride=rng.choice((kernel, 2, 1)), padding=padding, dilation=2, ceil_mode=True)
         return Drawn(
             (T(_space(rng, rank)), kernel), {**given, **({"return_indices": True} if results else {})}, results

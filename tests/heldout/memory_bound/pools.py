@@ -27,3 +27,13 @@ def whole(x, b):
 # mugraph: x=f32[16, 64, 128, 128]
 def overlapping(x):
     return F.relu(F.avg_pool2d(x, 3, 2, 1) * 2)
+
+
+# mugraph: x=f32[64, 192, 256, 250]
+def around(x):
+    return F.hardswish(F.max_pool2d(x, 4, 1, 1, 1))
+
+
+# mugraph: x=f32[16, 32, 64, 64, 64]
+def around_with_holes(x):
+    return F.max_pool3d(x, 3, 2, 1, dilation=3) + 1

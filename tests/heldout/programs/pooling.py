@@ -43,3 +43,28 @@ def peaks(x):
 def largest_pairs(rows, w):
     y = F.max_pool1d(F.linear(rows, w).unsqueeze(1), 2).squeeze(1)
     return y.sum(dim=1) * 0.25
+
+
+# mugraph: scans=f32[2, 3, 10, 9]
+class Stem(nn.Module):
+    """As a residual network begins: its windows reach one row and one column beyond the image."""
+
+    def __init__(self):
+        super().__init__()
+        self.shrink = nn.MaxPool2d(kernel_size=3, stride=2, padding=1)
+
+    def forward(self, scans):
+        return F.leaky_relu(self.shrink(scans) - 3.0, 0.1)
+
+
+# mugraph: signal=f16[3, 4, 29]
+def envelope(signal):
+    """Windows with holes, as many as there is an element for."""
+    top = F.max_pool1d(signal, kernel_size=4, stride=3, padding=2, dilation=3, ceil_mode=True)
+    return top * torch.sigmoid(top)
+
+
+# mugraph: voxels=f32[2, 3, 6, 5, 7]
+def hollows(voxels):
+    """The least of each window."""
+    return -F.max_pool3d(-voxels, (2, 3, 3), stride=(2, 1, 2), padding=(0, 1, 1))

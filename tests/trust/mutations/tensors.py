@@ -214,6 +214,13 @@ def window(graph: Json, _: random.Random) -> Iterator[Edit]:
 
                 yield from _in_scopes(f"window {at} of {key} one more, same extent", tensor["name"], held)
 
+            def edge(tensor: Json, at: int = at) -> None:
+                """Zeros beyond the dimension for elements of the window, or the other way round."""
+                window = tensor["windows"][at]
+                window["edge"] = not window.get("edge", False)
+
+            yield from _in_scopes(f"window {at} of another edge", tensor["name"], edge)
+
             def gone(tensor: Json, at: int = at) -> None:
                 del tensor["windows"][at]
 

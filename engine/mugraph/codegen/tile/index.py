@@ -132,8 +132,12 @@ class Indices:
         """What makes a vector along `dim` broadcast in a tile of `dims`."""
         return subscript((dim,), dims)
 
-    def pointer(self, tensor: Tensor, dims: Sequence[Dim]) -> str:
-        """Address of every element of the tile: base + index * stride, in memory order."""
+    def pointer(self, tensor: Tensor, dims: Sequence[Dim], places: Mapping[int, str] | None = None) -> str:
+        """Address of every element of the tile: base + index * stride, in memory order.
+
+        places: of dimensions whose places are no sums of indices (Window.edge), the text that says which is read
+        """
+        placed = places or {}
         strides = tensor.axis_strides(self.sizes)
         varying = frozenset(axis for axis in tensor.axes if axis in self.plan and self.plan[axis].dynamic)
         symbols = stride_symbols(tensor, self.sizes, self.names.size, varying)
@@ -142,7 +146,11 @@ class Indices:
         terms = [self.names.pointer[tensor.name]]
         if tensor.origin:
             terms = [f"{terms[0]} - {-tensor.origin}"]
-        for axis in sorted((a for a in tensor.axes if a in self.plan), key=lambda a: -abs(strides[a])):
+        for dim, place in placed.items():
+            wide = ".to(tl.int64)" if far and not place.isdecimal() else ""
+            terms.append(f"{place}{wide} * {tensor.strides[dim]}" if tensor.strides[dim] != 1 else f"{place}{wide}")
+        summed = [a for at, axes in enumerate(tensor.dims) if at not in placed for a in axes if a in self.plan]
+        for axis in sorted(summed, key=lambda a: -abs(strides[a])):
             if strides[axis] == 0 and not self.plan[axis].wide:
                 continue
             index = self.at(axis, dims, ".to(tl.int64)" if far else "")

@@ -1,4 +1,4 @@
-"""Text of what a window reads: the number of the place, and whether there is one."""
+"""Text of what a window reads: the number of the place, whether there is one, and which is read in its stead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def window_masks(tensor: Tensor, dims: Sequence[Dim], indices: Indices) -> Itera
 
     Places are counted from where the first position's first tap reads, which is `pad` before the tensor.
     """
-    for window in tensor.windows:
+    for window in (window for window in tensor.windows if not window.edge):
         place = _place(tensor, window, dims, indices)
         if not place:
             if window.places(tensor.dims[window.dim], indices.sizes) == [-1]:
@@ -27,6 +27,32 @@ def window_masks(tensor: Tensor, dims: Sequence[Dim], indices: Indices) -> Itera
         if window.rest < 0:
             extent = window.extent(tensor.dims[window.dim], indices.sizes)
             yield f"({place} < {extent + window.pad})"
+
+
+def edge_places(tensor: Tensor, dims: Sequence[Dim], indices: Indices) -> dict[int, str]:
+    """Dimension -> text of the place that is read there, of windows with `edge`; in parentheses where it is a sum."""
+    found: dict[int, str] = {}
+    for window in (window for window in tensor.windows if window.edge):
+        extent = window.extent(tensor.dims[window.dim], indices.sizes)
+        place = _place(tensor, window, dims, indices)
+        found[window.dim] = _nearest(place, window, extent) if place else str(window.nearest(-window.pad, extent))
+    return found
+
+
+def _nearest(place: str, window: Window, extent: int) -> str:
+    """`Window.nearest` of a place that is counted from `pad` before the tensor."""
+    before, behind, step = window.pad, window.rest < 0, window.dilation
+    if step == 1:
+        text = f"tl.maximum({place} - {before}, 0)" if before else place
+        if behind:
+            return f"tl.minimum({text}, {extent - 1})"
+        return text if before else f"({text})"
+    text = place
+    if before:  # Triton's division rounds towards zero: of nothing negative it is the usual one
+        text += f" - {before} + tl.maximum({before + step - 1} - ({place}), 0) // {step} * {step}"
+    if behind:
+        text += f" - tl.maximum({place} - {before + extent - step}, 0) // {step} * {step}"
+    return f"({text})"
 
 
 def _place(tensor: Tensor, window: Window, dims: Sequence[Dim], indices: Indices) -> str:

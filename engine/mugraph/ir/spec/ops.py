@@ -51,6 +51,8 @@ def _window_violations(tensor: Tensor, sizes: Sizes) -> Iterator[str]:
             yield f"a window of tensor {tensor.name} steps by less than 1 or has a negative pad"
         elif window.extent(axes, sizes) < 1:
             yield f"a window of tensor {tensor.name} leaves dimension {window.dim} without elements"
+        elif window.edge and window.extent(axes, sizes) < window.dilation:
+            yield f"a window of tensor {tensor.name} has no other place to read where it reaches beyond its dimension"
 
 
 def op_violations(

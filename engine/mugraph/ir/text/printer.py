@@ -57,7 +57,7 @@ def _dimension(axes: tuple[str, ...], window: Window | None) -> str:
     figures = [
         f" {name} {value}" for name in WINDOW_FIGURES if (value := getattr(window, name)) != getattr(plain, name)
     ]
-    return f"window {positions} over {taps}{''.join(figures)}"
+    return f"window {positions} over {taps}{''.join(figures)}{' edge' if window.edge else ''}"
 
 
 def format_loops(loops: Iterable[Loop], tiles: Mapping[str, int]) -> str:

@@ -16,6 +16,7 @@ TENSOR = re.compile(rf"({NAME}) ({NAME})\[([^\]]*)\](?: strides \[([^\]]*)\])?(?
 WINDOW = re.compile(
     rf"window ({NAME}(?:\*{NAME})*) over ({NAME}(?:\*{NAME})*)"
     + "".join(rf"(?: {name} (-?\d+))?" for name in WINDOW_FIGURES)
+    + "( edge)?"
 )
 
 
@@ -88,6 +89,6 @@ def _dimension(line: Line, text: str, number: int, windows: list[Window]) -> tup
         return axes(text)
     found = line.match(WINDOW, text, "a window: `window p over r stride 2 pad 1`").groups()
     positions, taps = (axes(part) for part in found[:2])
-    figures = {name: int(value) for name, value in zip(WINDOW_FIGURES, found[2:], strict=True) if value is not None}
-    windows.append(Window(number, len(taps), **figures))
+    figures = {name: int(value) for name, value in zip(WINDOW_FIGURES, found[2:-1], strict=True) if value is not None}
+    windows.append(Window(number, len(taps), **figures, edge=found[-1] is not None))
     return (*positions, *taps)

@@ -2,7 +2,8 @@
 
 y[n, c, p, q] is the mean, or the maximum, over r, s of x[n, c, p * stride + r * dilation - pad, ...]. Windows that
 follow one another without a gap are blocks: their dimension is read as positions times taps, whatever computed it.
-Others can only be read from memory, as a convolution reads its input.
+Others can only be read from memory, as a convolution reads its input. A mean has zeros where windows reach beyond the
+tensor; a maximum has an element of the same window once more, which leaves it as it is.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ def _rank(args: Arguments) -> int:
     return int(canonical(args.call.target).removesuffix("_with_indices")[-2])
 
 
-def _windows(b: Builder, args: Arguments, dims: AtomDims, *, zeros: bool) -> tuple[Node, AtomDim, tuple[int, ...]]:
+def _windows(b: Builder, args: Arguments, dims: AtomDims, *, edge: bool) -> tuple[Node, AtomDim, tuple[int, ...]]:
     """The operand's elements in each window, the atoms of a window, and its extents.
 
-    zeros: may windows reach beyond the operand, where zeros are read?
+    edge: where windows reach beyond the operand, are elements of theirs read again? Else zeros.
     """
     x, rank = args.ref("input"), _rank(args)
     kernel = args.each("kernel_size", rank)
@@ -40,21 +41,31 @@ def _windows(b: Builder, args: Arguments, dims: AtomDims, *, zeros: bool) -> tup
         count = b.atoms.elements(b.atoms.resolve(place))
         stride, dilation = strides[i] if count > 1 else size, dilations[i] if size > 1 else 1
         rest = extent + pads[i] - (count - 1) * stride - (size - 1) * dilation - 1
-        if rest < -pads[i]:
-            raise NotLowerable("pooling in ceil_mode is outside the fragment")
-        found.append(Window(len(outer) + i, 0, stride, dilation, pads[i], rest))
+        window = Window(len(outer) + i, 0, stride, dilation, pads[i], rest, edge=edge and (pads[i] > 0 or rest < 0))
+        if not edge and rest < -pads[i]:
+            raise NotLowerable("a mean in ceil_mode is outside the fragment")
+        if edge and not _touch(window, count, size, extent):
+            raise NotLowerable("a maximum over no element is outside the fragment")
+        found.append(window)
     at = (*outer, *((*place, *tap) for place, tap in zip(places, taps, strict=True)))
     over = tuple(atom for tap in taps for atom in tap)
-    blocks = [(one.stride, one.dilation, one.pad) == (size, 1, 0) for one, size in zip(found, kernel, strict=True)]
+    blocks = [
+        (one.stride, one.dilation, one.leaves) == (size, 1, False) for one, size in zip(found, kernel, strict=True)
+    ]
     if all(blocks):
         parts = (b.atoms.section(extent, 0, 1, dim) for extent, dim in zip(extents, at[-rank:], strict=True))
         return b.at(x, (*outer, *parts)), over, kernel
     windows = [
         (one, tap) for one, tap, block in zip(found, taps, blocks, strict=True) if not block or one.rest
     ]  # a block without a rest is a dimension as it is
-    if not zeros and any(one.leaves for one, _ in windows):
-        raise NotLowerable("a maximum over windows that reach beyond their tensor is outside the fragment")
     return b.windowed(x, at, windows), over, kernel
+
+
+def _touch(window: Window, positions: int, taps: int, extent: int) -> bool:
+    """Does each position read an element, and is there one wherever it reaches beyond the tensor?"""
+    starts = [position * window.stride - window.pad for position in range(positions)]
+    read = (range(start, start + taps * window.dilation, window.dilation) for start in starts)
+    return extent >= window.dilation and all(any(0 <= place < extent for place in places) for places in read)
 
 
 @lowers(
@@ -65,7 +76,7 @@ def _windows(b: Builder, args: Arguments, dims: AtomDims, *, zeros: bool) -> tup
 def avg_pool(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if any(args.integers("padding") or ()) and not args.flag("count_include_pad", True):
         raise NotLowerable("a mean that leaves out the places beyond its tensor is outside the fragment")
-    x, over, kernel = _windows(b, args, dims, zeros=True)
+    x, over, kernel = _windows(b, args, dims, edge=False)
     return average(b, x, over, args.integer("divisor_override", prod(kernel)))
 
 
@@ -77,7 +88,7 @@ def avg_pool(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     parameters="input kernel_size stride padding dilation ceil_mode return_indices", first_only=True,
 )  # fmt: skip
 def max_pool(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    x, over, _ = _windows(b, args, dims, zeros=False)
+    x, over, _ = _windows(b, args, dims, edge=True)
     return b.amax(x, over)
 
 
