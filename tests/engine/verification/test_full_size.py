@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,11 +12,7 @@ from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor, contiguous_strides
-from mugraph.verification.arithmetic import FloatArithmetic
-from mugraph.verification.evaluate import evaluate_program
 from mugraph.verification.full_size import verify_full_size
-from mugraph.verification.relations import Relations
-from mugraph.verification.restrict import free_axes, places_of, restricted
 from mugraph.verification.samples import JOINT, WHOLE, samples
 from mugraph.verification.verifier import verify_topology
 from mugraph.verification.work import work
@@ -26,30 +21,7 @@ from tests.engine.verification.convolutions import graphs as convolution
 from tests.engine.verification.full_size_schedules import SCHEDULES
 from tests.engine.verification.graphs import CASES, Builder, attention, gated_mlp, tensor
 from tests.engine.verification.masked_programs import changed, looped, program, windowed
-
-
-def slices_of(own: TensorProgram, data: st.DataObject) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = {}
-    for axes in free_axes(own, [], Relations(own, [], sources=False)):
-        size = own.sizes[min(axes)]
-        start = data.draw(st.integers(0, size - 1))
-        found |= dict.fromkeys(axes, (start, data.draw(st.integers(1, size - start))))
-    return found
-
-
-def values_of(own: TensorProgram, slices: Mapping[str, tuple[int, int]]) -> None:
-    """Outputs of the slices are slices of the outputs."""
-    rng = np.random.default_rng(0)
-    inputs = {t.name: rng.standard_normal((1, *t.shape(own.sizes))) for t in own.tensors}
-    cut = {
-        t.name: inputs[t.name][np.ix_([0], *(places_of(t, i, own.sizes, slices) for i in range(len(t.dims))))]
-        for t in own.tensors
-    }
-    whole = evaluate_program(own, inputs, FloatArithmetic())
-    found = evaluate_program(restricted(own, slices), cut, FloatArithmetic())
-    for out in own.outputs.values():
-        places = [places_of(out, i, own.sizes, slices) for i in range(len(out.dims))]
-        np.testing.assert_allclose(found[out.name], whole[out.name][np.ix_([0], *places)], rtol=1e-9)
+from tests.engine.verification.slices import slices_of, values_of
 
 
 @settings(max_examples=40, deadline=None)

@@ -21,7 +21,7 @@ from mugraph.verification.arithmetic import FloatArithmetic
 from mugraph.verification.evaluate import evaluate_program
 from mugraph.verification.verifier import verify_topology
 
-from tests.engine.verification.test_full_size import slices_of, values_of
+from tests.engine.verification.slices import slices_of, values_of
 
 PROGRAM = """\
 program peaks
