@@ -47,14 +47,11 @@ def turn(*, alone: bool) -> Generator[None]:
     if not folder or sys.platform == "win32":
         yield
         return
-    import fcntl
-
-    how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
     with _opened(folder, "device") as device:
         # Who waits to be alone holds the gate, so that those who share cannot follow one another for ever.
         with _opened(folder, "gate") as gate:
-            fcntl.flock(gate, how)
-            fcntl.flock(device, how)
+            _lock(gate, alone=alone)
+            _lock(device, alone=alone)
         yield  # closing the file releases it
 
 
@@ -69,7 +66,7 @@ def memory(share: float) -> Generator[None]:
         return
     with contextlib.ExitStack() as held:
         with _opened(folder, "memory") as gate:  # one after the other, so that none waits for one that waits for it
-            _lock(gate, wait=True)
+            _lock(gate)
             free = list(range(_SLOTS))
             while needed:
                 for slot in tuple(free):
@@ -85,14 +82,14 @@ def memory(share: float) -> Generator[None]:
         yield
 
 
-def _lock(file: IO[bytes], *, wait: bool) -> bool:
+def _lock(file: IO[bytes], *, alone: bool = True, wait: bool = True) -> bool:
     """Whether it is locked; closing it releases it."""
     if sys.platform == "win32":
         return True
     import fcntl
 
     try:
-        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         return False
     return True

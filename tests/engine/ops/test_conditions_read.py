@@ -10,11 +10,11 @@ import torch
 import torch.nn.functional as F
 from mugraph.codegen.aot import compile_for
 from mugraph.codegen.lower import lower
-from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.ops import Kind, Op
-from mugraph.ir.program import TensorProgram
+from mugraph.ir.block import Schedule
+from mugraph.ir.ops import Kind
 from mugraph.ir.spec.block import store_violations
 from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.search.kernel_graphs.parts import as_block
 from mugraph.triton_text.refusals import Unreadable
 from mugraph.triton_text.tiles import Arithmetic, Floats
 from mugraph.verification.float_inputs import make_inputs
@@ -66,18 +66,10 @@ def test_what_is_refused(fn: Callable[..., torch.Tensor]) -> None:
         lower_region(region)
 
 
-def _block(program: TensorProgram) -> BlockGraph:
-    stores = tuple(
-        Op(f"store_{t.name}", Kind.STORE, (v,), program.op(v).axes, tensor=t.name) for v, t in program.outputs.items()
-    )
-    tensors = (*program.tensors, *program.outputs.values())
-    return BlockGraph("conditions", program.sizes, tensors, (*program.ops, *stores))
-
-
 def test_the_other_choice_is_refuted() -> None:
     fn, inputs = PROGRAMS["where"]
     program = check(fn, inputs).program
-    block = _block(program)
+    block = as_block(program)
     assert verify_topology(program, block).passed
     one, other = (op for op in program.ops if op.kind is Kind.KEPT)
     exchanged = {
@@ -92,7 +84,7 @@ def test_the_other_choice_is_refuted() -> None:
 
 def test_a_kernel_never_writes_one() -> None:
     fn, inputs = PROGRAMS["where"]
-    block = _block(check(fn, inputs).program)
+    block = as_block(check(fn, inputs).program)
     written = {op.tensor for op in block.ops if op.kind is Kind.STORE}
     tensors = tuple(replace(t, dtype="bool") if t.name in written else t for t in block.tensors)
     assert not list(store_violations(block))
@@ -113,7 +105,7 @@ def test_a_text_that_computes_with_truth_values_is_not_read() -> None:
 
 def test_it_compiles() -> None:
     x = randn(6, 50)
-    block = _block(check(lambda x, m: torch.where(m, x, 0.0).sum(1), {"x": x, "m": x > 0}).program)
+    block = as_block(check(lambda x, m: torch.where(m, x, 0.0).sum(1), {"x": x, "m": x > 0}).program)
     (rows,) = block.outputs[0].axes
     source = lower(block, Schedule(((rows, 4),), {}))
     assert "mask=" in source.jit

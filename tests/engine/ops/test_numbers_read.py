@@ -12,12 +12,13 @@ from mugraph.codegen.aot import compile_for
 from mugraph.codegen.lower import lower
 from mugraph.edit.module.masks import MASKS
 from mugraph.edit.module.parts import PRELUDE
-from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.block import Schedule
 from mugraph.ir.dtypes import COMPUTED, STORED, DType
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec.block import store_violations
 from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.search.kernel_graphs.parts import as_block
 from mugraph.search.schedules.tiles import Shape
 from mugraph.triton_text.functions import FUNCTIONS
 from mugraph.triton_text.refusals import Unreadable
@@ -85,14 +86,6 @@ def test_what_is_refused(fn: Callable[..., torch.Tensor]) -> None:
         lower_region(region)
 
 
-def _block(program: TensorProgram) -> BlockGraph:
-    stores = tuple(
-        Op(f"store_{t.name}", Kind.STORE, (v,), program.op(v).axes, tensor=t.name) for v, t in program.outputs.items()
-    )
-    tensors = (*program.tensors, *program.outputs.values())
-    return BlockGraph("stored", program.sizes, tensors, (*program.ops, *stores))
-
-
 def _typed(program: TensorProgram, kinds: dict[str, DType], other: DType) -> TensorProgram:
     tensors = tuple(replace(tensor, dtype=kinds.get(tensor.name, other)) for tensor in program.tensors)
     outputs = {value: replace(tensor, dtype=other) for value, tensor in program.outputs.items()}
@@ -102,7 +95,7 @@ def _typed(program: TensorProgram, kinds: dict[str, DType], other: DType) -> Ten
 def test_another_scale_is_refuted() -> None:
     fn, inputs = PROGRAMS["zeros"]
     program = check(fn, inputs).program
-    block = _block(program)
+    block = as_block(program)
     assert verify_topology(program, block).passed
     ops = tuple(replace(op, value=-127.0) if op.kind is Kind.CONST else op for op in block.ops)
     assert ops != block.ops
@@ -111,7 +104,7 @@ def test_another_scale_is_refuted() -> None:
 
 def test_a_kernel_never_writes_one() -> None:
     fn, inputs = PROGRAMS["scaled before"]
-    block = _block(check(fn, inputs).program)
+    block = as_block(check(fn, inputs).program)
     written = {op.tensor for op in block.ops if op.kind is Kind.STORE}
     assert not list(store_violations(block))
     for dtype in STORED:
@@ -151,7 +144,7 @@ def test_a_text_that_computes_with_them_is_not_read(kind: str) -> None:
 def test_it_compiles(weight: DType, other: DType) -> None:
     x, w = randn(32, 64), torch.ones(48, 64, dtype=torch.int8)
     found = check(lambda x, w, s: x @ (w.to(x.dtype) * s[:, None]).T, {"x": x, "w": w, "s": randn(48)}).program
-    block = _block(_typed(found, {"w": weight}, other))
+    block = as_block(_typed(found, {"w": weight}, other))
     source = lower(block, Schedule(tuple((axis, 16) for axis in block.outputs[0].axes), {}))
     assert ".to(tl.float32)" in source.jit
     assert f".to({COMPUTED[other].triton})" in source.jit
@@ -161,10 +154,10 @@ def test_it_compiles(weight: DType, other: DType) -> None:
 def test_a_product_with_16_bit_numbers_is_one_of_16_bits() -> None:
     inputs = {"x": randn(32, 64), "w": torch.ones(48, 64, dtype=torch.int8)}
     found = check(lambda x, w: x @ (w.to(x.dtype) * 0.5).T, inputs).program
-    assert not Shape(_block(_typed(found, {"w": "i8"}, "f16"))).is_exact
-    assert Shape(_block(_typed(found, {"w": "i8"}, "f32"))).is_exact
+    assert not Shape(as_block(_typed(found, {"w": "i8"}, "f16"))).is_exact
+    assert Shape(as_block(_typed(found, {"w": "i8"}, "f32"))).is_exact
     both = check(lambda x, w: x.float() @ (w.float() * 0.1).T, {**inputs, "x": torch.ones(32, 64, dtype=torch.int8)})
-    block = _block(both.program)
+    block = as_block(both.program)
     assert Shape(block).is_exact
     assert 'input_precision="ieee"' in lower(block, Schedule(tuple((a, 16) for a in block.outputs[0].axes), {})).jit
 
@@ -175,7 +168,7 @@ def test_weights_with_scales_of_float32_are_multiplied_in_the_type_of_the_rows()
     kinds: dict[str, DType] = {"w": "i8", "s": "f32"}
     cases: tuple[tuple[DType, bool], ...] = (("bf16", False), ("f32", True))
     for kind, is_exact in cases:
-        block = _block(_typed(found, kinds, kind))
+        block = as_block(_typed(found, kinds, kind))
         text = lower(block, Schedule(tuple((axis, 16) for axis in block.outputs[0].axes), {})).jit
         assert Shape(block).is_exact == is_exact
         assert ("input_precision" in text) == is_exact
