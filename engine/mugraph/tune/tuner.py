@@ -243,8 +243,8 @@ def _again(
     ]
     summaries = measurer.compare(subjects, input_specs(program, next(iter(orders))))
     again: list[tuple[Variant, Summary]] = []
-    for subject, (variant, _) in zip(subjects, fastest, strict=True):
+    for subject, (variant, first) in zip(subjects, fastest, strict=True):
         summary = summaries[subject.name]
-        if isinstance(summary, Summary):
-            again.append((variant, summary))
+        # There may be no memory for the results of all of them: then the first time is what is known.
+        again.append((variant, summary if isinstance(summary, Summary) else first))
     return sorted(again, key=lambda one: one[1].median_us)

@@ -20,6 +20,7 @@ from mugraph.search.schedules.tiles import Shape
 from mugraph.search.topologies.limits import Limits
 from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
+from mugraph.tune.measure import Refused
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import MEASURED, TRIED, WALKS, Variant, tune
 from mugraph.units.search_units import single_units
@@ -151,6 +152,19 @@ def test_a_wrong_kernel_is_passed_over_however_fast(found: tuple[TensorProgram, 
     second.test()
     assert [v.kernel.standalone() for v, _ in second.refused] == [winner]
     assert winner not in [v.kernel.standalone() for v, _, _ in second.times]
+
+
+def test_what_cannot_be_measured_together_keeps_its_first_time(
+    found: tuple[TensorProgram, Candidate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, start = found
+    monkeypatch.setattr(
+        Landscape, "compare", lambda self, subjects, inputs: {s.name: Refused("out of memory") for s in subjects}
+    )
+    tuned, _ = walk(program, start)
+    best = min(us for _, us in tuned.measured_us)
+    assert tuned.again_us[0][1] == best
+    assert tuned.times[0][1].median_us == best
 
 
 def test_a_topology_that_is_always_wrong_is_given_up(found: tuple[TensorProgram, Candidate]) -> None:
