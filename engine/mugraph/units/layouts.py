@@ -55,7 +55,7 @@ class Turned:
         return Call(_TARGET, (Ref(self.operand),), options, (self.number,), usual.range), _renumbered(usual, new)
 
 
-def convolutions(region: Region, ranks: Ranks = POSSIBLE) -> tuple[Turned, ...]:
+def turnable(region: Region, ranks: Ranks = POSSIBLE) -> tuple[Turned, ...]:
     """Those of the region that may be turned, whoever reads them. They have the same numbers in each cut.
 
     region: with biases apart
@@ -77,7 +77,7 @@ def with_channels_last(region: Region, ranks: Ranks, left: Collection[int] = ())
 
     region: with biases apart. left: results of those that stay
     """
-    turned = {id(one.usual): one for one in convolutions(region, ranks) if one.result not in left}
+    turned = {id(one.usual): one for one in turnable(region, ranks) if one.result not in left}
     if not turned:
         return region
     values, calls = dict(region.values), list[Call]()
@@ -106,7 +106,7 @@ def with_usual_layouts(
     region: as recorded. kernels_read: values
     """
     here = {value for step in plain for call in step for value in call.outputs}
-    found = [one for one in convolutions(with_biases_apart(region)) if one.number in here]
+    found = [one for one in turnable(with_biases_apart(region)) if one.number in here]
     back = {one.result: one.usual for one in found if one.result not in kernels_read}
     gone = {one.number for one in found if one.result not in kernels_read}
     read = {value for step in plain for call in step for value in operands(call)}
@@ -123,6 +123,14 @@ def with_usual_layouts(
                     yield Call(_TARGET, (Ref(result),), {}, (usual[result],), call.range)
 
     return [tuple(calls(step)) for step in plain]
+
+
+def usual_and_turned(region: Region, calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
+    """Calls that PyTorch runs as they would be without turning; and of them the convolutions that are turned."""
+    here = {value for call in calls for value in call.outputs}
+    found = [one.usual for one in turnable(with_biases_apart(region)) if one.number in here]
+    (usual,) = with_usual_layouts(region, [calls])
+    return list(usual), found
 
 
 def _reading(call: Call, usual: Mapping[int, int]) -> Call:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mugraph.ir.region import Part, Region
 from mugraph.units.biases import with_biases_apart
-from mugraph.units.layouts import FASTER, Ranks, convolutions, read_by_calls, with_channels_last
+from mugraph.units.layouts import FASTER, Ranks, read_by_calls, turnable, with_channels_last
 from mugraph.units.own_names import with_own_names
 from mugraph.units.part_views import with_views
 from mugraph.units.ranged import ranged_units
@@ -23,7 +23,7 @@ def cut_region(
     turned:  convolutions that are computed channels last where only kernels read them
     """
     apart = with_biases_apart(region)
-    may_turn, left = {one.result for one in convolutions(apart, turned)}, set[int]()
+    may_turn, left = {one.result for one in turnable(apart, turned)}, set[int]()
     while True:
         whole = with_channels_last(apart, turned, left)
         parts = with_own_names(ranged_units(whole, refused)[0])

@@ -15,7 +15,7 @@ from mugraph.ir.region import PlainCalls, Region, SearchUnit
 from mugraph.ops.algebra.registry import canonical
 from mugraph.trace.regions.replay import replay
 from mugraph.units.biases import with_biases_apart, with_biases_back
-from mugraph.units.layouts import POSSIBLE, convolutions, with_channels_last, with_usual_layouts
+from mugraph.units.layouts import POSSIBLE, turnable, with_channels_last, with_usual_layouts
 from mugraph.units.region_units import cut_region
 
 from tests.engine.ops.harness import randn, record
@@ -122,14 +122,14 @@ def test_numbers_and_calls_come_back() -> None:
     steps = [part.calls for part in parts]
     back = [call for step in with_biases_back(cut, with_usual_layouts(cut, steps)) for call in step]
     assert [call for call in back if not canonical(call.target).endswith("view")] == list(region.calls)
-    assert convolutions(with_biases_apart(cut)) == convolutions(with_biases_apart(region))
+    assert turnable(with_biases_apart(cut)) == turnable(with_biases_apart(region))
 
 
 def test_calls_beside_a_kernel_read_the_usual_order() -> None:
     region = record(pooled, X)
     apart = with_biases_apart(region)
     turned = with_channels_last(apart, {2})
-    (one,) = convolutions(apart)
+    (one,) = turnable(apart)
     (step,) = with_usual_layouts(region, [turned.calls], {one.result})
     env = {live.value: X[live.expression] for live in region.live_ins}
     found = replay(step, env)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, prod
 
-from mugraph.baseline.cost import attention_us, copy_us, products_us
+from mugraph.baseline.cost import CHANNELS_LAST, attention_us, copy_us, products_us
 from mugraph.baseline.rates import fitted
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.dtypes import ITEMSIZE
@@ -192,6 +192,8 @@ def estimate_call_us(call: LibraryCall, target: Target) -> float:
         us = attention_us(call.products, moved, dtype, target)
     else:
         us = products_us(call.products, moved, dtype, target, tf32=call.takes_tf32)
+        # The copy of its operand is counted.
+        us *= CHANNELS_LAST if call.format and call.takes_tf32 and dtype == "f32" else 1.0
     return us + (copy_us(ITEMSIZE[dtype] * call.copied, target) if call.copied else 0.0)
 
 
