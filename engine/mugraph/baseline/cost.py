@@ -117,8 +117,8 @@ def turned_us(calls: Sequence[Call], values: Values, target: Target) -> float:
     for call in calls:
         run = launches([call], values)
         us = _us(run, rates, target, compiled=False)
-        # In 16 bits the second copy, of the result, is not made.
-        total += CHANNELS_LAST * us if any(one.may_turn for one in run) else us - _us(run[2:3], rates, target, compiled=False)
+        second = _us(run[2:3], rates, target, compiled=False)  # in 16 bits: the copy of the result, which is not made
+        total += CHANNELS_LAST * us if any(one.may_turn for one in run) else us - second
     return total
 
 

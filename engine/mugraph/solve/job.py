@@ -25,6 +25,7 @@ from mugraph.plans.plan import RegionPlan
 from mugraph.search.direct import is_direct
 from mugraph.sizes.search_unit import unit_at
 from mugraph.sizes.timing import first_sizes, spans_of
+from mugraph.solve.layouts import faster, other_layouts
 from mugraph.solve.planning import planned
 from mugraph.solve.programs import ProgramText
 from mugraph.solve.pytorch import library_us, nothing_to_gain, possible_gain_us
@@ -37,6 +38,7 @@ from mugraph.solve.tools import Tools
 from mugraph.solve.unit_task import Solved, UnitTask
 from mugraph.store import Store
 from mugraph.tune.device import Device
+from mugraph.units.layouts import FASTER, Ranks
 from mugraph.units.outside import outside_words
 from mugraph.units.region_units import cut_region, reasons_against
 from mugraph.units.search_units import is_divisible
@@ -65,8 +67,11 @@ class RegionJob:
     program: ProgramText | None = None
     together: Together | None = None
     _cut: tuple[Region, tuple[Part, ...]] | None = None
+    _named: dict[str, str] = field(default_factory=dict[str, str])
+    _plan_name: str = ""
 
     def __post_init__(self) -> None:
+        self._recorded = self.region
         self.name = plan_name(self.region.function)
         self.timer = RegionTimer(
             self.number,
@@ -85,7 +90,7 @@ class RegionJob:
         if self.together is None or self.region.status is not None:
             return
         try:
-            self._cut = cut_region(self.region)
+            self._cut = cut_region(self._recorded)
             self._begin(self._cut[1])
         except Exception as error:  # as in `result`, where it counts
             _log.debug("a region is not begun early: %s", error)
@@ -122,7 +127,19 @@ class RegionJob:
             return RegionResult(region, "failed", f"an internal error ({type(error).__name__}); details are in {where}")
 
     def _searched(self) -> Generator[Event, None, RegionResult]:
-        parts, results, report = yield from self._cut_and_solved()
+        """With a GPU, also with its convolutions the other way round in memory; the faster of both."""
+        first = yield from self._searched_with(FASTER)
+        other = other_layouts(self._recorded) if self.tools.measurer is not None else None
+        if other is None or self.tools.file_time.is_over or self.cancelled():
+            return first
+        parts = [part.calls for part in cut_region(self._recorded, (), other)[1]]
+        if parts == [part.calls for part in cut_region(self._recorded)[1]]:
+            return first
+        return faster(first, (yield from self._searched_with(other)))
+
+    def _searched_with(self, turned: Ranks) -> Generator[Event, None, RegionResult]:
+        """turned: convolutions that are computed channels last"""
+        parts, results, report = yield from self._cut_and_solved(turned)
         region = self.region
         if not results:
             said = "; ".join(dict.fromkeys([*reasons_against(region), *self.lost]))
@@ -130,7 +147,7 @@ class RegionJob:
             status = "unsupported" if said or left else "no-gain"
             reason = said or "; ".join(filter(None, (left, nothing_to_gain(region, self.tools.target))))
             return RegionResult(region, status, reason, search=report)
-        name = self.names.unique(self.name)
+        name = self._plan_name = self._plan_name or self.names.unique(self.name)
         solutions = {id(found.unit): found.solution for found in results if found.solution is not None}
         sources = {solution.kernel.name: solution.source for solution in solutions.values()}
         used = {unit: solution for unit, solution in solutions.items() if solution.pays}
@@ -147,20 +164,21 @@ class RegionJob:
         reason = timing.why_not or "the kernel found is not expected to be faster than PyTorch's own"
         return RegionResult(region, "no-gain", reason, plan, sources, tuple(results), timing, report)
 
-    def _cut_and_solved(self) -> Generator[Event, None, tuple[list[Part], list[UnitResult], SearchReport]]:
+    def _cut_and_solved(
+        self, turned: Ranks
+    ) -> Generator[Event, None, tuple[list[Part], list[UnitResult], SearchReport]]:
         """The region's parts, the result of each search unit, and what all the searching took. Where no kernel is
         found for a unit with several products, the region is cut again without it."""
         refused: list[frozenset[int]] = []
-        named: dict[str, str] = {}
         reports: list[SearchReport] = []
         while True:
             early, self._cut = self._cut, None
-            self.region, cut = early or cut_region(self.region, refused)
+            self.region, cut = early or cut_region(self._recorded, refused, turned)
             if early is None:
                 self._begin(cut)
             if not refused:
                 self.timer.expect(self.region, [part for part in cut if isinstance(part, SearchUnit)])
-            parts, results = yield from self._all_solved(cut, named, reports)
+            parts, results = yield from self._all_solved(cut, self._named, reports)
             lacking = [found for found in results if found.solution is None and found.searched]
             failed = [found.unit for found in lacking if is_divisible(found.unit)]
             self.lost += [found.reason for found in lacking if found.reason is not None]

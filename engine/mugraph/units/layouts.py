@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from mugraph.ir.calls import Argument, Call, Ref, Symbol, TensorInfo, operands
-from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
+from mugraph.ir.region import Part, PlainCalls, Region
 from mugraph.ops.algebra.registry import canonical
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
 from mugraph.trace.regions.record_values import renumbered
@@ -152,7 +152,7 @@ def _numbers(region: Region) -> Iterator[int]:
 
 def _plain(part: Part) -> Sequence[Call]:
     """Calls of it that PyTorch makes."""
-    return part.calls if isinstance(part, PlainCalls) else part.views if isinstance(part, SearchUnit) else ()
+    return part.calls if isinstance(part, PlainCalls) else part.views
 
 
 def _gains(call: Call, rank: int, region: Region) -> bool:

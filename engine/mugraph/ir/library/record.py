@@ -11,7 +11,6 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 
-
 Orders = tuple[tuple[str, ...], ...]
 """Of axes in memory."""
 

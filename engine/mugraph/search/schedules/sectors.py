@@ -28,9 +28,7 @@ def innermost(tensor: Tensor, sizes: Sizes) -> tuple[str, ...]:
     return tuple(found)
 
 
-def in_sectors(
-    axes: Sequence[str], width: int, tiles: Mapping[str, int], sizes: Sizes, sector: int = SECTOR
-) -> float:
+def in_sectors(axes: Sequence[str], width: int, tiles: Mapping[str, int], sizes: Sizes, sector: int = SECTOR) -> float:
     """How many times its own bytes a tile moves. axes: as `innermost` gives them. width: bytes of an element.
     tiles: of all axes. sector: bytes that are moved together"""
     if not axes:
