@@ -13,6 +13,7 @@ from mugraph.ir.region import Region, SearchUnit
 from mugraph.protocol.settings import CompareWith
 from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.schedules.cost import estimate_library_us, least_us
+from mugraph.solve.telling import Place
 from mugraph.targets import Target
 from mugraph.units.ranged import calls_at, values_at
 
@@ -41,6 +42,12 @@ def stays_us(region: Region, calls: Sequence[Call], size: Point | None, target: 
     here = {value for call in calls for value in operands(call)}
     others = {value for call in region.calls if kept.isdisjoint(call.outputs) for value in operands(call)}
     return baseline(calls, values, (kept - here) | others | {live.value for live in region.live_outs}, target)
+
+
+def compared(place: Place, compare_with: CompareWith) -> CompareWith:
+    """What the kernel of a search unit must be faster than to have a place in its region's plan. Beside other units
+    that is what runs there without it: PyTorch's calls. The plan as a whole is compared with what the user chose."""
+    return "code" if place.units > 1 else compare_with
 
 
 def library_us(unit: SearchUnit, target: Target, compare_with: CompareWith) -> float:
