@@ -13,6 +13,7 @@ from mugraph.ir.region import Region, SearchUnit
 from mugraph.protocol.settings import CompareWith
 from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.schedules.cost import estimate_library_us, least_us
+from mugraph.solve.telling import Place
 from mugraph.targets import Target
 from mugraph.units.ranged import calls_at, values_at
 
@@ -48,6 +49,12 @@ def turning_gains_us(calls: Sequence[Call], values: Mapping[int, TensorInfo], ta
     return sum(
         baseline([call], values, call.outputs, target).eager_us - turned_us([call], values, target) for call in calls
     )
+
+
+def compared(place: Place, compare_with: CompareWith) -> CompareWith:
+    """What the kernel of a search unit must be faster than to have a place in its region's plan. Beside other units
+    that is what runs there without it: PyTorch's calls. The plan as a whole is compared with what the user chose."""
+    return "code" if place.units > 1 else compare_with
 
 
 def library_us(unit: SearchUnit, target: Target, compare_with: CompareWith) -> float:

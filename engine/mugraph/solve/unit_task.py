@@ -6,6 +6,7 @@ import atexit
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 
 from mugraph.events import Event, UnitResult
 from mugraph.ir.region import SearchUnit
@@ -29,7 +30,7 @@ class Solved:
 
 @dataclass(frozen=True)
 class UnitTask:
-    """Where nothing is measured. smaller: as search_unit.solve has it"""
+    """Where nothing is measured. smaller, most_us: as search_unit.solve has it"""
 
     unit: SearchUnit
     place: Place
@@ -37,11 +38,12 @@ class UnitTask:
     target: Target
     compare_with: CompareWith
     smaller: tuple[SearchUnit, ...] = ()
+    most_us: float = inf
 
     def run(self) -> Solved:
         tools = _tools(self.target, self.compare_with)
         tools.lap()
-        steps = solve(self.unit, self.place, tools, self.bounds, smaller=self.smaller)
+        steps = solve(self.unit, self.place, tools, self.bounds, smaller=self.smaller, most_us=self.most_us)
         events: list[Event] = []
         while True:
             try:

@@ -26,7 +26,7 @@ def with_keeps(nodes: dict[str, Node]) -> dict[str, Node]:
     for node in nodes.values():
         if node.kind.neutral == 1.0 and node.kind.absorbing == 0.0:
             for mask, value in (node.inputs, node.inputs[::-1]):
-                if nodes[mask].kind is Kind.MASK and nodes[mask].axes <= nodes[value].axes:
+                if nodes[mask].kind is Kind.MASK and nodes[value].kind is not Kind.MASK:
                     node = replace(node, kind=KEEP, inputs=(value, mask), value=0.0)
                     break
         out[node.name] = node
@@ -39,11 +39,12 @@ def mask_of(exp: Node, nodes: Nodes) -> Node | None:
     Raises Rejected where a mask comes later: the row's maximum would then be one of logits that count for nothing, and
     the others might all vanish beside it.
     """
+    # A mask along other axes says in which of several results the exponential is (a concatenation); its row keeps it.
+    masked = {node.name for node in nodes.values() if node.kind is Kind.MASK and node.axes & exp.axes}
     users = [node for node in nodes.values() if exp.name in node.inputs]
-    keeps = {node.inputs[1] if node.kind is KEEP else "" for node in users}
+    keeps = {node.inputs[1] if node.kind is KEEP and node.inputs[1] in masked else "" for node in users}
     if len(keeps) == 1 and keeps != {""}:
         return nodes[keeps.pop()]
-    masked = {node.name for node in nodes.values() if node.kind is Kind.MASK}
     made = {exp.name}
     for node in nodes.values():
         if made.intersection(node.inputs):

@@ -171,7 +171,7 @@ def cross_entropy(b: Builder, args: Arguments, dims: AtomDims) -> Node:
             share = b.add(share, b.const(smoothing / shape[at]))
         if weight is not None:
             share = b.mul(share, b.at(weight, (classes,)))
-        missed = b.mul(b.const(-1.0), log_normalized_exp(b, b.at(x, whole), classes))
+        missed = b.mul(b.const(-1.0), log_normalized_exp(b, x, whole, at))
         return b.sum(b.mul(share, missed), classes)
 
     return _reduced(b, args, dims, rest, each)
