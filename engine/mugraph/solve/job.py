@@ -106,7 +106,8 @@ class RegionJob:
         which it has one kernel, where there are some. It is quickly done, and says how fast the other has to be."""
         units = [part for part in cut[1] if isinstance(part, SearchUnit)]
         left = [frozenset(call.outputs) for unit in units for call in left_to_pytorch(unit)]
-        return self._cut_of(left) if left else cut
+        first = self._cut_of(left) if left else cut
+        return first if any(isinstance(part, SearchUnit) for part in first[1]) else cut
 
     def _cut_of(self, refused: Sequence[frozenset[int]] = ()) -> Cut:
         return cut_region(self._recorded, refused, self._turned)
