@@ -88,6 +88,10 @@ class MaskText:
     def condition(self, mask: Node, dims: Sequence[Dim]) -> str:
         """Where the mask is 1, for a tile of these dimensions."""
         columns, rows = (self._place(axes, dims) for axes in (mask.columns, mask.rows))
+        if rows == "0":
+            return f"{columns} <= {int(mask.value)}"
+        if columns == "0":
+            return f"{rows} >= {-int(mask.value)}"
         return f"{columns} <= {rows}{_offset(int(mask.value))}"
 
     def sees_first(self, mask: Node) -> bool:
