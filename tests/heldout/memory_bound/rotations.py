@@ -1,4 +1,4 @@
-"""Rotary positions whose result something else reads: alone, and after a norm; and what else ends in a concatenation."""
+"""Rotary positions whose result something else reads, alone and after a norm; and other concatenated results."""
 
 import torch
 import torch.nn.functional as F
