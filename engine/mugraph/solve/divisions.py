@@ -17,8 +17,9 @@ from mugraph.events import UnitResult
 from mugraph.ir.calls import Call
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ops.algebra.registry import entry_for
-from mugraph.solve.pytorch import pytorch_us, stays_us
+from mugraph.solve.pytorch import pytorch_us, stays_us, turning_gains_us
 from mugraph.targets import Target
+from mugraph.units.layouts import usual_and_turned
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,11 @@ class Division:
                 total += solution.estimate_us
             else:
                 total += pytorch_us(part, target).eager_us
+        plain, turned = usual_and_turned(self.region, plain)
         stays = stays_us(self.region, plain, None, target)
         if stays is None:
             return total if not plain else None
-        return total + stays.eager_us
+        return total + stays.eager_us - turning_gains_us(turned, self.region.values, target)
 
 
 def fastest(divisions: Sequence[Division], target: Target) -> Division:

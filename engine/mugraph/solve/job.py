@@ -27,6 +27,7 @@ from mugraph.search.direct import is_direct
 from mugraph.sizes.search_unit import unit_at
 from mugraph.sizes.timing import first_sizes, spans_of
 from mugraph.solve.divisions import Division, fastest, left_to_pytorch
+from mugraph.solve.layouts import faster, other_layouts
 from mugraph.solve.planning import planned
 from mugraph.solve.programs import ProgramText
 from mugraph.solve.pytorch import compared, library_us, nothing_to_gain, possible_gain_us
@@ -39,6 +40,7 @@ from mugraph.solve.tools import Tools
 from mugraph.solve.unit_task import Solved, UnitTask
 from mugraph.store import Store
 from mugraph.tune.device import Device
+from mugraph.units.layouts import FASTER, Ranks
 from mugraph.units.outside import outside_words
 from mugraph.units.region_units import cut_region, reasons_against
 from mugraph.units.search_units import is_divisible
@@ -70,8 +72,12 @@ class RegionJob:
     together: Together | None = None
     _cut: Cut | None = None
     _divisions: list[Division] = field(default_factory=list[Division])
+    _turned: Ranks = FASTER
+    _named: dict[str, str] = field(default_factory=dict[str, str])
+    _plan_name: str = ""
 
     def __post_init__(self) -> None:
+        self._recorded = self.region
         self.name = plan_name(self.region.function)
         self.timer = RegionTimer(
             self.number,
@@ -90,7 +96,7 @@ class RegionJob:
         if self.together is None or self.region.status is not None:
             return
         try:
-            self._cut = cut_region(self.region)
+            self._cut = self._cut_of()
             self._begin(self._first_cut(self._cut)[1])
         except Exception as error:  # as in `result`, where it counts
             _log.debug("a region is not begun early: %s", error)
@@ -100,7 +106,10 @@ class RegionJob:
         which it has one kernel, where there are some. It is quickly done, and says how fast the other has to be."""
         units = [part for part in cut[1] if isinstance(part, SearchUnit)]
         left = [frozenset(call.outputs) for unit in units for call in left_to_pytorch(unit)]
-        return cut_region(self.region, left) if left else cut
+        return self._cut_of(left) if left else cut
+
+    def _cut_of(self, refused: Sequence[frozenset[int]] = ()) -> Cut:
+        return cut_region(self._recorded, refused, self._turned)
 
     def _begin(self, parts: Sequence[Part]) -> None:
         units = [part for part in parts if isinstance(part, SearchUnit)]
@@ -133,6 +142,18 @@ class RegionJob:
             return RegionResult(region, "failed", f"an internal error ({type(error).__name__}); details are in {where}")
 
     def _searched(self) -> Generator[Event, None, RegionResult]:
+        """With a GPU, also with its convolutions the other way round in memory; the faster of both."""
+        first = yield from self._searched_so()
+        other = other_layouts(self._recorded) if self.tools.measurer is not None else None
+        if other is None or self.tools.file_time.is_over or self.cancelled():
+            return first
+        parts = [part.calls for part in self._cut_of()[1]]
+        self._turned, self._divisions = other, []
+        if parts == [part.calls for part in self._cut_of()[1]]:
+            return first
+        return faster(first, (yield from self._searched_so()))
+
+    def _searched_so(self) -> Generator[Event, None, RegionResult]:
         parts, results, report = yield from self._cut_and_solved()
         region = self.region
         if not results:
@@ -141,7 +162,7 @@ class RegionJob:
             status = "unsupported" if said or left else "no-gain"
             reason = said or "; ".join(filter(None, (left, nothing_to_gain(region, self.tools.target))))
             return RegionResult(region, status, reason, search=report)
-        name = self.names.unique(self.name)
+        name = self._plan_name = self._plan_name or self.names.unique(self.name)
         solutions = {id(found.unit): found.solution for found in results if found.solution is not None}
         sources = {solution.kernel.name: solution.source for solution in solutions.values()}
         used = {unit: solution for unit, solution in solutions.items() if solution.pays}
@@ -162,19 +183,18 @@ class RegionJob:
         """The region's parts, the result of each search unit, and what all the searching took. Where no kernel is
         found for a unit with several products, the region is cut again without it."""
         refused: list[frozenset[int]] = []
-        named: dict[str, str] = {}
         reports: list[SearchReport] = []
         early, self._cut = self._cut, None
-        whole = early or cut_region(self.region)
+        whole = early or self._cut_of()
         first = self._first_cut(whole)
         self.timer.expect(whole[0], [part for part in whole[1] if isinstance(part, SearchUnit)])
         if early is None:
             self._begin(first[1])
         if first[1] != whole[1]:
-            yield from self._divided(first, named, reports)
+            yield from self._divided(first, reports)
             self._begin(whole[1])
         while True:
-            results = yield from self._divided(whole, named, reports)
+            results = yield from self._divided(whole, reports)
             lacking = [found for found in results if found.solution is None and found.searched]
             failed = [found.unit for found in lacking if is_divisible(found.unit)]
             self.lost += [found.reason for found in lacking if found.reason is not None]
@@ -183,15 +203,13 @@ class RegionJob:
                 best = fastest(self._divisions, self.tools.target)
                 self.region = best.region
                 return best.parts, best.results, sum(reports[1:], reports[0]) if reports else SearchReport()
-            whole = cut_region(self.region, refused)
+            whole = self._cut_of(refused)
             self._begin(whole[1])
 
-    def _divided(
-        self, cut: Cut, named: dict[str, str], reports: list[SearchReport]
-    ) -> Generator[Event, None, list[UnitResult]]:
+    def _divided(self, cut: Cut, reports: list[SearchReport]) -> Generator[Event, None, list[UnitResult]]:
         """The results of a cut's units; the cut is kept as one way to divide the region."""
         self.region = cut[0]
-        parts, results = yield from self._all_solved(cut[1], named, reports)
+        parts, results = yield from self._all_solved(cut[1], reports)
         self._divisions.append(Division(cut[0], parts, results))
         return results
 
@@ -200,9 +218,9 @@ class RegionJob:
         return min((one.us_around(unit, self.tools.target) for one in self._divisions), default=inf)
 
     def _all_solved(
-        self, cut: Sequence[Part], named: dict[str, str], reports: list[SearchReport]
+        self, cut: Sequence[Part], reports: list[SearchReport]
     ) -> Generator[Event, None, tuple[list[Part], list[UnitResult]]]:
-        """named: kernels, by the name they wanted. reports: each search adds its own."""
+        """reports: each search adds its own."""
         function, waiting = self.region.function, list(cut)
         results: list[UnitResult] = []
         parts: list[Part] = []
@@ -214,7 +232,7 @@ class RegionJob:
                 continue
             count = number + sum(isinstance(other, SearchUnit) for other in (part, *waiting, *part.apart))
             wanted = kernel_name(self.name, number + 1 if count > 1 else None)
-            kernel = named[wanted] = named.get(wanted) or self.names.unique(wanted)
+            kernel = self._named[wanted] = self._named.get(wanted) or self.names.unique(wanted)
             found = yield from self._solved(part, Place(self.number, number, count, function, kernel))
             reports.append(found.search)
             number += 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from mugraph.baseline.cost import baseline
+from mugraph.baseline.cost import baseline, turned_us
 from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.launches import launches
-from mugraph.ir.calls import Call, are_known, operands
+from mugraph.ir.calls import Call, TensorInfo, are_known, operands
 from mugraph.ir.ranges import Point
 from mugraph.ir.region import Region, SearchUnit
 from mugraph.protocol.settings import CompareWith
@@ -42,6 +42,13 @@ def stays_us(region: Region, calls: Sequence[Call], size: Point | None, target: 
     here = {value for call in calls for value in operands(call)}
     others = {value for call in region.calls if kept.isdisjoint(call.outputs) for value in operands(call)}
     return baseline(calls, values, (kept - here) | others | {live.value for live in region.live_outs}, target)
+
+
+def turning_gains_us(calls: Sequence[Call], values: Mapping[int, TensorInfo], target: Target) -> float:
+    """What is saved by convolutions channels last, the copies of their operands counted. calls: in the usual order"""
+    return sum(
+        baseline([call], values, call.outputs, target).eager_us - turned_us([call], values, target) for call in calls
+    )
 
 
 def compared(place: Place, compare_with: CompareWith) -> CompareWith:
