@@ -81,12 +81,13 @@ class Places:
         """Is the value made of places, and finite where the inputs are, but for what masks hide?"""
         if node.keep is not None:
             return self.decide(node.inputs[0]) or node.inputs[0].kind is Kind.CONST
-        kinds, todo = set[Kind](), [node]
-        while todo:
-            one = todo.pop()
-            kinds.add(one.kind)
-            todo.extend(one.inputs)
-        return Kind.POSITION in kinds
+        return Kind.POSITION in _below(node)
+
+    @staticmethod
+    def are_all(node: Node) -> bool:
+        """Is the value made of places and numbers alone?"""
+        kinds = _below(node)
+        return Kind.POSITION in kinds and Kind.LOAD not in kinds
 
     def compared(self, kind: Kind, a: Node, b: Node) -> Node | None:
         """What `a > b`, or `a >= b`, of whole numbers is in masks; None where it is no mask."""
@@ -118,6 +119,17 @@ class Places:
         if not up and not down:
             return self._b.const(float(line.constant >= 0))
         return self._b.mask(rows, columns, line.constant // steps.pop())
+
+
+def _below(node: Node) -> set[Kind]:
+    """The kinds of all that the value is made of."""
+    kinds, seen, todo = set[Kind](), {node}, [node]
+    while todo:
+        one = todo.pop()
+        kinds.add(one.kind)
+        todo += (i for i in (*one.inputs, *one.cases) if i not in seen)
+        seen.update(todo)
+    return kinds
 
 
 def _line(node: Node) -> _Line | None:

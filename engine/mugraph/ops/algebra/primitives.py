@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from math import exp, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 
@@ -188,10 +188,12 @@ class Primitives:
             return self.mul(self.exp(a.inputs[0]), a.keep)
         if a.kind is Kind.CONST and a.value < 700.0:
             return self.const(exp(a.value))
+        if self.places.are_all(a):
+            return self.opaque(Kind.POWER_OF_TWO, self.mul(self.const(1.0 / log(2.0)), a))
         for one, other in terms(a):
-            sign, log = factored(other)
-            if log.kind is Kind.LOG and sign == -1.0:
-                return self.div(self.exp(one), log.inputs[0])
+            sign, logarithm = factored(other)
+            if logarithm.kind is Kind.LOG and sign == -1.0:
+                return self.div(self.exp(one), logarithm.inputs[0])
         return self._add(Node(Kind.EXP, (a,)))
 
     def maximum(self, a: Node, b: Node) -> Node:

@@ -71,6 +71,8 @@ def finish(builder: Builder, outputs: Sequence[Output], sources: Mapping[int, st
     for i in reversed(range(len(flat))):
         if i in live:
             live.update(flat[i].inputs)
+    if not any(flat[i].kind is Kind.LOAD for i in live):
+        raise NotLowerable("nothing is read: it is a constant")
     if any(flat[i].fn == HIDDEN for i in live):
         raise NotLowerable("the maximum of values that a mask hides is outside the fragment")
     _refuse_duplicates(builder, place, live, flat)
