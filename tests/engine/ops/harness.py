@@ -216,6 +216,8 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
                 result = call(args[0], **dict(function.keywords))
             case Kind.KEPT:
                 result = torch.where(args[0] != 0, args[1], 0.0)
+            case Kind.POWER_OF_TWO:
+                result = torch.exp2(args[0])
             case Kind(opaque=Opaque(names=names)):
                 result = getattr(torch, names[0])(*args).double()
             case _:

@@ -127,7 +127,8 @@ class Builder(Primitives):
         info = self.values[value]
         if info.dtype not in READ:
             raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
-        return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows, raw=info.dtype in COMPARED))
+        raw = info.dtype if info.dtype in COMPARED else ""
+        return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows, raw=raw))
 
     def _apply(self, i: int, value: int, dims: AtomDims) -> Node:
         call = self.calls[i]
@@ -150,7 +151,7 @@ class Builder(Primitives):
         self._f32, self._call = self._mixed and info.dtype == "f32", i
         node = entry.rule(self, Arguments(call, entry.parameters, value), dims)
         self._f32, self._call = outer
-        if is_whole and not node.raw and node.reach is None:
+        if is_whole and node.reach is None and node.raw not in ("i32", info.dtype):  # it rounds, or may wrap around
             raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
         self._name(node, value)
         if info.dtype in NARROW and node.kind is not Kind.CONST and (node.reach or 0) * COMPUTED[info.dtype].epsilon > 1:

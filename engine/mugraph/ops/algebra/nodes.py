@@ -25,7 +25,7 @@ class Node:
           inputs[0], and an exponential of it is the exponential of that, times the mask.
     cases, on: a concatenation (concat.py), no operator of the graph either: one of `cases` at each place along `on`.
     placed: it is in the builder's list.
-    raw: a LOAD: of whole numbers that are compared and nothing else.
+    raw: a LOAD: the type of whole numbers that are compared and nothing else.
     reach: the largest size of a number that is known to be whole and no input; None of any other.
     """
 
@@ -45,7 +45,7 @@ class Node:
     cases: tuple[Node, ...] = ()
     on: AtomDim = ()
     placed: bool = False
-    raw: bool = False
+    raw: str = ""
     reach: int | None = None
 
     @property

@@ -59,7 +59,8 @@ class Primitives:
         """Whole numbers that are read may be compared with such, or with places; nothing else is done with them."""
         is_truth = node.kind.opaque is not None and node.kind.opaque.is_truth
         if not is_truth or not all(i.raw or i.reach is not None for i in node.inputs):
-            raise NotLowerable("whole numbers that are read are computed with, which is outside the fragment")
+            raw = next(i.raw for i in node.inputs if i.raw)
+            raise NotLowerable(f"an input of type {raw} is computed with, which is outside the fragment")
 
     def again(self, node: Node, inputs: tuple[Node, ...], over: AtomDim, dims: AtomDims = ()) -> Node:
         """What the node does, to other operands, as part of the same call. dims: of a LOAD."""
