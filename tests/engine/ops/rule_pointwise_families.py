@@ -115,6 +115,15 @@ def arange(rng: Rng) -> Drawn:
     return drawn(*ends, dtype=torch.float32)
 
 
+def made(of: str, *number: float) -> Callable[[Rng], Drawn]:
+    def draw(rng: Rng) -> Drawn:
+        size = shape(rng)
+        first = {"size": [size], "like": [T(size)], "new": [T(shape(rng)), size]}[of]
+        return Drawn((*first, *number), {}, summed=True)  # times 1 it would be what it meets, as it is
+
+    return draw
+
+
 def raised(rng: Rng) -> Drawn:
     return drawn(T(shape(rng)), rng.choice((2, 0.5, 3.0)))
 
@@ -192,7 +201,10 @@ POINTWISE: dict[str, Callable[[Rng], Drawn]] = {
     "softplus": softplus, "threshold": threshold, "prelu": prelu,
     **dict.fromkeys(["gt", "ge", "eq", "lt", "le", "ne", "greater", "greater_equal"], comparison),
     **dict.fromkeys(["less", "less_equal", "not_equal"], comparison),
-    "masked_fill": masked_fill, "where": where, "arange": arange, "rpow": raised,
+    "masked_fill": masked_fill, "where": where, "arange": arange, "zeros": made("size"),
+    "ones": made("size"), "full": made("size", 1.5), "zeros_like": made("like"), "ones_like": made("like"),
+    "full_like": made("like", -2.0), "new_zeros": made("new"), "new_ones": made("new"), "new_full": made("new", 3.0),
+    "rpow": raised,
     "tril": triangular, "triu": triangular,
 }  # fmt: skip
 
