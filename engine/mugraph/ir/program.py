@@ -12,7 +12,8 @@ from mugraph.ir.tensors import Tensor
 
 @dataclass(frozen=True)
 class TensorProgram:
-    """A DAG of operators over named axes (kinds LOAD, CONST, MASK, POSITION, element-wise, SUM, DOT; no ACCUM, no STORE).
+    """A DAG of operators over named axes (kinds LOAD, CONST, MASK, POSITION, element-wise, SUM, DOT; no ACCUM, no
+    STORE).
 
     sizes:   every axis that occurs -> its size
     tensors: the inputs, each loaded by exactly one LOAD

@@ -56,7 +56,8 @@ def pieces(program: TensorProgram, large: int = LARGE) -> Iterator[Piece]:
 
 
 def _axes(program: TensorProgram) -> Iterator[str]:
-    """In every output, reduced nowhere, in no mask, no position and no window, and outermost in each dimension that holds it."""
+    """In every output, reduced nowhere, in no mask, no position and no window, and outermost in each dimension that
+    holds it."""
     tensors = (*program.tensors, *program.outputs.values())
     reduced = {axis for op in program.ops for axis in op.over}
     masked = {axis for op in program.ops if op.kind.of_places for axis in (*op.rows, *op.columns)}

@@ -12,8 +12,8 @@ from mugraph.verification.compared import Meant
 def held(data: Tensor, dtype: DType, numbers: Meant | None = None) -> Tensor:
     """The numbers, in their own type, as a tensor of the stored type has them; as they are where it is no such type.
 
-    Of whole numbers a third of the range is one; of those that are compared, `numbers` says what they are. Conditions are 1 where the number is positive, else 0; the first row
-    holds nowhere, the last one everywhere.
+    Of whole numbers a third of the range is one; of those that are compared, `numbers` says what they are. Conditions
+    are 1 where the number is positive, else 0; the first row holds nowhere, the last one everywhere.
     """
     kind = READ[dtype]
     if dtype in COMPUTED:

@@ -154,7 +154,8 @@ class Builder(Primitives):
         if is_whole and node.reach is None and node.raw not in ("i32", info.dtype):  # it rounds, or may wrap around
             raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
         self._name(node, value)
-        if info.dtype in NARROW and node.kind is not Kind.CONST and (node.reach or 0) * COMPUTED[info.dtype].epsilon > 1:
+        is_rounded = info.dtype in NARROW and (node.reach or 0) * COMPUTED[info.dtype].epsilon > 1
+        if is_rounded and node.kind is not Kind.CONST:
             node = self._add(replace(node, placed=False))
             node.reach = None  # the type does not have all of these numbers
         return node

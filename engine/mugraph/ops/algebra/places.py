@@ -32,7 +32,7 @@ def reach(node: Node, elements: int) -> int | None:
     other. elements: along a place"""
     found = [i.reach for i in node.inputs]
     if node.kind is Kind.POSITION:
-        most = elements
+        most = elements + abs(int(node.value))
     elif node.kind is Kind.CONST:
         most = int(abs(node.value)) if node.value.is_integer() else _EXACT + 1
     elif not found or None in found:
@@ -149,5 +149,3 @@ def _line(node: Node) -> _Line | None:
         by = {dim: first.by.get(dim, 0) + second.by.get(dim, 0) for dim in {**first.by, **second.by}}
         return _Line(first.constant + second.constant, by)
     return None
-
-

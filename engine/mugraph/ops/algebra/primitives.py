@@ -48,7 +48,7 @@ class Primitives:
             raise NotLowerable("the program is too large for one search unit")
         node.call, node.placed = self._call, True
         node.f32 = self._f32 and not node.kind.is_leaf
-        node.reach = reach(node, node.kind is Kind.POSITION and self.atoms.elements(node.dims[0]) + abs(int(node.value)))
+        node.reach = reach(node, self.atoms.elements(node.dims[0]) if node.kind is Kind.POSITION else 0)
         if any(i.raw for i in node.inputs):
             self._refuse_computed(node)
         self.nodes.append(node)

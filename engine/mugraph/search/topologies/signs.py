@@ -26,7 +26,8 @@ _ROUNDING = 1e-9
 def draw(
     ops: Sequence[Op], shapes: Mapping[str, tuple[int, ...]], slots: Mapping[str, tuple[int, ...]]
 ) -> dict[str, Reals] | None:
-    """Values of loads, constants, masks and positions, by name, for which the program takes no root of a negative number.
+    """Values of loads, constants, masks and positions, by name, for which the program takes no root of a
+    negative number.
 
     Loads have both signs if the roots are right for some such draw, else they are positive. None if they are right for
     neither, as where a constant is a size that these small arrays do not have.
