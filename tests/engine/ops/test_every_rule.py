@@ -19,7 +19,7 @@ from mugraph.trace.run.triangles import triangle_of
 from mugraph.units.lower import lower
 
 from tests.engine.ops.harness import DTYPES, NOWHERE, evaluate, parts, well_formed
-from tests.engine.ops.rule_draws import Drawn, Lower, Rng, T
+from tests.engine.ops.rule_draws import Drawn, Indices, Lower, Rng, T
 from tests.engine.ops.rule_pointwise_families import POINTWISE, POINTWISE_BY_TARGET, binary, comparison, positive, unary
 from tests.engine.ops.rule_product_families import PRODUCTS
 from tests.engine.ops.rule_reduction_families import REDUCTIONS, REDUCTIONS_BY_TARGET
@@ -29,8 +29,8 @@ DRAWS = 12
 
 FAMILIES = POINTWISE | PRODUCTS | REDUCTIONS | VIEWS
 BY_TARGET = POINTWISE_BY_TARGET | REDUCTIONS_BY_TARGET | VIEWS_BY_TARGET
-UNTESTABLE = {"Tensor.double", "Tensor.cuda"}
-"""They give a type outside the fragment, and need a GPU."""
+UNTESTABLE = {"Tensor.double", "Tensor.cuda", "Tensor.long", "Tensor.int"}
+"""They give a type outside the fragment, need a GPU, or round."""
 REFUSALS = (
     "the sizes of a view", "a norm that is not Euclidean", "a softmax of one number", "a variance of too few",
     "an output is an input as it is", "a mean in ceil_mode", "a mean that leaves out the places",
@@ -81,7 +81,7 @@ class Program:
     constants: list[int]
 
     def argument(self, value: Any) -> Argument:
-        if isinstance(value, T | Lower):
+        if isinstance(value, T | Lower | Indices):
             if isinstance(value, Lower):
                 self.constants.append(len(self.tensors))
             self.tensors.append(value.make())
@@ -129,7 +129,8 @@ def outcome(target: str, rng: Rng) -> str:
             raise
         return str(refusal)
     well_formed(lowered)
-    wide = {number: t if number in program.constants else t.double() for number, t in env.items()}
+    kept = {number for number, t in env.items() if not t.is_floating_point()}
+    wide = {number: t if number in kept | {*program.constants} else t.double() for number, t in env.items()}
     expected = replay(program.calls, wide)[last].double()
     (got,) = evaluate(lowered.program, parts(lowered, wide)).values()
     got = got.reshape(expected.shape)
