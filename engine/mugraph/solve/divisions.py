@@ -31,7 +31,8 @@ class Division:
     results: list[UnitResult]
 
     def us(self, target: Target) -> float | None:
-        """Kernels where they pay, as measured where they were, and PyTorch's calls by estimate. None where nothing is known of what those take."""
+        """Kernels where they pay, as measured where they were, and PyTorch's calls by estimate. None where nothing is
+        known of what those take."""
         return self._us(self.parts, target)
 
     def us_around(self, unit: SearchUnit, target: Target) -> float:
