@@ -260,22 +260,27 @@ class RegionJob:
             if isinstance(answer, Solved):
                 yield from answer.events
                 self.tools.spent.add(answer.spent_s)
-                memory.keep(answer.result, key, names)
+                memory.keep(answer.result, key, names, lasting=not answer.shortened)
                 if answer.result.unit == unit and answer.result.kernel == place.name:
                     return replace(answer.result, unit=unit)
                 known = memory.recalled(unit, place, key, names)  # under another name
                 if known is not None and _is_tested(known := self._priced(known, place)):
                     return replace(known, search=answer.result.search)
+            if answer == "given up":
+                return self._late(unit, place, self.tools.file_time.given_up_words)
         if self.tools.file_time.is_over:
-            report = SearchReport(complete=False, ended_by="time")
-            return UnitResult(unit, None, report, self.tools.file_time.words, kernel=place.name, searched=False)
+            return self._late(unit, place, self.tools.file_time.words)
         self.timer.begin()
-        bounds, smaller = self.options.bounds, self._smaller(unit)
+        bounds, smaller = self.options.bounds.within(self.tools.file_time.left_s), self._smaller(unit)
         most_us = self._most_us(unit)
         found = yield from solve(unit, place, self.tools, bounds, self.cancelled, smaller=smaller, most_us=most_us)
         if not self.cancelled():
-            memory.keep(found, key, names)
+            memory.keep(found, key, names, lasting=bounds == self.options.bounds)
         return found
+
+    def _late(self, unit: SearchUnit, place: Place, why: str) -> UnitResult:
+        report = SearchReport(complete=False, ended_by="time")
+        return UnitResult(unit, None, report, why, kernel=place.name, searched=False)
 
     @property
     def _memory(self) -> Memory:

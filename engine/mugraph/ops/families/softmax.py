@@ -8,7 +8,7 @@ from mugraph.ir.calls import Ref
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
-from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.nodes import Node, conjuncts
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 from mugraph.ops.algebra.rows import rows
@@ -47,13 +47,17 @@ def logsumexp(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 
 def _masked(b: Builder, logits: Node, mask: Ref, dims: AtomDims) -> Node:
-    """Logits under a mask, which holds truth values or is added to them. It must be a constant: any other might hide a
-    whole row."""
-    if b.values[mask.value].triangle is None:
-        raise NotLowerable("attention with a mask that is no constant is outside the fragment")
-    if b.values[mask.value].dtype == "bool":
+    """Logits under a mask, which holds truth values or is added to them. It must follow from places along axes: any
+    other might hide a whole row."""
+    is_constant, is_truth = b.values[mask.value].triangle is not None, b.values[mask.value].dtype == "bool"
+    if is_constant and is_truth:
         return b.hide(logits, b.masks.where(mask, dims))
-    return b.add(logits, b.broadcast(mask, dims))
+    found = b.broadcast(mask, dims)
+    if is_truth and conjuncts(found):
+        return b.hide(logits, found)
+    if is_truth or not (is_constant or b.places.decide(found)):
+        raise NotLowerable("attention with a mask that does not follow from places is outside the fragment")
+    return b.add(logits, found)
 
 
 @lowers(

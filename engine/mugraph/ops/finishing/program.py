@@ -69,6 +69,8 @@ def finish(builder: Builder, outputs: Sequence[Output], sources: Mapping[int, st
     for i in reversed(range(len(flat))):
         if i in live:
             live.update(flat[i].inputs)
+    if not any(flat[i].kind is Kind.LOAD for i in live):
+        raise NotLowerable("nothing is read: it is a constant")
     if any(flat[i].fn == HIDDEN for i in live):
         raise NotLowerable("the maximum of values that a mask hides is outside the fragment")
     _refuse_duplicates(builder, place, live, flat)
@@ -174,7 +176,7 @@ def _named(
             Op(
                 title[i], op.kind, tuple(title[x] for x in op.inputs), tuple(sorted(axis[x] for x in op.axes)),
                 tuple(sorted(axis[x] for x in op.over)), title[i] if op.kind is Kind.LOAD else "", op.value, op.fn,
-                op.f32, *(spell(op.dims) if op.kind is Kind.MASK else ()),
+                op.f32, *(spell(op.dims) if op.kind.of_places else ()),
             )
         )  # fmt: skip
     for output, result in zip(outputs, results, strict=True):

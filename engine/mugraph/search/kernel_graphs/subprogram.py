@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.ir.dtypes import ITEMSIZE, STORED, DType
+from mugraph.ir.dtypes import COMPUTED, ITEMSIZE, DType
 from mugraph.ir.library import memory_orders
 from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
@@ -123,7 +123,7 @@ def without_store(program: TensorProgram, ops: Iterable[Op]) -> TensorProgram:
 
 def _dtype(program: TensorProgram, op: Op) -> DType:
     """What the user's code rounds the value to."""
-    types: set[DType] = {tensor.dtype for tensor in program.tensors if tensor.dtype not in STORED}
+    types: set[DType] = {tensor.dtype for tensor in program.tensors if tensor.dtype in COMPUTED}
     return types.pop() if len(types) == 1 and not op.f32 else "f32"
 
 
@@ -136,7 +136,7 @@ def _orders(program: TensorProgram, choice: int) -> dict[str, tuple[str, ...]]:
             tensor = program.tensor(op.tensor)
             steps = tensor.axis_strides(program.sizes)
             found = sorted(tensor.axes, key=lambda axis: (-abs(steps[axis]), tensor.axes.index(axis)))
-        elif op.kind is Kind.MASK:
+        elif op.kind.of_places:
             found = [*op.rows, *op.columns]
         elif known := memory_orders(program, op):
             found = list(known[min(choice, len(known) - 1)])

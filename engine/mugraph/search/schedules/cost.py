@@ -90,7 +90,7 @@ def _footprint(shape: Shape, tiles: Tiles) -> tuple[int, int, int]:
             live += 0 if raw or looped else elements // 2
         elif op.kind is Kind.ACCUM:
             live += elements
-        elif op.kind not in (Kind.CONST, Kind.MASK, Kind.STORE):
+        elif not op.kind.is_leaf and op.kind is not Kind.STORE:
             if op.name in shape.operands:
                 once += elements * 2
             peak = max(peak, shape.terms(tiles, op))
