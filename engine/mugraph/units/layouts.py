@@ -76,9 +76,9 @@ def turnable(region: Region, ranks: Ranks = POSSIBLE, left: Collection[int] = ()
     return tuple(found)
 
 
-def with_channels_last(region: Region, convolutions: Collection[Turned]) -> Region:
+def with_channels_last(region: Region, chosen: Collection[Turned]) -> Region:
     """The region with these of its convolutions channels last. Its values keep their numbers."""
-    turned = {id(one.usual): one for one in convolutions}
+    turned = {id(one.usual): one for one in chosen}
     if not turned:
         return region
     values, calls = dict(region.values), list[Call]()
