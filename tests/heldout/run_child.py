@@ -28,7 +28,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 DTYPES = {
     "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "bool": torch.bool, "i8": torch.int8,
-    "u8": torch.uint8, "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2,
+    "u8": torch.uint8, "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2, "c64": torch.complex64,
 }  # fmt: skip
 ARGUMENT = re.compile(r"(\w+)=(\w+)\[([^\]]*)\]")
 
@@ -115,6 +115,8 @@ def compare(original: ModuleType, edited: ModuleType, kernels: ModuleType, name:
 
 def drawn(shape: list[int], kind: torch.dtype, generator: torch.Generator) -> torch.Tensor:
     """Normal numbers; whole ones of all that there are; of conditions one in two holds."""
+    if kind.is_complex:
+        return torch.randn(shape, generator=generator, dtype=kind)
     numbers = torch.randn(shape, generator=generator)
     if kind in (torch.int8, torch.uint8):
         return torch.randint(torch.iinfo(kind).min, torch.iinfo(kind).max + 1, shape, generator=generator, dtype=kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -113,3 +114,15 @@ def is_inplace(call: Call) -> bool:
 def are_known(calls: Sequence[Call], values: Mapping[int, TensorInfo]) -> bool:
     """Whether the shapes of all that the calls read and make are known."""
     return all(value in values for call in calls for value in (*operands(call), *call.outputs))
+
+
+def renumbered(argument: Argument, new: Mapping[int, int]) -> Argument:
+    """The argument with other value numbers. new: value number -> the other"""
+    if isinstance(argument, Ref):
+        return Ref(new[argument.value])
+    if isinstance(argument, tuple):
+        return tuple(renumbered(item, new) for item in argument)
+    if isinstance(argument, slice):
+        start, stop, step = (renumbered(cast(Argument, p), new) for p in (argument.start, argument.stop, argument.step))
+        return slice(start, stop, step)
+    return argument

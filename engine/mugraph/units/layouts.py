@@ -16,11 +16,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from mugraph.ir.calls import Argument, Call, Ref, Symbol, TensorInfo, operands
+from mugraph.ir.calls import Argument, Call, Ref, Symbol, TensorInfo, operands, renumbered
 from mugraph.ir.region import Part, PlainCalls, Region
 from mugraph.ops.algebra.registry import canonical
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
-from mugraph.trace.regions.record_values import renumbered
 from mugraph.units.biases import argument, groups_of, has_program, with_biases_apart
 
 Ranks = Collection[int]

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mugraph.ir.calls import renumbered
 from mugraph.ir.region import Call, Named, Region
 from mugraph.trace.regions.bound_names import bound_names
 from mugraph.trace.regions.conditions import Conditions
@@ -14,7 +15,7 @@ from mugraph.trace.regions.defaults import defaults_of
 from mugraph.trace.regions.guards import conditions_of
 from mugraph.trace.regions.inlined import inlined
 from mugraph.trace.regions.live_outs import live_outs_of
-from mugraph.trace.regions.record_values import needed, refs, renumbered
+from mugraph.trace.regions.record_values import needed, refs
 from mugraph.trace.regions.region_devices import global_devices, homeless_values
 from mugraph.trace.regions.replacement_unit import Offence, Unit, names_read, step_of
 from mugraph.trace.regions.scope import Scope

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from mugraph.ir.region import Argument, Ref
@@ -31,15 +31,3 @@ def needed(records: Sequence[Record], live: Iterable[int]) -> list[Record]:
             kept.append(record)
             wanted.update(refs(record))
     return kept[::-1]
-
-
-def renumbered(argument: Argument, new: Mapping[int, int]) -> Argument:
-    """The argument with the value numbers of a region. new: the tape's value number -> the region's"""
-    if isinstance(argument, Ref):
-        return Ref(new[argument.value])
-    if isinstance(argument, tuple):
-        return tuple(renumbered(item, new) for item in argument)
-    if isinstance(argument, slice):
-        start, stop, step = (renumbered(cast(Argument, p), new) for p in (argument.start, argument.stop, argument.step))
-        return slice(start, stop, step)
-    return argument
