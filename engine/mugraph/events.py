@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -236,8 +237,9 @@ class RegionResult:
     @property
     def unsearched(self) -> str | None:
         """How much of it was left when the file's time was over, and what gives it more; None where nothing was."""
-        late = [unit for unit in self.units if not unit.searched]
-        return f"{len(late)} of its {len(self.units)} search units were {late[0].reason}" if late else None
+        late = Counter(unit.reason for unit in self.units if not unit.searched)
+        said = [f"{count} of its {len(self.units)} search units were {why}" for why, count in late.items()]
+        return "; ".join(said) or None
 
 
 @dataclass(frozen=True)

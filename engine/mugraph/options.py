@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from mugraph.protocol.settings import EngineSettings
+
+LEAST_S = 1.0
+"""Seconds that a search gets at least, once it is begun."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,10 @@ class Bounds:
     max_kernels: int = EngineSettings.max_kernels
     max_ops: int = EngineSettings.max_ops
     exact: bool = EngineSettings.exact
+
+    def within(self, left_s: float) -> Bounds:
+        """Of a search that begins when so many seconds of its file's are left."""
+        return self if left_s >= self.seconds else replace(self, seconds=max(left_s, min(LEAST_S, self.seconds)))
 
     def __str__(self) -> str:
         exact = ", the same bits as PyTorch" if self.exact else ""

@@ -7,21 +7,17 @@ in the middle of a long task, too.
 from __future__ import annotations
 
 import os
-import threading
-import time
 from typing import cast
 
 from mugraph.executors.desks import Desks
 from mugraph.executors.requests import Do, Leave, Request, Take, Turn
+from mugraph.orphan import end_with_parent
 from mugraph.pickled import read_frame, write_frame
-
-_LOOK_S = 1.0
-"""Seconds between two looks at whether the parent lives."""
 
 
 def main() -> int:
     """0 at the end of its input, or when nobody reads its answers."""
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    end_with_parent()
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever is printed is not taken for an answer
@@ -44,13 +40,6 @@ def main() -> int:
             except OSError:
                 return 0
     return 0
-
-
-def _end_with(parent: int) -> None:
-    """An orphan has another parent."""
-    while os.getppid() == parent:
-        time.sleep(_LOOK_S)
-    os._exit(1)
 
 
 if __name__ == "__main__":

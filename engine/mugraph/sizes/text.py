@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
+from math import inf, prod
 
 from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import BlockGraph, Schedule
@@ -13,7 +13,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.sizes.proved import proved
 from mugraph.sizes.smaller import smaller
 from mugraph.sizes.table import at_sizes, sizes_at, steps_of, tested_sizes, tested_steps, words_of
-from mugraph.triton_text.check import TextVerdict, check_text
+from mugraph.triton_text.check import MOST_READ, TOO_MUCH, TextVerdict, check_text
 from mugraph.verification.verdict import Verdict
 
 MOST = 1 << 21
@@ -23,19 +23,21 @@ MOST = 1 << 21
 def text_checked(
     program: TensorProgram, source: KernelSource, kernels: Sequence[tuple[BlockGraph, Schedule]]
 ) -> Verdict:
-    """What one element needs too much of has its text looked at for the use of memory, and the text of the same kernels
-    run at smaller sizes.
+    """What an element, or a block, needs too much of has its text looked at for the use of memory, and the text of the
+    same kernels run at smaller sizes.
 
     kernels: those that the source was written from
 
     With a range of sizes the check is made at the sizes of the float tests, and at each size after which the
     launcher takes another schedule; that the use of memory is right at all others is proved."""
     if not program.least and _needed(program) > MOST:
-        return _checked_smaller(program, source, kernels)
+        return _checked_smaller(program, source, kernels, "an element of it takes millions of others")
     said = ""
     points = _checked_sizes(program, source)
     for sizes in points:
-        found = _checked(at_sizes(program, [], sizes)[0], source)
+        found = _checked(at_sizes(program, [], sizes)[0], source, most=inf if program.least else MOST_READ)
+        if found.check == TOO_MUCH:
+            return _checked_smaller(program, source, kernels, found.reason or "")
         if not found.passed:
             words = words_of(program, sizes)
             return Verdict(False, f"{found.reason}{f', with {words}' if words else ''}")
@@ -52,9 +54,8 @@ def _needed(program: TensorProgram) -> int:
 
 
 def _checked_smaller(
-    program: TensorProgram, source: KernelSource, kernels: Sequence[tuple[BlockGraph, Schedule]]
+    program: TensorProgram, source: KernelSource, kernels: Sequence[tuple[BlockGraph, Schedule]], reason: str
 ) -> Verdict:
-    reason = "an element of it takes millions of others"
     memory = _checked(program, source, reason)
     if not memory.passed:
         return Verdict(False, memory.reason)
@@ -69,10 +70,10 @@ def _checked_smaller(
     return Verdict(found.passed, found.reason, text=f"{memory.said}; written for {at}, {found.said}")
 
 
-def _checked(program: TensorProgram, source: KernelSource, left: str = "") -> TextVerdict:
+def _checked(program: TensorProgram, source: KernelSource, left: str = "", most: float = inf) -> TextVerdict:
     inputs, outputs = ([tensor.name for tensor in tensors] for tensors in (source.inputs, source.outputs))
     text, launcher = source.standalone(), f"launch_{source.name}"
-    return check_text(program, text, launcher, inputs, outputs, memory_alone=True, left=left)
+    return check_text(program, text, launcher, inputs, outputs, memory_alone=True, left=left, most=most)
 
 
 def _checked_sizes(program: TensorProgram, source: KernelSource) -> list[Mapping[str, int]]:

@@ -1,4 +1,8 @@
-"""The seconds that a whole file may be searched for. What is measured on a device does not count."""
+"""The seconds that a whole file may be searched for. What is measured on a device does not count.
+
+A search unit that is begun late gets what is left, and one that is not done a little after the end is given up: the
+seconds are a promise to whoever waits.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,9 @@ import contextlib
 import time
 from collections.abc import Callable, Generator
 from math import inf
+
+_OVER = 1.1
+"""Of its seconds, after which what is still worked on is given up."""
 
 
 class FileTime:
@@ -30,14 +37,30 @@ class FileTime:
             self._since = None
 
     @property
-    def is_over(self) -> bool:
+    def left_s(self) -> float:
+        """Below 0 when it is over."""
         running = self._clock() - self._since if self._since is not None else 0.0
-        return self._spent_s + running >= self._limit_s
+        return self._limit_s - self._spent_s - running
+
+    @property
+    def is_over(self) -> bool:
+        return self.left_s <= 0
+
+    @property
+    def is_long_over(self) -> bool:
+        """Whoever is still at work is to be stopped."""
+        return -self.left_s >= (_OVER - 1) * self._limit_s
 
     @property
     def words(self) -> str:
         """Why a search unit was not begun."""
-        return (
-            f"not searched: the {self._limit_s:g} s for the search of a file were over"
-            " (--file-budget SECONDS gives it more)"
-        )
+        return f"not searched: {self._over}"
+
+    @property
+    def given_up_words(self) -> str:
+        """Why a search unit that was begun has no result."""
+        return f"begun and not finished: {self._over}"
+
+    @property
+    def _over(self) -> str:
+        return f"the {self._limit_s:g} s for the search of a file were over (--file-budget SECONDS gives it more)"

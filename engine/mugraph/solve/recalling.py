@@ -44,9 +44,10 @@ class Memory:
         """Whether there is anything under the key."""
         return key in self.tools.solved or (self.store is not None and self.store.get(key) is not None)
 
-    def keep(self, found: UnitResult, key: str, names: Renaming) -> None:
+    def keep(self, found: UnitResult, key: str, names: Renaming, *, lasting: bool = True) -> None:
+        """lasting: for other runs as well, as what was searched for all the seconds that were asked for"""
         self.tools.solved[key] = document = remember(found, names)
-        if self.store is not None:
+        if self.store is not None and lasting:
             self.store.put(key, document)
 
     def key(self, unit: SearchUnit, bounds: Bounds, ranges: str | None) -> tuple[str, Renaming]:

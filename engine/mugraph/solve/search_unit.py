@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
 from mugraph.events import Event, Solution, UnitResult
 from mugraph.ir.region import SearchUnit
@@ -25,7 +26,7 @@ from mugraph.search.topologies.limits import never
 from mugraph.sizes.table import SizeTable
 from mugraph.solve.measuring import fastest_that_is_right
 from mugraph.solve.paying import pays_at
-from mugraph.solve.pytorch import library_us
+from mugraph.solve.pytorch import compared, library_us
 from mugraph.solve.ranking import ranked_candidates
 from mugraph.solve.right import Right, proved, solution_of
 from mugraph.solve.telling import Place, Telling
@@ -44,10 +45,12 @@ def solve(
     cancelled: Callable[[], bool] = never,
     *,
     smaller: Sequence[SearchUnit] = (),
+    most_us: float = inf,
 ) -> Generator[Event, None, UnitResult]:
     """Events, then the result. Never raises for a program that has no good kernel: the result says why.
 
     smaller: of a size in a range, the unit at others than the largest, where its kernel may pay as well
+    most_us: what another way to divide the region takes for the unit, by estimate
     """
     tools.begin()
     telling = Telling(place)
@@ -69,7 +72,7 @@ def solve(
     if not kernels.variants:
         reason = f"no candidate can be written as a kernel: {_most_common(kernels.rejected)}"
         return result(None, reason, kernels.rejected)
-    library = library_us(unit, tools.target, tools.compare_with)
+    library = min(library_us(unit, tools.target, compared(place, tools.compare_with)), most_us)
     if measurer is None and not smaller:
         shown = _untested(kernels, library)
         if not shown.is_expected_to_pay:  # nor is any other: it is the best

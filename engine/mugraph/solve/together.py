@@ -29,8 +29,8 @@ _LOOK_S = 0.05
 _LOSSES = 2
 """Processes that may die over one unit before it is solved in this one."""
 
-Answer = Solved | Literal["late", "here"]
-"""late: it was not begun in time. here: it is to be solved in this process."""
+Answer = Solved | Literal["late", "given up", "here"]
+"""late: it was not begun in time. given up: it was not done in time. here: it is to be solved in this process."""
 
 
 @dataclass
@@ -84,12 +84,22 @@ class Together:
                     return "here"
                 wait([future for _, future in self._running.values()], _LOOK_S, "FIRST_COMPLETED")
                 self._gather()
+                if self._time.is_long_over:
+                    self._give_up()
         return self._done.pop(key, "here")
 
     def stop(self) -> None:
         """Gives up all work."""
         self._waiting, self._running = {}, {}
         if self._executor is not None:
+            self._executor.interrupt()
+
+    def _give_up(self) -> None:
+        """What is still worked on; nothing waits any more."""
+        assert self._executor is not None
+        if self._running:
+            self._done |= dict.fromkeys(self._running, "given up")
+            self._running = {}
             self._executor.interrupt()
 
     def _pump(self) -> None:
@@ -103,7 +113,7 @@ class Together:
         for key, waiting in in_order[: max(0, self._workers - len(self._running))]:
             del self._waiting[key]
             try:
-                self._running[key] = waiting, self._executor.submit(waiting.task)
+                self._running[key] = waiting, self._executor.submit(waiting.task.within(self._time.left_s))
             except CannotExecute:
                 self._done[key] = "here"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from math import inf
 
 from mugraph.events import Event, UnitResult
 from mugraph.ir.region import SearchUnit
@@ -20,16 +21,18 @@ from mugraph.verification.float_test import FloatTester
 
 @dataclass(frozen=True)
 class Solved:
-    """The result with the events on the way to it, and where the seconds went."""
+    """The result with the events on the way to it, and where the seconds went. shortened: as of the task"""
 
     result: UnitResult
     events: tuple[Event, ...]
     spent_s: Mapping[str, float]
+    shortened: bool = False
 
 
 @dataclass(frozen=True)
 class UnitTask:
-    """Where nothing is measured. smaller: as search_unit.solve has it"""
+    """Where nothing is measured. smaller, most_us: as search_unit.solve has it. shortened: it has fewer seconds than were
+    asked for, so its result is not for other runs"""
 
     unit: SearchUnit
     place: Place
@@ -37,17 +40,24 @@ class UnitTask:
     target: Target
     compare_with: CompareWith
     smaller: tuple[SearchUnit, ...] = ()
+    most_us: float = inf
+    shortened: bool = False
+
+    def within(self, left_s: float) -> UnitTask:
+        """Begun when so many seconds of its file are left."""
+        bounds = self.bounds.within(left_s)
+        return self if bounds == self.bounds else replace(self, bounds=bounds, shortened=True)
 
     def run(self) -> Solved:
         tools = _tools(self.target, self.compare_with)
         tools.lap()
-        steps = solve(self.unit, self.place, tools, self.bounds, smaller=self.smaller)
+        steps = solve(self.unit, self.place, tools, self.bounds, smaller=self.smaller, most_us=self.most_us)
         events: list[Event] = []
         while True:
             try:
                 events.append(next(steps))
             except StopIteration as end:
-                return Solved(end.value, tuple(events), tools.lap())
+                return Solved(end.value, tuple(events), tools.lap(), self.shortened)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 import numpy as np
 
@@ -10,10 +11,15 @@ from mugraph.ir.dtypes import DType
 from mugraph.ir.program import TensorProgram
 from mugraph.triton_text.bits import BitField, Bits, NotSame
 from mugraph.triton_text.earning import Earned, earned
-from mugraph.triton_text.refusals import Refused, Unreadable, Wrong
+from mugraph.triton_text.refusals import Refused, TooMuch, Unreadable, Wrong
 from mugraph.triton_text.surveyed import Layout, Surveyed
 from mugraph.triton_text.verdict import TextVerdict
 from mugraph.verification.evaluate import Malformed
+
+TOO_MUCH = "too much"
+"""The check of a verdict that says nothing, because it would take too long."""
+MOST_READ = 1 << 28
+"""Elements that the blocks which are run may read, where they need not be run: about ten seconds."""
 
 
 def check_text(
@@ -29,6 +35,7 @@ def check_text(
     left: str = "",
     shapes: Mapping[str, Layout] | None = None,
     target: float | None = None,
+    most: float = inf,
 ) -> TextVerdict:
     """inputs: the program's tensors in the order of the launcher's parameters; outputs: in the order of its results
     configuration: of kernels that have several (@triton.autotune). given: other arguments of the launcher, by name
@@ -37,15 +44,19 @@ def check_text(
     shapes: tensor -> shape and strides, where the launcher gets and returns others than the program's
     target: run it with as many seeds as show, by Theorem 2, that a wrong text passes with this chance at most; where
         the theorem does not cover it, or not all blocks are run, the verdict says so. None asks for no bound
+    most: elements read by the blocks that are run, above which the verdict is TOO_MUCH
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     try:
-        checked = Surveyed(program, text, launcher, inputs, outputs, rng, configuration, given or {}, shapes or {})
+        checked = Surveyed(program, text, launcher, inputs, outputs, rng, configuration, given or {}, shapes or {},
+                           most)  # fmt: skip
         left = left or _why_no_numbers(program)
         if left and not memory_alone:
             raise Unreadable(left)
         way = None if left else checked.compare()
         bound = Earned() if way is None or target is None else earned(checked, way, target)
+    except TooMuch as error:
+        return TextVerdict(False, str(error), TOO_MUCH)
     except Unreadable as error:
         return TextVerdict(False, f"the text cannot be read: {error}", "unread", error.line)
     except Wrong as error:
@@ -70,7 +81,7 @@ def check_bits(
     rng = np.random.default_rng()
     field = BitField(rng, dtype)
     try:
-        checked = Surveyed(program, text, launcher, inputs, outputs, rng, 0, {}, {})
+        checked = Surveyed(program, text, launcher, inputs, outputs, rng, 0, {}, {}, MOST_READ)
         checked.compare_bits(Bits(field))
     except (Refused, Malformed) as error:
         return (str(error) if isinstance(error, NotSame | Malformed) else f"by its text, {error}"), ""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.triton_text.owners import Owners
+from mugraph.triton_text.owners import Owners, in_order
 from mugraph.triton_text.reals import FINITE, Real, States
 from mugraph.verification.field import P, Q
 
@@ -119,7 +119,7 @@ class Memory:
         runs = [layer.owners.runs for layer in self.layers if layer.step < before and not layer.adds]
         starts = np.concatenate([one.starts for one in runs]) if runs else np.zeros(0, np.int64)
         ends = np.concatenate([one.ends for one in runs]) if runs else starts
-        order = np.argsort(starts, kind="stable")
+        order = in_order(starts)
         reach = np.concatenate(([0], np.maximum.accumulate(ends[order])))
         gaps = np.flatnonzero(np.concatenate((starts[order], [self.size])) > reach)
         return int(reach[gaps[0]]) if gaps.size else None

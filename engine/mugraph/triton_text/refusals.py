@@ -23,6 +23,10 @@ class Unreadable(Refused):
     """The text has something that the reader does not know. Nothing is said about whether it is right."""
 
 
+class TooMuch(Refused):
+    """It takes too long to run. Nothing is said about whether it is right."""
+
+
 class Wrong(Refused):
     """check: "bounds", "order", "unwritten", "type", "values" or "fields". where: kernel, tile and element, if known"""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import inf, prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ from mugraph.triton_text.ints import Bools, Ints, extent
 from mugraph.triton_text.memory import UNWRITTEN, WITH_Q, WITHOUT_Q, Layer, Memory, coded
 from mugraph.triton_text.owners import Twice, runs_of
 from mugraph.triton_text.reals import Real, Reals
-from mugraph.triton_text.refusals import Diverges, Unreadable, Wrong
+from mugraph.triton_text.refusals import Diverges, TooMuch, Unreadable, Wrong
 from mugraph.triton_text.source import Function
 
 Flat = NDArray[np.int64]
@@ -32,6 +32,9 @@ _MATERIAL = 1 << 21
 """Elements of addresses that are written down at once."""
 _READ = 1 << 24
 """Elements that are looked up in what is not written whole, at most, for one launch."""
+
+_CALL = 1 << 12
+"""Elements that could be read in the time of a read of few."""
 
 
 class Step(Protocol):
@@ -53,9 +56,21 @@ class World:
     steps: list[Step] = field(default_factory=list[Step])
     elements: int = 0
     """That were computed, about."""
+    most: float = inf
+    """Elements read, above which it is too much. A read counts as `_CALL` at least: calls of numpy take time, too."""
+    _work: int = 0
+
+    def begin(self) -> None:
+        """Nothing has been read."""
+        self.elements = self._work = 0
 
     def read(self, memory: Memory, at: Flat, step: int, blocks: NDArray[np.int64] | None = None) -> Real:
-        """What the elements hold before a step. blocks: of the step, that read; they also see what they wrote"""
+        """What the elements hold before a step. blocks: of the step, that read; they also see what they wrote.
+
+        Raises TooMuch."""
+        self._work += max(at.size, _CALL)
+        if self._work > self.most:
+            raise TooMuch("a block of it is computed from too many elements")
         if memory.source is not None and not memory.layers:
             p, q = self.inputs.at(at + memory.source)
             return Real(p, q)

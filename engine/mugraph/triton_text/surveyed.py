@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,9 @@ class Surveyed:
         configuration: int,
         other: Mapping[str, object],
         shapes: Mapping[str, Layout],
+        most: float = inf,
     ) -> None:
+        """most: as of World"""
         module = read_module(text)
         if launcher not in module.functions:
             raise Unreadable(f"the text has no function {launcher}")
@@ -74,6 +76,7 @@ class Surveyed:
         self.reference = Reference(program)
         self._shapes = shapes
         world = _no_world()
+        world.most = most
         self.run = LauncherRun(world, configuration)
         self.world = world
         given = [self._input(name) for name in inputs]
@@ -232,7 +235,7 @@ class Surveyed:
         world = self.world
         world.reals = reals
         world.inputs = Inputs(reals.field, self.rng, self.reference.count)
-        world.elements = 0
+        world.begin()
         for launch in self.launches:
             launch.begin()
         for memory in self.run.allocated:

@@ -27,6 +27,7 @@ from torch import Tensor
 
 from mugraph import child_log
 from mugraph.ir.program import TensorProgram
+from mugraph.orphan import end_with_parent
 from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
 from mugraph.verification.float_specials import SPECIALS, trouble
 from mugraph.verification.interpreter import patch_interpreter
@@ -319,6 +320,7 @@ def _sentence(error: Exception) -> str:
 
 
 def main() -> None:
+    end_with_parent()
     kind = sys.argv[1]
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

@@ -219,10 +219,13 @@ class FloatTester:
     def _said(self) -> list[str]:
         """The child's standard error since this was last asked, without what it logged, which is logged here."""
         assert self._scratch is not None
-        with open(Path(self._scratch.name, _SAID), errors="replace") as file:
-            file.seek(self._heard)
-            text = file.read()
-            self._heard = file.tell()
+        try:
+            with open(Path(self._scratch.name, _SAID), errors="replace") as file:
+                file.seek(self._heard)
+                text = file.read()
+                self._heard = file.tell()
+        except FileNotFoundError:  # this process ends, and its temporary folders went first
+            return []
         return pass_on(text.split("\n"))
 
 

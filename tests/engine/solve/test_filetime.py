@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mugraph.options import LEAST_S, Bounds
 from mugraph.solve.filetime import FileTime
 
 from tests.support.clock import Clock
@@ -32,9 +33,33 @@ def test_what_is_not_searching_does_not_count() -> None:
     assert "--file-budget" in time.words
 
 
+def test_who_is_at_work_a_while_after_its_end_is_stopped() -> None:
+    clock = Exact()
+    time = FileTime(10.0, clock.monotonic)
+    with time.counting():
+        clock.seconds += 7
+        assert time.left_s == 3
+        clock.seconds += 3.5
+        assert time.is_over
+        assert not time.is_long_over
+        clock.seconds += 1
+        assert time.is_long_over
+    assert "not finished" in time.given_up_words
+    assert "--file-budget" in time.given_up_words
+
+
+def test_a_search_that_begins_late_has_what_is_left() -> None:
+    asked = Bounds(seconds=8.0)
+    assert asked.within(20.0) == asked
+    assert asked.within(3.0).seconds == 3.0
+    assert asked.within(-2.0).seconds == LEAST_S
+    assert Bounds(seconds=0.5).within(0.1).seconds == 0.5
+
+
 def test_without_a_limit_it_is_never_over() -> None:
     clock = Exact()
     time = FileTime(clock=clock.monotonic)
     with time.counting():
         clock.seconds += 1e9
     assert not time.is_over
+    assert not time.is_long_over

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, cast
 
 import pytest
@@ -17,22 +18,37 @@ from mugraph.solve.unit_task import Solved, UnitTask
 from tests.support.clock import Clock
 
 
+class Task(str):
+    """A unit's name in its place. within: as UnitTask.within"""
+
+    left_s = inf
+
+    def within(self, left_s: float) -> Task:
+        task = Task(self)
+        task.left_s = left_s
+        return task
+
+
 @dataclass
 class Workers:
-    """Does each task at once. begun: the tasks, in order. errors: task -> what its futures raise, in order"""
+    """Does each task at once. begun: the tasks, in order. errors: task -> what its futures raise, in order. never: tasks
+    that are not done"""
 
-    begun: list[str] = field(default_factory=list[str])
+    begun: list[Task] = field(default_factory=list["Task"])
     errors: dict[str, list[Exception]] = field(default_factory=dict[str, list[Exception]])
     clock: Clock = field(default_factory=Clock)
     takes_s: float = 0.0
     interrupted: bool = False
+    never: frozenset[str] = frozenset()
 
     def submit(self, task: Any) -> Future[Solved]:
         self.begun.append(task)
         self.clock.seconds += self.takes_s
         future: Future[Solved] = Future()
         waiting = self.errors.get(task, [])
-        if waiting:
+        if task in self.never:
+            pass
+        elif waiting:
             future.set_exception(waiting.pop(0))
         else:
             future.set_result(Solved(cast(UnitResult, f"result of {task}"), (), {}))
@@ -47,7 +63,7 @@ def made(workers: Workers, limit_s: float = 1e9, count: int = 1) -> Together:
 
 
 def add(units: Together, name: str, gain_us: float) -> None:
-    units.add(name, cast(UnitTask, name), gain_us)
+    units.add(name, cast(UnitTask, Task(name)), gain_us)
 
 
 def asked(units: Together, name: str, *, cancelled: bool = False) -> tuple[list[Event], Answer]:
@@ -103,6 +119,27 @@ def test_what_was_not_begun_in_time_is_late() -> None:
     answers = {name: asked(units, name)[1] for name in "edcba"}
     assert workers.begun == ["a", "b", "c"]
     assert [name for name in "abcde" if answers[name] == "late"] == ["d", "e"]
+
+
+def test_what_is_begun_late_gets_the_seconds_that_are_left() -> None:
+    workers = Workers(takes_s=4.0)
+    units = made(workers, limit_s=10.0)
+    for number, name in enumerate("abc"):
+        add(units, name, -number)
+    asked(units, "c")
+    assert [round(task.left_s) for task in workers.begun] == [10, 6, 2]
+
+
+def test_what_is_not_done_in_time_is_given_up() -> None:
+    workers = Workers(takes_s=6.0, never=frozenset("b"))
+    units = made(workers, limit_s=10.0, count=2)
+    for number, name in enumerate("abc"):
+        add(units, name, -number)
+    answers = {name: asked(units, name)[1] for name in "cab"}
+    assert workers.begun == ["a", "b"]
+    assert workers.interrupted
+    assert isinstance(answers["a"], Solved)
+    assert (answers["b"], answers["c"]) == ("given up", "late")
 
 
 def test_a_process_that_dies_costs_a_second_try_and_then_it_is_solved_here() -> None:

@@ -26,7 +26,7 @@ def with_keeps(nodes: dict[str, Node]) -> dict[str, Node]:
     for node in nodes.values():
         if is_product(node) and not conjuncts(node, nodes):
             for mask, value in (node.inputs, node.inputs[::-1]):
-                if conjuncts(nodes[mask], nodes) and nodes[mask].axes <= nodes[value].axes:
+                if conjuncts(nodes[mask], nodes):
                     node = replace(node, kind=KEEP, inputs=(value, mask), value=0.0)
                     break
         out[node.name] = node
@@ -52,11 +52,12 @@ def mask_of(exp: Node, nodes: Nodes) -> Node | None:
     Raises Rejected where a mask comes later: the row's maximum would then be one of logits that count for nothing, and
     the others might all vanish beside it.
     """
+    # A mask along other axes says in which of several results the exponential is (a concatenation); its row keeps it.
+    masked = {node.name for node in nodes.values() if conjuncts(node, nodes) and node.axes & exp.axes}
     users = [node for node in nodes.values() if exp.name in node.inputs]
-    keeps = {node.inputs[1] if node.kind is KEEP else "" for node in users}
+    keeps = {node.inputs[1] if node.kind is KEEP and node.inputs[1] in masked else "" for node in users}
     if len(keeps) == 1 and keeps != {""}:
         return nodes[keeps.pop()]
-    masked = {node.name for node in nodes.values() if conjuncts(node, nodes)}
     made = {exp.name}
     for node in nodes.values():
         if made.intersection(node.inputs):
@@ -100,11 +101,16 @@ class MaskText:
 
     def condition(self, mask: Node, dims: Sequence[Dim], nodes: Nodes) -> str:
         """Where a mask, or a product of masks, is 1, for a tile of these dimensions."""
-        tests: list[str] = []
-        for one in conjuncts(mask, nodes):
-            columns, rows = (self._place(axes, dims) for axes in (one.columns, one.rows))
-            tests.append(f"{columns} <= {_shifted(rows, int(one.value))}")
+        tests = [self._test(one, dims) for one in conjuncts(mask, nodes)]
         return tests[0] if len(tests) == 1 else " & ".join(f"({test})" for test in tests)
+
+    def _test(self, mask: Node, dims: Sequence[Dim]) -> str:
+        columns, rows = (self._place(axes, dims) for axes in (mask.columns, mask.rows))
+        if rows == "0":
+            return f"{columns} <= {int(mask.value)}"
+        if columns == "0":
+            return f"{rows} >= {-int(mask.value)}"
+        return f"{columns} <= {_shifted(rows, int(mask.value))}"
 
     def place(self, position: Node, dims: Sequence[Dim]) -> str:
         """What a position counts, for a tile of these dimensions."""

@@ -133,12 +133,15 @@ def position(out: Values, node: Node, region: Region) -> Value:
 def keep(out: Values, node: Node, region: Region) -> Value:
     """What a mask leaves of a value; the node's own value elsewhere."""
     value = out.f32(out.need(node.inputs[0], region))
-    condition = out.masks.condition(out.nodes[node.inputs[1]], value.dims, out.nodes)
-    expr = Expr((f"tl.where({condition}, ", Ref(value), f", {number(node.value)})"))
+    dims = out.dims(node)
+    condition = out.masks.condition(out.nodes[node.inputs[1]], dims, out.nodes)
+    operand = Ref(value, index=subscript(value.dims, dims)) if value.dims != dims else Ref(value)
+    expr = Expr((f"tl.where({condition}, ", operand, f", {number(node.value)})"))
     pads: dict[Dim, Pad] = {}
     for dim, pad in value.pads.items():
         pads[dim] = elementwise(node.kind, "", (pad,)) if node.value == 0.0 else pad if pad == -inf else ANY
-    return out.define(out.value_name(node), value.dims, pads, region, expr)
+    pads |= {dim: ANY for dim in dims if dim not in value.dims and dim.padded(out.plan)}
+    return out.define(out.value_name(node), dims, pads, region, expr)
 
 
 def result_pads(out: Values, node: Node, values: Sequence[Value]) -> dict[Dim, Pad]:

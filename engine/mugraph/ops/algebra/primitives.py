@@ -44,6 +44,10 @@ class Primitives:
             return self.pieces.apply(node)
         if any(i.keep is not None for i in node.inputs):
             raise NotLowerable("minus infinity is added to what no exponential is taken of at once")
+        if any(atom in self.atoms.sections for atom in self.atoms.resolve(node.over)):
+            raise NotLowerable("a reduction over a part of a dimension was asked for at the whole of it")
+        if any(atom in self.atoms.sections for atom in self.atoms.resolve(node.over)):
+            raise NotLowerable("a reduction of a part of a dimension was asked for along all of it")
         if len(self.nodes) >= _MOST_NODES:
             raise NotLowerable("the program is too large for one search unit")
         node.call, node.placed = self._call, True

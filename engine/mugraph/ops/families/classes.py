@@ -125,7 +125,7 @@ def _of_probabilities(b: Builder, args: Arguments, dims: AtomDims, call: _Classe
             share = b.add(share, b.const(smoothing / call.shape[call.at]))
         if call.weight is not None:
             share = b.mul(share, b.at(call.weight, (classes,)))
-        missed = b.mul(b.const(-1.0), log_normalized_exp(b, b.at(call.x, whole), classes))
+        missed = b.mul(b.const(-1.0), log_normalized_exp(b, call.x, whole, call.at))
         return b.sum(b.mul(share, missed), classes)
 
     return reduced_loss(b, args, dims, call.rest, each)

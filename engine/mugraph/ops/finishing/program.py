@@ -54,8 +54,6 @@ def finish(builder: Builder, outputs: Sequence[Output], sources: Mapping[int, st
     sources: value number -> what the user's code calls it
     Raises Duplicated where a value would be computed twice, NotLowerable where an output is a broadcast.
     """
-    if any(output.node.cases for output in outputs):
-        raise NotLowerable("a concatenation that no sum takes apart is written by PyTorch")
     if any(output.node.keep is not None for output in outputs):
         raise NotLowerable("an output with minus infinity in it is outside the fragment")
     unify(builder, [(output.dims, output.node) for output in outputs])

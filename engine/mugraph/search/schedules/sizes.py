@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from heapq import heappush, heapreplace
+from heapq import heappush, heapreplace, nsmallest
 from math import inf, prod
 
 from mugraph.ir.block import PRECISIONS, BlockGraph, Candidate, Precision, Schedule
@@ -125,7 +125,7 @@ def looks(blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits) 
 
 class Looks:
     """A coarse look at one topology after the other: the first of each set of axes and loops over all tiles, the others
-    over those that were good for the first (hundreds of topologies differ in the place of a scale)."""
+    over those that were good for the first, or came nearest (hundreds of topologies differ in the place of a scale)."""
 
     def __init__(self, target: Target, limits: ScheduleLimits | None = None) -> None:
         limits = limits or ScheduleLimits()
@@ -133,6 +133,8 @@ class Looks:
         self._few = ScheduleLimits(SHORTLIST, limits.num_warps[:1], limits.num_stages[-2:-1] or limits.num_stages,
                                    limits.shared_slack, limits.precisions)  # fmt: skip
         self._shortlists: dict[Hashable, list[Schedule]] = {}
+        self._nearest: dict[Hashable, list[Schedule]] = {}
+        """Of axes and loops of which none fitted: those that came nearest to it."""
 
     def at(self, block: BlockGraph) -> Candidate | None:
         """With the best schedule of few; None where none of them fits."""
@@ -147,11 +149,26 @@ class Looks:
                 if best is None or us < best.estimate_us:
                     best = Candidate(block, schedule, us)
         if best is None:  # of these axes the first, or one that needs other tiles
+            near = self._nearest.get(key)
+            if near is not None and not any(fits(shape, schedule, self._target, few) for schedule in near):
+                return None
             listed = schedules(block, self._target, few)
             if listed:
                 best = listed[0]
                 self._shortlists[key] = [candidate.schedule for candidate in listed]
+            elif near is None:
+                self._nearest[key] = _nearest(shape, self._target, few)
         return best
+
+
+def _nearest(shape: Shape, target: Target, limits: ScheduleLimits) -> list[Schedule]:
+    """Of schedules that do not fit, those that exceed the device's memory least."""
+
+    def excess(schedule: Schedule) -> float:
+        used = usage(shape, schedule, target)
+        return max(used.shared / target.shared, used.registers / MAX_REGISTERS)
+
+    return nsmallest(SHORTLIST, enumerate_schedules(shape, limits), excess)
 
 
 def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedule]:

@@ -147,6 +147,9 @@ class Shape:
 
         self.accesses = [self._access(op) for op in block.ops if op.kind in (Kind.LOAD, Kind.STORE)]
         self.computed = [self._computed(op) for op in block.block_ops if not op.kind.contracts]
+        runs = {one.innermost[:1] for one in self.accesses if one.innermost and len(one.op.axes) > 1}
+        self.turns = self.is_stream and len(runs) > 1
+        """Does it write along another axis than it reads along? Then a tile changes places in shared memory."""
 
     def _access(self, op: Op) -> Access:
         tensor = self.block.tensor(op.tensor)

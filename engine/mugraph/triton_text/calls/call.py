@@ -43,17 +43,20 @@ class Call:
     def survey(self) -> None:
         """Say that it writes all of its result, a row being a block."""
         layer = self.out.memory.layer(self.number, self.line)
-        places = self.out.places().reshape(-1, self.out.shape[-1])
-        rows = np.arange(len(places))
-        ends = places[:, -1] + 1
-        if (ends - places[:, 0] == places.shape[1]).all():
-            layer.owners.add(Runs(places[:, 0], ends, rows))
-        else:
-            flat = places.reshape(-1)
-            layer.owners.add(Runs(flat, flat + 1, np.repeat(rows, places.shape[1])))
+        layer.owners.add(self._rows())
         for operand in self.operands:
             if not operand.memory.is_written(self.number):
                 raise Wrong("unwritten", f"{self.function} reads {operand.memory.name}, not all of which was written")
+
+    def _rows(self) -> Runs:
+        """A row of neighbours is one run, whose other elements are not listed: results may have billions."""
+        *outer, along = [slice(0, n) for n in self.out.shape]
+        length = self.out.shape[-1]
+        if self.out.strides[-1] == 1 or length == 1:
+            starts = self.out.places([*outer, slice(0, 1)]).reshape(-1)
+            return Runs(starts, starts + length, np.arange(starts.size))
+        places = self.out.places([*outer, along]).reshape(-1)
+        return Runs(places, places + 1, np.arange(places.size) // length)
 
     def run(self, blocks: NDArray[np.int64]) -> None:
         layer = self.out.memory.of_step(self.number)
