@@ -31,7 +31,8 @@ class Division:
     results: list[UnitResult]
 
     def us(self, target: Target) -> float | None:
-        """Estimated: kernels where they pay, and PyTorch's calls. None where nothing is known of what those take."""
+        """Kernels where they pay, as measured where they were, and PyTorch's calls by estimate. None where nothing is
+        known of what those take."""
         return self._us(self.parts, target)
 
     def us_around(self, unit: SearchUnit, target: Target) -> float:
@@ -50,7 +51,7 @@ class Division:
             if isinstance(part, PlainCalls):
                 plain += part.calls
             elif solution is not None and solution.pays:
-                total += solution.estimate_us
+                total += solution.estimate_us if solution.measured_us is None else solution.measured_us
             else:
                 total += pytorch_us(part, target).eager_us
         plain, turned = usual_and_turned(self.region, plain)

@@ -36,6 +36,9 @@ from mugraph.solve.waiting import waited
 from mugraph.solve.writing import Written, written
 from mugraph.tune.tuner import MEASURED, compiled_ahead
 
+_BEATEN = 1.25
+"""Times what another way to divide the region takes: a kernel that is estimated above is not measured either."""
+
 
 def solve(
     unit: SearchUnit,
@@ -73,9 +76,10 @@ def solve(
         reason = f"no candidate can be written as a kernel: {_most_common(kernels.rejected)}"
         return result(None, reason, kernels.rejected)
     library = min(library_us(unit, tools.target, compared(place, tools.compare_with)), most_us)
-    if measurer is None and not smaller:
+    if not smaller:
         shown = _untested(kernels, library)
-        if not shown.is_expected_to_pay:  # nor is any other: it is the best
+        beaten = shown.estimate_us > _BEATEN * most_us
+        if beaten or (measurer is None and not shown.is_expected_to_pay):  # nor is any other: it is the best
             telling.chosen(kernels.variants[0][0].candidate)
             return result(shown, None, kernels.rejected)
     if measurer is None:

@@ -31,8 +31,8 @@ class Solved:
 
 @dataclass(frozen=True)
 class UnitTask:
-    """Where nothing is measured. smaller, most_us: as search_unit.solve has it. shortened: it has fewer seconds than were
-    asked for, so its result is not for other runs"""
+    """Where nothing is measured. smaller, most_us: as search_unit.solve has it. shortened: it has fewer seconds than
+    were asked for, so its result is not for other runs"""
 
     unit: SearchUnit
     place: Place
