@@ -28,7 +28,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 DTYPES = {
     "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "bool": torch.bool, "i8": torch.int8,
-    "u8": torch.uint8, "i64": torch.int64, "i32": torch.int32, "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2,
+    "u8": torch.uint8, "i64": torch.int64, "i32": torch.int32, "f8e4m3": torch.float8_e4m3fn,
+    "f8e5m2": torch.float8_e5m2,
 }  # fmt: skip
 _CLASSES = 24
 """Fewer than any program has."""
