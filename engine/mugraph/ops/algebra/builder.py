@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
-from mugraph.ir.dtypes import COMPARED, COMPUTED, NARROW, READ
+from mugraph.ir.dtypes import COMPARED, COMPUTED, ELEMENTS, NARROW, READ
 from mugraph.ir.ops import Kind
 from mugraph.ir.windows import Window
 from mugraph.ops.algebra.arguments import Arguments
@@ -172,7 +172,7 @@ class Builder(Primitives):
         if is_whole and node.reach is None and node.raw not in ("i32", info.dtype):  # it rounds, or may wrap around
             raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
         self._name(node, value)
-        is_rounded = info.dtype in NARROW and (node.reach or 0) * COMPUTED[info.dtype].epsilon > 1
+        is_rounded = info.dtype in NARROW and (node.reach or 0) * ELEMENTS[info.dtype].epsilon > 1
         if is_rounded and node.kind is not Kind.CONST:
             node = self._add(replace(node, placed=False))
             node.reach = None  # the type does not have all of these numbers
