@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
 from mugraph.events import Event, Solution, UnitResult
 from mugraph.ir.region import SearchUnit
@@ -52,8 +53,11 @@ def solve(
     tools.begin()
     telling = Telling(place)
     program, measurer = unit.program, tools.measurer
+    library = library_us(unit, tools.target, tools.compare_with)
     with tools.on("search"), tools.file_time.counting():
-        ranked = yield from ranked_candidates(program, telling, tools, bounds, cancelled)
+        # A size of a range, and a device, may show what the estimate at the largest size does not.
+        worth_us = library if measurer is None and not smaller else inf
+        ranked = yield from ranked_candidates(program, telling, tools, bounds, cancelled, worth_us)
 
     def result(solution: Solution | None, reason: str | None, rejected: Mapping[str, int]) -> UnitResult:
         return UnitResult(
@@ -69,7 +73,6 @@ def solve(
     if not kernels.variants:
         reason = f"no candidate can be written as a kernel: {_most_common(kernels.rejected)}"
         return result(None, reason, kernels.rejected)
-    library = library_us(unit, tools.target, tools.compare_with)
     if measurer is None and not smaller:
         shown = _untested(kernels, library)
         if not shown.is_expected_to_pay:  # nor is any other: it is the best
