@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Generator
 from math import inf
 
-
 _OVER = 1.1
 """Of its seconds, after which what is still worked on is given up."""
 
@@ -64,6 +63,4 @@ class FileTime:
 
     @property
     def _over(self) -> str:
-        return (
-            f"the {self._limit_s:g} s for the search of a file were over (--file-budget SECONDS gives it more)"
-        )
+        return f"the {self._limit_s:g} s for the search of a file were over (--file-budget SECONDS gives it more)"

@@ -68,7 +68,8 @@ def check_text(
         return TextVerdict(False, str(error), "unread")
     run = checked.count_run()
     return TextVerdict(
-        True, check=TOO_MUCH if much else "", run=run, blocks=checked.blocks, configurations=checked.configurations, left=left, without=checked.without,
+        True, check=TOO_MUCH if much else "",
+        run=run, blocks=checked.blocks, configurations=checked.configurations, left=left, without=checked.without,
         seeds=bound.seeds, bound=bound.bound, bound_note=bound.note,
     )  # fmt: skip
 
