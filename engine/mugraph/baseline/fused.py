@@ -83,11 +83,12 @@ def joined(
     made = {value: size for launch in group for value, size in launch.writes.items()}
     outside = {value for other in groups if other is not group for launch in other for value in launch.reads}
     reads: dict[int, int] = {}
-    again = _again(group)
+    again, written = _again(group), set[int]()
     for launch in group:
         for value, size in launch.reads.items():
-            if value not in made:
+            if value not in written:  # what a launch writes over (a bias added in place) it has read before
                 reads[value] = min(held.get(value, size), size + reads.get(value, 0))
+        written |= launch.writes.keys()
     kept = {value: size for value, size in made.items() if value in outside or value in read_after}
     reduces = any(launch.work == "reduction" for launch in group)
     functions = sum(launch.functions for launch in group)

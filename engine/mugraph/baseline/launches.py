@@ -48,6 +48,8 @@ _FUNCTIONS = frozenset(
     """.split()  # noqa: SIM905 - a word list is read more easily
 )
 """Calls that take an exponential or the like of each element."""
+_IMAGES = 4
+"""Dimensions of images. torch.compile leaves those of more, and of fewer, as they lie."""
 _CHANNELS = 8
 """That a convolution needs at least for the tensor cores."""
 _PASSES = {"normalize": 3, "logsumexp": 4, "cosine_similarity": 6, "group_norm": 2, "cross_entropy": 2, "std": 2}
@@ -87,6 +89,7 @@ class Launch:
     functions: exponentials and the like that it computes
     dims:     of the result of a product
     is_narrow: of a convolution: it has too few channels for the tensor cores
+    may_turn: of a convolution: it is faster with its operand channels last, the copy counted
     windows, taps: of pooling: its windows, and the elements of all of them
     """
 
@@ -101,6 +104,7 @@ class Launch:
     functions: int = 0
     dims: int = 0
     is_narrow: bool = False
+    may_turn: bool = False
     windows: int = 0
     taps: int = 0
 
@@ -198,7 +202,11 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
         if converts:  # the tensor cores take channels last
             yield Launch("elementwise", {**reads}, {}, dtype=dtype)
         narrow = weight.shape[0 if "transpose" in name_of(call) else 1] < _CHANNELS
-        yield replace(launch, work="convolution", products=_convolution(call, values), is_narrow=narrow)
+        # In 16 bits the copies are counted as kernels of their own.
+        turns = dtype == "f32" and len(source.shape) == _IMAGES and _is_dense(source) and prod(weight.shape[2:]) > 1
+        products = _convolution(call, values)
+        turns = turns and all(product.matrices == 1 for product in products)
+        yield replace(launch, work="convolution", products=products, is_narrow=narrow, may_turn=turns)
         if converts:
             yield Launch("elementwise", {**writes}, {}, dtype=dtype)
         bias = call.args[2] if len(call.args) > 2 else call.kwargs.get("bias")

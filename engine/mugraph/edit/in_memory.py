@@ -78,7 +78,7 @@ def described(origin: Origin, inputs: Sequence[object]) -> Mapping[str, Mapping[
     print). Raises TypeError where they do not fit the signature."""
     import torch
 
-    traced = (*READ, "f64", "i64", "i32")
+    traced = (*READ, "f64")
     names: dict[torch.dtype, str] = {getattr(torch, ELEMENTS[name].torch): name for name in traced}
     arguments = inspect.signature(origin.function).bind(*([origin.module] if origin.module else []), *inputs).arguments
     seen: dict[str, str] = {}

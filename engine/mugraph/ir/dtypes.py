@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
-DType = Literal["f16", "bf16", "f32", "bool", "i8", "u8", "f8e4m3", "f8e5m2"]
+DType = Literal["f16", "bf16", "f32", "bool", "i8", "u8", "f8e4m3", "f8e5m2", "i64", "i32"]
 """Of the tensors that programs and kernels have; those that are no `COMPUTED` type are read and never written."""
 
 
@@ -61,11 +61,15 @@ STORED: Mapping[DType, ElementType] = {
 }
 """Types of tensors that hold numbers to be read: all of them are numbers of every computed type, so that converting one
 is exact. Nothing is computed with them before, and they are never written. A condition is 1 or 0."""
-READ: Mapping[DType, ElementType] = {**COMPUTED, **STORED}
+COMPARED: Mapping[DType, ElementType] = {
+    "i64": ElementType("int64", 8, "tl.int64", "*i64", largest=2.0**63 - 2.0**10, is_whole=True),
+    "i32": ElementType("int32", 4, "tl.int32", "*i32", largest=2.0**31 - 1, is_whole=True),
+}
+"""Types of tensors of whole numbers that are compared with others, as integers, and nothing else."""
+READ: Mapping[DType, ElementType] = {**COMPUTED, **STORED, **COMPARED}
 """Types of tensors that kernels read."""
 _INTEGERS = {
-    "i64": ElementType("int64", 8),
-    "i32": ElementType("int32", 4),
+    **COMPARED,
     "i16": ElementType("int16", 2),
     "i8": STORED["i8"],
     "u8": STORED["u8"],

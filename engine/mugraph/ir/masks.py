@@ -76,6 +76,37 @@ def _moved(number: int, shape: tuple[int, int], new_shape: tuple[int, int]) -> i
     return moved if number <= columns - 2 else max(moved, new_columns - 1)  # nothing but ones stays that
 
 
+Sides = tuple[tuple[str, ...], tuple[str, ...]]
+"""The axes of a mask's rows and columns, or of its columns and rows."""
+
+
+def by_sides(ops: Sequence[Op]) -> dict[Sides, list[Op]]:
+    """The masks over the same rows and columns, or columns and rows."""
+    found: dict[Sides, list[Op]] = {}
+    for op in ops:
+        if op.kind is Kind.MASK:
+            found.setdefault((min(op.rows, op.columns), max(op.rows, op.columns)), []).append(op)
+    return found
+
+
+def filled(masks: Sequence[Op], sides: Sides, sizes: Mapping[str, int]) -> tuple[bool, bool]:
+    """Has each row a one in the product of the masks; has each column? They leave the places where column - row is from
+    `low` to `high`."""
+    rows, columns = (prod(sizes[axis] for axis in axes) for axes in sides)
+    low = max((-diagonal(op) for op in masks if op.rows != sides[0]), default=-rows)
+    high = min((diagonal(op) for op in masks if op.rows == sides[0]), default=columns)
+    each_row = low <= high and high >= 0 and rows - 1 + low <= columns - 1
+    each_column = low <= high and low <= 0 and columns - 1 - high <= rows - 1
+    return each_row, each_column
+
+
+def keep_filled(masks: Sequence[Op], sides: Sides, old: Mapping[str, int], new: Mapping[str, int]) -> bool:
+    """Have rows and columns that have a one at the old sizes one at the new ones, too?"""
+    small = [resized(op, old, new) for op in masks]
+    before, after = filled(masks, sides, old), filled(small, sides, new)
+    return all(now or not then for then, now in zip(before, after, strict=True))
+
+
 def resized_all(ops: Sequence[Op], old: Mapping[str, int], new: Mapping[str, int]) -> tuple[Op, ...]:
     """The operators at other sizes: nothing but masks depends on them."""
     return tuple(resized(op, old, new) for op in ops)

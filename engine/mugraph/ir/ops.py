@@ -27,11 +27,13 @@ class Op:
             tile; ACCUM keeps its input's axes (a tile that was not summed before is summed after the loop).
     over:   SUM, AMAX, DOT: the axes reduced, sorted. ACCUM: the loop it closes.
     tensor: LOAD, STORE: name of the tensor.
-    value:  CONST. MASK: the diagonal, a whole number (masks.py).
+    value:  CONST. MASK: the diagonal, a whole number (masks.py). POSITION: the place of the first element, a whole
+            number.
     fn:     UNARY. ACCUM: "" adds up, "max" keeps the largest.
     f32:    the user's program computes this value in float32 though its inputs are 16-bit (a precision mark, not a
             part of the algebra).
-    rows, columns: MASK: the axes, outermost first, that together count its rows and its columns.
+    rows, columns: MASK: the axes, outermost first, that together count its rows and its columns. POSITION: the place
+            counts along `rows` together.
     """
 
     name: str

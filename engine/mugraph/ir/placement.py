@@ -20,13 +20,13 @@ def loop_paths(loops: tuple[Loop, ...]) -> dict[str, tuple[str, ...]]:
 
 
 def varying(block: BlockGraph) -> dict[str, frozenset[str]]:
-    """Value -> loops it changes in. A load or mask varies in the loops over its axes; an accumulator no longer in its
-    own."""
+    """Value -> loops it changes in. A load, mask or position varies in the loops over its axes; an accumulator no
+    longer in its own."""
     loops = frozenset(block.loop_axes)
     axes = {tensor.name: frozenset(tensor.axes) for tensor in block.tensors}
     vary: dict[str, frozenset[str]] = {}
     for op in block.ops:
-        if op.kind in (Kind.LOAD, Kind.MASK):
+        if op.kind is Kind.LOAD or op.kind.of_places:
             own = axes.get(op.tensor, frozenset()) if op.kind is Kind.LOAD else frozenset(op.axes)
             vary[op.name] = own & loops
             continue

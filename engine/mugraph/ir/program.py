@@ -12,7 +12,8 @@ from mugraph.ir.tensors import Tensor
 
 @dataclass(frozen=True)
 class TensorProgram:
-    """A DAG of operators over named axes (kinds LOAD, CONST, MASK, element-wise, SUM, DOT; no ACCUM, no STORE).
+    """A DAG of operators over named axes (kinds LOAD, CONST, MASK, POSITION, element-wise, SUM, DOT; no ACCUM, no
+    STORE).
 
     sizes:   every axis that occurs -> its size
     tensors: the inputs, each loaded by exactly one LOAD
@@ -58,7 +59,7 @@ class TensorProgram:
 
     @property
     def compute_ops(self) -> tuple[Op, ...]:
-        """Operators other than loads, constants and masks: what the papers count."""
+        """Operators other than loads, constants, masks and positions: what the papers count."""
         return tuple(op for op in self.ops if not op.kind.is_leaf)
 
     @property

@@ -122,6 +122,7 @@ class Kind(metaclass=_Kinds):
     by_inverse: of a quotient the product: the kind that gives the same result for the inverse of the second operand.
                None where there is none
     is_number: LEAF: a number that the program says
+    of_places: LEAF: its elements follow from their places along axes, so that it is loaded from nowhere
     is_function: its function is named in the operator's `fn`
     accumulator: REDUCING: finishes it where it is split over a loop
     repeats:   REDUCING: equal elements count each; False where the result is as that of one of them
@@ -213,6 +214,7 @@ class Kind(metaclass=_Kinds):
         self.idempotent, self.instructions = idempotent, instructions
         self.is_leaf, self.is_elementwise = role is Role.LEAF, role is Role.ELEMENTWISE
         self.is_number = self.is_leaf and self.fields == frozenset({"value"})
+        self.of_places = self.is_leaf and "rows" in self.fields
         self.ulps, self.argument_ulps, self.test_cost = ulps, argument_ulps, test_cost
         self.triton, self.negated, self.inverted, self.constant = triton, negated, inverted, constant
         self.reduces, self.contracts = role is Role.REDUCING, bool(terms)

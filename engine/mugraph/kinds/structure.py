@@ -16,6 +16,8 @@ LOAD = Kind("load", Role.LEAF, 0, fields=("tensor",), shown="load {tensor}", tes
 CONST = Kind("const", Role.LEAF, 0, fields=("value",), shown="{value:g}", title="c")
 # Ones and zeros: 1 where the place along `columns` <= that along `rows` + value.
 MASK = Kind("mask", Role.LEAF, 0, fields=("rows", "columns", "value"), symbol="mask")
+# The place along `rows`, counted from `value`: a whole number.
+POSITION = Kind("position", Role.LEAF, 0, fields=("rows", "value"), symbol="position", title="place")
 # Block graphs: joins what the iterations of the loop in `over` (exactly one axis) find, as the accumulator `fn` does.
 ACCUM = Kind("accum", Role.ACCUMULATING, 1, meaning=_accumulated, fields=("over",), look="reduce", stem="acc")
 # Block graphs: a value -> a tensor.

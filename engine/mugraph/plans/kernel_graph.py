@@ -108,8 +108,10 @@ def _library(call: Call, table: _Tensors, known: Mapping[int, str], names: Scope
     read = tuple(dict.fromkeys(operands(call)))
     inputs = tuple(table.plain(value, known.get(value, "value")) for value in read)
     outputs = tuple(table.plain(v, known.get(v, "value")) for v in call.outputs if v not in read)
+    # What is found on a device says which one it is: a live-in, before what is computed.
+    found = (live_in.value for live_in in table.region.live_ins if live_in.value in table.by_value)
     try:
-        text = call_text(call, table.by_value)
+        text = call_text(call, {value: table.by_value[value] for value in (*found, *table.by_value)})
     except NotReplayable:
         text = call.target
     return LibraryKernel(names.unique(call.target.rsplit(".", 1)[-1].strip("_")), text, inputs, outputs)

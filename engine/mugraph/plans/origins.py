@@ -98,7 +98,7 @@ def _values(ops: Sequence[Op], handed: Mapping[str, _Value]) -> dict[str, _Value
             values[op.name] = _Value(op, (), before.leaves, before.kinds)
             continue
         own = {op.tensor} if op.kind is Kind.LOAD else {f"={op.value!r}"} if op.kind is Kind.CONST else set[str]()
-        own |= {f"{op.kind} {op.value!r}"} if op.kind is Kind.MASK else set[str]()
+        own |= {f"{op.kind} {op.value!r}"} if op.kind.of_places else set[str]()
         values[op.name] = _Value(
             op,
             tuple(value.leaves for value in inputs),

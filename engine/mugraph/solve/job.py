@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 
 from mugraph.events import Event, RegionResult, Searching, SearchReport, Timing, UnitResult
@@ -25,9 +26,11 @@ from mugraph.plans.plan import RegionPlan
 from mugraph.search.direct import is_direct
 from mugraph.sizes.search_unit import unit_at
 from mugraph.sizes.timing import first_sizes, spans_of
+from mugraph.solve.divisions import Division, fastest, left_to_pytorch
+from mugraph.solve.layouts import faster, other_layouts
 from mugraph.solve.planning import planned
 from mugraph.solve.programs import ProgramText
-from mugraph.solve.pytorch import library_us, nothing_to_gain, possible_gain_us
+from mugraph.solve.pytorch import compared, library_us, nothing_to_gain, possible_gain_us
 from mugraph.solve.recalling import Memory
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
@@ -37,12 +40,15 @@ from mugraph.solve.tools import Tools
 from mugraph.solve.unit_task import Solved, UnitTask
 from mugraph.store import Store
 from mugraph.tune.device import Device
+from mugraph.units.layouts import FASTER, Ranks
 from mugraph.units.outside import outside_words
 from mugraph.units.region_units import cut_region, reasons_against
 from mugraph.units.search_units import is_divisible
 
 _log = logging.getLogger("mugraph.solve")
 
+Cut = tuple[Region, tuple[Part, ...]]
+"""A region with what is known of what its parts make, and its parts."""
 CUTS = 4
 """Ways to cut a region that are tried, where units have no kernel."""
 
@@ -64,9 +70,14 @@ class RegionJob:
     lost: list[str] = field(default_factory=list[str])
     program: ProgramText | None = None
     together: Together | None = None
-    _cut: tuple[Region, tuple[Part, ...]] | None = None
+    _cut: Cut | None = None
+    _divisions: list[Division] = field(default_factory=list[Division])
+    _turned: Ranks = FASTER
+    _named: dict[str, str] = field(default_factory=dict[str, str])
+    _plan_name: str = ""
 
     def __post_init__(self) -> None:
+        self._recorded = self.region
         self.name = plan_name(self.region.function)
         self.timer = RegionTimer(
             self.number,
@@ -85,10 +96,20 @@ class RegionJob:
         if self.together is None or self.region.status is not None:
             return
         try:
-            self._cut = cut_region(self.region)
-            self._begin(self._cut[1])
+            self._cut = self._cut_of()
+            self._begin(self._first_cut(self._cut)[1])
         except Exception as error:  # as in `result`, where it counts
             _log.debug("a region is not begun early: %s", error)
+
+    def _first_cut(self, cut: Cut) -> Cut:
+        """What is solved before the cut that has most in its search units: the cut with the calls left to PyTorch for
+        which it has one kernel, where there are some. It is quickly done, and says how fast the other has to be."""
+        units = [part for part in cut[1] if isinstance(part, SearchUnit)]
+        left = [frozenset(call.outputs) for unit in units for call in left_to_pytorch(unit)]
+        return self._cut_of(left) if left else cut
+
+    def _cut_of(self, refused: Sequence[frozenset[int]] = ()) -> Cut:
+        return cut_region(self._recorded, refused, self._turned)
 
     def _begin(self, parts: Sequence[Part]) -> None:
         units = [part for part in parts if isinstance(part, SearchUnit)]
@@ -101,9 +122,8 @@ class RegionJob:
             wanted = kernel_name(self.name, number + 1 if len(units) > 1 else None)
             place = Place(self.number, number, len(units), self.region.function, wanted)
             tools = self.tools
-            task = UnitTask(
-                unit, place, self.options.bounds, tools.target, tools.compare_with, tuple(self._smaller(unit))
-            )
+            smaller, most_us = tuple(self._smaller(unit)), self._most_us(unit)
+            task = UnitTask(unit, place, self.options.bounds, tools.target, tools.compare_with, smaller, most_us)
             self.together.add(key, task, possible_gain_us(unit, tools.target, tools.compare_with))
 
     def result(self) -> Generator[Event, None, RegionResult]:
@@ -122,6 +142,18 @@ class RegionJob:
             return RegionResult(region, "failed", f"an internal error ({type(error).__name__}); details are in {where}")
 
     def _searched(self) -> Generator[Event, None, RegionResult]:
+        """With a GPU, also with its convolutions the other way round in memory; the faster of both."""
+        first = yield from self._searched_so()
+        other = other_layouts(self._recorded) if self.tools.measurer is not None else None
+        if other is None or self.tools.file_time.is_over or self.cancelled():
+            return first
+        parts = [part.calls for part in self._cut_of()[1]]
+        self._turned, self._divisions = other, []
+        if parts == [part.calls for part in self._cut_of()[1]]:
+            return first
+        return faster(first, (yield from self._searched_so()))
+
+    def _searched_so(self) -> Generator[Event, None, RegionResult]:
         parts, results, report = yield from self._cut_and_solved()
         region = self.region
         if not results:
@@ -130,7 +162,7 @@ class RegionJob:
             status = "unsupported" if said or left else "no-gain"
             reason = said or "; ".join(filter(None, (left, nothing_to_gain(region, self.tools.target))))
             return RegionResult(region, status, reason, search=report)
-        name = self.names.unique(self.name)
+        name = self._plan_name = self._plan_name or self.names.unique(self.name)
         solutions = {id(found.unit): found.solution for found in results if found.solution is not None}
         sources = {solution.kernel.name: solution.source for solution in solutions.values()}
         used = {unit: solution for unit, solution in solutions.items() if solution.pays}
@@ -151,27 +183,44 @@ class RegionJob:
         """The region's parts, the result of each search unit, and what all the searching took. Where no kernel is
         found for a unit with several products, the region is cut again without it."""
         refused: list[frozenset[int]] = []
-        named: dict[str, str] = {}
         reports: list[SearchReport] = []
+        early, self._cut = self._cut, None
+        whole = early or self._cut_of()
+        first = self._first_cut(whole)
+        self.timer.expect(whole[0], [part for part in whole[1] if isinstance(part, SearchUnit)])
+        if early is None:
+            self._begin(first[1])
+        if first[1] != whole[1]:
+            yield from self._divided(first, reports)
+            self._begin(whole[1])
         while True:
-            early, self._cut = self._cut, None
-            self.region, cut = early or cut_region(self.region, refused)
-            if early is None:
-                self._begin(cut)
-            if not refused:
-                self.timer.expect(self.region, [part for part in cut if isinstance(part, SearchUnit)])
-            parts, results = yield from self._all_solved(cut, named, reports)
+            results = yield from self._divided(whole, reports)
             lacking = [found for found in results if found.solution is None and found.searched]
             failed = [found.unit for found in lacking if is_divisible(found.unit)]
             self.lost += [found.reason for found in lacking if found.reason is not None]
             refused += [frozenset(value for call in unit.calls for value in call.outputs) for unit in failed]
             if not failed or self.cancelled() or len(refused) >= CUTS:
-                return parts, results, sum(reports[1:], reports[0]) if reports else SearchReport()
+                best = fastest(self._divisions, self.tools.target)
+                self.region = best.region
+                return best.parts, best.results, sum(reports[1:], reports[0]) if reports else SearchReport()
+            whole = self._cut_of(refused)
+            self._begin(whole[1])
+
+    def _divided(self, cut: Cut, reports: list[SearchReport]) -> Generator[Event, None, list[UnitResult]]:
+        """The results of a cut's units; the cut is kept as one way to divide the region."""
+        self.region = cut[0]
+        parts, results = yield from self._all_solved(cut[1], reports)
+        self._divisions.append(Division(cut[0], parts, results))
+        return results
+
+    def _most_us(self, unit: SearchUnit) -> float:
+        """What its kernel has to be faster than, from the ways to divide the region that are known; else infinite."""
+        return min((one.us_around(unit, self.tools.target) for one in self._divisions), default=inf)
 
     def _all_solved(
-        self, cut: Sequence[Part], named: dict[str, str], reports: list[SearchReport]
+        self, cut: Sequence[Part], reports: list[SearchReport]
     ) -> Generator[Event, None, tuple[list[Part], list[UnitResult]]]:
-        """named: kernels, by the name they wanted. reports: each search adds its own."""
+        """reports: each search adds its own."""
         function, waiting = self.region.function, list(cut)
         results: list[UnitResult] = []
         parts: list[Part] = []
@@ -183,7 +232,7 @@ class RegionJob:
                 continue
             count = number + sum(isinstance(other, SearchUnit) for other in (part, *waiting, *part.apart))
             wanted = kernel_name(self.name, number + 1 if count > 1 else None)
-            kernel = named[wanted] = named.get(wanted) or self.names.unique(wanted)
+            kernel = self._named[wanted] = self._named.get(wanted) or self.names.unique(wanted)
             found = yield from self._solved(part, Place(self.number, number, count, function, kernel))
             reports.append(found.search)
             number += 1
@@ -201,7 +250,7 @@ class RegionJob:
         key, names = self._key(unit)
         with self.tools.on("verification"):
             known = memory.recalled(unit, place, key, names)
-        if known is not None and _is_tested(known := self._priced(known)):
+        if known is not None and _is_tested(known := self._priced(known, place)):
             return known
         if self.together is not None:
             yield Searching(place.region, place.unit, place.units, place.function)
@@ -213,7 +262,7 @@ class RegionJob:
                 if answer.result.unit == unit and answer.result.kernel == place.name:
                     return replace(answer.result, unit=unit)
                 known = memory.recalled(unit, place, key, names)  # under another name
-                if known is not None and _is_tested(known := self._priced(known)):
+                if known is not None and _is_tested(known := self._priced(known, place)):
                     return replace(known, search=answer.result.search)
             if answer == "given up":
                 return self._late(unit, place, self.tools.file_time.given_up_words)
@@ -221,7 +270,8 @@ class RegionJob:
             return self._late(unit, place, self.tools.file_time.words)
         self.timer.begin()
         bounds, smaller = self.options.bounds.within(self.tools.file_time.left_s), self._smaller(unit)
-        found = yield from solve(unit, place, self.tools, bounds, self.cancelled, smaller=smaller)
+        most_us = self._most_us(unit)
+        found = yield from solve(unit, place, self.tools, bounds, self.cancelled, smaller=smaller, most_us=most_us)
         if not self.cancelled():
             memory.keep(found, key, names, lasting=bounds == self.options.bounds)
         return found
@@ -243,11 +293,12 @@ class RegionJob:
         size = self.region.dynamic.range if self.region.dynamic is not None else None
         return [unit_at(unit, self.region, at) for at in first_sizes(size)[1:]] if size is not None else []
 
-    def _priced(self, known: UnitResult) -> UnitResult:
+    def _priced(self, known: UnitResult, place: Place) -> UnitResult:
         """With what PyTorch would take for the calls here: one program may have been written in several ways."""
         if known.solution is None:
             return known
-        library = library_us(known.unit, self.tools.target, self.tools.compare_with)
+        library = library_us(known.unit, self.tools.target, compared(place, self.tools.compare_with))
+        library = min(library, self._most_us(known.unit))
         return replace(known, solution=replace(known.solution, library_us=library))
 
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
 
 from mugraph.events import Event
 from mugraph.executors.searches import begin_search
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.program import TensorProgram
 from mugraph.options import Bounds
+from mugraph.search.kernel_graphs.subprogram import bytes_of
+from mugraph.search.schedules.cost import least_us
 from mugraph.search.schedules.sizes import Looks
 from mugraph.search.topologies.limits import Limits, Stats
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
 from mugraph.solve.verdicts import Verdicts
+from mugraph.targets import Target
+
+LEVEL = 1.2
+"""Times of what a program's traffic takes, at which its search ends."""
 
 
 def topologies_of_one(
@@ -25,10 +32,16 @@ def topologies_of_one(
     telling: Telling,
 ) -> Generator[Event, None, tuple[list[BlockGraph], Stats]]:
     """All that are found, and how the search ended. The first that is right is told of at once, and after it each that
-    a coarse look expects to be faster than all before. Raises NotSearchable."""
-    search = begin_search(
-        program, Limits(bounds.max_ops, seconds=bounds.seconds), tools.executor, cancelled, tools.alike
-    )
+    a coarse look expects to be faster than all before. Raises NotSearchable.
+
+    A program without a product ends its search where its kernel takes about as long as its traffic: no other topology
+    moves fewer bytes, or has more to save than that.
+    """
+
+    def ended() -> bool:
+        return cancelled() or is_level(program, telling, tools.target)
+
+    search = begin_search(program, Limits(bounds.max_ops, seconds=bounds.seconds), tools.executor, ended, tools.alike)
     looks = Looks(tools.target)
     blocks: list[BlockGraph] = []
     for found in search.run():
@@ -41,4 +54,14 @@ def topologies_of_one(
             if candidate is not None and telling.is_promising(candidate) and verdicts.early(candidate).passed:
                 yield from telling.met(candidate)
         yield from telling.progress(len(blocks))
-    return blocks, search.stats
+    stats = search.stats
+    level = stats.ended_by == "cancelled" and not cancelled()
+    return blocks, replace(stats, ended_by="traffic") if level else stats
+
+
+def is_level(program: TensorProgram, telling: Telling, target: Target) -> bool:
+    """Has a program without a product a right kernel that is about as fast as reading and writing its tensors?"""
+    if any(op.kind.contracts for op in program.ops):
+        return False
+    moved = bytes_of((*program.tensors, *program.outputs.values()), program.sizes)
+    return telling.best_us <= LEVEL * least_us(moved, target)

@@ -9,6 +9,7 @@ from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.plans.kernel_graph import kernel_graph
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.units.biases import with_biases_back
+from mugraph.units.layouts import with_usual_layouts
 
 Step = KernelStep | PlainCalls
 
@@ -23,15 +24,18 @@ def planned(name: str, region: Region, parts: Sequence[Part], used: Mapping[int,
             steps.append(KernelStep(part, solution.kernel, solution.verdict, solution.then))
         else:
             steps.append(PlainCalls(part.calls))
-    joined = _joined(_with_biases(region, steps))
+    joined = _joined(_as_recorded(region, steps))
     if not any(isinstance(step, KernelStep) for step in joined):
         return None
     return RegionPlan(name, region, joined, kernel_graph(name, region, joined))
 
 
-def _with_biases(region: Region, steps: Sequence[Step]) -> list[Step]:
-    """Where no kernel adds the bias of a convolution, PyTorch's call does."""
-    plain = iter(with_biases_back(region, [step.calls for step in steps if isinstance(step, PlainCalls)]))
+def _as_recorded(region: Region, steps: Sequence[Step]) -> list[Step]:
+    """Where no kernel adds the bias of a convolution, PyTorch's call does; where none reads its result channels last,
+    it is in the usual order."""
+    kernels_read = {value for step in steps if isinstance(step, KernelStep) for value in step.unit.inputs.values()}
+    calls = [step.calls for step in steps if isinstance(step, PlainCalls)]
+    plain = iter(with_biases_back(region, with_usual_layouts(region, calls, kernels_read)))
     found = [PlainCalls(next(plain)) if isinstance(step, PlainCalls) else step for step in steps]
     return [step for step in found if not isinstance(step, PlainCalls) or step.calls]
 

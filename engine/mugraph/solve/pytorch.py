@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from mugraph.baseline.cost import baseline
+from mugraph.baseline.cost import baseline, turned_us
 from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.launches import launches
-from mugraph.ir.calls import Call, are_known, operands
+from mugraph.ir.calls import Call, TensorInfo, are_known, operands
 from mugraph.ir.ranges import Point
 from mugraph.ir.region import Region, SearchUnit
 from mugraph.protocol.settings import CompareWith
 from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.schedules.cost import estimate_library_us, least_us
+from mugraph.solve.telling import Place
 from mugraph.targets import Target
 from mugraph.units.ranged import calls_at, values_at
 
@@ -41,6 +42,19 @@ def stays_us(region: Region, calls: Sequence[Call], size: Point | None, target: 
     here = {value for call in calls for value in operands(call)}
     others = {value for call in region.calls if kept.isdisjoint(call.outputs) for value in operands(call)}
     return baseline(calls, values, (kept - here) | others | {live.value for live in region.live_outs}, target)
+
+
+def turning_gains_us(calls: Sequence[Call], values: Mapping[int, TensorInfo], target: Target) -> float:
+    """What is saved by convolutions channels last, the copies of their operands counted. calls: in the usual order"""
+    return sum(
+        baseline([call], values, call.outputs, target).eager_us - turned_us([call], values, target) for call in calls
+    )
+
+
+def compared(place: Place, compare_with: CompareWith) -> CompareWith:
+    """What the kernel of a search unit must be faster than to have a place in its region's plan. Beside other units
+    that is what runs there without it: PyTorch's calls. The plan as a whole is compared with what the user chose."""
+    return "code" if place.units > 1 else compare_with
 
 
 def library_us(unit: SearchUnit, target: Target, compare_with: CompareWith) -> float:

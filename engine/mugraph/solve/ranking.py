@@ -13,7 +13,7 @@ from mugraph.options import Bounds
 from mugraph.search.schedules.diverse import diverse
 from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.search.topologies.limits import NotSearchable
-from mugraph.solve.one_kernel import topologies_of_one
+from mugraph.solve.one_kernel import is_level, topologies_of_one
 from mugraph.solve.several_kernels import kernel_graphs
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
@@ -58,7 +58,9 @@ def ranked_candidates(
         return Ranked((), SearchReport(total_s=telling.seconds, complete=False), str(error))
     every = kernel_candidates(blocks, tools.target, uncut=program.least)
     best = yield from _first_right(every, verdicts, telling)
-    several = yield from kernel_graphs(program, blocks, every, best, tools, bounds, cancelled, verdicts, telling)
+    several: list[Candidate] = []
+    if not is_level(program, telling, tools.target):
+        several = yield from kernel_graphs(program, blocks, every, best, tools, bounds, cancelled, verdicts, telling)
     if several:
         every = diverse(sorted([*every, *several], key=lambda candidate: candidate.estimate_us))
     passed = yield from _best_right(every, verdicts, telling, worth_us)

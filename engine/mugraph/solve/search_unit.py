@@ -26,7 +26,7 @@ from mugraph.search.topologies.limits import never
 from mugraph.sizes.table import SizeTable
 from mugraph.solve.measuring import fastest_that_is_right
 from mugraph.solve.paying import pays_at
-from mugraph.solve.pytorch import library_us
+from mugraph.solve.pytorch import compared, library_us
 from mugraph.solve.ranking import ranked_candidates
 from mugraph.solve.right import Right, proved, solution_of
 from mugraph.solve.telling import Place, Telling
@@ -35,6 +35,9 @@ from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited
 from mugraph.solve.writing import Written, written
 from mugraph.tune.tuner import MEASURED, compiled_ahead
+
+_BEATEN = 1.25
+"""Times what another way to divide the region takes: a kernel that is estimated above is not measured either."""
 
 
 def solve(
@@ -45,15 +48,17 @@ def solve(
     cancelled: Callable[[], bool] = never,
     *,
     smaller: Sequence[SearchUnit] = (),
+    most_us: float = inf,
 ) -> Generator[Event, None, UnitResult]:
     """Events, then the result. Never raises for a program that has no good kernel: the result says why.
 
     smaller: of a size in a range, the unit at others than the largest, where its kernel may pay as well
+    most_us: what another way to divide the region takes for the unit, by estimate
     """
     tools.begin()
     telling = Telling(place)
     program, measurer = unit.program, tools.measurer
-    library = library_us(unit, tools.target, tools.compare_with)
+    library = min(library_us(unit, tools.target, compared(place, tools.compare_with)), most_us)
     with tools.on("search"), tools.file_time.counting():
         # A size of a range, and a device, may show what the estimate at the largest size does not.
         worth_us = library if measurer is None and not smaller else inf
@@ -73,9 +78,10 @@ def solve(
     if not kernels.variants:
         reason = f"no candidate can be written as a kernel: {_most_common(kernels.rejected)}"
         return result(None, reason, kernels.rejected)
-    if measurer is None and not smaller:
+    if not smaller:
         shown = _untested(kernels, library)
-        if not shown.is_expected_to_pay:  # nor is any other: it is the best
+        beaten = shown.estimate_us > _BEATEN * most_us
+        if beaten or (measurer is None and not shown.is_expected_to_pay):  # nor is any other: it is the best
             telling.chosen(kernels.variants[0][0].candidate)
             return result(shown, None, kernels.rejected)
     if measurer is None:

@@ -74,6 +74,11 @@ class Telling:
             self.first_hit_s = self.seconds
             yield FirstHit(self.place.region, self.place.unit, block, self.first_hit_s)
 
+    @property
+    def best_us(self) -> float:
+        """Estimated, of the best candidate told of; infinite without one."""
+        return self._best
+
     def is_promising(self, candidate: Candidate) -> bool:
         """Whether it is expected to be so much faster than all before that it is worth a verification."""
         return self._gains(candidate, _WORTH_VERIFYING)

@@ -6,6 +6,7 @@ import atexit
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from math import inf
 
 from mugraph.events import Event, UnitResult
 from mugraph.ir.region import SearchUnit
@@ -30,8 +31,8 @@ class Solved:
 
 @dataclass(frozen=True)
 class UnitTask:
-    """Where nothing is measured. smaller: as search_unit.solve has it. shortened: it has fewer seconds than were asked
-    for, so its result is not for other runs"""
+    """Where nothing is measured. smaller, most_us: as search_unit.solve has it. shortened: it has fewer seconds than
+    were asked for, so its result is not for other runs"""
 
     unit: SearchUnit
     place: Place
@@ -39,6 +40,7 @@ class UnitTask:
     target: Target
     compare_with: CompareWith
     smaller: tuple[SearchUnit, ...] = ()
+    most_us: float = inf
     shortened: bool = False
 
     def within(self, left_s: float) -> UnitTask:
@@ -49,7 +51,7 @@ class UnitTask:
     def run(self) -> Solved:
         tools = _tools(self.target, self.compare_with)
         tools.lap()
-        steps = solve(self.unit, self.place, tools, self.bounds, smaller=self.smaller)
+        steps = solve(self.unit, self.place, tools, self.bounds, smaller=self.smaller, most_us=self.most_us)
         events: list[Event] = []
         while True:
             try:

@@ -153,6 +153,9 @@ class BitField(FieldArithmetic):
     def indicator(self, where: NDArray[np.bool_]) -> FieldValue:
         raise NotSame("it multiplies by a mask")
 
+    def whole(self, numbers: NDArray[np.int64]) -> FieldValue:
+        raise NotSame("it computes with places along an axis")
+
     def _operation(self, name: str, a: FieldValue, b: FieldValue) -> FieldValue:
         assert a.q is not None
         assert b.q is not None

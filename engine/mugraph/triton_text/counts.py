@@ -51,6 +51,9 @@ class CountField(FieldArithmetic):
     def indicator(self, where: NDArray[np.bool_]) -> FieldValue:
         return self._value(self.forms.indicator(where))
 
+    def whole(self, numbers: NDArray[np.int64]) -> FieldValue:
+        return self._value(self.forms.whole(numbers))
+
     def add(self, a: FieldValue, b: FieldValue) -> FieldValue:
         return self._value(self.forms.add(*self._both(a, b)))
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.kinds import Kind as Kinds
 from mugraph.triton_text.bits import BitArithmetic, Bits
 from mugraph.triton_text.functions import FUNCTIONS, METHODS, indexed, permute
 from mugraph.triton_text.hosts import host_builtin, host_math, number_of
@@ -38,9 +39,9 @@ _KINDS = (*FLOATS, "int1", "int8", "int16", "int32", "int64", "uint8", "uint16",
 _AS_THEY_ARE = (
     "tl.cast", "tl.expand_dims", "tl.broadcast_to", "tl.broadcast", "tl.permute", "tl.trans", "tl.reshape", "tl.view",
     "tl.ravel", "tl.constexpr", "tl.multiple_of", "tl.max_contiguous", "tl.max_constancy", "tl.zeros_like",
-    "tl.device_print",
+    "tl.device_print", *(f"mugraph.{kind.name}" for kind in Kinds if kind.opaque is not None and kind.opaque.is_truth),
 )  # fmt: skip
-"""Functions that take numbers of a type that nothing is computed in."""
+"""Functions that take numbers of a type that nothing is computed in. (A comparison does not wrap around.)"""
 _RANGES = ("builtins.range", "tl.range", "tl.static_range")
 _AXES = {"x": 0, "y": 1, "z": 2}
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.ir.dtypes import STORED
+from mugraph.ir.dtypes import COMPARED, STORED
 from mugraph.triton_text.ints import Bools, Ints, Shape, every, number, times, total, truth
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.reals import Real, Reals
@@ -24,7 +24,7 @@ _WIDTHS = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (1, 8, 16,
 FLOATS = ("float64", "float32", "bfloat16", "float16", "float8e4nv", "float8e5", "float8e4b8", "float8e5b16", "tf32")
 
 
-RAW = frozenset(one.torch for one in STORED.values())
+RAW = frozenset(one.torch for one in (*STORED.values(), *COMPARED.values()))
 """Of numbers as they are read, by PyTorch's names: nothing is computed with one before it has a type of `FLOATS`, which
 makes of it the same number. What Triton computes in these types wraps around, or is rounded."""
 

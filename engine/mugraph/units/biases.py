@@ -37,7 +37,7 @@ def with_biases_apart(region: Region) -> Region:
     number = 1 + max((*recorded, *(live.value for live in region.live_ins)))  # the same in each cut of the region
     for call in region.calls:
         bias = _bias(call)
-        if bias is None or not _adds_it_alone(call, values) or _has_program(call, region):
+        if bias is None or not _adds_it_alone(call, values) or has_program(call, region):
             calls.append(call)
         else:
             calls += _apart(call, bias, values, number)
@@ -70,18 +70,24 @@ def _bias(call: Call) -> int | None:
     """The value, where the call is a convolution with one."""
     if canonical(call.target) not in WINDOW_DIMS or len(call.outputs) != 1:
         return None
-    given = _argument(call, _BIAS, "bias")
+    given = argument(call, _BIAS, "bias")
     return given.value if isinstance(given, Ref) else None
 
 
-def _argument(call: Call, position: int, name: str) -> Argument:
+def argument(call: Call, position: int, name: str) -> Argument:
+    """Of a call, by its position or its name."""
     return call.args[position] if len(call.args) > position else call.kwargs.get(name)
+
+
+def groups_of(call: Call) -> Argument:
+    """Of a convolution."""
+    return argument(call, _GROUPS, "groups") or 1
 
 
 def _adds_it_alone(call: Call, values: Mapping[int, TensorInfo]) -> bool:
     """Does PyTorch add the bias to a result that is rounded already, all of one type? Its own depthwise kernels start
     with the bias, and round once."""
-    weight, groups = _argument(call, 1, "weight"), _argument(call, _GROUPS, "groups") or 1
+    weight, groups = argument(call, 1, "weight"), groups_of(call)
     if not isinstance(weight, Ref) or any(value not in values for value in (*operands(call), *call.outputs)):
         return False
     is_depthwise = groups != 1 and values[weight.value].shape[1:2] == (1,) and "transpose" not in call.target
@@ -108,7 +114,8 @@ def _apart(call: Call, bias: int, values: dict[int, TensorInfo], number: int) ->
     )
 
 
-def _has_program(call: Call, region: Region) -> bool:
+def has_program(call: Call, region: Region) -> bool:
+    """Whether a rule says what the call computes, so that a search unit may hold it."""
     if entry_for(call.target) is None:
         return False
     names, name = value_names(region), identifier_of(region)

@@ -16,6 +16,10 @@ _LESS_ROOM = 4
 """Of each chain that prepares an input, one limit counts the last operator alone. It is smaller by this factor than the
 limit that counts all operators."""
 
+MOST_WITHOUT_PRODUCTS = 32
+"""Operators of a unit without a product, as a norm and a rotation after it: what is searched is where its few
+reductions stand."""
+
 
 @dataclass(frozen=True)
 class GrowingUnit:
@@ -55,6 +59,8 @@ class UnitPrograms:
             return None
         program = lowered.program
         size, with_exp = len(program.compute_ops), max(limit, self.most)
+        if not any(op.kind.contracts for op in program.ops):
+            limit = max(limit, MOST_WITHOUT_PRODUCTS)
         if size > limit and any("exp" in op.kind.primitives for op in program.ops):
             limit = with_exp
             if size > limit:  # RoPE on queries and keys

@@ -56,7 +56,8 @@ def lower(
         shape = values[value].shape
         letters = ("", "n", "mn", "bmn", "bcmn", "bcdmn")[len(shape)] if len(shape) < 6 else "n" * len(shape)
         dims = tuple(builder.fresh(size, letter, 1) for size, letter in zip(shape, letters, strict=True))
-        wanted.append(Output(value, names.get(value, "out"), dims, builder.at(Ref(value), dims)))
+        node = builder.pieces.written(builder.at(Ref(value), dims))
+        wanted.append(Output(value, names.get(value, "out"), dims, node))
     sources = {**names, **{live.value: live.expression for live in live_ins}}
     found = finish(builder, wanted, sources, name)
     # Two outputs never share a value (finish refuses), so tensors and wanted outputs come in one order.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mugraph.ir.calls import Call, operands
-from mugraph.ir.dtypes import INTEGERS
 from mugraph.ir.region import Region
 from mugraph.ops.algebra.registry import canonical, entry_for
 
@@ -15,18 +14,16 @@ def is_outside(call: Call) -> bool:
     return entry is None or is_gather
 
 
-def _looks_up(call: Call, region: Region) -> bool:
-    """Is it the loss of classes that are given by their indices? Of probabilities the rule knows it."""
-    if canonical(call.target) != "torch.nn.functional.cross_entropy":
-        return False
-    return any(region.values[value].dtype in INTEGERS for value in operands(call))
+def _is_known(call: Call, region: Region) -> bool:
+    """Is what it makes known by heart, so that no kernel reads it: a constant with a triangle in it?"""
+    return all(region.values[value].triangle is not None for value in call.outputs)
 
 
 def outside(region: Region) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """The calls' names, each with the lines it is in, counted from 1; in the order of the source."""
     lines: dict[str, dict[int, None]] = {}
     for call in sorted(region.calls, key=lambda call: call.range.start):
-        if is_outside(call) or _looks_up(call, region):
+        if is_outside(call) and not _is_known(call, region):
             lines.setdefault(canonical(call.target), {})[call.range.start.line + 1] = None
     return tuple((name, tuple(found)) for name, found in lines.items())
 

@@ -7,20 +7,30 @@ from dataclasses import replace
 
 from mugraph.ir.region import Part, Region
 from mugraph.units.biases import with_biases_apart
+from mugraph.units.layouts import FASTER, Ranks, read_by_calls, turnable, with_channels_last
 from mugraph.units.own_names import with_own_names
 from mugraph.units.part_views import with_views
 from mugraph.units.ranged import ranged_units
 
 
-def cut_region(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[Region, tuple[Part, ...]]:
+def cut_region(
+    region: Region, refused: Collection[frozenset[int]] = (), turned: Ranks = FASTER
+) -> tuple[Region, tuple[Part, ...]]:
     """The region's parts, in which one name of a tensor means one value; and the region with the views they read, and
     with what is known of the values that only parts make.
 
     refused: as `ranged_units` takes it
+    turned:  convolutions that are computed channels last where only kernels read them
     """
     apart = with_biases_apart(region)
-    parts = with_own_names(ranged_units(apart, refused)[0])
-    return with_views(replace(region, values=apart.values), parts), parts
+    may_turn, left = {one.result for one in turnable(apart, turned)}, set[int]()
+    while True:
+        whole = with_channels_last(apart, turned, left)
+        parts = with_own_names(ranged_units(whole, refused)[0])
+        misread = (may_turn - left) & read_by_calls(parts)
+        if not misread:
+            return with_views(replace(region, values=whole.values), parts), parts
+        left |= misread
 
 
 def reasons_against(region: Region) -> tuple[str, ...]:

@@ -32,6 +32,10 @@ class Arithmetic(Protocol[V]):
         """1 where it is true, else 0."""
         ...
 
+    def whole(self, numbers: NDArray[np.int64]) -> V:
+        """These numbers."""
+        ...
+
     def add(self, a: V, b: V) -> V: ...
     def mul(self, a: V, b: V) -> V: ...
     def div(self, a: V, b: V) -> V: ...
@@ -81,6 +85,9 @@ class FloatArithmetic:
 
     def indicator(self, where: NDArray[np.bool_]) -> NDArray[np.float64]:
         return where.astype(np.float64)
+
+    def whole(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        return numbers.astype(np.float64)
 
     def add(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
         return a + b

@@ -26,6 +26,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.verification.arithmetic import FloatArithmetic
+from mugraph.verification.compared import meant
 from mugraph.verification.evaluate import evaluate_program
 from mugraph.verification.execute import execute_kernels
 from mugraph.verification.inputs import homes
@@ -180,7 +181,7 @@ def _worst(graph: Reals, program: Reals) -> float:
 
 def _drawn(program: TensorProgram, rng: np.random.Generator) -> Mapping[str, Reals]:
     """[2 * draws, *tensor.shape]: normal numbers, then numbers that cancel."""
-    home = homes(program)
+    home, numbers = homes(program), meant(program)
     placed: dict[str, Reals] = {}
     for number, name in enumerate(sorted(set(home.values()))):
         tensor = program.tensor(name)
@@ -188,7 +189,7 @@ def _drawn(program: TensorProgram, rng: np.random.Generator) -> Mapping[str, Rea
         normal = rng.standard_normal(shape)
         mirrored = _mirrored(program, tensor, rng.standard_normal(shape), -1.0 if number % 2 else 1.0, rng)
         both = np.concatenate((normal, mirrored))
-        placed[name] = _held(both, tensor.dtype)
+        placed[name] = numbers[name].drawn(both) if name in numbers else _held(both, tensor.dtype)
     return {name: placed[owner] for name, owner in home.items()}
 
 

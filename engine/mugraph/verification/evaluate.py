@@ -10,14 +10,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.ir.masks import diagonal
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from mugraph.ir.windows import Window
 from mugraph.kinds import accumulators
 from mugraph.ops.functions.unary import UNARY
-from mugraph.verification.arithmetic import Arithmetic, OfRank
+from mugraph.verification.arithmetic import Arithmetic, OfRank, Rearrange
 
 V = TypeVar("V")
 
@@ -84,10 +83,12 @@ def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str
         if op.tensor not in tensors:
             raise Malformed(f"{op.name} loads {op.tensor}, which is no tensor of the graph")
         axes = frozenset(tensors[op.tensor].axes)
-    elif op.kind is Kind.MASK:
+    elif op.kind.of_places:
         axes = frozenset((*op.rows, *op.columns))
         if len(axes) < len(op.rows) + len(op.columns) or not float(op.value).is_integer():
-            raise Malformed(f"{op.name} is no triangle of rows {op.rows} and columns {op.columns}")
+            raise Malformed(f"{op.name} is no {op.kind} along rows {op.rows} and columns {op.columns}")
+        if op.columns and "columns" not in op.kind.fields:
+            raise Malformed(f"{op.name} has columns {op.columns}, and a {op.kind} has none")
     else:
         axes: frozenset[str] = frozenset[str]().union(*operands)
     if op.kind.reduces:
@@ -118,18 +119,18 @@ def load(tensor: Tensor, value: V, frame: Frame, arithmetic: Arithmetic[V]) -> V
 
 
 def apply(op: Op, operands: Sequence[V], frame: Frame, arithmetic: Arithmetic[V]) -> V:
-    """The value of a constant, mask, element-wise operator, sum or dot."""
+    """The value of a constant, mask, position, element-wise operator, sum or dot."""
     if op.kind is Kind.CONST:
         return arithmetic.constant(op.value, frame.rank)
-    if op.kind is Kind.MASK:
-        return arithmetic.indicator(triangle(op, frame))
+    if op.kind.of_places:
+        return of_places(op, frame, arithmetic)
     if op.kind.is_elementwise or op.kind.reduces:
         return op.kind.meaning(OfRank(arithmetic, frame.rank), operands, op.fn, frame.positions(op.over))
     raise Malformed(f"{op.name}: {op.kind} has no meaning here")
 
 
-def triangle(op: Op, frame: Frame) -> NDArray[np.bool_]:
-    """Where a mask is 1, whole, in the frame's layout with one repetition."""
+def of_places(op: Op, frame: Frame, arithmetic: Arithmetic[V], part: Rearrange = np.asarray) -> V:
+    """A mask or a position in the frame's layout. part: takes a part of the array"""
 
     def places(axes: tuple[str, ...]) -> NDArray[np.int64]:
         place = np.zeros((1,) * (frame.rank + 1), np.int64)
@@ -139,7 +140,10 @@ def triangle(op: Op, frame: Frame) -> NDArray[np.bool_]:
             place = place * frame.sizes[axis] + np.arange(frame.sizes[axis]).reshape(shape)
         return place
 
-    return places(op.columns) <= places(op.rows) + diagonal(op)
+    rows = places(op.rows) + int(op.value)
+    if op.kind is Kind.MASK:
+        return arithmetic.indicator(part(places(op.columns) <= rows))
+    return arithmetic.whole(part(rows))
 
 
 def ancestors(ops: Sequence[Op], names: Collection[str]) -> frozenset[str]:

@@ -48,6 +48,12 @@ class ExactArithmetic:
 
         return _each(element, 1)(where)
 
+    def whole(self, numbers: NDArray[np.int64]) -> Elements:
+        def element(number: int) -> Expression:
+            return self._on.number(Fraction(int(number)))
+
+        return _each(element, 1)(numbers)
+
     def add(self, a: Elements, b: Elements) -> Elements:
         return _each(self._on.add, 2)(a, b)
 

@@ -20,7 +20,7 @@ from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.ops import Kind, Op
 from mugraph.kinds import accumulator, kind_named
 from mugraph.verification.arithmetic import Arithmetic, Index, OfRank
-from mugraph.verification.evaluate import Frame, Malformed, apply, load, result_axes, triangle
+from mugraph.verification.evaluate import Frame, Malformed, apply, load, of_places, result_axes
 
 V = TypeVar("V")
 
@@ -113,7 +113,7 @@ class Structure:
             if mixed:
                 raise Malformed(f"{op.name} mixes partial sums over {sorted(mixed)} with elements of it")
         match op.kind:
-            case Kind.LOAD | Kind.MASK:
+            case kind if kind is Kind.LOAD or kind.of_places:
                 varies = axes & self.tiles.keys()
             case Kind.ACCUM:
                 if len(op.over) != 1 or op.over[0] not in self.block.loop_axes:
@@ -252,8 +252,8 @@ class _Execution(Generic[V]):
                 return self._arithmetic.rearrange(
                     self._inputs[op.tensor], lambda array: self._cut(array, axes, coordinates)
                 )
-            case Kind.MASK:
-                return self._arithmetic.indicator(self._cut(triangle(op, self._frame), op.axes, coordinates))
+            case kind if kind.of_places:
+                return of_places(op, self._frame, self._arithmetic, lambda a: self._cut(a, op.axes, coordinates))
             case Kind.ACCUM:
                 return self._accumulated(op, operands)
             case _:

@@ -113,6 +113,11 @@ class FieldArithmetic:
         p = np.broadcast_to(where, (self.repetitions, *where.shape[1:])).astype(np.int64)
         return FieldValue(p, p if self.with_q else None)
 
+    def whole(self, numbers: NDArray[np.int64]) -> FieldValue:
+        """Each is itself, whatever stands for constants (primes.py)."""
+        both = np.broadcast_to(numbers, (self.repetitions, *numbers.shape[1:]))
+        return FieldValue(mod(both, P), mod(both, Q) if self.with_q else None)
+
     def add(self, a: FieldValue, b: FieldValue) -> FieldValue:
         return FieldValue(mod(a.p + b.p, P), None if a.q is None or b.q is None else mod(a.q + b.q, Q))
 

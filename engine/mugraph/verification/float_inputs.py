@@ -16,11 +16,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from mugraph.ir.dtypes import READ, STORED, DType
+from mugraph.ir.dtypes import COMPARED, COMPUTED, READ, DType
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
+from mugraph.verification.compared import meant
 from mugraph.verification.evaluate import ancestors, arguments_of
 from mugraph.verification.float_kinds import FAR, centred, far, others, with_kinds, with_spikes
 from mugraph.verification.float_specials import SPECIALS, Special, put_specials
@@ -71,13 +72,16 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
     for tensor in program.tensors:
         key = (tensor.source or f"tensor {tensor.name}", tensor.shape(program.sizes), tensor.strides)
         home[tensor.name] = owners.setdefault(key, tensor.name)
+    numbers = meant(program)
     state = generator.get_state()
     positive = {home[name] for name in _below_logarithms(program)}
     signs = (False, True) if positive else (False,)
     for (reach, degenerate, factor), is_positive in product(_attempts(scenario), signs):
         generator.set_state(state)
         drawn = {
-            name: held(drawn, dtype) if (dtype := program.tensor(name).dtype) in STORED else factor * drawn
+            name: factor * drawn
+            if (dtype := program.tensor(name).dtype) in COMPUTED
+            else held(drawn, dtype, numbers.get(name))
             for number, name in enumerate(owners.values())
             for drawn in (_draw(program, program.tensor(name), scenario, number, generator, reach, degenerate),)
         }
@@ -202,7 +206,8 @@ def _bounded_logits(
     inputs. With the moderate bound only larger arguments are changed."""
     arguments = arguments_of(program.ops, "exp")
     above = ancestors(program.ops, arguments)
-    scaled = {home[op.tensor] for op in program.ops if op.kind is Kind.LOAD and op.name in above}
+    loads = (op for op in program.ops if op.kind is Kind.LOAD and op.name in above)
+    scaled = {home[op.tensor] for op in loads if program.tensor(op.tensor).dtype not in COMPARED}
     for _ in range(8 if arguments else 0):
         inputs = {name: _expanded(drawn[owner], program, name) for name, owner in home.items()}
         top = 0.0

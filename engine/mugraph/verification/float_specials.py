@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from mugraph.ir.dtypes import STORED
+from mugraph.ir.dtypes import COMPUTED
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor as Layout
@@ -35,7 +35,7 @@ def put_specials(
     for tensor in program.tensors:
         data = inputs[tensor.name]
         rows = _rows(program, tensor)
-        if id(data) in done or tensor.dtype in STORED or rows < 2:
+        if id(data) in done or tensor.dtype not in COMPUTED or rows < 2:
             continue
         summed = [dim for dim in reduced(program, tensor) if tensor.strides[dim]]
         places = _two(rows, generator)

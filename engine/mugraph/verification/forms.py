@@ -100,6 +100,12 @@ class FormArithmetic:
 
         return _each(element, 1)(where)
 
+    def whole(self, numbers: NDArray[np.int64]) -> Elements:
+        def element(number: int) -> Form:
+            return Form(frozenset({0}) if number else frozenset(), 0, (), int(number) % Q)
+
+        return _each(element, 1)(numbers)
+
     def add(self, a: Elements, b: Elements) -> Elements:
         return _each(self._add, 2)(a, b)
 

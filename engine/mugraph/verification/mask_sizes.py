@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import prod
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.masks import complement, diagonal, extents, is_uniform, resized
+from mugraph.ir.masks import by_sides, complement, diagonal, extents, is_uniform, keep_filled, resized
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.verification.evaluate import Malformed
@@ -50,21 +49,7 @@ class MaskGroup:
     def keeps_rows(self, sizes: Mapping[str, int]) -> bool:
         """Whether `is_apart` holds, and all masks together still leave a one in each row (or each column) if they do
         here: a softmax divides by what is left of a row."""
-        if not self.is_apart(sizes):
-            return False
-        small = [resized(op, self.sizes, sizes) for op in self.masks]
-        before, after = self._filled(self.masks, self.sizes), self._filled(small, sizes)
-        return all(now or not then for then, now in zip(before, after, strict=True))
-
-    def _filled(self, masks: Sequence[Op], sizes: Mapping[str, int]) -> tuple[bool, bool]:
-        """Has each row a one in the product of the masks; has each column? They leave the places where column - row is
-        from `low` to `high`."""
-        rows, columns = (prod(sizes[axis] for axis in axes) for axes in (self.rows, self.columns))
-        low = max((-diagonal(op) for op in masks if op.rows != self.rows), default=-rows)
-        high = min((diagonal(op) for op in masks if op.rows == self.rows), default=columns)
-        each_row = low <= high and high >= 0 and rows - 1 + low <= columns - 1
-        each_column = low <= high and low <= 0 and columns - 1 - high <= rows - 1
-        return each_row, each_column
+        return self.is_apart(sizes) and keep_filled(self.masks, (self.rows, self.columns), self.sizes, sizes)
 
     def _number(self, op: Op, sizes: Mapping[str, int]) -> int:
         """The mask's diagonal; if its rows and columns are exchanged, that of its complement."""
@@ -75,11 +60,9 @@ def mask_groups(program: TensorProgram, blocks: Sequence[BlockGraph]) -> list[Ma
     """The groups of the program, and of each block graph."""
     found: list[MaskGroup] = []
     for ops, sizes in ((program.ops, program.sizes), *((block.ops, block.sizes) for block in blocks)):
-        by_axes: dict[tuple[tuple[str, ...], ...], list[Op]] = {}
-        for op in ops:
-            if op.kind is Kind.MASK and sizes.keys() >= {*op.rows, *op.columns} and not is_uniform(op, sizes):
-                by_axes.setdefault((min(op.rows, op.columns), max(op.rows, op.columns)), []).append(op)
-        found += (MaskGroup(axes[0], axes[1], tuple(masks), sizes) for axes, masks in by_axes.items())
+        masks = [op for op in ops if op.kind is Kind.MASK and sizes.keys() >= {*op.rows, *op.columns}]
+        groups = by_sides([op for op in masks if not is_uniform(op, sizes)])
+        found += (MaskGroup(*sides, tuple(alike), sizes) for sides, alike in groups.items())
     return found
 
 

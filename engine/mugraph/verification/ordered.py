@@ -66,6 +66,10 @@ class OrderedArithmetic:
         element = self._signs.indicator(where)
         return Ordered(element, element.value.p.astype(np.float64))
 
+    def whole(self, numbers: NDArray[np.int64]) -> Ordered:
+        element = self._signs.whole(numbers)
+        return Ordered(element, np.broadcast_to(numbers, element.value.p.shape).astype(np.float64))
+
     def add(self, a: Ordered, b: Ordered) -> Ordered:
         return self._kept(Ordered(self._signs.add(a.value, b.value), a.real + b.real))
 

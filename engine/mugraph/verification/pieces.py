@@ -56,10 +56,11 @@ def pieces(program: TensorProgram, large: int = LARGE) -> Iterator[Piece]:
 
 
 def _axes(program: TensorProgram) -> Iterator[str]:
-    """In every output, reduced nowhere, in no mask and no window, and outermost in each dimension that holds it."""
+    """In every output, reduced nowhere, in no mask, no position and no window, and outermost in each dimension that
+    holds it."""
     tensors = (*program.tensors, *program.outputs.values())
     reduced = {axis for op in program.ops for axis in op.over}
-    masked = {axis for op in program.ops if op.kind is Kind.MASK for axis in (*op.rows, *op.columns)}
+    masked = {axis for op in program.ops if op.kind.of_places for axis in (*op.rows, *op.columns)}
     for axis in program.sizes:
         if axis in reduced | masked or any(axis in tensor.windowed for tensor in tensors):
             continue
@@ -75,7 +76,7 @@ def _largest(program: TensorProgram) -> int:
     for op in program.ops:
         if op.kind is Kind.LOAD:
             axes[op.name] = program.tensor(op.tensor).axes
-        elif op.kind is Kind.MASK:
+        elif op.kind.of_places:
             axes[op.name] = (*op.rows, *op.columns)
         else:
             both = dict.fromkeys(axis for name in op.inputs for axis in axes[name])

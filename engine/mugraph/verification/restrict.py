@@ -2,7 +2,8 @@
 reduces or loops over.
 
 What a row of a product needs is that row of its left operand, so a program with a slice of its rows is the program for
-those rows. Masks and windows keep their places: a slice that begins at row 512 begins at row 512 of the mask.
+those rows. Masks, positions and windows keep their places: a slice that begins at row 512 begins
+at row 512 of the mask.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes, Tensor
 from mugraph.ir.windows import Window
@@ -55,7 +56,7 @@ def _ops(ops: Sequence[Op], sizes: Sizes, slices: Slices) -> tuple[Op, ...]:
         return sum(slices[a][0] * prod(sizes[b] for b in axes[i + 1 :]) for i, a in enumerate(axes) if a in slices)
 
     return tuple(
-        replace(op, value=op.value + first(op.rows) - first(op.columns)) if op.kind is Kind.MASK else op for op in ops
+        replace(op, value=op.value + first(op.rows) - first(op.columns)) if op.kind.of_places else op for op in ops
     )
 
 
@@ -100,7 +101,7 @@ def _places_of_window(window: Window, axes: Sequence[str], sizes: Sizes, slices:
 
 def free_axes(program: TensorProgram, blocks: Sequence[BlockGraph], relations: Relations) -> list[frozenset[str]]:
     """Axes that can be sliced, those that must be sliced alike together: nothing reduces them, loops over them or cuts
-    them into others, and masks and windows know how to begin at any of their elements.
+    them into others, and masks, positions and windows know how to begin at any of their elements.
 
     relations: without those between tensors of one source
     """
@@ -111,7 +112,7 @@ def free_axes(program: TensorProgram, blocks: Sequence[BlockGraph], relations: R
         *((block.ops, block.tensors) for block in blocks),
     ):
         fixed.update(axis for op in ops if op.kind.reduces for axis in op.over)
-        for group in (group for op in ops if op.kind is Kind.MASK for group in (op.rows, op.columns)):
+        for group in (group for op in ops if op.kind.of_places for group in (op.rows, op.columns)):
             fixed.update(group[1:])
         for tensor in tensors:
             fixed.update(_fixed_in(tensor))

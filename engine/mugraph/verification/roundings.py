@@ -10,7 +10,7 @@ from math import hypot, prod, sqrt
 import torch
 from torch import Tensor
 
-from mugraph.ir.dtypes import READ, STORED, DType
+from mugraph.ir.dtypes import COMPUTED, READ, DType
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.verification.torch_reference import Value, summed
@@ -62,12 +62,12 @@ class Perturbed:
     def __init__(self, program: TensorProgram, generator: torch.Generator) -> None:
         self._precision = precisions(program)
         self._sizes, self._random = program.sizes, generator
-        types: list[DType] = [tensor.dtype for tensor in program.tensors if tensor.dtype not in STORED]
+        types: list[DType] = [tensor.dtype for tensor in program.tensors if tensor.dtype in COMPUTED]
         self._coarsest: DType = max(types or SINGLES, key=lambda kind: EPSILON[kind])
         ops = {op.name: op for op in program.ops}
         self._computed = {
             name for name, op in ops.items() if not op.kind.is_leaf or self._precision[name] != self._coarsest
-        } - {name for name, op in ops.items() if op.kind in (Kind.CONST, Kind.MASK) or _is_stored(program, op)}
+        } - {name for name, op in ops.items() if op.kind is Kind.CONST or op.kind.of_places or _is_stored(program, op)}
 
     def operand(self, op: Op, position: int, data: Tensor) -> Tensor:
         if op.kind.argument_ulps:
@@ -179,7 +179,7 @@ def precisions(program: TensorProgram) -> dict[str, DType | None]:
     for op in program.ops:
         if op.kind is Kind.LOAD:
             dtype = program.tensor(op.tensor).dtype
-            natural[op.name] = None if dtype in STORED else dtype  # it takes the type of what it meets
+            natural[op.name] = dtype if dtype in COMPUTED else None  # it takes the type of what it meets
         else:
             natural[op.name] = reduce(_promoted, (natural[name] for name in op.inputs), None)
         parts = [inside[name] for name in op.inputs]
@@ -193,7 +193,7 @@ def precisions(program: TensorProgram) -> dict[str, DType | None]:
 
 def _is_stored(program: TensorProgram, op: Op) -> bool:
     """Is it read from a tensor of a type that converts to any other without loss?"""
-    return op.kind is Kind.LOAD and program.tensor(op.tensor).dtype in STORED
+    return op.kind is Kind.LOAD and program.tensor(op.tensor).dtype not in COMPUTED
 
 
 def _statistics(program: TensorProgram) -> set[str]:

@@ -17,7 +17,7 @@ from math import prod
 import numpy as np
 
 from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.masks import diagonal
+from mugraph.ir.masks import by_sides, diagonal, keep_filled
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.verification.relations import Relations
@@ -174,9 +174,14 @@ class _Plan:
                 continue
             size, tile = self._full[name], self._tile(axes)
             least = _UNTILED if tile is None else 2 * tile + size % tile
-            if least < size:
+            if least < size and self._stay_filled(self._complete({name: least})):
                 found[name] = least
         return found
+
+    def _stay_filled(self, sizes: Mapping[str, int]) -> bool:
+        """Do several masks, a window's two, still leave something of each row?"""
+        groups = by_sides(self._program.ops).items()
+        return all(keep_filled(masks, sides, self._full, sizes) for sides, masks in groups if len(masks) > 1)
 
     def _complete(self, smaller: Mapping[str, int]) -> dict[str, int]:
         """The sizes of all axes, from those of the axes that stand for others."""

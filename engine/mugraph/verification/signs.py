@@ -58,6 +58,9 @@ class SignArithmetic:
     def indicator(self, where: NDArray[np.bool_]) -> Signed:
         return Signed(self._field.indicator(where), True)
 
+    def whole(self, numbers: NDArray[np.int64]) -> Signed:
+        return Signed(self._field.whole(numbers), bool((numbers >= 0).all()))
+
     def add(self, a: Signed, b: Signed) -> Signed:
         return Signed(self._field.add(a.value, b.value), self._neither(a, b))
 

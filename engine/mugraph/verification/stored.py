@@ -5,18 +5,21 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mugraph.ir.dtypes import READ, STORED, DType
+from mugraph.ir.dtypes import COMPUTED, READ, DType
+from mugraph.verification.compared import Meant
 
 
-def held(data: Tensor, dtype: DType) -> Tensor:
+def held(data: Tensor, dtype: DType, numbers: Meant | None = None) -> Tensor:
     """The numbers, in their own type, as a tensor of the stored type has them; as they are where it is no such type.
 
-    Of whole numbers a third of the range is one. Conditions are 1 where the number is positive, else 0; the first row
-    holds nowhere, the last one everywhere.
+    Of whole numbers a third of the range is one; of those that are compared, `numbers` says what they are. Conditions
+    are 1 where the number is positive, else 0; the first row holds nowhere, the last one everywhere.
     """
     kind = READ[dtype]
-    if dtype not in STORED:
+    if dtype in COMPUTED:
         return data
+    if numbers is not None:
+        return torch.from_numpy(numbers.drawn(data.to("cpu", torch.float64).numpy())).to(data.device)
     if dtype == "bool":
         holds = (data > 0.0).to(data.dtype)
         if holds.dim() > 1 and holds.shape[0] > 2:

@@ -14,7 +14,6 @@ from typing import Protocol, cast
 import torch
 from torch import Tensor
 
-from mugraph.ir.masks import diagonal
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
@@ -76,8 +75,8 @@ def evaluate(
             values[op.name] = Value(data, tensor.axes)
         elif op.kind is Kind.CONST:
             values[op.name] = numbers.constant(op.value)
-        elif op.kind is Kind.MASK:
-            values[op.name] = _mask(op, program.sizes, device)
+        elif op.kind.of_places:
+            values[op.name] = _of_places(op, program.sizes, device)
         else:
             operands = [values[name] for name in op.inputs]
             given = [replace(v, data=rounding.operand(op, at, v.data)) for at, v in enumerate(operands)]
@@ -100,15 +99,17 @@ def _through_windows(data: Tensor, tensor: Layout, sizes: Sizes) -> Tensor:
     return data
 
 
-def _mask(op: Op, sizes: Mapping[str, int], device: torch.device) -> Value:
+def _of_places(op: Op, sizes: Mapping[str, int], device: torch.device) -> Value:
     def places(axes: tuple[str, ...]) -> Tensor:
         place = torch.zeros((), dtype=torch.int64, device=device)
         for axis in axes:
             place = place[..., None] * sizes[axis] + torch.arange(sizes[axis], device=device)
         return place
 
-    rows, columns = places(op.rows), places(op.columns)
-    data = columns <= rows.reshape(rows.shape + (1,) * columns.dim()) + diagonal(op)
+    rows, columns = places(op.rows) + int(op.value), places(op.columns)
+    if op.kind is not Kind.MASK:
+        return Value(rows.to(torch.float64), op.rows)
+    data = columns <= rows.reshape(rows.shape + (1,) * columns.dim())
     return Value(data.to(torch.float64), (*op.rows, *op.columns), mask=True)
 
 

@@ -46,7 +46,7 @@ def _tiles(block: BlockGraph, schedule: Schedule, sizes: Sizes) -> float:
     varies: dict[str, frozenset[str]] = {}
     total = 0.0
     for op in block.ops:
-        if op.kind in (Kind.LOAD, Kind.MASK):
+        if op.kind is Kind.LOAD or op.kind.of_places:
             here = counts.keys() & set(op.axes)
         else:
             here = frozenset[str]().union(*(varies[name] for name in op.inputs))

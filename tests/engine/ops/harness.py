@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 NOWHERE = Range(Position(0, 0), Position(0, 0))
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "bool",
-          torch.int64: "i64", torch.int8: "i8", torch.uint8: "u8", torch.int16: "i16"}  # fmt: skip
+          torch.int64: "i64", torch.int32: "i32", torch.int8: "i8", torch.uint8: "u8", torch.int16: "i16"}  # fmt: skip
 
 
 class Recorder(TorchFunctionMode):
@@ -176,6 +176,11 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
         if op.kind is Kind.MASK:
             values[op.name] = ("".join(letter[a] for a in (*op.rows, *op.columns)), triangle(op, program.sizes))
             continue
+        if op.kind is Kind.POSITION:
+            sizes = [program.sizes[axis] for axis in op.rows]
+            numbers = torch.arange(prod(sizes), dtype=torch.float64).reshape(sizes) + op.value
+            values[op.name] = ("".join(letter[axis] for axis in op.rows), numbers)
+            continue
         have = {axis for name in op.inputs for axis in program.op(name).axes}
         assert op.axes == tuple(sorted(have - set(op.over))), op
         assert set(op.over) <= set.intersection(*(set(program.op(name).axes) for name in op.inputs)) or not op.over, op
@@ -211,6 +216,8 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
                 result = call(args[0], **dict(function.keywords))
             case Kind.KEPT:
                 result = torch.where(args[0] != 0, args[1], 0.0)
+            case Kind.POWER_OF_TWO:
+                result = torch.exp2(args[0])
             case Kind(opaque=Opaque(names=names)):
                 result = getattr(torch, names[0])(*args).double()
             case _:
@@ -251,8 +258,8 @@ def well_formed(lowered: Lowered) -> None:
 
 
 def exact(tensor: torch.Tensor) -> torch.Tensor:
-    """In float64; a condition stays one, and so does what is stored in eight bits."""
-    return tensor if tensor.dtype.itemsize == 1 else tensor.double()
+    """In float64; a condition stays one, and so do whole numbers and what is stored in eight bits."""
+    return tensor if tensor.dtype.itemsize == 1 or not tensor.is_floating_point() else tensor.double()
 
 
 def check(fn: Callable[..., Any], inputs: Mapping[str, torch.Tensor]) -> Lowered:

@@ -28,6 +28,17 @@ class T:
 
 
 @dataclass(frozen=True)
+class Indices:
+    """Whole numbers from 0 up to below a count."""
+
+    shape: tuple[int, ...]
+    count: int
+
+    def make(self) -> torch.Tensor:
+        return torch.randint(0, self.count, self.shape)
+
+
+@dataclass(frozen=True)
 class Lower:
     """A condition that is constant: true up to a diagonal (or from there on)."""
 

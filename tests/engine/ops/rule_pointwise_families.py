@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
+
 from tests.engine.ops.rule_draws import Drawn, Lower, Rng, T, broadcast, drawn, number, shape, some
 
 
@@ -107,6 +109,25 @@ def condition(rng: Rng, of: tuple[int, ...]) -> Lower:
     return Lower(of, rng.randrange(-1, 2), rng.random() < 0.5)
 
 
+def arange(rng: Rng) -> Drawn:
+    size, start, step = rng.randint(1, 7), rng.randint(-3, 3), rng.choice((1, 2, -1, 0.5))
+    ends = rng.choice(((size,), (start, start + size), (start, start + size * step, step)))
+    return drawn(*ends, dtype=torch.float32)
+
+
+def made(of: str, *number: float) -> Callable[[Rng], Drawn]:
+    def draw(rng: Rng) -> Drawn:
+        size = shape(rng)
+        first = {"size": [size], "like": [T(size)], "new": [T(shape(rng)), size]}[of]
+        return Drawn((*first, *number), {}, summed=True)  # times 1 it would be what it meets, as it is
+
+    return draw
+
+
+def raised(rng: Rng) -> Drawn:
+    return drawn(T(shape(rng)), rng.choice((2, 0.5, 3.0)))
+
+
 def masked_fill(rng: Rng) -> Drawn:
     of = (*shape(rng, 0, 2), rng.choice((3, 4)), rng.choice((3, 5)))
     return drawn(T(of), condition(rng, of), **rng.choice(({"value": 0.0}, {"value": 0})))
@@ -180,7 +201,11 @@ POINTWISE: dict[str, Callable[[Rng], Drawn]] = {
     "softplus": softplus, "threshold": threshold, "prelu": prelu,
     **dict.fromkeys(["gt", "ge", "eq", "lt", "le", "ne", "greater", "greater_equal"], comparison),
     **dict.fromkeys(["less", "less_equal", "not_equal"], comparison),
-    "masked_fill": masked_fill, "where": where, "tril": triangular, "triu": triangular,
+    "masked_fill": masked_fill, "where": where, "arange": arange, "zeros": made("size"),
+    "ones": made("size"), "full": made("size", 1.5), "zeros_like": made("like"), "ones_like": made("like"),
+    "full_like": made("like", -2.0), "new_zeros": made("new"), "new_ones": made("new"), "new_full": made("new", 3.0),
+    "rpow": raised,
+    "tril": triangular, "triu": triangular,
 }  # fmt: skip
 
 

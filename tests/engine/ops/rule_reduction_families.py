@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 
-from tests.engine.ops.rule_draws import Drawn, Rng, T, drawn, shape, some
+from tests.engine.ops.rule_draws import Drawn, Indices, Rng, T, drawn, shape, some
 
 
 def largest(rng: Rng) -> Drawn:
@@ -129,10 +130,21 @@ def loss(*options: str) -> Callable[[Rng], Drawn]:
 
 
 def cross_entropy(rng: Rng) -> Drawn:
+    if rng.random() < 0.5:
+        found = nll_loss(rng)
+        return replace(found, kwargs={**found.kwargs, **some(rng, label_smoothing=0.2)})
     of = shape(rng)
     weight = T((of[1 if len(of) > 1 else 0],), positive=True)
     options = some(rng, weight=weight, label_smoothing=0.2)
     return drawn(T(of), T(of, positive=True), reduction=rng.choice(("mean", "sum", "none")), **options)
+
+
+def nll_loss(rng: Rng) -> Drawn:
+    of = shape(rng)
+    at = 1 if len(of) > 1 else 0
+    options = some(rng, weight=T((of[at],), positive=True), ignore_index=rng.choice((-7, of[at] + 3)))
+    target = Indices((*of[:at], *of[at + 1 :]), of[at])
+    return drawn(T(of), target, reduction=rng.choice(("mean", "sum", "none")), **options)
 
 
 def similarity(rng: Rng) -> Drawn:
@@ -213,7 +225,7 @@ REDUCTIONS: dict[str, Callable[[Rng], Drawn]] = {
     "huber_loss": loss("delta"), "smooth_l1_loss": loss("beta"), "kl_div": loss("log_target", "batchmean", "positive"),
     "binary_cross_entropy_with_logits": loss(), "soft_margin_loss": loss(),
     "margin_ranking_loss": loss("three", "margin"), "cosine_similarity": similarity, "pairwise_distance": distance,
-    "cross_entropy": cross_entropy,
+    "cross_entropy": cross_entropy, "nll_loss": nll_loss,
     "triplet_margin_loss": triplet, "group_norm": group_norm, "instance_norm": instance_norm, "normalize": normalize,
     "softmax": softmax, **POOLS,
 }  # fmt: skip

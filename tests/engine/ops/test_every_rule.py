@@ -19,7 +19,7 @@ from mugraph.trace.run.triangles import triangle_of
 from mugraph.units.lower import lower
 
 from tests.engine.ops.harness import DTYPES, NOWHERE, evaluate, parts, well_formed
-from tests.engine.ops.rule_draws import Drawn, Lower, Rng, T
+from tests.engine.ops.rule_draws import Drawn, Indices, Lower, Rng, T
 from tests.engine.ops.rule_pointwise_families import POINTWISE, POINTWISE_BY_TARGET, binary, comparison, positive, unary
 from tests.engine.ops.rule_product_families import PRODUCTS
 from tests.engine.ops.rule_reduction_families import REDUCTIONS, REDUCTIONS_BY_TARGET
@@ -29,8 +29,8 @@ DRAWS = 12
 
 FAMILIES = POINTWISE | PRODUCTS | REDUCTIONS | VIEWS
 BY_TARGET = POINTWISE_BY_TARGET | REDUCTIONS_BY_TARGET | VIEWS_BY_TARGET
-UNTESTABLE = {"Tensor.double", "Tensor.cuda"}
-"""They give a type outside the fragment, and need a GPU."""
+UNTESTABLE = {"Tensor.double", "Tensor.cuda", "Tensor.long", "Tensor.int"}
+"""They give a type outside the fragment, need a GPU, or round."""
 REFUSALS = (
     "the sizes of a view", "a norm that is not Euclidean", "a softmax of one number", "a variance of too few",
     "an output is an input as it is", "a mean in ceil_mode", "a mean that leaves out the places",
@@ -81,7 +81,7 @@ class Program:
     constants: list[int]
 
     def argument(self, value: Any) -> Argument:
-        if isinstance(value, T | Lower):
+        if isinstance(value, T | Lower | Indices):
             if isinstance(value, Lower):
                 self.constants.append(len(self.tensors))
             self.tensors.append(value.make())
@@ -95,7 +95,32 @@ class Program:
         return value
 
 
-def outcome(target: str, rng: Rng) -> str:
+def a_part(rng: Rng, value: int, shape: torch.Size) -> list[Call]:
+    """Calls that take a part of a value, or exchange its halves; the last one's result is 300."""
+    dim = rng.randrange(len(shape))
+    size = shape[dim]
+
+    def taken(start: int, stop: int, step: int, number: int) -> Call:
+        index = (*(slice(None) for _ in range(dim)), slice(start, stop, step))
+        return Call("Tensor.__getitem__", (Ref(value), index), {}, (number,), NOWHERE)
+
+    match rng.randrange(4):
+        case 0:
+            start = rng.randrange(size)
+            return [taken(start, rng.randint(start + 1, size), 1, 300)]
+        case 1:
+            return [taken(rng.randrange(min(2, size)), size, 2, 300)]
+        case 2 if size % 2 == 0:
+            return [taken(size // 2, size, 1, 300)]
+        case _:
+            half = max(1, size // 2)
+            turned = (Ref(301), Ref(302)) if half < size else (Ref(302),)
+            first = [taken(half, size, 1, 301)] if half < size else []
+            return [*first, taken(0, half, 1, 302), Call("torch.cat", (turned, dim), {}, (300,), NOWHERE)]
+
+
+def outcome(target: str, rng: Rng, *, whole: bool = True) -> str:
+    """whole=False: of a part of its result, or of its halves exchanged"""
     torch.manual_seed(rng.randrange(2**30))
     what = family(target)(rng)
     program = Program([], [], [])
@@ -112,8 +137,15 @@ def outcome(target: str, rng: Rng) -> str:
     program.calls.append(Call(target, args, kwargs, outputs, NOWHERE))
     env = dict(enumerate(program.tensors))
     made = replay(program.calls, env)[second]
+    result = second
+    if not whole:
+        if not made.shape or what.summed:
+            return "no part"
+        program.calls += a_part(rng, second, made.shape)
+        result = 300
+        made = replay(program.calls, env)[result]
     env[len(env)] = torch.randn(made.shape).to(torch.float32 if made.dtype == torch.bool else made.dtype)
-    program.calls.append(Call("Tensor.mul", (Ref(second), Ref(len(env) - 1)), {}, (last,), NOWHERE))
+    program.calls.append(Call("Tensor.mul", (Ref(result), Ref(len(env) - 1)), {}, (last,), NOWHERE))
     if what.summed:
         program.calls.append(Call("torch.sum", (Ref(last),), {}, (last + 1,), NOWHERE))
         last += 1
@@ -125,16 +157,25 @@ def outcome(target: str, rng: Rng) -> str:
     try:
         lowered = lower(program.calls, values, live_ins, [last], "rule")
     except NotLowerable as refusal:
-        if not str(refusal).startswith(REFUSALS):
+        if whole and not str(refusal).startswith(REFUSALS):
             raise
         return str(refusal)
     well_formed(lowered)
-    wide = {number: t if number in program.constants else t.double() for number, t in env.items()}
+    kept = {number for number, t in env.items() if not t.is_floating_point()}
+    wide = {number: t if number in kept | {*program.constants} else t.double() for number, t in env.items()}
     expected = replay(program.calls, wide)[last].double()
     (got,) = evaluate(lowered.program, parts(lowered, wide)).values()
     got = got.reshape(expected.shape)
     torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6, msg=lambda text: f"{target} {what}: {text}")
     return "equal"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_part_of_a_result(target: str) -> None:
+    """A part of a result is that part of the whole result: a norm's statistics are those of whole rows."""
+    rng = random.Random(f"part of {target}")
+    seen = Counter(outcome(target, rng, whole=False) for _ in range(DRAWS))
+    assert seen["equal"] or set(seen) <= {"no part", "a part of a mask is outside the fragment"}, seen
 
 
 @pytest.mark.parametrize("target", TARGETS)

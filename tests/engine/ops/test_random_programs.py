@@ -22,7 +22,7 @@ def step(rng: random.Random, pool: list[torch.Tensor]) -> torch.Tensor | None:
     """One more value from those of the pool; None where the draw does not fit."""
     x, y = rng.choice(pool), rng.choice(pool)
     shape = tuple(x.shape)
-    match rng.randrange(16):
+    match rng.randrange(22):
         case 0 | 1 | 2:
             fits = x.dim() > 1 and y.dim() > 1 and x.shape[-1] == y.shape[-2]
             return (x @ y) * 0.3 if fits and (x.dim() == 2 or y.dim() == 2 or x.shape[:-2] == y.shape[:-2]) else None
@@ -51,6 +51,28 @@ def step(rng: random.Random, pool: list[torch.Tensor]) -> torch.Tensor | None:
             return 1.5 - x / (y * y + 1.0) if broadcasts(x, y) else None
         case 14:
             return x.unsqueeze(rng.randrange(x.dim() + 1)) if x.dim() < 3 else None
+        case 15:
+            dim = rng.randrange(x.dim())
+            first = rng.randrange(shape[dim])
+            return x.narrow(dim, first, rng.randint(1, shape[dim] - first))
+        case 16:
+            dim = rng.randrange(x.dim())
+            return rng.choice(x.chunk(2, dim)) if shape[dim] % 2 == 0 else None
+        case 17:
+            dim = rng.randrange(x.dim())
+            fits = x.dim() == y.dim() and all(
+                a == b for i, (a, b) in enumerate(zip(shape, y.shape, strict=True)) if i != dim
+            )
+            return torch.cat((x, y), dim) if fits else None
+        case 18:
+            if shape[-1] % 2:
+                return None
+            one, other = x.chunk(2, -1)
+            return torch.cat((-other, one), -1)
+        case 19:
+            return torch.stack((x, y), -1) if x.shape == y.shape and x.dim() < 3 else None
+        case 20:
+            return F.rms_norm(x, shape[-1:], eps=0.1) if shape[-1] > 1 else None
         case _:
             return x.repeat_interleave(2, dim=0).view(2, *shape) if shape[0] == 2 and x.dim() == 2 else None
 

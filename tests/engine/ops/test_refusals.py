@@ -24,8 +24,9 @@ REFUSED: dict[str, tuple[Callable[..., Any], dict[str, torch.Tensor], str]] = {
     "all of a masked row, by an argument": (
         lambda x, m: x.masked_fill(m, float("-inf")) * 2, {"x": X, "m": X > 0}, "infinite"
     ),
-    "classes by their indices": (
-        lambda x, t: F.cross_entropy(x * 2, t), {"x": X, "t": torch.arange(4)}, "indices of classes"
+    "classes of another shape": (
+        lambda x, t: F.cross_entropy(x * 2, t.float()[:, None].expand(4, 6)[:1].expand(4, 6)),
+        {"x": X, "t": torch.arange(4)}, "i64",
     ),
     "training": (lambda x: F.dropout(x, 0.5, True), {"x": X}, "random"),
     "output that is an input": (lambda x: x.view(24), {"x": X}, "as it is"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mugraph.codegen.tile.axes import Plan, Role
 from mugraph.codegen.tile.kinds import EXP2
 from mugraph.codegen.tile.nodes import Nodes
-from mugraph.ir.dtypes import STORED
+from mugraph.ir.dtypes import COMPUTED
 from mugraph.ir.ops import Kind
 from mugraph.ir.tensors import Tensor
 
@@ -17,7 +17,7 @@ def varying(nodes: Nodes, plan: Plan) -> dict[str, frozenset[str]]:
     """Loops in whose iterations each node changes. An accumulator takes its own away."""
     vary: dict[str, frozenset[str]] = {}
     for node in nodes.values():
-        if node.kind in (Kind.LOAD, Kind.MASK):
+        if node.kind is Kind.LOAD or node.kind.of_places:
             vary[node.name] = frozenset(axis for axis in node.axes if plan[axis].role is Role.LOOP)
         else:
             below = frozenset[str]().union(*(vary[name] for name in node.inputs))
@@ -65,7 +65,7 @@ def analyse(
         below[node.name] = frozenset(node.inputs).union(*(below[name] for name in node.inputs))
         reduced[node.name] = node.over.union({node.loop} - {""}, *(reduced[name] for name in node.inputs))
         storage[node.name] = (
-            frozenset(storage_of.get(node.tensor, (tensors[node.tensor].dtype,))) - STORED.keys()
+            frozenset(storage_of.get(node.tensor, (tensors[node.tensor].dtype,))) & COMPUTED.keys()
             if node.kind is Kind.LOAD
             else frozenset[str]().union(*(storage[name] for name in node.inputs))
         )

@@ -52,7 +52,7 @@ class _Builder:
             self._define(op.name, replace(node, axes=axes))
         elif op.kind is Kind.CONST:
             self._define(op.name, replace(node, axes=frozenset()))
-        elif op.kind is Kind.MASK:
+        elif op.kind.of_places:
             self._define(op.name, replace(node, rows=op.rows, columns=op.columns))
         else:
             axes = frozenset[str]().union(*(self.nodes[name].axes for name in inputs))
@@ -62,7 +62,7 @@ class _Builder:
         self.nodes[node.name] = node
         self.alias[name] = node.name
         looped = frozenset(axis for axis in node.axes if self.plan[axis].role is Role.LOOP)
-        if node.kind in (Kind.LOAD, Kind.MASK):
+        if node.kind is Kind.LOAD or node.kind.of_places:
             self.vary[node.name] = looped
         else:
             below = frozenset[str]().union(*(self.vary[i] for i in node.inputs))

@@ -135,13 +135,14 @@ class Emitter(Values):
 
     def _header(self, axis: str, members: Sequence[Node], home: Region) -> str:
         names = self.indices.names
-        end = ""
+        start, end = "", ""
         if all(node.kind in (ROWMAX, Kind.ACCUM) for node in members):
             # In what is left out everything is 0, which may be the largest.
             sums = all(accumulator(node.fn).neutral == 0.0 for node in members)
-            end = self.masks.end(axis, (n.inputs[0] for n in members), self.nodes, home.bound) if sums else ""
+            if sums:
+                start, end = self.masks.ends(axis, (n.inputs[0] for n in members), self.nodes, home.bound)
         step = f", {names.block[axis]}" if self.plan[axis].wide else ""
-        return f"for {names.loop[axis]} in range(0, {end or names.size[axis]}{step})"
+        return f"for {names.loop[axis]} in range({start or 0}, {end or names.size[axis]}{step})"
 
     def _accumulate(self, node: Node, home: Region, body: Region, before: list[Item]) -> Value:
         dims = self.dims(node)

@@ -20,6 +20,7 @@ class TileKind:
     meaning: Meaning = no_meaning
     is_elementwise: bool = True
     is_leaf: bool = False
+    of_places: bool = False
     reduces: bool = False
     adds: bool = False
     contracts: bool = False

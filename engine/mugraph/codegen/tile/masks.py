@@ -6,7 +6,7 @@ its columns has to run for the rows a block has: FlashAttention's causal loop is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -21,29 +21,43 @@ from mugraph.kinds.zeros import Zeros
 
 def with_keeps(nodes: dict[str, Node]) -> dict[str, Node]:
     """Products with a mask as what they are: the other factor where the mask is 1, and 0 elsewhere. (In floating point
-    the product of 0 and an infinity is none.)"""
+    the product of 0 and an infinity is none.) A product of masks is one itself."""
     out: dict[str, Node] = {}
     for node in nodes.values():
-        if node.kind.neutral == 1.0 and node.kind.absorbing == 0.0:
+        if is_product(node) and not conjuncts(node, nodes):
             for mask, value in (node.inputs, node.inputs[::-1]):
-                if nodes[mask].kind is Kind.MASK and nodes[mask].axes <= nodes[value].axes:
+                if conjuncts(nodes[mask], nodes):
                     node = replace(node, kind=KEEP, inputs=(value, mask), value=0.0)
                     break
         out[node.name] = node
     return out
 
 
+def is_product(node: Node) -> bool:
+    return node.kind.neutral == 1.0 and node.kind.absorbing == 0.0
+
+
+def conjuncts(mask: Node, nodes: Nodes) -> tuple[Node, ...]:
+    """The masks that a value is the product of; nothing where it is no such product."""
+    if mask.kind is Kind.MASK:
+        return (mask,)
+    parts = [conjuncts(nodes[name], nodes) for name in (mask.inputs if is_product(mask) else ())]
+    return tuple({one.name: one for part in parts for one in part}.values()) if parts and all(parts) else ()
+
+
 def mask_of(exp: Node, nodes: Nodes) -> Node | None:
-    """The mask that every use of an exponential is multiplied by at once: its logits are minus infinity there.
+    """The mask, or product of masks, that every use of an exponential is multiplied by at once: its logits are minus
+    infinity where it is 0.
 
     Raises Rejected where a mask comes later: the row's maximum would then be one of logits that count for nothing, and
     the others might all vanish beside it.
     """
+    # A mask along other axes says in which of several results the exponential is (a concatenation); its row keeps it.
+    masked = {node.name for node in nodes.values() if conjuncts(node, nodes) and node.axes & exp.axes}
     users = [node for node in nodes.values() if exp.name in node.inputs]
-    keeps = {node.inputs[1] if node.kind is KEEP else "" for node in users}
+    keeps = {node.inputs[1] if node.kind is KEEP and node.inputs[1] in masked else "" for node in users}
     if len(keeps) == 1 and keeps != {""}:
         return nodes[keeps.pop()]
-    masked = {node.name for node in nodes.values() if node.kind is Kind.MASK}
     made = {exp.name}
     for node in nodes.values():
         if made.intersection(node.inputs):
@@ -67,7 +81,8 @@ def vanishing(mask: Node, nodes: Nodes) -> frozenset[str]:
     for node in nodes.values():
         below = [name in found for name in node.inputs]
         if node.kind is KEEP:
-            gone = node.inputs[1] == mask.name or (below[0] and node.value == 0.0)
+            kept = {one.name for one in conjuncts(nodes[node.inputs[1]], nodes)}
+            gone = mask.name in kept or (below[0] and node.value == 0.0)
         elif node.kind in (Kind.STORE, ROWMAX) or not any(below):
             gone = False
         else:
@@ -84,28 +99,78 @@ class MaskText:
     plan: Plan
     indices: Indices
 
-    def condition(self, mask: Node, dims: Sequence[Dim]) -> str:
-        """Where the mask is 1, for a tile of these dimensions."""
+    def condition(self, mask: Node, dims: Sequence[Dim], nodes: Nodes) -> str:
+        """Where a mask, or a product of masks, is 1, for a tile of these dimensions."""
+        tests = [self._test(one, dims) for one in conjuncts(mask, nodes)]
+        return tests[0] if len(tests) == 1 else " & ".join(f"({test})" for test in tests)
+
+    def _test(self, mask: Node, dims: Sequence[Dim]) -> str:
         columns, rows = (self._place(axes, dims) for axes in (mask.columns, mask.rows))
-        return f"{columns} <= {rows}{_offset(int(mask.value))}"
+        if rows == "0":
+            return f"{columns} <= {int(mask.value)}"
+        if columns == "0":
+            return f"{rows} >= {-int(mask.value)}"
+        return f"{columns} <= {_shifted(rows, int(mask.value))}"
 
-    def sees_first(self, mask: Node) -> bool:
-        """Is something of every row kept in the first tile of a block's loop over the columns?"""
-        columns = [self.plan[axis] for axis in mask.columns if axis in self.plan]
-        return mask.value >= 0 and all(axis.role is not Role.GRID for axis in columns) and len(columns) == 1
+    def place(self, position: Node, dims: Sequence[Dim]) -> str:
+        """What a position counts, for a tile of these dimensions."""
+        return _shifted(self._place(position.rows, dims), int(position.value))
 
-    def end(self, axis: str, sources: Iterable[str], nodes: Nodes, bound: frozenset[str]) -> str:
-        """Where a loop over `axis` may end, when it is there for `sources` alone; "" for its axis's end.
+    def sees_first(self, mask: Node, nodes: Nodes, along: Collection[str]) -> bool:
+        """Is something of every row kept in the first tile of a block's loop over the columns? along: axes of a row"""
+        for one in conjuncts(mask, nodes):
+            columns = [axis for axis in one.columns if axis in self.plan]
+            if one.value < 0 or len(columns) != 1 or columns[0] not in along:
+                return False
+            if self.plan[columns[0]].role is Role.GRID:
+                return False
+        return True
+
+    def ends(self, axis: str, sources: Iterable[str], nodes: Nodes, bound: frozenset[str]) -> tuple[str, str]:
+        """Where a loop over `axis` may begin and end, when it is there for `sources` alone; "" for its axis's ends.
 
         bound: loops around it
         """
-        sources = list(sources)
+        sources, first, last = list(sources), "", ""
         for mask in nodes.values():
-            if mask.kind is Kind.MASK and mask.columns[-1:] == (axis,):
-                gone = vanishing(mask, nodes)
-                if sources and all(name in gone for name in sources):
-                    return self._end(mask, axis, bound)
-        return ""
+            if mask.kind is not Kind.MASK or axis not in (*mask.columns[-1:], *mask.rows[-1:]):
+                continue
+            gone = vanishing(mask, nodes)
+            if not sources or not all(name in gone for name in sources):
+                continue
+            if mask.columns[-1:] == (axis,):
+                last = last or self._end(mask, axis, bound)
+            else:
+                first = first or self._begin(mask, axis, bound)
+        return first, last
+
+    def _begin(self, mask: Node, axis: str, bound: frozenset[str]) -> str:
+        """The first tile that a block's first row, which is a column of the mask, sees."""
+        columns = [column for column in mask.columns if column in self.plan]
+        outer = [row for row in mask.rows[:-1] if row in self.plan]
+        if len(columns) > 1 or any(self.plan[row].wide for row in outer):
+            return ""
+        if any(self.plan[a].role is Role.LOOP and a not in bound for a in (*columns, *outer)):
+            return ""
+        names = self.indices.names
+        first = self._first(columns[0]) if columns else "0"
+        if first == "0" and not outer and mask.value >= 0:
+            return ""
+        start = _shifted(first, -int(mask.value))
+        if outer:
+            start += f" - {self._place(outer, ())} * {names.size[axis]}"
+        if not self.plan[axis].wide:
+            return f"tl.maximum(0, {start})"
+        return f"tl.maximum(0, ({start}) // {names.block[axis]}) * {names.block[axis]}"
+
+    def _first(self, column: str) -> str:
+        """The first place of the tile."""
+        names, plan = self.indices.names, self.plan[column]
+        if not plan.wide:
+            return names.index[column]
+        if plan.role is Role.GRID:
+            return f"{self.indices.grid.pids[column]} * {names.block[column]}"
+        return names.loop[column] if plan.role is Role.LOOP else "0"
 
     def _end(self, mask: Node, axis: str, bound: frozenset[str]) -> str:
         rows = [row for row in mask.rows if row in self.plan]
@@ -149,6 +214,11 @@ class MaskText:
 def hides(node: Node) -> bool:
     """Does it put minus infinity in place of what is masked?"""
     return node.kind is KEEP and node.value == -inf
+
+
+def _shifted(text: str, by: int) -> str:
+    """A place and a whole number."""
+    return str(by) if text == "0" else f"{text}{_offset(by)}"
 
 
 def _offset(diagonal: int) -> str:

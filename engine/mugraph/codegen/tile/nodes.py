@@ -15,7 +15,7 @@ class Node:
     axes: it varies along inside a tile, scalar ones (tile 1) included
     over: SUM, AMAX, DOT, ROWMAX: wide axes reduced
     loop: ACCUM, ROWMAX: the loop it closes
-    rows, columns: MASK: as in the block graph, axes of size 1 included
+    rows, columns: MASK, POSITION: as in the block graph, axes of size 1 included
     """
 
     name: str

@@ -7,7 +7,7 @@ from mugraph.codegen.tile.kinds import KEEP
 from mugraph.codegen.tile.memory import load
 from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pads import Pad, Unknown
-from mugraph.codegen.tile.pointwise import constant, keep, pointwise
+from mugraph.codegen.tile.pointwise import constant, keep, pointwise, position
 from mugraph.codegen.tile.products import dot, dot_pads
 from mugraph.codegen.tile.reductions import reduced
 from mugraph.codegen.tile.text import Expr, Region, Value
@@ -23,9 +23,11 @@ def operator(out: Values, node: Node, region: Region) -> Value:
         return constant(out, node, region)
     if node.kind is Kind.MASK:
         dims = out.dims(node)
-        expr = Expr((f"tl.where({out.masks.condition(node, dims)}, 1.0, 0.0)",))
+        expr = Expr((f"tl.where({out.masks.condition(node, dims, out.nodes)}, 1.0, 0.0)",))
         pads: dict[Dim, Pad] = {dim: Unknown.FINITE for dim in dims if dim.padded(out.plan)}
         return out.define(out.value_name(node), dims, pads, region, expr)
+    if node.kind is Kind.POSITION:
+        return position(out, node, region)
     if node.kind is KEEP:
         return keep(out, node, region)
     if node.kind.contracts:

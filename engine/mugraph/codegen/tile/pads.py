@@ -76,9 +76,11 @@ class Lanes:
         return float(float_unary(fn)(np.zeros(()))) if a == 0.0 else ANY
 
     def opaque(self, kind: Kind, *operands: Pad) -> Pad:
+        if kind.opaque is not None and kind.opaque.vanishes and 0.0 in operands:
+            return 0.0
         known = [a for a in operands if not isinstance(a, Unknown)]
         if kind.opaque is None or len(known) < len(operands) or not all(map(math.isfinite, known)):
-            return ANY
+            return FINITE if kind.opaque is not None and kind.opaque.is_truth else ANY
         with np.errstate(all="ignore"):  # a logarithm of 0 is anything
             result = float(kind.opaque.numbers(*map(np.float64, known)))
         return result if math.isfinite(result) else ANY

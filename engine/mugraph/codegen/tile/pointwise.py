@@ -11,9 +11,10 @@ from mugraph.codegen.tile.axes import Dim
 from mugraph.codegen.tile.index import subscript
 from mugraph.codegen.tile.kinds import AnyKind
 from mugraph.codegen.tile.nodes import Node
-from mugraph.codegen.tile.pads import ANY, VALID, Pad, elementwise
-from mugraph.codegen.tile.text import Expr, Prec, Ref, Region, Value, number
+from mugraph.codegen.tile.pads import ANY, FINITE, VALID, Pad, elementwise
+from mugraph.codegen.tile.text import Assign, Expr, Prec, Ref, Region, Value, number, uses
 from mugraph.codegen.tile.values import Values
+from mugraph.ir.dtypes import COMPARED
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind
 from mugraph.ops.functions.unary import UNARY
@@ -79,6 +80,7 @@ def constant(out: Values, node: Node, region: Region, reduced: frozenset[str] = 
 
 def _operands(out: Values, node: Node, region: Region) -> list[Value]:
     values: list[Value] = []
+    are_whole = _are_whole(out, node)
     for at, name in enumerate(node.inputs):
         source = out.nodes[name]
         if source.kind is Kind.CONST:
@@ -88,8 +90,23 @@ def _operands(out: Values, node: Node, region: Region) -> list[Value]:
             role = "eps" if role == "offset" and 0 < source.value < 0.01 else role
             values.append(constant(out, source, region, reduced, role))
         else:
-            values.append(out.f32(out.need(name, region)))
+            value = out.need(name, region)
+            values.append(value if are_whole else out.f32(value))
     return values
+
+
+def _are_whole(out: Values, node: Node) -> bool:
+    """Are whole numbers compared? As integers they are what they are, however large."""
+    is_truth = isinstance(node.kind, Kind) and node.kind.opaque is not None and node.kind.opaque.is_truth
+    return is_truth and all(_is_whole(out, out.nodes[name]) for name in node.inputs)
+
+
+def _is_whole(out: Values, node: Node) -> bool:
+    if node.kind is Kind.CONST:
+        return node.value.is_integer()
+    if node.kind is Kind.LOAD:
+        return out.block.tensor(node.tensor).dtype in COMPARED
+    return node.kind is Kind.POSITION
 
 
 def _negated(out: Values, node: Node) -> int | None:
@@ -99,15 +116,32 @@ def _negated(out: Values, node: Node) -> int | None:
     return minus.index(False) if any(minus) and not all(minus) else None
 
 
+def position(out: Values, node: Node, region: Region) -> Value:
+    """A place along axes: a whole number, or a float32 one where it is the same in all of the tile."""
+    dims = out.dims(node)
+    text = out.masks.place(node, dims)
+    pads: dict[Dim, Pad] = {dim: FINITE for dim in dims if dim.padded(out.plan)}
+    prec = Prec.ADD if " + " in text or " - " in text else Prec.MUL if " * " in text else Prec.ATOM
+    if not dims:
+        expr = Expr((f"({text}) * 1.0" if prec is Prec.ADD else f"{text} * 1.0",), Prec.MUL)
+        return out.define(out.value_name(node), dims, pads, region, expr)
+    value = Value(out.value_name(node), dims, "i32", pads, region, uses(Expr((text,), prec), region))
+    region.items.append(Assign(value))
+    return value
+
+
 def keep(out: Values, node: Node, region: Region) -> Value:
     """What a mask leaves of a value; the node's own value elsewhere."""
     value = out.f32(out.need(node.inputs[0], region))
-    condition = out.masks.condition(out.nodes[node.inputs[1]], value.dims)
-    expr = Expr((f"tl.where({condition}, ", Ref(value), f", {number(node.value)})"))
+    dims = out.dims(node)
+    condition = out.masks.condition(out.nodes[node.inputs[1]], dims, out.nodes)
+    operand = Ref(value, index=subscript(value.dims, dims)) if value.dims != dims else Ref(value)
+    expr = Expr((f"tl.where({condition}, ", operand, f", {number(node.value)})"))
     pads: dict[Dim, Pad] = {}
     for dim, pad in value.pads.items():
         pads[dim] = elementwise(node.kind, "", (pad,)) if node.value == 0.0 else pad if pad == -inf else ANY
-    return out.define(out.value_name(node), value.dims, pads, region, expr)
+    pads |= {dim: ANY for dim in dims if dim not in value.dims and dim.padded(out.plan)}
+    return out.define(out.value_name(node), dims, pads, region, expr)
 
 
 def result_pads(out: Values, node: Node, values: Sequence[Value]) -> dict[Dim, Pad]:

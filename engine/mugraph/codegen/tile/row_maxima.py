@@ -67,7 +67,8 @@ class RowMaxima:
         that is an input), or where a constant mask may leave nothing of it."""
         below = {node.inputs[0], *self._out.facts.below[node.inputs[0]]}
         masks = [self._out.nodes[n.inputs[1]] for name in below if hides(n := self._out.nodes[name])]
-        if not all(self._out.masks.sees_first(mask) for mask in masks):
+        along = (*node.over, node.loop)
+        if not all(self._out.masks.sees_first(mask, self._out.nodes, along) for mask in masks):
             return True
         kinds = {self._out.nodes[name].kind for name in below}
         return any(kind.shifted_by for kind in kinds) or not any(kind.contracts for kind in kinds)

@@ -17,7 +17,7 @@ from math import inf
 
 from mugraph.codegen.tile.axes import Plan, Role
 from mugraph.codegen.tile.kinds import EXP2, KEEP, ROWMAX
-from mugraph.codegen.tile.masks import mask_of
+from mugraph.codegen.tile.masks import conjuncts, mask_of
 from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import underscored, unused
@@ -92,8 +92,9 @@ def safe_softmax(
         if node.name in shifts:
             shift = shifts[node.name]
             if node.name in hidden:
-                mask = hidden[node.name].inputs[1]
-                out.setdefault(mask, nodes[mask])
+                mask = nodes[hidden[node.name].inputs[1]]
+                for one in (*conjuncts(mask, nodes), mask):
+                    out.setdefault(one.name, one)
                 out[hidden[node.name].name] = hidden[node.name]
             out[shift.name] = shift
             out[node.name] = replace(node, kind=EXP2, inputs=(shift.inputs[0], shift.name), value=shift.value)

@@ -61,6 +61,15 @@ def _along(call: Call, value: int, shapes: _Shapes) -> int | None:
     return shapes[source.value][dim]
 
 
+def _classes(call: Call, value: int, shapes: _Shapes) -> int | None:
+    """A loss of classes: (input, target)."""
+    source, target = _argument(call, 0, "input"), _argument(call, 1, "target")
+    if not isinstance(source, Ref) or not isinstance(target, Ref) or target.value != value:
+        return None
+    shape = shapes[source.value]
+    return shape[1 if len(shape) > 1 else 0] if shape else None
+
+
 def _indexed(call: Call, value: int, shapes: _Shapes) -> int | None:
     """x[..., i, :, j]: the dimensions of x that the value stands for."""
     source, index = _argument(call, 0, "input"), _argument(call, 1, "index")
@@ -89,4 +98,5 @@ _PLACES: Mapping[str, Callable[[Call, int, _Shapes], int | None]] = {
     "torch.nn.functional.embedding": _embedding,
     "torch.index_select": _along, "Tensor.index_select": _along, "torch.gather": _along, "Tensor.gather": _along,
     "Tensor.__getitem__": _indexed,
+    "torch.nn.functional.cross_entropy": _classes, "torch.nn.functional.nll_loss": _classes,
 }  # fmt: skip

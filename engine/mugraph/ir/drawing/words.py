@@ -24,8 +24,8 @@ def constants(block: BlockGraph) -> dict[str, str]:
 
 def expression(op: Op, numbers: Mapping[str, str]) -> str:
     """What the operator computes, in one line: `X × G`, `xg @ W over h`."""
-    if op.kind is Kind.MASK:
-        return triangle(op)
+    if op.kind.of_places:
+        return triangle(op) if op.kind is Kind.MASK else place(op)
     shown = accumulator(op.fn).shown if op.kind is Kind.ACCUM else op.kind.shown
     inputs = [numbers.get(name, name) for name in op.inputs]
     return shown.format(*inputs, over=" ".join(op.over), tensor=op.tensor, fn=op.fn, value=op.value)
@@ -36,6 +36,11 @@ def triangle(op: Op) -> str:
     columns, rows = (" ".join(axes) or "0" for axes in (op.columns, op.rows))
     offset = int(op.value)
     return f"1 where {columns} <= {rows}" + (f" {'+' if offset > 0 else '-'} {abs(offset)}" if offset else "")
+
+
+def place(op: Op) -> str:
+    """What a position counts: `place along j`, `4 + place along j`."""
+    return (f"{int(op.value)} + " if op.value else "") + f"place along {' '.join(op.rows)}"
 
 
 def symbol(op: Op, numbers: Mapping[str, str]) -> str:

@@ -71,7 +71,7 @@ class LibraryCall:
     products:  one after the other
     moved:     elements read and written
     has_softmax: between the products
-    copied:    elements of its result that another kernel copies
+    copied:    elements of its operands and its result that other kernels copy
     takes_tf32: what is float32 it computes on the tensor cores, unless PyTorch is told not to
     format:     PyTorch's name of the memory format that it reads its first operand in and answers in ("" is the usual
                 one): channels last

@@ -11,9 +11,12 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 
+Orders = tuple[tuple[str, ...], ...]
+"""Of axes in memory."""
 
-def _no_order(program: TensorProgram, op: Op) -> tuple[str, ...] | None:
-    return None
+
+def _no_order(program: TensorProgram, op: Op) -> Orders:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +24,12 @@ class PredefinedKernel:
     """
     match: the call that computes exactly the block graph: its text, and what it costs. None where it does not, or where
            the library would copy an operand first
-    order: axes of an operator's value as PyTorch's own kernel leaves them in memory; None for values that it is not for
+    orders: axes of an operator's value as PyTorch's own kernel may leave them in memory, the one that is expected to be
+           faster first; none for values that it is not for
     """
 
     match: Callable[[BlockGraph], LibraryCall | None]
-    order: Callable[[TensorProgram, Op], tuple[str, ...] | None] = _no_order
+    orders: Callable[[TensorProgram, Op], Orders] = _no_order
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import cast
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.library.call import LibraryCall
-from mugraph.ir.library.record import PredefinedKernel
+from mugraph.ir.library.record import Orders, PredefinedKernel
 from mugraph.ir.ops import Op
 from mugraph.ir.program import TensorProgram
 
@@ -27,6 +27,6 @@ def library_call(block: BlockGraph) -> LibraryCall | None:
     return next((call for kernel in _kernels() if (call := kernel.match(block)) is not None), None)
 
 
-def memory_order(program: TensorProgram, op: Op) -> tuple[str, ...] | None:
-    """Axes of the operator's value as a library's kernel for it leaves them in memory; None where none says it."""
-    return next((order for kernel in _kernels() if (order := kernel.order(program, op)) is not None), None)
+def memory_orders(program: TensorProgram, op: Op) -> Orders:
+    """Axes of the operator's value as a library's kernel for it leaves them in memory; none where none says it."""
+    return next((orders for kernel in _kernels() if (orders := kernel.orders(program, op))), ())

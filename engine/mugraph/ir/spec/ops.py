@@ -87,10 +87,13 @@ def _field_violations(op: Op) -> Iterator[str]:
             yield f"{op.name}: {op.kind} {'needs' if field in op.kind.fields else 'has no'} `{field}`"
     if op.value and "value" not in op.kind.fields:
         yield f"{op.name}: {op.kind} has no `value`"
-    if op.kind is Kind.MASK and not op.value.is_integer():
-        yield f"{op.name}: the diagonal {op.value} is no whole number"
-    if bool(op.rows or op.columns) != (op.kind is Kind.MASK):
-        yield f"{op.name}: {op.kind} {'needs' if op.kind is Kind.MASK else 'has no'} `rows` and `columns`"
+    if op.kind.of_places and not op.value.is_integer():
+        what = "diagonal" if op.kind is Kind.MASK else "first place"
+        yield f"{op.name}: the {what} {op.value} is no whole number"
+    if bool(op.rows or op.columns) != op.kind.of_places:
+        yield f"{op.name}: {op.kind} {'needs' if op.kind.of_places else 'has no'} `rows` and `columns`"
+    if op.columns and "columns" not in op.kind.fields:
+        yield f"{op.name}: {op.kind} has no `columns`"
 
 
 def _operand_violations(op: Op, values: Mapping[str, Op], tensors: Mapping[str, Tensor]) -> Iterator[str]:
@@ -111,7 +114,7 @@ def _axes_violations(op: Op, values: Mapping[str, Op], tensors: Mapping[str, Ten
     over = frozenset(op.over)
     if op.kind is Kind.LOAD:
         expected = frozenset(tensors[op.tensor].axes) if op.tensor else frozenset[str]()
-    elif op.kind is Kind.MASK:
+    elif op.kind.of_places:
         expected = frozenset((*op.rows, *op.columns))
         if len(expected) < len(op.rows) + len(op.columns):
             yield f"{op.name}: rows {list(op.rows)} and columns {list(op.columns)} have an axis twice"

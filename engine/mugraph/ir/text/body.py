@@ -9,7 +9,7 @@ from mugraph.ir.ops import Op
 from mugraph.ir.packing import packed
 from mugraph.ir.placement import placement
 from mugraph.ir.text.lines import OP, Line, Lines, listed
-from mugraph.ir.text.printer import maps
+from mugraph.ir.text.printer import PLACES, maps
 from mugraph.kinds import Kind, accumulators, find_kind
 
 
@@ -52,8 +52,8 @@ def read_op(line: Line) -> tuple[Op, str]:
     arguments = list(listed(given))
     over: tuple[str, ...] = ()
     tensor, value = "", 0.0
-    if kind is Kind.MASK:
-        return _mask(line, name, listed(axes), arguments), shown or ""
+    if kind.of_places:
+        return _of_places(line, name, kind, listed(axes), arguments), shown or ""
     if "over" in kind.fields:
         if not arguments or not arguments[-1].startswith("over="):
             line.fail(f"{kind} needs `over=` as its last argument")
@@ -69,13 +69,14 @@ def read_op(line: Line) -> tuple[Op, str]:
     return Op(name, kind, tuple(arguments), listed(axes), over, tensor, value, fn, bool(f32)), shown or ""
 
 
-def _mask(line: Line, name: str, axes: tuple[str, ...], arguments: list[str]) -> Op:
-    wanted = ("rows", "columns", "diagonal")
+def _of_places(line: Line, name: str, kind: Kind, axes: tuple[str, ...], arguments: list[str]) -> Op:
+    """A mask, or a position."""
+    wanted = PLACES[kind]
     given = {name: value for name, _, value in (argument.partition("=") for argument in arguments)}
     if tuple(given) != wanted:
-        line.fail(f"{Kind.MASK} needs {', '.join(f'`{argument}=`' for argument in wanted)}")
-    rows, columns = listed(given["rows"], "*"), listed(given["columns"], "*")
-    return Op(name, Kind.MASK, (), axes, value=float(line.integer(given["diagonal"])), rows=rows, columns=columns)
+        line.fail(f"{kind} needs {', '.join(f'`{argument}=`' for argument in wanted)}")
+    rows, columns = (listed(given.get(side, ""), "*") for side in ("rows", "columns"))
+    return Op(name, kind, (), axes, value=float(line.integer(given[wanted[-1]])), rows=rows, columns=columns)
 
 
 def check_derived(block: BlockGraph, schedule: Schedule | None, body: list[Placed]) -> None:

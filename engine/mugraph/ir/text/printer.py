@@ -17,6 +17,8 @@ from mugraph.ir.windows import Window
 
 WINDOW_FIGURES = ("stride", "dilation", "pad", "rest")
 """Figures of a window in the order in which they are printed; default ones are not printed."""
+PLACES = {Kind.MASK: ("rows", "columns", "diagonal"), Kind.POSITION: ("rows", "first")}
+"""Arguments of what follows from places along axes; the last one is the operator's value."""
 
 
 def format_mugraph(mugraph: MuGraph) -> str:
@@ -72,8 +74,9 @@ def _expression(op: Op) -> str:
     match op.kind:
         case Kind.CONST:
             arguments.append(repr(op.value))
-        case Kind.MASK:
-            arguments += [f"rows={'*'.join(op.rows)}", f"columns={'*'.join(op.columns)}", f"diagonal={int(op.value)}"]
+        case Kind.MASK | Kind.POSITION:
+            given = {"rows": "*".join(op.rows), "columns": "*".join(op.columns)}
+            arguments += [f"{name}={given.get(name, int(op.value))}" for name in PLACES[op.kind]]
         case _:
             arguments += [op.tensor] if "tensor" in op.kind.fields else []
             arguments += ["over=" + "*".join(op.over)] if "over" in op.kind.fields else []

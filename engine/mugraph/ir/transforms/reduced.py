@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import lcm, prod
 
 from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.masks import resized_all
+from mugraph.ir.masks import by_sides, keep_filled, resized_all
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize_tensor
 from mugraph.ir.windows import room
@@ -60,11 +60,28 @@ def reduced_kernels(
     sizes = {**held, **tiled}
     for alike in together:
         sizes.update(dict.fromkeys(known := sizes.keys() & alike, max((sizes[axis] for axis in known), default=0)))
+    for block, _ in kernels:
+        _keep_filled(sizes, block)
     _join(sizes, kernels)
     for tensor in (tensor for block, _ in kernels for tensor in block.tensors):
         for window in tensor.windows:
             sizes.update([longer] if (longer := room(window, tensor.dims[window.dim], sizes)) else [])
     return [_at(block, schedule, {a: sizes[a] for a in block.sizes}, largest_tile) for block, schedule in kernels]
+
+
+def _keep_filled(sizes: dict[str, int], block: BlockGraph) -> None:
+    """Where several masks, a window's two, would leave nothing of a row: both sides become as long, or stay as they
+    are."""
+    for sides, masks in by_sides(block.ops).items():
+        axes = [axis for side in sides for axis in side]
+        if len(masks) < 2 or keep_filled(masks, sides, block.sizes, sizes):
+            continue
+        if all(len(side) == 1 for side in sides):
+            alike = dict.fromkeys(axes, max(sizes[axis] for axis in axes))
+            if keep_filled(masks, sides, block.sizes, {**sizes, **alike}):
+                sizes.update(alike)
+                continue
+        sizes.update({axis: block.sizes[axis] for axis in axes})
 
 
 def _join(sizes: dict[str, int], kernels: Sequence[tuple[BlockGraph, Schedule]]) -> None:

@@ -8,10 +8,10 @@ twice, and a broadcast simply forgets an axis. Which of these axes are the same 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
-from mugraph.ir.dtypes import COMPUTED, NARROW, READ, STORED
+from mugraph.ir.dtypes import COMPARED, COMPUTED, NARROW, READ
 from mugraph.ir.ops import Kind
 from mugraph.ir.windows import Window
 from mugraph.ops.algebra.arguments import Arguments
@@ -19,6 +19,7 @@ from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.concat import Pieces
 from mugraph.ops.algebra.masks import Masks
 from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.places import Places
 from mugraph.ops.algebra.primitives import Primitives
 from mugraph.ops.algebra.refusals import NotLowerable
 
@@ -68,7 +69,7 @@ class Builder(Primitives):
         self.producers = {
             output: i for i, call in enumerate(calls) for output in call.outputs if output not in operands(call)
         }
-        self.masks, self.pieces = Masks(self), Pieces(self)
+        self.masks, self.places, self.pieces = Masks(self), Places(self), Pieces(self)
         self._mixed = any(info.dtype in NARROW for info in values.values())
 
     def shape(self, operand: Argument) -> tuple[int, ...]:
@@ -126,7 +127,8 @@ class Builder(Primitives):
         info = self.values[value]
         if info.dtype not in READ:
             raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
-        return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows))
+        raw = info.dtype if info.dtype in COMPARED else ""
+        return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows, raw=raw))
 
     def _apply(self, i: int, value: int, dims: AtomDims) -> Node:
         call = self.calls[i]
@@ -138,7 +140,8 @@ class Builder(Primitives):
             raise NotLowerable(f"{call.target} has {len(call.outputs)} results; its rule gives one")
         info = self.values[value]
         is_truth = entry.truth and info.dtype == "bool"
-        if not (info.dtype in COMPUTED or is_truth or self._moves(call, entry, info.dtype)):
+        is_whole = info.dtype in COMPARED
+        if not (info.dtype in COMPUTED or is_truth or is_whole or self._moves(call, entry, info.dtype)):
             raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
         first = call.args[0] if call.args else None
         writes = is_inplace(call)
@@ -148,13 +151,19 @@ class Builder(Primitives):
         self._f32, self._call = self._mixed and info.dtype == "f32", i
         node = entry.rule(self, Arguments(call, entry.parameters, value), dims)
         self._f32, self._call = outer
+        if is_whole and node.reach is None and node.raw not in ("i32", info.dtype):  # it rounds, or may wrap around
+            raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
         self._name(node, value)
+        is_rounded = info.dtype in NARROW and (node.reach or 0) * COMPUTED[info.dtype].epsilon > 1
+        if is_rounded and node.kind is not Kind.CONST:
+            node = self._add(replace(node, placed=False))
+            node.reach = None  # the type does not have all of these numbers
         return node
 
     def _moves(self, call: Call, entry: Entry, dtype: str) -> bool:
         """Are the result's numbers, of a type that is only read, the operands' own? A cast to it would round."""
         moves = entry.shape_only or entry.joins
-        return moves and dtype in STORED and all(self.values[x].dtype == dtype for x in operands(call))
+        return moves and dtype in READ and all(self.values[x].dtype == dtype for x in operands(call))
 
     def _name(self, node: Node, value: int) -> None:
         """What the user's code calls the value first, before what the value is."""

@@ -2,8 +2,8 @@
 
 `cat((-x2, x1), -1)` at the axes (p, d), p of extent 2, is -x2[d] where p is 0 and x1[d] where p is 1. Element-wise
 operators and sums over other axes work on each of the two; a sum over p adds them: the product of two rotated vectors
-is a sum of two products over the halves. Such a value is no operator of the graph, and one whose axis no sum removes
-has no tensor program: PyTorch concatenates it.
+is a sum of two products over the halves. Such a value is no operator of the graph. Where no sum removes its axis it is
+an output: there it is the sum of its pieces, each times a mask of its places, of which a kernel makes one `tl.where`.
 """
 
 from __future__ import annotations
@@ -80,9 +80,21 @@ class Pieces:
             results.append(b.again(node, inputs, rest))
         if not gone:
             return self.cases(on, results)
-        assert node.kind.accumulator is not None  # it reduces: `over` is not empty
-        join = kind_named(node.kind.accumulator.joins)
-        return reduce(lambda x, y: join.meaning(b, (x, y), "", ()), results)
+        return self._joined(node, results)  # it reduces: `over` is not empty
+
+    def written(self, node: Node) -> Node:
+        """An output as a value of the graph. A piece has a place along the axes of a concatenation, and zeros at the
+        others: masks along these axes keep it where it is."""
+        if not node.cases:
+            return node
+        on = self._b.atoms.resolve(node.on)
+        parts = [self._b.mul(self._only(on, n), self.written(case)) for n, case in enumerate(node.cases)]
+        return reduce(self._b.add, parts)
+
+    def _only(self, on: AtomDim, n: int) -> Node:
+        """1 at the place `n`, counted row by row, else 0."""
+        upto = self._b.mask((), on, n)
+        return upto if n == 0 else self._b.mul(upto, self._b.mask(on, (), -n))
 
     def _fixed(self, on: Sequence[int], at: Sequence[int]) -> dict[int, AtomDim]:
         """Sections of one element for these atoms."""
@@ -112,14 +124,33 @@ class Pieces:
             if node.kind is Kind.MASK:
                 raise NotLowerable("a mask over the pieces of a concatenation is outside the fragment")
             return b.again(node, (), (), tuple(b.atoms.replaced(dim, by) for dim in node.dims))
+        over = b.atoms.resolve(node.over)
+        if any(atom in by for atom in over):
+            return self._summed(node, over, by)
         inputs = tuple(self._at(i, by, done) for i in node.inputs)
         keep = None if node.keep is None else self._at(node.keep, by, done)
         if keep is node.keep and all(one is other for one, other in zip(inputs, node.inputs, strict=True)):
             return node
-        over = b.atoms.resolve(node.over)
-        if any(atom in by for atom in over):
-            raise NotLowerable("an axis of pieces is summed inside a concatenation")
         return b.again(node, inputs, over) if keep is None else b.hide(inputs[0], keep)
+
+    def _summed(self, node: Node, over: AtomDim, by: dict[int, AtomDim]) -> Node:
+        """A reduction along axes in `by`, as a norm's over what is rotated after it: its axes are its own. It is made
+        of one of each piece, as it is where pieces alone are asked for (rows.py)."""
+        gone = [atom for atom in over if atom in by]
+        rest = tuple(atom for atom in over if atom not in by)
+        left = {atom: dim for atom, dim in by.items() if atom not in gone}
+        parts: list[Node] = []
+        for at in product(*(range(self._b.atoms.size[atom]) for atom in gone)):
+            done: dict[Node, Node] = {}
+            inputs = tuple(self._at(i, left | self._fixed(gone, at), done) for i in node.inputs)
+            parts.append(self._b.again(node, inputs, rest))
+        return self._joined(node, parts)
+
+    def _joined(self, node: Node, parts: Sequence[Node]) -> Node:
+        """A reduction whose parts were reduced."""
+        assert node.kind.accumulator is not None
+        join = kind_named(node.kind.accumulator.joins)
+        return reduce(lambda x, y: join.meaning(self._b, (x, y), "", ()), parts)
 
     def _chosen(self, node: Node, by: dict[int, AtomDim], done: dict[Node, Node]) -> Node:
         """Of a concatenation's pieces those that are left when some of its axes are fixed."""

@@ -7,12 +7,16 @@ infinity in it hides what it is added to (Primitives.hide). Tracing has looked a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from mugraph.ir.calls import Ref, Triangle
 from mugraph.ir.dtypes import largest
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.building import Building
-from mugraph.ops.algebra.nodes import Node, factors
+from mugraph.ops.algebra.nodes import Node, conjuncts, constant_factor, factors, terms
 from mugraph.ops.algebra.refusals import NotLowerable
 
 LOW = -1e9
@@ -68,21 +72,50 @@ class Masks:
         rows, columns = mask.dims
         return self._b.mask(columns, rows, -int(mask.value) - 1)
 
+    def opposite(self, condition: Node) -> Node:
+        """1 where the condition, which is 1 or 0, is 0."""
+        if condition.kind in (Kind.MASK, Kind.CONST):
+            return self.complement(condition)
+        for one, other in terms(condition):  # it is the opposite of one
+            scaled = constant_factor(other)
+            if one.kind is Kind.CONST and one.value == 1.0 and scaled is not None and scaled[0] == -1.0:
+                return scaled[1]
+        if condition.kind.chooses and not condition.kind.reduces:  # of both: a or b
+            one, other = map(self.opposite, condition.inputs)
+            if conjuncts(one) and conjuncts(other):
+                return self._b.mul(one, other)
+        return self._b.sub(self._b.const(1.0), condition)
+
     def refuse_empty(self, a: Node, over: AtomDim) -> None:
         """Exponentials with a row that is masked as a whole have no softmax."""
-        for mask, other in factors(a):
-            if mask.kind is Kind.MASK and other.kind.is_exponential and self._has_empty(mask, frozenset(over)):
-                raise NotLowerable("a mask hides all of a row, whose softmax is undefined")
+        for keep, other in factors(a):
+            if other.kind.is_exponential and self._has_empty(conjuncts(keep), frozenset(over)):
+                raise NotLowerable("masks hide all of a row, whose softmax is undefined")
 
-    def _has_empty(self, mask: Node, over: frozenset[int]) -> bool:
+    def _has_empty(self, masks: Sequence[Node], over: frozenset[int]) -> bool:
+        """May the masks together hide all of a row? over: what it runs along"""
         atoms = self._b.atoms
-        rows, columns = atoms.resolve_dims(mask.dims)
         over = frozenset(atoms.resolve(tuple(over)))
-        last_row = atoms.elements(rows) - 1
-        if over.issuperset(columns):  # the first row has the fewest
-            return mask.value < 0 and not over.intersection(rows)
-        # Summed along the rows, the last column has the fewest: it needs a row from which it is seen.
-        return over.issuperset(rows) and atoms.elements(columns) - 1 > last_row + mask.value
+        sides = [(mask, *atoms.resolve_dims(mask.dims)) for mask in masks]
+        along = {side for _, *both in sides for side in both if side and over.issuperset(side)}
+        across = {side for _, *both in sides for side in both if side and not over.intersection(side)}
+        met = {side for _, *both in sides for side in both if side}
+        if not along:
+            return False
+        if len(along) > 1 or len(across) > 1 or met - along - across:
+            return len(masks) > 1 or bool(met - along - across)  # of one mask along several axes nothing is hidden
+        (columns,), rows = along, next(iter(across), ())
+        place, length = np.arange(atoms.elements(rows)), atoms.elements(columns)
+        low, high = np.zeros_like(place), np.full_like(place, length - 1)  # the first and the last place that is seen
+        for mask, own, other in sides:
+            number = int(mask.value)
+            if other == columns:
+                high = np.minimum(high, (place if own else 0) + number)
+            elif own == columns:
+                low = np.maximum(low, (place if other else 0) - number)
+            else:  # it hides whole rows
+                return True
+        return bool((low > high).any())
 
     def _triangle(self, triangle: Triangle, dims: AtomDims) -> Node:
         if len(dims) < 2:

@@ -21,10 +21,12 @@ class Node:
 
     windows: a LOAD: dimensions it reads through a window, each with the atoms that are its taps (Window.taps is not
              counted before the end).
-    keep: a MASK: where it is 0 the value is minus infinity. Such a value is no operator of the graph: it stands for
-          inputs[0], and an exponential of it is the exponential of that, times the mask.
+    keep: a MASK, or a product of such: where it is 0 the value is minus infinity. Such a value is no operator of the
+          graph: it stands for inputs[0], and an exponential of it is the exponential of that, times the mask.
     cases, on: a concatenation (concat.py), no operator of the graph either: one of `cases` at each place along `on`.
     placed: it is in the builder's list.
+    raw: a LOAD: the type of whole numbers that are compared and nothing else.
+    reach: the largest size of a number that is known to be whole and no input; None of any other.
     """
 
     kind: Kind
@@ -43,6 +45,8 @@ class Node:
     cases: tuple[Node, ...] = ()
     on: AtomDim = ()
     placed: bool = False
+    raw: str = ""
+    reach: int | None = None
 
     @property
     def runs(self) -> AtomDims:
@@ -83,6 +87,14 @@ def constant_factor(node: Node) -> tuple[float, Node] | None:
     if 0 not in node.kind.scaled_by or node.inputs[0].kind is not Kind.CONST:
         return None
     return node.inputs[0].value, node.inputs[1]
+
+
+def conjuncts(node: Node) -> tuple[Node, ...]:
+    """The masks that the node is the product of; nothing where it is no such product."""
+    if node.kind is Kind.MASK:
+        return (node,)
+    parts = [conjuncts(factor) for factor in (node.inputs if factors(node) else ())]
+    return tuple(dict.fromkeys(mask for part in parts for mask in part)) if parts and all(parts) else ()
 
 
 def factored(node: Node) -> tuple[float, Node]:

@@ -4,7 +4,8 @@ ones go away, and what is written in several ways (a sigmoid, silu, relu, abs) i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, sqrt
+from functools import reduce
+from math import exp, log, sqrt
 
 import numpy as np
 
@@ -12,7 +13,8 @@ from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim, AtomDims, Atoms
 from mugraph.ops.algebra.concat import Pieces
 from mugraph.ops.algebra.masks import Masks
-from mugraph.ops.algebra.nodes import HIDDEN, Node, constant_factor, factored, hidden, is_scaled, terms
+from mugraph.ops.algebra.nodes import HIDDEN, Node, conjuncts, constant_factor, factored, hidden, is_scaled, terms
+from mugraph.ops.algebra.places import Places, reach
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.sigmoids import share, shifted
 
@@ -24,10 +26,11 @@ class Primitives:
     """
     atoms:  what axes are made of
     nodes:  in an order in which inputs come before uses
-    masks, pieces: what is hidden, and what is in pieces
+    masks, places, pieces: what is hidden, what counts along axes, and what is in pieces
     """
 
     masks: Masks
+    places: Places
     pieces: Pieces
 
     def __init__(self) -> None:
@@ -41,12 +44,27 @@ class Primitives:
             return self.pieces.apply(node)
         if any(i.keep is not None for i in node.inputs):
             raise NotLowerable("minus infinity is added to what no exponential is taken of at once")
+        if any(atom in self.atoms.sections for atom in self.atoms.resolve(node.over)):
+            raise NotLowerable("a reduction over a part of a dimension was asked for at the whole of it")
+        if any(atom in self.atoms.sections for atom in self.atoms.resolve(node.over)):
+            raise NotLowerable("a reduction of a part of a dimension was asked for along all of it")
         if len(self.nodes) >= _MOST_NODES:
             raise NotLowerable("the program is too large for one search unit")
         node.call, node.placed = self._call, True
         node.f32 = self._f32 and not node.kind.is_leaf
+        node.reach = reach(node, self.atoms.elements(node.dims[0]) if node.kind is Kind.POSITION else 0)
+        if any(i.raw for i in node.inputs):
+            self._refuse_computed(node)
         self.nodes.append(node)
         return node
+
+    @staticmethod
+    def _refuse_computed(node: Node) -> None:
+        """Whole numbers that are read may be compared with such, or with places; nothing else is done with them."""
+        is_truth = node.kind.opaque is not None and node.kind.opaque.is_truth
+        if not is_truth or not all(i.raw or i.reach is not None for i in node.inputs):
+            raw = next(i.raw for i in node.inputs if i.raw)
+            raise NotLowerable(f"an input of type {raw} is computed with, which is outside the fragment")
 
     def again(self, node: Node, inputs: tuple[Node, ...], over: AtomDim, dims: AtomDims = ()) -> Node:
         """What the node does, to other operands, as part of the same call. dims: of a LOAD."""
@@ -67,7 +85,7 @@ class Primitives:
         if node.kind is Kind.LOAD:
             if node.windows:
                 raise NotLowerable("a concatenation of windows is outside the fragment")
-            return self._add(Node(Kind.LOAD, source=node.source, dims=dims))
+            return self._add(Node(Kind.LOAD, source=node.source, dims=dims, raw=node.raw))
         if node.kind.is_leaf or node.fn == HIDDEN:
             raise NotLowerable(f"a concatenation does not reach through {node.kind}")
         return node.kind.meaning(self, inputs, node.fn, over)
@@ -78,6 +96,11 @@ class Primitives:
         return self._add(Node(Kind.CONST, value=value))
 
     constant = const  # as kinds call it
+
+    def position(self, along: AtomDim, first: int = 0) -> Node:
+        """The place along a dimension, none of which is a section, counted from `first`."""
+        along = self.atoms.resolve(along)
+        return self._add(Node(Kind.POSITION, dims=(along,), value=float(first))) if along else self.const(float(first))
 
     def mask(self, rows: AtomDim, columns: AtomDim, diagonal: int) -> Node:
         """1 where the place along `columns` is at most that along `rows` + diagonal, else 0."""
@@ -99,7 +122,8 @@ class Primitives:
         if a.cases:
             raise NotLowerable("a concatenation is masked")
         if a.keep is not None:
-            raise NotLowerable("two masks on one value are outside the fragment")
+            both = (*conjuncts(a.keep), *conjuncts(keep))
+            return hidden(a.inputs[0], reduce(self.mul, dict.fromkeys(both)))
         return hidden(a, keep)
 
     def add(self, a: Node, b: Node) -> Node:
@@ -112,6 +136,8 @@ class Primitives:
             a, b = b, a
         if b.kind is Kind.CONST and b.value == 0.0:
             return a
+        if b.kind is Kind.CONST and a.kind is Kind.POSITION and b.value.is_integer():
+            return self.position(a.dims[0], int(a.value + b.value))
         function = shifted(self, a, b.value) if b.kind is Kind.CONST else None
         return function or self._add(Node(Kind.ADD, (a, b)))
 
@@ -167,10 +193,12 @@ class Primitives:
             return self.mul(self.exp(a.inputs[0]), a.keep)
         if a.kind is Kind.CONST and a.value < 700.0:
             return self.const(exp(a.value))
+        if self.places.are_all(a):
+            return self.opaque(Kind.POWER_OF_TWO, self.mul(self.const(1.0 / log(2.0)), a))
         for one, other in terms(a):
-            sign, log = factored(other)
-            if log.kind is Kind.LOG and sign == -1.0:
-                return self.div(self.exp(one), log.inputs[0])
+            sign, logarithm = factored(other)
+            if logarithm.kind is Kind.LOG and sign == -1.0:
+                return self.div(self.exp(one), logarithm.inputs[0])
         return self._add(Node(Kind.EXP, (a,)))
 
     def maximum(self, a: Node, b: Node) -> Node:
@@ -205,6 +233,9 @@ class Primitives:
         return self._add(Node(Kind.UNARY, (a,), fn=fn))
 
     def opaque(self, kind: Kind, *operands: Node) -> Node:
+        found = self.places.compared(kind, *operands) if len(operands) > 1 else None
+        if found is not None:
+            return found
         if kind.opaque is not None and all(operand.kind is Kind.CONST for operand in operands):
             return self.const(float(kind.opaque.numbers(*(np.float64(operand.value) for operand in operands))))
         return self._add(Node(kind, operands))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import log
 
+from mugraph.ir.calls import Ref
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
@@ -95,8 +96,23 @@ def power(b: Builder, x: Node, exponent: float) -> Node:
     return b.mul(square, x) if exponent % 2 else square
 
 
+def _raised(b: Builder, base: float, x: Node) -> Node:
+    """A number to the power of x."""
+    if base <= 0.0:
+        raise NotLowerable("a power of a number that is not positive is outside the fragment")
+    return b.exp(b.mul(b.const(log(base)), x))
+
+
+@lowers("Tensor.__rpow__", parameters="input other")
+def rpow(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return _raised(b, args.number("other"), b.at(args.ref("input"), dims))
+
+
 @lowers("torch.pow", "Tensor.pow", "Tensor.pow_", "Tensor.__pow__", parameters="input exponent")
 def pow_(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    base = args.operand("input")
+    if not isinstance(base, Ref):
+        return _raised(b, base, b.at(args.ref("exponent"), dims))
     return power(b, b.broadcast(args.ref("input"), dims), args.number("exponent"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import log
 
+from mugraph.ir.calls import Ref
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
@@ -11,6 +12,7 @@ from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
+from mugraph.ops.algebra.rows import rows
 from mugraph.ops.families.softmax import implicit_dim
 
 _STRAIGHT = 20.0
@@ -27,22 +29,22 @@ def log10(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return b.mul(b.const(1.0 / log(10.0)), b.log(b.at(args.ref("input"), dims)))
 
 
-def log_normalized_exp(b: Builder, x: Node, over: tuple[int, ...]) -> Node:
-    return b.sub(x, b.log(b.sum(b.exp(x), over)))
+def log_normalized_exp(b: Builder, x: Ref, dims: AtomDims, dim: int) -> Node:
+    return b.sub(b.at(x, dims), b.log(rows(b, x, dims, dims[dim]).sum(b.exp)))
 
 
 @lowers("torch.log_softmax", "torch.special.log_softmax", "Tensor.log_softmax", parameters="input dim dtype")
 def log_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if not dims:
         raise NotLowerable("a softmax of one number is a constant")
-    return log_normalized_exp(b, b.at(args.ref("input"), dims), dims[args.integer("dim")])
+    return log_normalized_exp(b, args.ref("input"), dims, args.integer("dim"))
 
 
 @lowers("torch.nn.functional.log_softmax", parameters="input dim _stacklevel dtype")
 def functional_log_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if args.has("dim") or not dims:
         return log_softmax(b, args, dims)
-    return log_normalized_exp(b, b.at(args.ref("input"), dims), implicit_dim(dims))
+    return log_normalized_exp(b, args.ref("input"), dims, implicit_dim(dims))
 
 
 def soft_plus(b: Builder, x: Node) -> Node:

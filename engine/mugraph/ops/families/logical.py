@@ -35,14 +35,10 @@ lowers(
 )(_less(Kind.GREATER_EQUAL))  # fmt: skip
 
 
-def opposite(b: Builder, condition: Node) -> Node:
-    return b.sub(b.const(1.0), condition)
-
-
 @lowers("torch.ne", "torch.not_equal", "Tensor.ne", "Tensor.not_equal", "Tensor.__ne__", parameters="input other",
         truth=True)  # fmt: skip
 def not_equal(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    return opposite(b, b.opaque(Kind.EQUAL, *_pair(b, args, dims)))
+    return b.masks.opposite(b.opaque(Kind.EQUAL, *_pair(b, args, dims)))
 
 
 def _conditions(b: Builder, args: Arguments, dims: AtomDims, *names: str) -> list[Node]:
@@ -56,7 +52,7 @@ def _conditions(b: Builder, args: Arguments, dims: AtomDims, *names: str) -> lis
 @lowers("torch.logical_not", "torch.bitwise_not", "Tensor.logical_not", "Tensor.bitwise_not", "Tensor.__invert__",
         truth=True)  # fmt: skip
 def logical_not(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    return opposite(b, *_conditions(b, args, dims, "input"))
+    return b.masks.opposite(*_conditions(b, args, dims, "input"))
 
 
 def _both(how: Callable[[Builder, Node, Node], Node]) -> Rule:

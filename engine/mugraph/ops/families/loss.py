@@ -13,9 +13,9 @@ from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
-from mugraph.ops.families.logarithm import log_normalized_exp, soft_plus
+from mugraph.ops.families.logarithm import soft_plus
 
-_OLD = "size_average reduce"
+OLD = "size_average reduce"
 """What `reduction` was said by before."""
 
 
@@ -26,11 +26,19 @@ def _broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(next((n for n in sizes if n != 1), 1) for sizes in zip(*wide, strict=True))
 
 
-def _reduced(
-    b: Builder, args: Arguments, dims: AtomDims, shape: tuple[int, ...], loss: Callable[[AtomDims], Node]
+def reduced_loss(
+    b: Builder,
+    args: Arguments,
+    dims: AtomDims,
+    shape: tuple[int, ...],
+    loss: Callable[[AtomDims], Node],
+    counted: Callable[[AtomDims], Node] | None = None,
 ) -> Node:
-    """The loss of each element, or their sum or mean, as the call says. shape: of the losses"""
-    if any(args.has(name) for name in _OLD.split()):
+    """The loss of each element, or their sum or mean, as the call says.
+
+    shape: of the losses. counted: as how much each counts in the mean; all alike if not given
+    """
+    if any(args.has(name) for name in OLD.split()):
         raise NotLowerable(f"{args.call.target} with size_average or reduce is outside the fragment")
     how = args.text("reduction", "mean")
     if how == "none":
@@ -39,7 +47,10 @@ def _reduced(
     if how not in counts:
         raise NotLowerable(f"{args.call.target} with the reduction {how} is outside the fragment")
     inner = tuple(b.fresh(size, "k") for size in shape)
-    total = b.sum(loss(inner), tuple(atom for dim in inner for atom in dim))
+    over = tuple(atom for dim in inner for atom in dim)
+    total = b.sum(loss(inner), over)
+    if how == "mean" and counted is not None:
+        return b.div(total, b.sum(counted(inner), over))
     return b.mul(b.const(1.0 / counts[how]), total)
 
 
@@ -57,15 +68,15 @@ def _of_difference(
 
     if weight is not None and args.text("reduction", "mean") == "mean":
         raise NotLowerable(f"the mean of {args.call.target} with weights is outside the fragment")
-    return _reduced(b, args, dims, _broadcast(*map(b.shape, refs)), each)
+    return reduced_loss(b, args, dims, _broadcast(*map(b.shape, refs)), each)
 
 
-@lowers("torch.nn.functional.mse_loss", parameters=f"input target {_OLD} reduction weight")
+@lowers("torch.nn.functional.mse_loss", parameters=f"input target {OLD} reduction weight")
 def mse_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return _of_difference(b, args, dims, lambda d: b.mul(d, d))
 
 
-@lowers("torch.nn.functional.l1_loss", parameters=f"input target {_OLD} reduction weight")
+@lowers("torch.nn.functional.l1_loss", parameters=f"input target {OLD} reduction weight")
 def l1_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return _of_difference(b, args, dims, lambda d: b.unary("abs", d))
 
@@ -85,7 +96,7 @@ def huber_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return _of_difference(b, args, dims, lambda d: _huber(b, d, delta))
 
 
-@lowers("torch.nn.functional.smooth_l1_loss", parameters=f"input target {_OLD} reduction beta")
+@lowers("torch.nn.functional.smooth_l1_loss", parameters=f"input target {OLD} reduction beta")
 def smooth_l1_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     beta = args.number("beta", 1.0)
     if beta <= 0.0:
@@ -93,7 +104,7 @@ def smooth_l1_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return _of_difference(b, args, dims, lambda d: b.mul(b.const(1.0 / beta), _huber(b, d, beta)), weighted=False)
 
 
-@lowers("torch.nn.functional.kl_div", parameters=f"input target {_OLD} reduction log_target")
+@lowers("torch.nn.functional.kl_div", parameters=f"input target {OLD} reduction log_target")
 def kl_div(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """target (log(target) - input), nothing where the target is 0."""
     x, target, is_log = args.ref("input"), args.ref("target"), args.flag("log_target")
@@ -105,12 +116,12 @@ def kl_div(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         entropy = b.opaque(Kind.KEPT, wanted, b.mul(wanted, b.log(wanted)))
         return b.sub(entropy, b.mul(wanted, given))
 
-    return _reduced(b, args, dims, _broadcast(b.shape(x), b.shape(target)), each)
+    return reduced_loss(b, args, dims, _broadcast(b.shape(x), b.shape(target)), each)
 
 
 @lowers(
     "torch.nn.functional.binary_cross_entropy_with_logits",
-    parameters=f"input target weight {_OLD} reduction pos_weight",
+    parameters=f"input target weight {OLD} reduction pos_weight",
 )
 def binary_cross_entropy_with_logits(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """softplus(x) - x target."""
@@ -123,10 +134,10 @@ def binary_cross_entropy_with_logits(b: Builder, args: Arguments, dims: AtomDims
         found = b.sub(soft_plus(b, logit), b.mul(logit, b.broadcast(target, inner)))
         return found if weight is None else b.mul(b.broadcast(weight, inner), found)
 
-    return _reduced(b, args, dims, b.shape(x), each)
+    return reduced_loss(b, args, dims, b.shape(x), each)
 
 
-@lowers("torch.nn.functional.soft_margin_loss", parameters=f"input target {_OLD} reduction")
+@lowers("torch.nn.functional.soft_margin_loss", parameters=f"input target {OLD} reduction")
 def soft_margin_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """log(1 + exp(-x target))."""
     x, target = args.ref("input"), args.ref("target")
@@ -134,10 +145,10 @@ def soft_margin_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     def each(inner: AtomDims) -> Node:
         return soft_plus(b, b.mul(b.const(-1.0), b.mul(b.broadcast(x, inner), b.broadcast(target, inner))))
 
-    return _reduced(b, args, dims, _broadcast(b.shape(x), b.shape(target)), each)
+    return reduced_loss(b, args, dims, _broadcast(b.shape(x), b.shape(target)), each)
 
 
-@lowers("torch.nn.functional.margin_ranking_loss", parameters=f"input1 input2 target margin {_OLD} reduction")
+@lowers("torch.nn.functional.margin_ranking_loss", parameters=f"input1 input2 target margin {OLD} reduction")
 def margin_ranking_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """max(0, margin - target (input1 - input2))."""
     refs = [args.ref(name) for name in ("input1", "input2", "target")]
@@ -147,34 +158,7 @@ def margin_ranking_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         one, other, target = (b.broadcast(ref, inner) for ref in refs)
         return b.unary("relu", b.sub(margin, b.mul(target, b.sub(one, other))))
 
-    return _reduced(b, args, dims, _broadcast(*map(b.shape, refs)), each)
-
-
-@lowers(
-    "torch.nn.functional.cross_entropy",
-    parameters="input target weight size_average ignore_index reduce reduction label_smoothing",
-)
-def cross_entropy(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    """-target . log_softmax(input) along the classes, of targets that are probabilities."""
-    x, target, weight = args.ref("input"), args.ref("target"), args.optional("weight")
-    shape, smoothing = b.shape(x), args.number("label_smoothing", 0.0)
-    if b.shape(target) != shape:
-        raise NotLowerable("a cross-entropy with indices of classes looks values up, which is outside the fragment")
-    at = 1 if len(shape) > 1 else 0
-    rest = (*shape[:at], *shape[at + 1 :])
-
-    def each(inner: AtomDims) -> Node:
-        classes = b.fresh(shape[at], "c")
-        whole = (*inner[:at], classes, *inner[at:])
-        share = b.mul(b.const(1.0 - smoothing), b.at(target, whole))
-        if smoothing:
-            share = b.add(share, b.const(smoothing / shape[at]))
-        if weight is not None:
-            share = b.mul(share, b.at(weight, (classes,)))
-        missed = b.mul(b.const(-1.0), log_normalized_exp(b, b.at(x, whole), classes))
-        return b.sum(b.mul(share, missed), classes)
-
-    return _reduced(b, args, dims, rest, each)
+    return reduced_loss(b, args, dims, _broadcast(*map(b.shape, refs)), each)
 
 
 def _length(b: Builder, x: Node, over: AtomDim) -> Node:
@@ -216,7 +200,7 @@ def pairwise_distance(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 @lowers(
     "torch.nn.functional.triplet_margin_loss",
-    parameters=f"anchor positive negative margin p eps swap {_OLD} reduction",
+    parameters=f"anchor positive negative margin p eps swap {OLD} reduction",
 )
 def triplet_margin_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """max(0, margin + |anchor - positive| - |anchor - negative|)."""
@@ -229,4 +213,4 @@ def triplet_margin_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
             far = b.minimum(far, _distance(b, positive, negative, args, inner))
         return b.unary("relu", b.add(margin, b.sub(_distance(b, anchor, positive, args, inner), far)))
 
-    return _reduced(b, args, dims, b.shape(anchor)[:-1], each)
+    return reduced_loss(b, args, dims, b.shape(anchor)[:-1], each)

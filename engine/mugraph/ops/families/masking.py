@@ -8,7 +8,7 @@ from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.masks import is_low
-from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.nodes import Node, conjuncts
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 
@@ -50,6 +50,13 @@ def where_holds(b: Builder, condition: Node, x: Node, y: Node) -> Node:
     return b.add(part(condition, x), part(opposite, y))
 
 
+def _of_places(b: Builder, condition: Ref, dims: AtomDims, holds: bool) -> Node | None:
+    """1 where a condition on places holds (or, holds=False, where it does not), if that is masks or their product."""
+    found = b.broadcast(condition, dims)
+    found = found if holds else b.masks.opposite(found)
+    return found if conjuncts(found) or found.kind is Kind.CONST else None
+
+
 def _varies(b: Builder, condition: Ref) -> bool:
     """Is the condition computed here, element by element, or read, and no constant?"""
     return b.values[condition.value].triangle is None
@@ -60,6 +67,9 @@ def _varies(b: Builder, condition: Ref) -> bool:
 )  # fmt: skip
 def masked_fill(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if _varies(b, args.ref("mask")):
+        keep = _of_places(b, args.ref("mask"), dims, holds=False)
+        if keep is not None and filler(b, args, "value") in (None, 0.0):
+            return chosen(b, b.broadcast(args.ref("input"), dims), keep, filler(b, args, "value"))
         holds = b.broadcast(args.ref("mask"), dims)
         return where_holds(b, holds, b.const(args.number("value")), b.broadcast(args.ref("input"), dims))
     other = filler(b, args, "value")
@@ -71,6 +81,10 @@ def masked_fill(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 def where(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     condition = args.ref("condition")
     if _varies(b, condition):
+        for kept, filled, holds in (("input", "other", True), ("other", "input", False)):
+            keep = _of_places(b, condition, dims, holds) if _filled(b, args, filled) else None
+            if keep is not None and filler(b, args, filled) in (None, 0.0):
+                return chosen(b, b.broadcast(args.operand(kept), dims), keep, filler(b, args, filled))
         x, y = (b.broadcast(args.operand(name), dims) for name in ("input", "other"))
         return where_holds(b, b.broadcast(condition, dims), x, y)
     b.masks.truth(condition)

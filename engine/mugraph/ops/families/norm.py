@@ -11,7 +11,7 @@ from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
-from mugraph.ops.families.reduce import average
+from mugraph.ops.algebra.rows import rows
 
 _EPSILON = 2.0**-23
 """What rms_norm adds when it is told nothing: float32's epsilon for 16-bit inputs as well, for it works in float32."""
@@ -23,11 +23,16 @@ def _affine(b: Builder, y: Node, weight: Ref | None, bias: Ref | None, dims: Ato
     return y if bias is None else b.add(y, b.at(bias, dims))
 
 
-def _standardized(b: Builder, x: Node, over: AtomDim, count: int, eps: float) -> Node:
+def _standardized(b: Builder, args: Arguments, dims: AtomDims, over: AtomDim, count: int) -> Node:
     """(x - mean) / sqrt(variance + eps) along the atoms."""
-    centred = b.sub(x, average(b, x, over, count))
-    spread = average(b, b.mul(centred, centred), over, count)
-    return b.div(centred, b.sqrt(b.add(spread, b.const(eps))))
+    x, own = b.at(args.ref("input"), dims), rows(b, args.ref("input"), dims, over)
+    mean = own.mean(count, lambda part: part)
+    spread = own.mean(count, lambda part: _squared(b, b.sub(part, mean)))
+    return b.div(b.sub(x, mean), b.sqrt(b.add(spread, b.const(args.number("eps", 1e-5)))))
+
+
+def _squared(b: Builder, x: Node) -> Node:
+    return b.mul(x, x)
 
 
 @lowers("torch.nn.functional.rms_norm", "torch.rms_norm", parameters="input normalized_shape weight eps")
@@ -36,10 +41,11 @@ def rms_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     shape = args.integers("normalized_shape") or ()
     inner = dims[len(dims) - len(shape) :]
     over = tuple(atom for dim in inner for atom in dim)
-    node = b.at(x, dims)
     eps = args.number("eps", _EPSILON)
-    scale = b.sqrt(b.add(average(b, b.mul(node, node), over, prod(shape)), b.const(eps)))
-    return _affine(b, b.div(node, scale), args.optional("weight"), None, inner)
+    mean_square = rows(b, x, dims, over).mean(prod(shape), lambda part: _squared(b, part))
+    return _affine(
+        b, b.div(b.at(x, dims), b.sqrt(b.add(mean_square, b.const(eps)))), args.optional("weight"), None, inner
+    )
 
 
 @lowers("torch.nn.functional.layer_norm", "torch.layer_norm", parameters="input normalized_shape weight bias eps cudnn")
@@ -47,7 +53,7 @@ def layer_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     shape = args.integers("normalized_shape") or ()
     inner = dims[len(dims) - len(shape) :]
     over = tuple(atom for dim in inner for atom in dim)
-    y = _standardized(b, b.at(args.ref("input"), dims), over, prod(shape), args.number("eps", 1e-5))
+    y = _standardized(b, args, dims, over, prod(shape))
     return _affine(b, y, args.optional("weight"), args.optional("bias"), inner)
 
 
@@ -69,8 +75,7 @@ def group_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     shape, groups = b.shape(args.ref("input")), args.integer("num_groups")
     _, members = b.atoms.regroup(dims[1], (groups, shape[1] // groups))
     over = (*members, *(atom for dim in dims[2:] for atom in dim))
-    count = prod(shape[1:]) // groups
-    y = _standardized(b, b.at(args.ref("input"), dims), over, count, args.number("eps", 1e-5))
+    y = _standardized(b, args, dims, over, prod(shape[1:]) // groups)
     return _affine(b, y, args.optional("weight"), args.optional("bias"), (dims[1],))
 
 
@@ -85,7 +90,7 @@ def instance_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         raise NotLowerable("instance norm in training writes its statistics")
     over = tuple(atom for dim in dims[2:] for atom in dim)
     count = prod(b.shape(args.ref("input"))[2:])
-    y = _standardized(b, b.at(args.ref("input"), dims), over, count, args.number("eps", 1e-5))
+    y = _standardized(b, args, dims, over, count)
     return _affine(b, y, args.optional("weight"), args.optional("bias"), (dims[1],))
 
 
@@ -95,10 +100,8 @@ def normalize(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if args.number("p", 2.0) != 2.0:
         raise NotLowerable("a norm that is not Euclidean is outside the fragment")
     ref = args.ref("input")
-    over = dims[args.integer("dim", 1)]
-    x = b.at(ref, dims)
-    length = b.sqrt(b.sum(b.mul(x, x), over))
+    length = b.sqrt(rows(b, ref, dims, dims[args.integer("dim", 1)]).sum(lambda part: _squared(b, part)))
     eps = rounded(args.number("eps", 1e-12), b.values[ref.value].dtype)
     if eps > 0.0:
         length = b.maximum(length, b.const(eps))
-    return b.div(x, length)
+    return b.div(b.at(ref, dims), length)

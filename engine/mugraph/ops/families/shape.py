@@ -38,10 +38,11 @@ def view(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 @lowers(
     "Tensor.contiguous", "Tensor.clone", "torch.clone", "Tensor.detach", "torch.detach", "Tensor.float", "Tensor.half",
     "Tensor.bfloat16", "Tensor.to", "Tensor.type", "Tensor.type_as", "Tensor.double", "Tensor.cuda", "Tensor.cpu",
-    parameters="input *rest **", shape_only=True,
+    "Tensor.long", "Tensor.int", parameters="input *rest **", shape_only=True,
 )  # fmt: skip
 def same(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    """Copies and casts between float types: the value itself. Where it is rounded, the types of the values say."""
+    """Copies and casts between float types, and of whole numbers: the value itself. Where it is rounded, the types of
+    the values say."""
     x = args.ref("input")
     if b.values[x.value].device != b.values[args.output].device:
         raise NotLowerable("a copy between devices is outside the fragment")

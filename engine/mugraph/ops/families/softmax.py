@@ -6,37 +6,37 @@ from math import sqrt
 
 from mugraph.ir.calls import Ref
 from mugraph.ops.algebra.arguments import Arguments
-from mugraph.ops.algebra.axes import AtomDim, AtomDims
+from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
-from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.nodes import Node, conjuncts
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
+from mugraph.ops.algebra.rows import rows
 from mugraph.ops.families.reduce import reduced
 
 
-def normalized_exp(b: Builder, logits: Node, over: tuple[int, ...]) -> Node:
-    """exp(logits) over its sum along the atoms."""
-    e = b.exp(logits)
-    return b.div(e, b.sum(e, over))
+def _normalized_exp(b: Builder, logits: Ref, dims: AtomDims, dim: int) -> Node:
+    """exp(logits) over its sum along the dimension."""
+    return b.div(b.exp(b.at(logits, dims)), rows(b, logits, dims, dims[dim]).sum(b.exp))
 
 
 @lowers("torch.softmax", "torch.special.softmax", "Tensor.softmax", parameters="input dim dtype")
 def softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if not dims:
         raise NotLowerable("a softmax of one number is a constant")
-    return normalized_exp(b, b.at(args.ref("input"), dims), dims[args.integer("dim")])
+    return _normalized_exp(b, args.ref("input"), dims, args.integer("dim"))
 
 
 @lowers("torch.nn.functional.softmax", parameters="input dim _stacklevel dtype")
 def functional_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if args.has("dim") or not dims:
         return softmax(b, args, dims)
-    return normalized_exp(b, b.at(args.ref("input"), dims), implicit_dim(dims))
+    return _normalized_exp(b, args.ref("input"), dims, implicit_dim(dims))
 
 
-def implicit_dim(dims: AtomDims) -> AtomDim:
+def implicit_dim(dims: AtomDims) -> int:
     """Without a dimension, PyTorch still chooses the first one of a vector or a batch of matrices, else the second."""
-    return dims[0 if len(dims) in (1, 3) else 1]
+    return 0 if len(dims) in (1, 3) else 1
 
 
 @lowers("torch.logsumexp", "torch.special.logsumexp", "Tensor.logsumexp", parameters="input dim keepdim")
@@ -47,13 +47,17 @@ def logsumexp(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 
 def _masked(b: Builder, logits: Node, mask: Ref, dims: AtomDims) -> Node:
-    """Logits under a mask, which holds truth values or is added to them. It must be a constant: any other might hide a
-    whole row."""
-    if b.values[mask.value].triangle is None:
-        raise NotLowerable("attention with a mask that is no constant is outside the fragment")
-    if b.values[mask.value].dtype == "bool":
+    """Logits under a mask, which holds truth values or is added to them. It must follow from places along axes: any
+    other might hide a whole row."""
+    is_constant, is_truth = b.values[mask.value].triangle is not None, b.values[mask.value].dtype == "bool"
+    if is_constant and is_truth:
         return b.hide(logits, b.masks.where(mask, dims))
-    return b.add(logits, b.broadcast(mask, dims))
+    found = b.broadcast(mask, dims)
+    if is_truth and conjuncts(found):
+        return b.hide(logits, found)
+    if is_truth or not (is_constant or b.places.decide(found)):
+        raise NotLowerable("attention with a mask that does not follow from places is outside the fragment")
+    return b.add(logits, found)
 
 
 @lowers(
@@ -89,5 +93,5 @@ def attention(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         logits = b.hide(logits, b.mask(s, t, 0))
     if args.has("attn_mask"):
         logits = _masked(b, logits, args.ref("attn_mask"), (*batch, s, t))
-    weights = normalized_exp(b, logits, t)
-    return b.dot(weights, b.at(v, (*shared(values[:-2]), t, e)), t)
+    weights = b.exp(logits)
+    return b.dot(b.div(weights, b.sum(weights, t)), b.at(v, (*shared(values[:-2]), t, e)), t)

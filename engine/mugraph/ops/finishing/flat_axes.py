@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes, Tensor
 
 
 def with_flat_axes(program: TensorProgram) -> TensorProgram:
     """The same function of the same memory, over as few axes as it has."""
-    if any(op.kind.contracts or op.kind is Kind.MASK for op in program.ops):
+    if any(op.kind.contracts or op.kind.of_places for op in program.ops):
         return program
     if any(tensor.windows for tensor in program.tensors):
         return program

@@ -54,8 +54,6 @@ def finish(builder: Builder, outputs: Sequence[Output], sources: Mapping[int, st
     sources: value number -> what the user's code calls it
     Raises Duplicated where a value would be computed twice, NotLowerable where an output is a broadcast.
     """
-    if any(output.node.cases for output in outputs):
-        raise NotLowerable("a concatenation that no sum takes apart is written by PyTorch")
     if any(output.node.keep is not None for output in outputs):
         raise NotLowerable("an output with minus infinity in it is outside the fragment")
     unify(builder, [(output.dims, output.node) for output in outputs])
@@ -71,6 +69,8 @@ def finish(builder: Builder, outputs: Sequence[Output], sources: Mapping[int, st
     for i in reversed(range(len(flat))):
         if i in live:
             live.update(flat[i].inputs)
+    if not any(flat[i].kind is Kind.LOAD for i in live):
+        raise NotLowerable("nothing is read: it is a constant")
     if any(flat[i].fn == HIDDEN for i in live):
         raise NotLowerable("the maximum of values that a mask hides is outside the fragment")
     _refuse_duplicates(builder, place, live, flat)
@@ -176,7 +176,7 @@ def _named(
             Op(
                 title[i], op.kind, tuple(title[x] for x in op.inputs), tuple(sorted(axis[x] for x in op.axes)),
                 tuple(sorted(axis[x] for x in op.over)), title[i] if op.kind is Kind.LOAD else "", op.value, op.fn,
-                op.f32, *(spell(op.dims) if op.kind is Kind.MASK else ()),
+                op.f32, *(spell(op.dims) if op.kind.of_places else ()),
             )
         )  # fmt: skip
     for output, result in zip(outputs, results, strict=True):

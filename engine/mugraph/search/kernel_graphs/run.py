@@ -18,6 +18,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.search.alike import Alike
 from mugraph.search.kernel_graphs.expected import Remainders
 from mugraph.search.kernel_graphs.form import Form
+from mugraph.search.kernel_graphs.libraries import beside_libraries
 from mugraph.search.kernel_graphs.limits import GraphLimits, GraphStats
 from mugraph.search.kernel_graphs.partitions import Part, Partition
 from mugraph.search.kernel_graphs.parts import Workers, by_estimate
@@ -63,7 +64,8 @@ class KernelGraphs:
         workers: Workers | None = None,
         alike: Alike | None = None,
     ) -> None:
-        self._limits = limits or GraphLimits()
+        self._target, self._limits = target, limits or GraphLimits()
+        self._early: tuple[Candidate, ...] = ()
         self._cancelled = cancelled
         self._until = time.monotonic() + seconds
         self._began = time.monotonic()
@@ -92,6 +94,11 @@ class KernelGraphs:
             self._ended_by = "space"
             return
         given: set[Hashable] = set()
+        self._early = beside_libraries(self._forms[0].program, self._target, self._limits.max_kernels)
+        if self._early:
+            self._graphs += 1
+            self._best_us = min(self._best_us, self._early[0].estimate_us)
+            yield FoundGraph(self._early, time.monotonic() - self._began)
         try:
             for form in self._forms:
                 yield from self._of_form(form, given)
@@ -136,7 +143,7 @@ class KernelGraphs:
         if what in given:
             return
         given.add(what)
-        candidates = form.candidates(partition)
+        candidates = tuple(one for one in form.candidates(partition) if one not in self._early)
         if candidates:
             self._graphs += 1
             self._best_us = min(self._best_us, candidates[0].estimate_us)

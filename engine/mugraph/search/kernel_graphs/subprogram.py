@@ -8,18 +8,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.ir.dtypes import ITEMSIZE, STORED, DType
-from mugraph.ir.library import memory_order
+from mugraph.ir.dtypes import COMPUTED, ITEMSIZE, DType
+from mugraph.ir.library import memory_orders
 from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor, contiguous_strides
 
 
-def in_memory(program: TensorProgram) -> dict[str, Tensor]:
-    """The tensor each computed value is stored in where a kernel hands it to another: the program's own for outputs."""
+def in_memory(program: TensorProgram, choice: int = 0) -> dict[str, Tensor]:
+    """The tensor each computed value is stored in where a kernel hands it to another: the program's own for outputs.
+
+    choice: among the orders that a library's kernel may leave a product in, the preferred one first
+    """
     taken = {tensor.name for tensor in (*program.tensors, *program.outputs.values())}
-    orders = _orders(program)
+    orders = _orders(program, choice)
     stored: dict[str, Tensor] = {}
     for op in program.compute_ops:
         if op.name in program.outputs:
@@ -120,11 +123,11 @@ def without_store(program: TensorProgram, ops: Iterable[Op]) -> TensorProgram:
 
 def _dtype(program: TensorProgram, op: Op) -> DType:
     """What the user's code rounds the value to."""
-    types: set[DType] = {tensor.dtype for tensor in program.tensors if tensor.dtype not in STORED}
+    types: set[DType] = {tensor.dtype for tensor in program.tensors if tensor.dtype in COMPUTED}
     return types.pop() if len(types) == 1 and not op.f32 else "f32"
 
 
-def _orders(program: TensorProgram) -> dict[str, tuple[str, ...]]:
+def _orders(program: TensorProgram, choice: int) -> dict[str, tuple[str, ...]]:
     """Axes of each value as PyTorch leaves them in memory: those of the first operand, then of the others; a product's
     batches, rows and columns."""
     orders: dict[str, tuple[str, ...]] = {}
@@ -133,10 +136,10 @@ def _orders(program: TensorProgram) -> dict[str, tuple[str, ...]]:
             tensor = program.tensor(op.tensor)
             steps = tensor.axis_strides(program.sizes)
             found = sorted(tensor.axes, key=lambda axis: (-abs(steps[axis]), tensor.axes.index(axis)))
-        elif op.kind is Kind.MASK:
+        elif op.kind.of_places:
             found = [*op.rows, *op.columns]
-        elif (order := memory_order(program, op)) is not None:
-            found = list(order)
+        elif known := memory_orders(program, op):
+            found = list(known[min(choice, len(known) - 1)])
         elif op.kind.contracts:
             left, right = (orders[name] for name in op.inputs)
             found = [*(axis for axis in left if axis in right), *left, *right]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, prod
 
-from mugraph.baseline.cost import attention_us, copy_us, products_us
+from mugraph.baseline.cost import CHANNELS_LAST, attention_us, copy_us, products_us
 from mugraph.baseline.rates import fitted
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.dtypes import ITEMSIZE
@@ -29,6 +29,10 @@ from mugraph.targets import Target
 
 STREAM_SPREAD = 1e-6
 """Of the time that a grid's waves would take one after the other: what schedules of such a kernel are told apart by."""
+LINES = 0.01
+"""Of the time of what tiles with parts of cache lines would move in whole ones; and of a stream whose tiles change
+places in shared memory, by how few blocks lie beside one another there. (Not fitted: it tells schedules apart that are
+alike otherwise. A transposing copy by tiles of 32 bytes a side has four times the requests of one by 128.)"""
 REGISTERS = 65_536
 MAX_REGISTERS = 224
 """Per thread, of values; the rest of the 255 holds addresses and masks."""
@@ -70,6 +74,8 @@ def footprint(shape: Shape, schedule: Schedule) -> tuple[int, int, int]:
 
 def _footprint(shape: Shape, tiles: Tiles) -> tuple[int, int, int]:
     once = staged = live = peak = 0
+    if shape.turns:
+        once = max(shape.itemsize[op.tensor] * shape.elements(tiles, op) for op in shape.stores)
     for op in shape.block.ops:
         elements = shape.elements(tiles, op)
         looped = bool(shape.varies[op.name])
@@ -84,7 +90,7 @@ def _footprint(shape: Shape, tiles: Tiles) -> tuple[int, int, int]:
             live += 0 if raw or looped else elements // 2
         elif op.kind is Kind.ACCUM:
             live += elements
-        elif op.kind not in (Kind.CONST, Kind.MASK, Kind.STORE):
+        elif not op.kind.is_leaf and op.kind is not Kind.STORE:
             if op.name in shape.operands:
                 once += elements * 2
             peak = max(peak, shape.terms(tiles, op))
@@ -118,7 +124,10 @@ def estimate_us(
     loading = _memory_us(found, schedule, target, blocks, waves, costs, looped=bool(shape.block.loops))
     start = costs.start_us
     if shape.is_stream:
-        return start + max(waves * together * busy, stream_us(found, target)) + STREAM_SPREAD * loading
+        stream = stream_us(found, target)
+        parted = LINES * (found.lined - found.drawn) / target.bandwidth
+        exchanged = LINES * stream / used.blocks if shape.turns else 0.0
+        return start + max(waves * together * busy, stream) + STREAM_SPREAD * loading + parted + exchanged
     long, short = max(computing, loading), min(computing, loading)
     serial = costs.overlap if shape.dot_axes else costs.serial  # only what products take is loaded ahead
     alone = serial + (1 - serial) / (found.steps * waves * together)
@@ -183,6 +192,8 @@ def estimate_call_us(call: LibraryCall, target: Target) -> float:
         us = attention_us(call.products, moved, dtype, target)
     else:
         us = products_us(call.products, moved, dtype, target, tf32=call.takes_tf32)
+        # The copy of its operand is counted.
+        us *= CHANNELS_LAST if call.format and call.takes_tf32 and dtype == "f32" else 1.0
     return us + (copy_us(ITEMSIZE[dtype] * call.copied, target) if call.copied else 0.0)
 
 

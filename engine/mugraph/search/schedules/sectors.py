@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from mugraph.ir.tensors import Sizes, Tensor
 
-SECTOR = 32
-"""Bytes."""
+SECTOR, LINE = 32, 128
+"""Bytes; a line of the cache is four sectors."""
 
 
 def innermost(tensor: Tensor, sizes: Sizes) -> tuple[str, ...]:
@@ -28,9 +28,9 @@ def innermost(tensor: Tensor, sizes: Sizes) -> tuple[str, ...]:
     return tuple(found)
 
 
-def in_sectors(axes: Sequence[str], width: int, tiles: Mapping[str, int], sizes: Sizes) -> float:
+def in_sectors(axes: Sequence[str], width: int, tiles: Mapping[str, int], sizes: Sizes, sector: int = SECTOR) -> float:
     """How many times its own bytes a tile moves. axes: as `innermost` gives them. width: bytes of an element.
-    tiles: of all axes"""
+    tiles: of all axes. sector: bytes that are moved together"""
     if not axes:
         return 1.0
     run = width
@@ -39,4 +39,4 @@ def in_sectors(axes: Sequence[str], width: int, tiles: Mapping[str, int], sizes:
         run *= tile
         if tile < sizes[axis]:
             break
-    return max(1.0, SECTOR / run)
+    return max(1.0, sector / run)

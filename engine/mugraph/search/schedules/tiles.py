@@ -8,7 +8,7 @@ from functools import cache
 from math import ceil, prod
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
-from mugraph.ir.dtypes import ITEMSIZE, STORED
+from mugraph.ir.dtypes import COMPUTED, ITEMSIZE
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.packing import Packs, held, pack_violations, packs
 from mugraph.ir.tensors import Sizes, Tensor
@@ -147,6 +147,9 @@ class Shape:
 
         self.accesses = [self._access(op) for op in block.ops if op.kind in (Kind.LOAD, Kind.STORE)]
         self.computed = [self._computed(op) for op in block.block_ops if not op.kind.contracts]
+        runs = {one.innermost[:1] for one in self.accesses if one.innermost and len(one.op.axes) > 1}
+        self.turns = self.is_stream and len(runs) > 1
+        """Does it write along another axis than it reads along? Then a tile changes places in shared memory."""
 
     def _access(self, op: Op) -> Access:
         tensor = self.block.tensor(op.tensor)
@@ -268,7 +271,7 @@ class Shape:
         closed: dict[str, frozenset[str]] = {}
         for op in self.block.ops:
             here = {axis for i in op.inputs for axis in closed[i]}
-            if op.kind in (Kind.LOAD, Kind.MASK):
+            if op.kind is Kind.LOAD or op.kind.of_places:
                 here = loops & set(op.axes)
             varies[op.name] = frozenset(here)
             closed[op.name] = frozenset(here - set(op.over)) if op.kind is Kind.ACCUM else frozenset(here)
@@ -313,7 +316,7 @@ class Shape:
         stack = [operand]
         while stack:
             op = stack.pop()
-            if op.kind is Kind.LOAD and self.block.tensor(op.tensor).dtype not in STORED:
+            if op.kind is Kind.LOAD and self.block.tensor(op.tensor).dtype in COMPUTED:
                 found.add(self.itemsize[op.tensor])
             if op.name not in seen:
                 seen.add(op.name)

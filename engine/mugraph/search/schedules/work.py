@@ -11,7 +11,7 @@ from math import ceil, prod
 from mugraph.ir.block import Loop, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.search.schedules.in_parts import flops_in_parts
-from mugraph.search.schedules.sectors import in_sectors
+from mugraph.search.schedules.sectors import LINE, in_sectors
 from mugraph.search.schedules.tiles import Access, Computed, Product, Shape, Tiles
 
 WIDE_LEFT = 64
@@ -27,12 +27,13 @@ _ASYNC_BYTES = 4
 
 @dataclass(slots=True)
 class Work:
-    """Of one block over its whole run, but for `unique`, `moved` and `drawn`, which are the grid's.
+    """Of one block over its whole run, but for `unique`, `moved`, `drawn` and `lined`, which are the grid's.
 
     steps, fills:   iterations of innermost loops, and how often such a loop starts with an empty pipeline
     waits:          loads that cannot be asynchronous
     unique, moved:  bytes of all tensors once, and of all blocks' tiles together
     drawn:          bytes of all blocks' tiles, in whole sectors of memory
+    lined:          likewise, in whole lines of the cache
     wide:           products on the wide path
     wide_flops, narrow_flops: of products, warps' repetitions counted
     shared_bytes:   products' operands read from shared memory, again by each warp that needs them
@@ -50,6 +51,7 @@ class Work:
     unique: float = 0.0
     moved: float = 0.0
     drawn: float = 0.0
+    lined: float = 0.0
     wide: float = 0
     wide_flops: float = 0.0
     narrow_flops: float = 0.0
@@ -111,6 +113,8 @@ def traffic(found: Work, shape: Shape, schedule: Schedule, access: Access, tiles
     moved = whole if access.is_store else max(whole, each * blocks)
     found.moved += moved
     found.drawn += moved * in_sectors(access.innermost, width, tiles.plain, shape.sizes)
+    if shape.is_stream:
+        found.lined += moved * in_sectors(access.innermost, width, tiles.plain, shape.sizes, LINE)
 
 
 def _elementwise(found: Work, shape: Shape, schedule: Schedule, computed: Computed, tiles: Tiles, threads: int) -> None:

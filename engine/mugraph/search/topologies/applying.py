@@ -163,16 +163,20 @@ class Applying:
             yield from self._dots(a.mask & b.mask, mask, after, product)
 
     def _masked(self, a: Value, b: Value, nf: NF) -> Iterator[Application]:
-        """A mask as a factor of a value that has all of its axes.
+        """A mask as a factor of a value that has all of its axes, or none: then it says at which places of a
+        concatenation the value is.
 
-        If there is an exponential in the value, it must be the value itself: then the kernel can put minus infinity
-        under it, so that what is masked does not count in the row's maximum.
+        If there is an exponential in the value, and the mask has axes of it, it must be the value itself: then the
+        kernel can put minus infinity under it, so that what is masked does not count in the row's maximum.
         """
         value, mask = (b, a) if a.kind is Kind.MASK else (a, b)
-        if not nf or mask.mask & ~value.mask or (value.has_exp and not value.kind.is_exponential):
+        frame, axes = self._frame, a.mask | b.mask
+        places = mask.mask and not mask.mask & value.mask and axes & frame.tile_bits in self._axis_sets
+        under = not mask.mask & ~value.mask and (not value.has_exp or value.kind.is_exponential)
+        if not nf or not (places or under):
             self._pruned["type"] += 1
             return
-        yield Application(self._contraction.terms, value.mask, value.after, nf)
+        yield Application(self._contraction.terms, axes, value.after, nf)
 
     def _dots(self, shared: int, mask: int, after: int, product: NF) -> Iterator[Application]:
         for reduction in self._frame.reductions:

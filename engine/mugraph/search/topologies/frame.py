@@ -39,7 +39,7 @@ class Value:
     nf:     its abstract expression
     number: its residues, one array axis per slot (size 1 where it does not vary)
     has_exp: an EXP is on the way to it (a function with an exponential in its form is none)
-    is_leaf: a load, a constant or a mask, counted as no operator
+    is_leaf: a load, a constant, a mask or a position, counted as no operator
     """
 
     kind: Kind
@@ -160,7 +160,7 @@ class Frame:
                 mask = self.mask(op.axes)
                 if op.kind is Kind.CONST:
                     number = self._evaluation.constant(op.value)
-                else:  # a mask is like a tensor: what holds for any holds for ones and zeros
+                else:  # a mask or a position is like a tensor: what holds for any holds for these numbers
                     shape = tuple(size if mask >> i & 1 else 1 for i, size in enumerate(self.sizes))
                     number = Number(random.integers(1, P, shape), q=random.integers(1, Q, shape))
                 values[op.name] = Value(op.kind, "", (), (), mask, 0, self._nf(op, []), number)
@@ -186,8 +186,8 @@ class Frame:
             return algebra.atom(op.tensor)
         if op.kind is Kind.CONST:
             return algebra.atom(op.value)
-        if op.kind is Kind.MASK:
-            return algebra.atom((op.rows, op.columns, op.value))
+        if op.kind.of_places:
+            return algebra.atom((op.kind.name, op.rows, op.columns, op.value))
         prime = 1
         for slot in self._slots(op):
             if whole or slot < len(self.axes):

@@ -166,8 +166,8 @@ class Saturation:
         group.size = min(group.size, size)
 
     def _leaves_along(self, slot: int) -> list[NF]:
-        leaves = (Kind.LOAD, Kind.MASK)
-        values = (self.frame.values[op.name] for op in self.frame.program.ops if op.kind in leaves)
+        ops = (op for op in self.frame.program.ops if op.kind is Kind.LOAD or op.kind.of_places)
+        values = (self.frame.values[op.name] for op in ops)
         return [value.nf for value in values if value.mask >> slot & 1]
 
     # ------------------------------------------------------------------ applying operators

@@ -26,7 +26,8 @@ _ROUNDING = 1e-9
 def draw(
     ops: Sequence[Op], shapes: Mapping[str, tuple[int, ...]], slots: Mapping[str, tuple[int, ...]]
 ) -> dict[str, Reals] | None:
-    """Values of loads, constants and masks, by name, for which the program takes no root of a negative number.
+    """Values of loads, constants, masks and positions, by name, for which the program takes no root of a
+    negative number.
 
     Loads have both signs if the roots are right for some such draw, else they are positive. None if they are right for
     neither, as where a constant is a size that these small arrays do not have.
@@ -39,7 +40,7 @@ def draw(
     for op in ops:
         if op.kind is Kind.CONST:
             drawn[op.name] = np.full((*shapes[op.name], 1), op.value)
-        elif op.kind in (Kind.LOAD, Kind.MASK):
+        elif op.kind is Kind.LOAD or op.kind.of_places:
             drawn[op.name] = random.uniform(0.5, 1.5, (*shapes[op.name], _SAMPLES))
     if not _has_roots(ops, drawn, slots):
         return None

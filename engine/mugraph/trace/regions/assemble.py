@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from mugraph.ir.region import Call, Named, Region
 from mugraph.trace.regions.bound_names import bound_names
 from mugraph.trace.regions.conditions import Conditions
+from mugraph.trace.regions.counted import without_counted
 from mugraph.trace.regions.defaults import defaults_of
 from mugraph.trace.regions.guards import conditions_of
 from mugraph.trace.regions.inlined import inlined
@@ -137,7 +138,7 @@ def _region(
         live_ins=tuple(Named(named.expression, new[named.value]) for named in live_ins),
         live_outs=tuple(Named(named.expression, new[named.value]) for named in live_outs),
         calls=calls,
-        values={number: scope.info(old, found.get(old)) for old, number in new.items()},
+        values=without_counted(calls, {number: scope.info(old, found.get(old)) for old, number in new.items()}),
         function_args=arguments_of(function),
         names=names,
     )

@@ -12,23 +12,26 @@ from math import prod
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.library.call import LibraryCall, Product, View, dense
-from mugraph.ir.library.record import PredefinedKernel, lone_product
+from mugraph.ir.library.record import Orders, PredefinedKernel, lone_product
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
 from mugraph.ir.windows import Window
 
 
-def order(program: TensorProgram, op: Op) -> tuple[str, ...] | None:
+def orders(program: TensorProgram, op: Op) -> Orders:
     """Of the product of a windowed tensor and a weight as they are loaded."""
     operands = [program.op(name) for name in op.inputs]
     if not op.kind.contracts or any(operand.kind is not Kind.LOAD for operand in operands):
-        return None
+        return ()
     first, second = (program.tensor(operand.tensor) for operand in operands)
     if not (first.windows or second.windows):
-        return None
+        return ()
     x, weight = (first, second) if first.windows else (second, first)
-    return _channels_last(x, weight) if _prefers_channels_last(x, weight, program.sizes) else _axes(x, weight)
+    if not _prefers_channels_last(x, weight, program.sizes):
+        return (_axes(x, weight),)
+    last = _channels_last(x, weight)
+    return (last,) if _is_channels_last(x) else (last, _axes(x, weight))
 
 
 def _prefers_channels_last(x: Tensor, weight: Tensor, sizes: Sizes) -> bool:
@@ -101,15 +104,16 @@ def match(block: BlockGraph) -> LibraryCall | None:
     per_group = Product(groups, shapes[1][0] // groups, prod((*batch, *positions)), depth)
     strides, pads, dilations = zip(*((window.stride, window.pad, window.dilation) for window in steps), strict=True)
     shape = (*batch, shapes[1][0], *positions)
-    turned = 2 * prod(shapes[0]) if last and not _is_channels_last(x) else 0
+    turns = out.dtype in ("f16", "bf16") and not _is_channels_last(x) and prod(shapes[1][1:]) > prod(shapes[1][1:2])
     return LibraryCall(
         f"torch.conv{rank}d",
         (View.whole(x, sizes), View.whole(weight, sizes)),
         View(out, shape, dense(shape), shapes[2]),
         (per_group,),
-        moved=sum(prod(shape) for shape in shapes) + turned,
+        moved=sum(prod(shape) for shape in shapes),
         arguments=("None", str(strides), str(pads), str(dilations), *((str(groups),) if groups > 1 else ())),
         allocates=True,
+        copied=(prod(shapes[0]) + (0 if last else prod(shape))) if turns else 0,
         takes_tf32=True,
         format=_FORMATS[rank] if last else "",
     )
@@ -121,4 +125,4 @@ def _at(x: Tensor, dim: int) -> tuple[str, ...]:
     return window.split(x.dims[dim])[0]
 
 
-KERNEL = PredefinedKernel(match, order)
+KERNEL = PredefinedKernel(match, orders)

@@ -1,0 +1,84 @@
+"""Ways to divide a region among generated kernels and PyTorch's own, and which of them is the fastest by estimate.
+
+The cut of a region takes as much into a search unit as one kernel may hold. PyTorch has a kernel of its own for some
+calls that are several products at once (attention), and at some sizes no generated one is as fast. What is around such
+a call may still gain: a norm and a rotation of the queries, in a kernel before it. So the region is also cut with these
+calls left to PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+from mugraph.events import UnitResult
+from mugraph.ir.calls import Call
+from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
+from mugraph.ops.algebra.registry import entry_for
+from mugraph.solve.pytorch import pytorch_us, stays_us, turning_gains_us
+from mugraph.targets import Target
+from mugraph.units.layouts import usual_and_turned
+
+
+@dataclass(frozen=True)
+class Division:
+    """region: with what is known of the values that only its parts make. results: of the search units among `parts`"""
+
+    region: Region
+    parts: list[Part]
+    results: list[UnitResult]
+
+    def us(self, target: Target) -> float | None:
+        """Kernels where they pay, as measured where they were, and PyTorch's calls by estimate. None where nothing is
+        known of what those take."""
+        return self._us(self.parts, target)
+
+    def us_around(self, unit: SearchUnit, target: Target) -> float:
+        """Estimated, of the parts that compute something of what the unit computes; infinite where it is not known."""
+        wanted = {value for call in unit.calls for value in call.outputs}
+        parts = [part for part in self.parts if any(wanted.intersection(call.outputs) for call in part.calls)]
+        us = self._us(parts, target)
+        return inf if us is None else us
+
+    def _us(self, parts: Sequence[Part], target: Target) -> float | None:
+        total = 0.0
+        solutions = {id(found.unit): found.solution for found in self.results}
+        plain: list[Call] = []
+        for part in parts:
+            solution = solutions.get(id(part))
+            if isinstance(part, PlainCalls):
+                plain += part.calls
+            elif solution is not None and solution.pays:
+                total += solution.estimate_us if solution.measured_us is None else solution.measured_us
+            else:
+                total += pytorch_us(part, target).eager_us
+        plain, turned = usual_and_turned(self.region, plain)
+        stays = stays_us(self.region, plain, None, target)
+        if stays is None:
+            return total if not plain else None
+        return total + stays.eager_us - turning_gains_us(turned, self.region.values, target)
+
+
+def fastest(divisions: Sequence[Division], target: Target) -> Division:
+    """By estimate; of equals the last. A time that is not known counts for the last as well."""
+    best, least = divisions[-1], divisions[-1].us(target)
+    for one in reversed(divisions[:-1]):
+        us = one.us(target)
+        if us is not None and least is not None and us < least:
+            best, least = one, us
+    return best
+
+
+def left_to_pytorch(unit: SearchUnit) -> list[Call]:
+    """Calls of the unit that are several products at once, where it holds more than one of them and views."""
+    products = Counter(i for op in unit.program.ops if op.kind.contracts for i in unit.origins.get(op.name, ()))
+    several = [unit.calls[i] for i, count in products.items() if count > 1 and i < len(unit.calls)]
+    others = [call for call in unit.calls if call not in several and not _is_view(call)]
+    return several if others else []
+
+
+def _is_view(call: Call) -> bool:
+    entry = entry_for(call.target)
+    return entry is not None and entry.shape_only

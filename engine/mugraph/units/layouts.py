@@ -1,0 +1,188 @@
+"""Convolutions that PyTorch runs, channels last where a kernel of ours reads the result.
+
+cuDNN's kernels for the tensor cores read and write channels last. What lies in the usual order they turn around, or are
+slower with; torch.compile turns the operand of convolutions in two dimensions, and so do we: in a call before the
+convolution. The kernel that follows reads what it gets by its strides, and writes the program's own. Where something
+else reads the result the convolution stays as it was recorded. (The weight is turned by PyTorch, in the call: it may
+change between two calls.)
+
+Measured on an H200 (KernelBench's sizes, the operand's copy counted): 1.1 to 1.4 times faster with several taps. With
+one tap, or with groups, it is slower, and in three dimensions nothing was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from mugraph.ir.calls import Argument, Call, Ref, Symbol, TensorInfo, operands
+from mugraph.ir.region import Part, PlainCalls, Region
+from mugraph.ops.algebra.registry import canonical
+from mugraph.trace.pytorch.biased import WINDOW_DIMS
+from mugraph.trace.regions.record_values import renumbered
+from mugraph.units.biases import argument, groups_of, has_program, with_biases_apart
+
+Ranks = Collection[int]
+"""Numbers of dimensions of windows, whose convolutions are turned."""
+FASTER: Ranks = frozenset({2})
+"""Where it is expected to be faster."""
+POSSIBLE: Ranks = frozenset({2, 3})
+_FORMATS = {2: "torch.channels_last", 3: "torch.channels_last_3d"}
+_TARGET = "Tensor.contiguous"
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A convolution with its operand turned. usual: as it was without. number: of the operand channels last"""
+
+    usual: Call
+    number: int
+    rank: int
+
+    @property
+    def result(self) -> int:
+        return self.usual.outputs[0]
+
+    @property
+    def operand(self) -> int:
+        return operands(self.usual)[0]
+
+    def calls(self) -> tuple[Call, Call]:
+        """The copy of the operand, and the convolution that reads it."""
+        usual, new = self.usual, {value: value for value in operands(self.usual)} | {self.operand: self.number}
+        options: dict[str, Argument] = {"memory_format": Symbol(_FORMATS[self.rank])}
+        return Call(_TARGET, (Ref(self.operand),), options, (self.number,), usual.range), _renumbered(usual, new)
+
+
+def turnable(region: Region, ranks: Ranks = POSSIBLE) -> tuple[Turned, ...]:
+    """Those of the region that may be turned, whoever reads them. They have the same numbers in each cut.
+
+    region: with biases apart
+    """
+    if region.dynamic is not None:
+        return ()
+    returned = {live.value for live in region.live_outs}
+    first = 1 + max(_numbers(region), default=-1)
+    found: list[Turned] = []
+    for position, call in enumerate(region.calls):
+        rank = WINDOW_DIMS.get(canonical(call.target), 0)
+        if rank in ranks and rank in _FORMATS and _gains(call, rank, region) and returned.isdisjoint(call.outputs):
+            found.append(Turned(call, first + position, rank))
+    return tuple(found)
+
+
+def with_channels_last(region: Region, ranks: Ranks, left: Collection[int] = ()) -> Region:
+    """The region with convolutions channels last. Its values keep their numbers.
+
+    region: with biases apart. left: results of those that stay
+    """
+    turned = {id(one.usual): one for one in turnable(region, ranks) if one.result not in left}
+    if not turned:
+        return region
+    values, calls = dict(region.values), list[Call]()
+    for call in region.calls:
+        one = turned.get(id(call))
+        if one is None:
+            calls.append(call)
+            continue
+        calls += one.calls()
+        for value, number in ((one.operand, one.number), (one.result, one.result)):
+            values[number] = _last(values[value])
+    return replace(region, calls=tuple(calls), values=values)
+
+
+def read_by_calls(parts: Sequence[Part]) -> set[int]:
+    """Values that something else than a kernel reads, if each search unit has one."""
+    return {value for part in parts for call in _plain(part) for value in operands(call)}
+
+
+def with_usual_layouts(
+    region: Region, plain: Sequence[Sequence[Call]], kernels_read: Collection[int] = ()
+) -> list[tuple[Call, ...]]:
+    """Calls that PyTorch runs, step by step: convolutions channels last as they were where no kernel reads them; where
+    calls read them as well as kernels, those read a copy in the usual order.
+
+    region: as recorded. kernels_read: values
+    """
+    here = {value for step in plain for call in step for value in call.outputs}
+    found = [one for one in turnable(with_biases_apart(region)) if one.number in here]
+    back = {one.result: one.usual for one in found if one.result not in kernels_read}
+    gone = {one.number for one in found if one.result not in kernels_read}
+    read = {value for step in plain for call in step for value in operands(call)}
+    copied = {one.result: one for one in found if one.result in kernels_read and one.result in read}
+    least = 1 + max((*_numbers(region), *region.values, *here), default=-1)
+    usual = {result: least + at for at, result in enumerate(copied)}
+
+    def calls(step: Sequence[Call]) -> Iterator[Call]:
+        for call in step:
+            if gone.isdisjoint(call.outputs):
+                call = _reading(back.get(next(iter(call.outputs), -1), call), usual)
+                yield call
+                for result in usual.keys() & {*call.outputs}:
+                    yield Call(_TARGET, (Ref(result),), {}, (usual[result],), call.range)
+
+    return [tuple(calls(step)) for step in plain]
+
+
+def usual_and_turned(region: Region, calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
+    """Calls that PyTorch runs as they would be without turning; and of them the convolutions that are turned."""
+    here = {value for call in calls for value in call.outputs}
+    found = [one.usual for one in turnable(with_biases_apart(region)) if one.number in here]
+    (usual,) = with_usual_layouts(region, [calls])
+    return list(usual), found
+
+
+def _reading(call: Call, usual: Mapping[int, int]) -> Call:
+    read = operands(call)
+    return _renumbered(call, {value: usual.get(value, value) for value in read}) if usual.keys() & read else call
+
+
+def _renumbered(call: Call, new: Mapping[int, int]) -> Call:
+    args = tuple(renumbered(one, new) for one in call.args)
+    return replace(call, args=args, kwargs={name: renumbered(one, new) for name, one in call.kwargs.items()})
+
+
+def _numbers(region: Region) -> Iterator[int]:
+    for call in region.calls:
+        yield from (*operands(call), *call.outputs)
+    for live in region.live_ins:
+        yield live.value
+
+
+def _plain(part: Part) -> Sequence[Call]:
+    """Calls of it that PyTorch makes."""
+    return part.calls if isinstance(part, PlainCalls) else part.views
+
+
+def _gains(call: Call, rank: int, region: Region) -> bool:
+    """Several taps, no groups, images in the usual order that are more than channels or more than places; and no rule
+    that makes it part of a search unit."""
+    x, weight, values = argument(call, 0, "input"), argument(call, 1, "weight"), region.values
+    if not isinstance(x, Ref) or not isinstance(weight, Ref) or len(call.outputs) != 1:
+        return False
+    if any(value not in values for value in (*operands(call), *call.outputs)) or operands(call)[0] != x.value:
+        return False
+    images = source, result = values[x.value], values[call.outputs[0]]
+    if any(len(info.shape) != rank + 2 for info in images) or not _is_usual(source):
+        return False
+    if not _is_usual(replace(result, strides=_usual(result.shape)) if result == _last(result) else result):
+        return False
+    taps = prod(values[weight.value].shape[2:])
+    floats = {info.dtype for info in images} <= {"f16", "bf16", "f32"}
+    return floats and taps > 1 and groups_of(call) == 1 and not has_program(call, region)
+
+
+def _is_usual(info: TensorInfo) -> bool:
+    """Row by row, and not channels last as well."""
+    return info.strides == _usual(info.shape) and info.shape[1] > 1 and prod(info.shape[2:]) > 1
+
+
+def _usual(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(prod(shape[dim + 1 :]) for dim in range(len(shape)))
+
+
+def _last(info: TensorInfo) -> TensorInfo:
+    _, channels, *places = info.shape
+    steps = [channels * prod(places[dim + 1 :]) for dim in range(len(places))]
+    return replace(info, strides=(channels * prod(places), 1, *steps), triangle=None)

@@ -1,0 +1,122 @@
+"""Convolutions that PyTorch runs, in both orders of memory: where there is a GPU, the faster one is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from mugraph.events import RegionResult
+from mugraph.ir.names import Scope
+from mugraph.ir.region import PlainCalls, Trace
+from mugraph.options import Options
+from mugraph.solve.filetime import FileTime
+from mugraph.solve.job import RegionJob
+from mugraph.solve.layouts import other_layouts
+from mugraph.solve.tools import Tools
+from mugraph.trace.tracer import trace_file
+from mugraph.tune.measure import Compared
+from mugraph.tune.messages import Subject
+
+from tests.engine.solve.test_waiting import HERE, TARGET, Machine
+
+TEXT = """\
+import torch
+import torch.nn.functional as F
+
+
+# mugraph: x=f32[32, 32, 64, 64], w=f32[32, 32, 3, 3], b=f32[32]
+def image(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(torch.relu(F.conv_transpose2d(x, w, b) * 2) - 1)
+
+
+# mugraph: x=f32[32, 32, 16, 16, 16], w=f32[32, 32, 3, 3, 3], b=f32[32]
+def volume(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(torch.relu(F.conv3d(x, w, b) * 2) - 1)
+
+
+# mugraph: x=f32[64, 64]
+def none(x: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(torch.relu(x * 2) - 1)
+"""
+
+
+@dataclass
+class Layouts(Machine):
+    """last_us, usual_us: of a module whose convolution is channels last, and of another"""
+
+    last_us: float = 5.0
+    usual_us: float = 5.0
+
+    def compare_called(
+        self, subjects: Sequence[Subject], inputs: object, ours: str, applied: object, **_: object
+    ) -> Compared:
+        self.compared += subjects
+        last = any("memory_format=torch.channels_last" in one.source for one in subjects if one.name == ours)
+        mine = self.last_us if last else self.usual_us
+        found = {
+            one.name: replace(self._measured(12.0), median_us=mine if one.name == ours else 12.0) for one in subjects
+        }
+        return Compared(dict(found), dict(found))
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    path = tmp_path_factory.mktemp("layouts") / "images.py"
+    path.write_text(TEXT)
+    return trace_file(path)
+
+
+def solved(trace: Trace, name: str, machine: Machine | None) -> RegionResult:
+    it = cast(Any, machine)
+    (number,) = [n for n, region in enumerate(trace.regions) if region.function == name]
+    tools = Tools(TARGET, cast(Any, machine or Machine()), compiled=machine is not None, measurer=it, pool=it, peers=it,
+                  file_time=FileTime(500.0))  # fmt: skip
+    options = Options(budget_s=0.5, max_kernels=1)
+    job = RegionJob(
+        number, trace.regions[number], Scope(()), HERE, tools, options, None, lambda: False, Path(trace.path)
+    )
+    steps = job.result()
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+def is_turned(result: RegionResult) -> bool:
+    assert result.plan is not None
+    plain = [call for step in result.plan.steps if isinstance(step, PlainCalls) for call in step.calls]
+    return any("memory_format" in call.kwargs for call in plain)
+
+
+@pytest.mark.parametrize("name", ["image", "volume"])
+@pytest.mark.parametrize(("last_us", "usual_us"), [(4.0, 6.0), (6.0, 4.0)])
+def test_the_faster_of_both_is_kept(trace: Trace, name: str, last_us: float, usual_us: float) -> None:
+    result = solved(trace, name, Layouts(last_us=last_us, usual_us=usual_us))
+    assert result.status == "improved", result.reason
+    assert is_turned(result) == (last_us < usual_us)
+    assert result.timing.optimized_us == 4.0
+    assert result.plan is not None
+    assert result.plan.name == name, "nothing shows that there was another"
+    assert len(result.sources) == 1
+
+
+def test_one_that_is_not_offered_is_not_kept(trace: Trace) -> None:
+    result = solved(trace, "image", Layouts(last_us=20.0, usual_us=10.0))
+    assert result.status == "improved"
+    assert not is_turned(result)
+
+
+@pytest.mark.parametrize(("name", "turned"), [("image", True), ("volume", False)])
+def test_without_a_gpu_the_one_that_is_expected_to_be_faster(trace: Trace, name: str, turned: bool) -> None:
+    assert is_turned(solved(trace, name, None)) == turned
+
+
+def test_where_there_is_no_choice_nothing_is_measured_twice(trace: Trace) -> None:
+    machine = Layouts()
+    solved(trace, "none", machine)
+    assert [one.name for one in machine.compared].count("mugraph") == 1
+    assert [other_layouts(region) for region in trace.regions] == [set(), {3}, None]

@@ -1,0 +1,184 @@
+"""Convolutions that PyTorch runs: channels last where kernels read them, in the usual order where calls do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mugraph.ir.calls import Call, Symbol, operands
+from mugraph.ir.region import PlainCalls, Region, SearchUnit
+from mugraph.ops.algebra.registry import canonical
+from mugraph.trace.regions.replay import replay
+from mugraph.units.biases import with_biases_apart, with_biases_back
+from mugraph.units.layouts import POSSIBLE, turnable, with_channels_last, with_usual_layouts
+from mugraph.units.region_units import cut_region
+
+from tests.engine.ops.harness import randn, record
+from tests.engine.units.regions import run
+
+X = {"x": randn(2, 4, 5, 6), "w": randn(4, 6, 3, 3, seed=1), "b": randn(6, seed=2)}
+SQUARE = {**X, "w": randn(4, 4, 3, 3, seed=1), "b": randn(4, seed=2)}
+VOLUME = {"x": randn(2, 4, 5, 6, 4), "w": randn(6, 4, 3, 3, 3, seed=1), "b": randn(6, seed=2)}
+
+
+def up(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(F.conv_transpose2d(x, w, b, stride=2) * 2)
+
+
+def volume(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.relu(F.conv3d(x, w, bias=b)).mean(dim=(2, 3, 4))
+
+
+def twice(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    first = torch.relu(F.conv_transpose2d(x, w, b) * 3)
+    return torch.relu(F.conv_transpose2d(first, w, b) * 3)
+
+
+def plain(region: Region, turned: frozenset[int] = frozenset({2})) -> list[Call]:
+    """What PyTorch runs where every search unit has a kernel."""
+    return [call for part in cut_region(region, (), turned)[1] if isinstance(part, PlainCalls) for call in part.calls]
+
+
+def turns(calls: list[Call]) -> int:
+    return sum("memory_format" in call.kwargs for call in calls)
+
+
+@pytest.mark.parametrize(("fn", "inputs", "count"), [(up, X, 1), (twice, SQUARE, 2), (volume, VOLUME, 0)])
+def test_the_kernel_that_follows_reads_channels_last(
+    fn: Callable[..., Any], inputs: dict[str, torch.Tensor], count: int
+) -> None:
+    region = record(fn, inputs)
+    assert turns(plain(region)) == count
+    cut, parts = cut_region(region)
+    assert cut.calls == region.calls, "what PyTorch is measured by is as recorded"
+    results = [call.outputs[0] for call in plain(region) if "conv" in call.target]
+    for part in parts:
+        for name, value in part.inputs.items() if isinstance(part, SearchUnit) else ():
+            if value in results:
+                tensor = next(one for one in part.program.tensors if one.name == name)
+                assert (tensor.strides[1] == 1) == bool(count)
+    (out,) = [live.value for live in region.live_outs]
+    assert cut.values[out] == region.values[out]
+    torch.testing.assert_close(run(cut, parts, inputs)[out].float(), fn(**inputs), rtol=1e-4, atol=1e-5)
+
+
+def test_windows_in_three_dimensions_where_asked_for() -> None:
+    region = record(volume, VOLUME)
+    (copy,) = [call for call in plain(region, POSSIBLE) if "memory_format" in call.kwargs]
+    assert copy.kwargs == {"memory_format": Symbol("torch.channels_last_3d")}
+    cut, parts = cut_region(region, (), POSSIBLE)
+    (out,) = [live.value for live in region.live_outs]
+    torch.testing.assert_close(run(cut, parts, VOLUME)[out].float(), volume(**VOLUME), rtol=1e-4, atol=1e-5)
+
+
+def returned(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    y = F.conv_transpose2d(x, w)
+    return y, torch.tanh(y * 2)
+
+
+def pooled(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    y = F.conv_transpose2d(x, w)
+    return torch.cumsum(y, 1) + torch.tanh(y * 2)
+
+
+def grouped(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(F.conv_transpose2d(x, w, groups=2) * 2)
+
+
+def one_tap(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(F.conv_transpose2d(x, w[:, :, :1, :1].contiguous()) * 2)
+
+
+def unbatched(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(F.conv_transpose2d(x[0], w) * 2)
+
+
+def already(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(F.conv_transpose2d(x, w, b) * 2).contiguous()
+
+
+@pytest.mark.parametrize("fn", [returned, pooled, grouped, one_tap, unbatched])
+def test_others_stay(fn: Callable[..., Any]) -> None:
+    assert turns(plain(record(fn, X))) == 0
+
+
+def test_what_is_channels_last_already_is_left_alone() -> None:
+    inputs = {**X, "x": X["x"].contiguous(memory_format=torch.channels_last)}
+    region = record(already, inputs)
+    assert turns(plain(region)) == 0
+    steps = [part.calls for part in cut_region(region)[1]]
+    assert with_usual_layouts(region, steps) == steps
+
+
+def test_numbers_and_calls_come_back() -> None:
+    """In each cut, with the values of the cut region, whatever stays."""
+    region = record(twice, SQUARE)
+    cut, parts = cut_region(region)
+    steps = [part.calls for part in parts]
+    back = [call for step in with_biases_back(cut, with_usual_layouts(cut, steps)) for call in step]
+    assert [call for call in back if not canonical(call.target).endswith("view")] == list(region.calls)
+    assert turnable(with_biases_apart(cut)) == turnable(with_biases_apart(region))
+
+
+def test_calls_beside_a_kernel_read_the_usual_order() -> None:
+    region = record(pooled, X)
+    apart = with_biases_apart(region)
+    turned = with_channels_last(apart, {2})
+    (one,) = turnable(apart)
+    (step,) = with_usual_layouts(region, [turned.calls], {one.result})
+    env = {live.value: X[live.expression] for live in region.live_ins}
+    found = replay(step, env)
+    (cumsum,) = [call for call in step if "cumsum" in call.target]
+    assert found[one.result].stride(1) == 1
+    assert found[operands(cumsum)[0]].is_contiguous()
+    (out,) = [live.value for live in region.live_outs]
+    torch.testing.assert_close(found[out], pooled(**X))
+    assert found[out].is_contiguous()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    rank=st.integers(2, 3),
+    transposed=st.booleans(),
+    groups=st.sampled_from((1, 2)),
+    steps=st.lists(st.sampled_from(("relu", "relu_", "tanh", "scale", "softmax", "mean", "pool", "conv")), max_size=4),
+    seed=st.integers(0, 99),
+)
+def test_chains_compute_the_same(rank: int, transposed: bool, groups: int, steps: list[str], seed: int) -> None:
+    """With a kernel for every search unit, and with none."""
+    conv = getattr(F, f"conv{'_transpose' if transposed else ''}{rank}d")
+    pool = getattr(F, f"max_pool{rank}d")
+    weight = (4, 4 // groups, *(3, 2, 1)[:rank])
+    x, w, b = randn(2, 4, *(9, 7, 5)[:rank], seed=seed), randn(*weight, seed=seed + 1), randn(4, seed=seed + 2)
+    step_of: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+        "relu": torch.relu,
+        "relu_": lambda y: F.relu(y, inplace=True),
+        "tanh": torch.tanh,
+        "scale": lambda y: y * 0.7 + 0.1,
+        "softmax": lambda y: torch.softmax(y, 1),
+        "mean": lambda y: y - y.mean(1, keepdim=True),
+        "pool": lambda y: pool(y, 2, stride=1, padding=1),
+    }
+
+    def chain(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        y = conv(x, w, b, groups=groups)
+        for step in steps:
+            y = step_of[step](y) if step in step_of else conv(y, w, b, padding=0 if transposed else 2, groups=groups)
+        return y
+
+    inputs = {"x": x, "w": w, "b": b}
+    recorded = record(chain, inputs)
+    region, parts = cut_region(recorded, (), POSSIBLE)
+    want = chain(x.double(), w.double(), b.double())
+    env = {live.value: inputs[live.expression].double() for live in region.live_ins}
+    steps_of = with_usual_layouts(region, [part.calls for part in parts])
+    back = [call for step in with_biases_back(region, steps_of) for call in step]
+    (out,) = [live.value for live in region.live_outs]
+    assert torch.equal(replay(back, env)[out], want)
+    assert turns(back) == 0
+    torch.testing.assert_close(run(region, parts, inputs)[out], want, rtol=1e-4, atol=1e-5, check_dtype=False)
