@@ -66,7 +66,7 @@ def check_text(
         return TextVerdict(False, str(error), error.check, error.line, where=error.where)
     except Malformed as error:
         return TextVerdict(False, str(error), "unread")
-    run = checked.count_run()
+    run = 0 if much else checked.count_run()
     return TextVerdict(
         True, check=TOO_MUCH if much else "",
         run=run, blocks=checked.blocks, configurations=checked.configurations, left=left, without=checked.without,
