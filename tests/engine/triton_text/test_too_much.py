@@ -13,8 +13,11 @@ from mugraph.sizes import text as sizes_text
 from mugraph.sizes.text import text_checked
 from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
+from mugraph.triton_text.calls.call import Call, _row_places
 from mugraph.triton_text.check import TOO_MUCH, check_text
+from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.owners import Runs, in_order
+from mugraph.triton_text.tensors import HostTensor, dense
 from mugraph.units.joining import units
 
 TARGET = TARGETS["h200"]
@@ -71,10 +74,6 @@ def test_runs_are_put_in_order_where_they_are_not(starts: list[int]) -> None:
 
 
 def test_rows_of_a_call_are_runs() -> None:
-    from mugraph.triton_text.calls.call import Call
-    from mugraph.triton_text.memory import Memory
-    from mugraph.triton_text.tensors import HostTensor, dense
-
     def rows(shape: tuple[int, ...], strides: tuple[int, ...]) -> Runs:
         memory = Memory("out", 24, "float32", shape, strides)
         call = Call.__new__(Call)
@@ -92,3 +91,10 @@ def test_rows_of_a_call_are_runs() -> None:
     one = rows((2, 12, 1), (12, 1, 12))
     assert sorted(one.starts) == list(range(24))
     assert (one.ends - one.starts == 1).all()
+
+
+@pytest.mark.parametrize("strides", [(12, 4, 1), (12, 1, 3), (0, 4, 1)])
+def test_rows_lie_where_their_elements_do(strides: tuple[int, int, int]) -> None:
+    shape, rows = (2, 3, 4), np.array([0, 2, 5])
+    tensor = HostTensor(Memory("x", 30, "float32", shape, strides), shape, strides, offset=5)
+    assert list(_row_places(tensor, rows)) == list(tensor.places().reshape(6, 4)[rows].reshape(-1))
