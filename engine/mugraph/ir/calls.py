@@ -117,7 +117,7 @@ def are_known(calls: Sequence[Call], values: Mapping[int, TensorInfo]) -> bool:
 
 
 def renumbered(argument: Argument, new: Mapping[int, int]) -> Argument:
-    """The argument with other value numbers. new: value number -> the other"""
+    """The argument with other value numbers. new: value number -> the other one"""
     if isinstance(argument, Ref):
         return Ref(new[argument.value])
     if isinstance(argument, tuple):

@@ -3,7 +3,7 @@
 The cut of a region takes as much into a search unit as one kernel may hold. PyTorch has a kernel of its own for some
 calls that are several products at once (attention), and at some sizes no generated one is as fast. What is around such
 a call may still gain: a norm and a rotation of the queries, in a kernel before it. So the region is also cut with these
-calls left to PyTorch.
+calls left to PyTorch, and with its convolutions.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from math import inf
 from mugraph.events import UnitResult
 from mugraph.ir.calls import Call
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
-from mugraph.ops.algebra.registry import entry_for
+from mugraph.ops.algebra.registry import canonical, entry_for
 from mugraph.solve.pytorch import pytorch_us, stays_us, turning_gains_us
 from mugraph.targets import Target
+from mugraph.trace.pytorch.biased import WINDOW_DIMS
 from mugraph.units.layouts import usual_and_turned
 
 
@@ -72,11 +73,13 @@ def fastest(divisions: Sequence[Division], target: Target) -> Division:
 
 
 def left_to_pytorch(unit: SearchUnit) -> list[Call]:
-    """Calls of the unit that are several products at once, where it holds more than one of them and views."""
+    """Calls of the unit that are several products at once, where it holds more than one of them and views; and
+    convolutions: their bias is then added by what follows, which may be another unit."""
     products = Counter(i for op in unit.program.ops if op.kind.contracts for i in unit.origins.get(op.name, ()))
     several = [unit.calls[i] for i, count in products.items() if count > 1 and i < len(unit.calls)]
     others = [call for call in unit.calls if call not in several and not _is_view(call)]
-    return several if others else []
+    windowed = [call for call in unit.calls if canonical(call.target) in WINDOW_DIMS]
+    return [*(several if others else []), *windowed]
 
 
 def _is_view(call: Call) -> bool:

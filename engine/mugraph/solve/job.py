@@ -40,7 +40,7 @@ from mugraph.solve.tools import Tools
 from mugraph.solve.unit_task import Solved, UnitTask
 from mugraph.store import Store
 from mugraph.tune.device import Device
-from mugraph.units.layouts import FASTER, Ranks
+from mugraph.units.layouts import FASTER, Ranks, usual_and_turned
 from mugraph.units.outside import outside_words
 from mugraph.units.region_units import cut_region, reasons_against
 from mugraph.units.search_units import is_divisible
@@ -106,7 +106,8 @@ class RegionJob:
         which it has one kernel, where there are some. It is quickly done, and says how fast the other has to be."""
         units = [part for part in cut[1] if isinstance(part, SearchUnit)]
         left = [frozenset(call.outputs) for unit in units for call in left_to_pytorch(unit)]
-        return self._cut_of(left) if left else cut
+        first = self._cut_of(left) if left else cut
+        return first if any(isinstance(part, SearchUnit) for part in first[1]) else cut
 
     def _cut_of(self, refused: Sequence[frozenset[int]] = ()) -> Cut:
         return cut_region(self._recorded, refused, self._turned)
@@ -120,7 +121,8 @@ class RegionJob:
             if self._memory.has(key) or is_direct(unit.program):
                 continue
             wanted = kernel_name(self.name, number + 1 if len(units) > 1 else None)
-            place = Place(self.number, number, len(units), self.region.function, wanted)
+            turned = _has_turned(self.region, parts)
+            place = Place(self.number, number, len(units), self.region.function, wanted, turned)
             tools = self.tools
             smaller, most_us = tuple(self._smaller(unit)), self._most_us(unit)
             task = UnitTask(unit, place, self.options.bounds, tools.target, tools.compare_with, smaller, most_us)
@@ -221,7 +223,7 @@ class RegionJob:
         self, cut: Sequence[Part], reports: list[SearchReport]
     ) -> Generator[Event, None, tuple[list[Part], list[UnitResult]]]:
         """reports: each search adds its own."""
-        function, waiting = self.region.function, list(cut)
+        function, waiting, turned = self.region.function, list(cut), _has_turned(self.region, cut)
         results: list[UnitResult] = []
         parts: list[Part] = []
         number = 0
@@ -233,7 +235,7 @@ class RegionJob:
             count = number + sum(isinstance(other, SearchUnit) for other in (part, *waiting, *part.apart))
             wanted = kernel_name(self.name, number + 1 if count > 1 else None)
             kernel = self._named[wanted] = self._named.get(wanted) or self.names.unique(wanted)
-            found = yield from self._solved(part, Place(self.number, number, count, function, kernel))
+            found = yield from self._solved(part, Place(self.number, number, count, function, kernel, turned))
             reports.append(found.search)
             number += 1
             if part.apart and found.searched and not (found.solution is not None and found.solution.pays):
@@ -306,6 +308,13 @@ def _is_tested(found: UnitResult) -> bool:
     """False for a kernel that did not pay where it was found, and would pay here."""
     solution = found.solution
     return solution is None or solution.tested or not solution.is_expected_to_pay
+
+
+def _has_turned(region: Region, parts: Sequence[Part]) -> bool:
+    """Does PyTorch run a convolution otherwise than it was recorded?"""
+    return bool(
+        usual_and_turned(region, [call for part in parts if isinstance(part, PlainCalls) for call in part.calls])[1]
+    )
 
 
 def _timed(

@@ -52,9 +52,10 @@ def turning_gains_us(calls: Sequence[Call], values: Mapping[int, TensorInfo], ta
 
 
 def compared(place: Place, compare_with: CompareWith) -> CompareWith:
-    """What the kernel of a search unit must be faster than to have a place in its region's plan. Beside other units
-    that is what runs there without it: PyTorch's calls. The plan as a whole is compared with what the user chose."""
-    return "code" if place.units > 1 else compare_with
+    """What the kernel of a search unit must be faster than to have a place in its region's plan. Beside other units, or
+    convolutions that are turned for it, that is what runs there without it: PyTorch's calls. The plan as a whole is
+    compared with what the user chose."""
+    return "code" if place.units > 1 or place.beside_turned else compare_with
 
 
 def library_us(unit: SearchUnit, target: Target, compare_with: CompareWith) -> float:

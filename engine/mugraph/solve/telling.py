@@ -23,13 +23,15 @@ _PROGRESS_S = 0.1
 
 @dataclass(frozen=True)
 class Place:
-    """Which search unit of which region events speak of. name: of the kernel."""
+    """Which search unit of which region events speak of. name: of the kernel. beside_turned: PyTorch's convolutions run
+    otherwise beside it than they were recorded"""
 
     region: int
     unit: int
     units: int
     function: str
     name: str
+    beside_turned: bool = False
 
 
 class Telling:

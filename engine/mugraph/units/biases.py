@@ -7,7 +7,7 @@ recorded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, operands
@@ -25,10 +25,12 @@ _GROUPS = 6
 _SUM = "torch.add"
 
 
-def with_biases_apart(region: Region) -> Region:
-    """The region with the biases of convolutions that have no rule added after them. Its values keep their numbers.
+def with_biases_apart(region: Region, left: Collection[int] = ()) -> Region:
+    """The region with the biases of convolutions that PyTorch runs added after them. Its values keep their numbers.
 
     A region for a range of sizes stays as it is.
+
+    left: results of convolutions that are left to PyTorch, beside those that have no rule
     """
     if region.dynamic is not None or not any(canonical(call.target) in WINDOW_DIMS for call in region.calls):
         return region
@@ -37,12 +39,20 @@ def with_biases_apart(region: Region) -> Region:
     number = 1 + max((*recorded, *(live.value for live in region.live_ins)))  # the same in each cut of the region
     for call in region.calls:
         bias = _bias(call)
-        if bias is None or not _adds_it_alone(call, values) or has_program(call, region):
+        if bias is None or not _adds_it_alone(call, values) or not is_pytorchs(call, region, left):
             calls.append(call)
         else:
             calls += _apart(call, bias, values, number)
             number += 2
     return replace(region, calls=tuple(calls), values=values)
+
+
+def without_biases(region: Region, apart: Region) -> dict[int, int]:
+    """Of convolutions whose bias is apart: the result that was recorded -> the one without the bias."""
+    recorded = {call.outputs for call in region.calls if _bias(call) is not None}
+    return {
+        call.outputs[0]: operands(call)[0] for call in apart.calls if call.target == _SUM and call.outputs in recorded
+    }
 
 
 def with_biases_back(region: Region, plain: Sequence[Sequence[Call]]) -> list[tuple[Call, ...]]:
@@ -114,8 +124,12 @@ def _apart(call: Call, bias: int, values: dict[int, TensorInfo], number: int) ->
     )
 
 
-def has_program(call: Call, region: Region) -> bool:
-    """Whether a rule says what the call computes, so that a search unit may hold it."""
+def is_pytorchs(call: Call, region: Region, left: Collection[int]) -> bool:
+    """Whether no rule says what the call computes, or it is left to PyTorch: no search unit holds it."""
+    return any(value in left for value in call.outputs) or not _has_program(call, region)
+
+
+def _has_program(call: Call, region: Region) -> bool:
     if entry_for(call.target) is None:
         return False
     names, name = value_names(region), identifier_of(region)

@@ -20,7 +20,7 @@ from mugraph.ir.calls import Argument, Call, Ref, Symbol, TensorInfo, operands, 
 from mugraph.ir.region import Part, PlainCalls, Region
 from mugraph.ops.algebra.registry import canonical
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
-from mugraph.units.biases import argument, groups_of, has_program, with_biases_apart
+from mugraph.units.biases import argument, groups_of, is_pytorchs
 
 Ranks = Collection[int]
 """Numbers of dimensions of windows, whose convolutions are turned."""
@@ -54,10 +54,10 @@ class Turned:
         return Call(_TARGET, (Ref(self.operand),), options, (self.number,), usual.range), _renumbered(usual, new)
 
 
-def turnable(region: Region, ranks: Ranks = POSSIBLE) -> tuple[Turned, ...]:
-    """Those of the region that may be turned, whoever reads them. They have the same numbers in each cut.
+def turnable(region: Region, ranks: Ranks = POSSIBLE, left: Collection[int] = ()) -> tuple[Turned, ...]:
+    """Those of the region that may be turned, whoever reads them.
 
-    region: with biases apart
+    region: with biases apart. left: results of those that are left to PyTorch, beside what has no rule
     """
     if region.dynamic is not None:
         return ()
@@ -66,17 +66,19 @@ def turnable(region: Region, ranks: Ranks = POSSIBLE) -> tuple[Turned, ...]:
     found: list[Turned] = []
     for position, call in enumerate(region.calls):
         rank = WINDOW_DIMS.get(canonical(call.target), 0)
-        if rank in ranks and rank in _FORMATS and _gains(call, rank, region) and returned.isdisjoint(call.outputs):
+        if (
+            rank in ranks
+            and rank in _FORMATS
+            and _gains(call, rank, region, left)
+            and returned.isdisjoint(call.outputs)
+        ):
             found.append(Turned(call, first + position, rank))
     return tuple(found)
 
 
-def with_channels_last(region: Region, ranks: Ranks, left: Collection[int] = ()) -> Region:
-    """The region with convolutions channels last. Its values keep their numbers.
-
-    region: with biases apart. left: results of those that stay
-    """
-    turned = {id(one.usual): one for one in turnable(region, ranks) if one.result not in left}
+def with_channels_last(region: Region, chosen: Collection[Turned]) -> Region:
+    """The region with these of its convolutions channels last. Its values keep their numbers."""
+    turned = {id(one.usual): one for one in chosen}
     if not turned:
         return region
     values, calls = dict(region.values), list[Call]()
@@ -104,32 +106,48 @@ def with_usual_layouts(
 
     region: as recorded. kernels_read: values
     """
-    here = {value for step in plain for call in step for value in call.outputs}
-    found = [one for one in turnable(with_biases_apart(region)) if one.number in here]
-    back = {one.result: one.usual for one in found if one.result not in kernels_read}
-    gone = {one.number for one in found if one.result not in kernels_read}
-    read = {value for step in plain for call in step for value in operands(call)}
-    copied = {one.result: one for one in found if one.result in kernels_read and one.result in read}
-    least = 1 + max((*_numbers(region), *region.values, *here), default=-1)
-    usual = {result: least + at for at, result in enumerate(copied)}
+    every = [call for step in plain for call in step]
+    found = _turned(region, every)
+    restored = [(call, usual) for call, usual in found if usual.outputs[0] not in kernels_read]
+    back = {id(call): usual for call, usual in restored}
+    gone = {value for call, usual in restored for value in {*operands(call)} - {*operands(usual)}}
+    read = {value for call in every for value in operands(call)}
+    copied = [call.outputs[0] for call, _ in found if id(call) not in back and call.outputs[0] in read]
+    turned = {id(call) for call, _ in found}
+    least = 1 + max((*_numbers(region), *region.values, *(n for call in every for n in call.outputs)), default=-1)
+    copies = {result: least + at for at, result in enumerate(copied)}
 
     def calls(step: Sequence[Call]) -> Iterator[Call]:
         for call in step:
             if gone.isdisjoint(call.outputs):
-                call = _reading(back.get(next(iter(call.outputs), -1), call), usual)
-                yield call
-                for result in usual.keys() & {*call.outputs}:
-                    yield Call(_TARGET, (Ref(result),), {}, (usual[result],), call.range)
+                yield _reading(back.get(id(call), call), copies)
+                for result in copies.keys() & {*call.outputs} if id(call) in turned else ():
+                    yield Call(_TARGET, (Ref(result),), {}, (copies[result],), call.range)
 
     return [tuple(calls(step)) for step in plain]
 
 
 def usual_and_turned(region: Region, calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
     """Calls that PyTorch runs as they would be without turning; and of them the convolutions that are turned."""
-    here = {value for call in calls for value in call.outputs}
-    found = [one.usual for one in turnable(with_biases_apart(region)) if one.number in here]
     (usual,) = with_usual_layouts(region, [calls])
-    return list(usual), found
+    return list(usual), [call for _, call in _turned(region, calls)]
+
+
+def _turned(region: Region, calls: Sequence[Call]) -> list[tuple[Call, Call]]:
+    """Convolutions channels last, each with what it was without. What the user's own calls turn has a number of the
+    region."""
+    recorded = set(_numbers(region))
+    copies = {
+        call.outputs[0]: operands(call)[0]
+        for call in calls
+        if call.target == _TARGET and "memory_format" in call.kwargs and recorded.isdisjoint(call.outputs)
+    }
+    found: list[tuple[Call, Call]] = []
+    for call in calls:
+        read = operands(call)
+        if copies.keys() & {*read}:
+            found.append((call, _renumbered(call, {value: copies.get(value, value) for value in read})))
+    return found
 
 
 def _reading(call: Call, usual: Mapping[int, int]) -> Call:
@@ -154,7 +172,7 @@ def _plain(part: Part) -> Sequence[Call]:
     return part.calls if isinstance(part, PlainCalls) else part.views
 
 
-def _gains(call: Call, rank: int, region: Region) -> bool:
+def _gains(call: Call, rank: int, region: Region, left: Collection[int]) -> bool:
     """Several taps, no groups, images in the usual order that are more than channels or more than places; and no rule
     that makes it part of a search unit."""
     x, weight, values = argument(call, 0, "input"), argument(call, 1, "weight"), region.values
@@ -169,7 +187,7 @@ def _gains(call: Call, rank: int, region: Region) -> bool:
         return False
     taps = prod(values[weight.value].shape[2:])
     floats = {info.dtype for info in images} <= {"f16", "bf16", "f32"}
-    return floats and taps > 1 and groups_of(call) == 1 and not has_program(call, region)
+    return floats and taps > 1 and groups_of(call) == 1 and is_pytorchs(call, region, left)
 
 
 def _is_usual(info: TensorInfo) -> bool:

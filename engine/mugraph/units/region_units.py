@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from mugraph.ir.region import Part, Region
-from mugraph.units.biases import with_biases_apart
+from mugraph.units.biases import with_biases_apart, without_biases
 from mugraph.units.layouts import FASTER, Ranks, read_by_calls, turnable, with_channels_last
 from mugraph.units.own_names import with_own_names
 from mugraph.units.part_views import with_views
@@ -22,15 +22,18 @@ def cut_region(
     refused: as `ranged_units` takes it
     turned:  convolutions that are computed channels last where only kernels read them
     """
-    apart = with_biases_apart(region)
-    may_turn, left = {one.result for one in turnable(apart, turned)}, set[int]()
+    left = {next(iter(values)) for values in refused if len(values) == 1}
+    apart = with_biases_apart(region, left)
+    alone = without_biases(region, apart)
+    without = [frozenset(alone.get(value, value) for value in values) for values in refused]
+    chosen = turnable(apart, turned, {alone.get(value, value) for value in left})
     while True:
-        whole = with_channels_last(apart, turned, left)
-        parts = with_own_names(ranged_units(whole, refused)[0])
-        misread = (may_turn - left) & read_by_calls(parts)
-        if not misread:
+        whole = with_channels_last(apart, chosen)
+        parts = with_own_names(ranged_units(whole, without)[0])
+        misread = read_by_calls(parts)
+        if misread.isdisjoint(one.result for one in chosen):
             return with_views(replace(region, values=whole.values), parts), parts
-        left |= misread
+        chosen = tuple(one for one in chosen if one.result not in misread)
 
 
 def reasons_against(region: Region) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pytest
@@ -39,7 +39,7 @@ def twice(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.relu(F.conv_transpose2d(first, w, b) * 3)
 
 
-def plain(region: Region, turned: frozenset[int] = frozenset({2})) -> list[Call]:
+def plain(region: Region, turned: Collection[int] = (2,)) -> list[Call]:
     """What PyTorch runs where every search unit has a kernel."""
     return [call for part in cut_region(region, (), turned)[1] if isinstance(part, PlainCalls) for call in part.calls]
 
@@ -122,14 +122,13 @@ def test_numbers_and_calls_come_back() -> None:
     steps = [part.calls for part in parts]
     back = [call for step in with_biases_back(cut, with_usual_layouts(cut, steps)) for call in step]
     assert [call for call in back if not canonical(call.target).endswith("view")] == list(region.calls)
-    assert turnable(with_biases_apart(cut)) == turnable(with_biases_apart(region))
 
 
 def test_calls_beside_a_kernel_read_the_usual_order() -> None:
     region = record(pooled, X)
     apart = with_biases_apart(region)
-    turned = with_channels_last(apart, {2})
     (one,) = turnable(apart)
+    turned = with_channels_last(apart, [one])
     (step,) = with_usual_layouts(region, [turned.calls], {one.result})
     env = {live.value: X[live.expression] for live in region.live_ins}
     found = replay(step, env)
@@ -182,3 +181,25 @@ def test_chains_compute_the_same(rank: int, transposed: bool, groups: int, steps
     assert torch.equal(replay(back, env)[out], want)
     assert turns(back) == 0
     torch.testing.assert_close(run(region, parts, inputs)[out], want, rtol=1e-4, atol=1e-5, check_dtype=False)
+
+
+def test_a_convolution_with_a_rule_is_left_to_pytorch_where_asked_for() -> None:
+    """Then its bias is apart, and its result channels last for the kernel that follows."""
+
+    def least(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(torch.amin(F.conv2d(x, w, b), dim=1))
+
+    inputs = {**X, "w": randn(6, 4, 3, 3, seed=1)}
+    region = record(least, inputs)
+    (call,) = [call for call in region.calls if "conv" in call.target]
+    assert not [call for call in plain(region) if "conv" in call.target]
+    cut, parts = cut_region(region, [frozenset(call.outputs)])
+    calls, unit = parts
+    assert [canonical(one.target) for one in calls.calls] == ["Tensor.contiguous", canonical(call.target)]
+    assert isinstance(unit, SearchUnit)
+    assert {live.value for live in region.live_ins if live.expression == "b"} <= {*unit.inputs.values()}
+    (out,) = [live.value for live in region.live_outs]
+    torch.testing.assert_close(run(cut, parts, inputs)[out].float(), least(**inputs), rtol=1e-4, atol=1e-5)
+    steps = [part.calls for part in parts]
+    back = [one for step in with_biases_back(cut, with_usual_layouts(cut, steps)) for one in step]
+    assert [one for one in back if not canonical(one.target).endswith("view")] == list(region.calls)

@@ -1,19 +1,20 @@
-"""Kernel graphs that need no search: each product by a library's kernel, and all the rest, element by element, in one
-kernel that reads their results.
+"""Kernel graphs that need little search: each product by a library's kernel, and all the rest in one kernel that reads
+their results (or one that is split in two).
 
-They are given before anything is searched, so that a region has them however little time is left; and in each order of
+They are given before others are searched, so that a region has them however little time is left; and in each order of
 memory that a library's kernel answers in, because which of them is faster is a question to the device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mugraph.ir.block import Candidate, Schedule
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
-from mugraph.search.kernel_graphs.chain import chained
+from mugraph.search.kernel_graphs.chain import Apart, chained
 from mugraph.search.kernel_graphs.parts import as_block, by_estimate
+from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram
 from mugraph.search.schedules.cost import estimate_call_us
 from mugraph.search.schedules.sizes import ScheduleLimits
@@ -28,9 +29,9 @@ _SCHEDULES = 6
 """Of the kernel that reads what the libraries' leave."""
 
 
-def beside_libraries(program: TensorProgram, target: Target, kernels: int) -> tuple[Candidate, ...]:
-    """Best first by estimate. kernels: of one graph at most"""
-    found = [one for choice in range(_ORDERS) for one in _in_order(program, target, kernels, choice)]
+def beside_libraries(program: TensorProgram, target: Target, kernels: int, solver: Solver) -> tuple[Candidate, ...]:
+    """Best first by estimate. kernels: of one graph at most. solver: of what reduces beside the products"""
+    found = [one for choice in range(_ORDERS) for one in _in_order(program, target, kernels, choice, solver)]
     seen: list[Candidate] = []
     for one in by_estimate(found):
         if one not in seen:
@@ -38,7 +39,7 @@ def beside_libraries(program: TensorProgram, target: Target, kernels: int) -> tu
     return tuple(seen)
 
 
-def _in_order(program: TensorProgram, target: Target, kernels: int, choice: int) -> Iterator[Candidate]:
+def _in_order(program: TensorProgram, target: Target, kernels: int, choice: int, solver: Solver) -> Iterator[Candidate]:
     stored = in_memory(program, choice)
     products = [op.name for op in program.ops if op.kind.contracts]
     if not 0 < len(products) < kernels or any(value in program.outputs for value in products):
@@ -51,12 +52,17 @@ def _in_order(program: TensorProgram, target: Target, kernels: int, choice: int)
             return
         calls.append(Candidate(block, Schedule((), library=True), estimate_call_us(call, target)))
     rest = subprogram(program, tuple(program.outputs), products, stored)
+    apart = Apart({tensor.name for tensor in (*program.tensors, *stored.values())}, set(program.sizes))
+    for last in apart.part(_of_rest(rest, target, solver)):
+        if len(calls) + len(last.kernels) <= kernels:
+            yield chained([*calls, last])
+
+
+def _of_rest(rest: TensorProgram, target: Target, solver: Solver) -> Sequence[Candidate]:
     if any(op.kind.reduces for op in rest.ops):
-        return
+        return solver.solve(rest).candidates[:_SCHEDULES]
     try:
         check(rest)
     except NotSearchable:
-        return
-    limits = ScheduleLimits(max_candidates=_SCHEDULES)
-    for last in kernel_candidates([as_block(rest)], target, limits, _SCHEDULES):
-        yield chained([*calls, last])
+        return ()
+    return kernel_candidates([as_block(rest)], target, ScheduleLimits(max_candidates=_SCHEDULES), _SCHEDULES)

@@ -94,7 +94,7 @@ class KernelGraphs:
             self._ended_by = "space"
             return
         given: set[Hashable] = set()
-        self._early = beside_libraries(self._forms[0].program, self._target, self._limits.max_kernels)
+        self._early = beside_libraries(self._forms[0].program, self._target, self._limits.max_kernels, self._solver)
         if self._early:
             self._graphs += 1
             self._best_us = min(self._best_us, self._early[0].estimate_us)
