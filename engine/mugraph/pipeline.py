@@ -128,8 +128,9 @@ def run_trace(
                           program=programs.at(number), together=units)
                 for number in order
             ]  # fmt: skip
-            for job in jobs:
-                job.begin()
+            with tools.file_time.counting():
+                for job in jobs:
+                    job.begin()
             for job in jobs:
                 result = yield from job.result()
                 found[job.number] = result

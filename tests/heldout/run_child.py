@@ -28,8 +28,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 DTYPES = {
     "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "bool": torch.bool, "i8": torch.int8,
-    "u8": torch.uint8, "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2,
+    "u8": torch.uint8, "i64": torch.int64, "i32": torch.int32, "f8e4m3": torch.float8_e4m3fn,
+    "f8e5m2": torch.float8_e5m2, "c64": torch.complex64,
 }  # fmt: skip
+_CLASSES = 24
+"""Fewer than any program has."""
 ARGUMENT = re.compile(r"(\w+)=(\w+)\[([^\]]*)\]")
 
 
@@ -114,8 +117,12 @@ def compare(original: ModuleType, edited: ModuleType, kernels: ModuleType, name:
 
 
 def drawn(shape: list[int], kind: torch.dtype, generator: torch.Generator) -> torch.Tensor:
-    """Normal numbers; whole ones of all that there are; of conditions one in two holds."""
+    """Normal numbers; whole ones of all that there are, or of the first classes; of conditions one in two holds."""
+    if kind.is_complex:
+        return torch.randn(shape, generator=generator, dtype=kind)
     numbers = torch.randn(shape, generator=generator)
+    if kind in (torch.int64, torch.int32):
+        return torch.randint(_CLASSES, shape, generator=generator, dtype=kind)
     if kind in (torch.int8, torch.uint8):
         return torch.randint(torch.iinfo(kind).min, torch.iinfo(kind).max + 1, shape, generator=generator, dtype=kind)
     return numbers > 0 if kind is torch.bool else numbers.to(kind)

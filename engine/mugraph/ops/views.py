@@ -8,6 +8,7 @@ from math import prod
 
 from mugraph.ir.calls import Argument, Symbol, TensorInfo
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
+from mugraph.ops.algebra.complexes import PARTS, part_of
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.sections import Section, spelled
 
@@ -16,6 +17,7 @@ from mugraph.ops.algebra.sections import Section, spelled
 class View:
     """A part of the value with the number `value`.
 
+    part:  of a complex value "real" or "imag", which is taken first; "" of a real one. first: of that part
     shape: in which the value is seen first; None: its own
     index: what is kept of each dimension of that shape
     seen:  of the value in that shape. info: of the view
@@ -26,12 +28,20 @@ class View:
     index: tuple[slice | int, ...]
     seen: TensorInfo
     info: TensorInfo
+    part: str = ""
+    first: TensorInfo | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Is all of the value, or of its part, kept?"""
+        return self.shape is None and all(index == slice(None) for index in self.index)
 
     @property
     def text(self) -> str:
         """What it is of its tensor, as people write it: `[..., 64:]`, `.view(2, 8, 3, 64)[:, :, 0]`."""
         first = "" if self.shape is None else f".view({', '.join(map(str, self.shape))})"
-        return f"{first}[{spelled(self.index)}]"
+        part = f".{self.part}" if self.part else ""
+        return f"{part}{first}" if self.is_whole else f"{part}{first}[{spelled(self.index)}]"
 
     @property
     def argument(self) -> Argument:
@@ -45,6 +55,16 @@ class View:
             return (Symbol("..."), *items)
         items = [*([slice(None)] * lead if lead > 1 else []), *items]
         return tuple(items) if len(items) > 1 else items[0]
+
+
+def part_view_of(
+    value: int, info: TensorInfo, dims: AtomDims, sections: Mapping[int, Section], sizes: Mapping[int, int]
+) -> tuple[View, AtomDims]:
+    """As view_of, of a complex value, whose last of `dims` says which part."""
+    (last,) = dims[-1]
+    first = part_of(info)
+    view, axes = view_of(value, first, dims[:-1], sections, sizes)
+    return replace(view, part=PARTS[sections[last].start], first=first), axes
 
 
 def view_of(

@@ -31,13 +31,14 @@ def text_checked(
     With a range of sizes the check is made at the sizes of the float tests, and at each size after which the
     launcher takes another schedule; that the use of memory is right at all others is proved."""
     if not program.least and _needed(program) > MOST:
-        return _checked_smaller(program, source, kernels, "an element of it takes millions of others")
+        return _checked_smaller(program, _checked(program, source, "an element of it takes millions of others"),
+                                kernels)  # fmt: skip
     said = ""
     points = _checked_sizes(program, source)
     for sizes in points:
         found = _checked(at_sizes(program, [], sizes)[0], source, most=inf if program.least else MOST_READ)
         if found.check == TOO_MUCH:
-            return _checked_smaller(program, source, kernels, found.reason or "")
+            return _checked_smaller(program, found, kernels)
         if not found.passed:
             words = words_of(program, sizes)
             return Verdict(False, f"{found.reason}{f', with {words}' if words else ''}")
@@ -54,9 +55,9 @@ def _needed(program: TensorProgram) -> int:
 
 
 def _checked_smaller(
-    program: TensorProgram, source: KernelSource, kernels: Sequence[tuple[BlockGraph, Schedule]], reason: str
+    program: TensorProgram, memory: TextVerdict, kernels: Sequence[tuple[BlockGraph, Schedule]]
 ) -> Verdict:
-    memory = _checked(program, source, reason)
+    """memory: of the text at the program's own sizes"""
     if not memory.passed:
         return Verdict(False, memory.reason)
     small, fewer = smaller(program, kernels)

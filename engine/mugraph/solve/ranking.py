@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from mugraph.events import Event, SearchReport
 from mugraph.ir.block import Candidate
@@ -37,10 +38,18 @@ class Ranked:
 
 
 def ranked_candidates(
-    program: TensorProgram, telling: Telling, tools: Tools, bounds: Bounds, cancelled: Callable[[], bool]
+    program: TensorProgram,
+    telling: Telling,
+    tools: Tools,
+    bounds: Bounds,
+    cancelled: Callable[[], bool],
+    worth_us: float = inf,
 ) -> Generator[Event, None, Ranked]:
     """Search for one kernel, schedule, search for several, verify: each candidate is told of as soon as it is known to
-    be right."""
+    be right.
+
+    worth_us: of candidates that are estimated to take as long, the best alone is wanted
+    """
     yield telling.searching(0, 0.0)
     verdicts = Verdicts(program, tools.on, tools.verdicts)
     try:
@@ -54,7 +63,7 @@ def ranked_candidates(
         several = yield from kernel_graphs(program, blocks, every, best, tools, bounds, cancelled, verdicts, telling)
     if several:
         every = diverse(sorted([*every, *several], key=lambda candidate: candidate.estimate_us))
-    passed = yield from _best_right(every, verdicts, telling)
+    passed = yield from _best_right(every, verdicts, telling, worth_us)
     report = SearchReport(
         telling.first_hit_s,
         telling.seconds,
@@ -84,7 +93,7 @@ def _first_right(
 
 
 def _best_right(
-    every: Sequence[Candidate], verdicts: Verdicts, telling: Telling
+    every: Sequence[Candidate], verdicts: Verdicts, telling: Telling, worth_us: float
 ) -> Generator[Event, None, list[Judged]]:
     """All candidates of the best topologies that are right."""
     passed: list[Judged] = []
@@ -92,6 +101,8 @@ def _best_right(
     for candidate in every:
         key = candidate.topology
         if candidate not in verdicts:
+            if passed and candidate.estimate_us >= worth_us:
+                continue
             if len(good) >= VERIFIED or len(verdicts) >= TRIED:
                 continue
             yield telling.working(f"verifying {telling.place.function}", len(good), VERIFIED)

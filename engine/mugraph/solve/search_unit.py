@@ -58,8 +58,11 @@ def solve(
     tools.begin()
     telling = Telling(place)
     program, measurer = unit.program, tools.measurer
+    library = min(library_us(unit, tools.target, compared(place, tools.compare_with)), most_us)
     with tools.on("search"), tools.file_time.counting():
-        ranked = yield from ranked_candidates(program, telling, tools, bounds, cancelled)
+        # A size of a range, and a device, may show what the estimate at the largest size does not.
+        worth_us = library if measurer is None and not smaller else inf
+        ranked = yield from ranked_candidates(program, telling, tools, bounds, cancelled, worth_us)
 
     def result(solution: Solution | None, reason: str | None, rejected: Mapping[str, int]) -> UnitResult:
         return UnitResult(
@@ -75,7 +78,6 @@ def solve(
     if not kernels.variants:
         reason = f"no candidate can be written as a kernel: {_most_common(kernels.rejected)}"
         return result(None, reason, kernels.rejected)
-    library = min(library_us(unit, tools.target, compared(place, tools.compare_with)), most_us)
     if not smaller:
         shown = _untested(kernels, library)
         beaten = shown.estimate_us > _BEATEN * most_us

@@ -69,7 +69,11 @@ class RegionTimer:
     def timed(
         self, plan: RegionPlan, sources: Mapping[str, KernelSource], results: Sequence[UnitResult]
     ) -> Generator[Event, None, tuple[Timing, str | None]]:
-        """The plan's time, and why it cannot be offered, if so."""
+        """The plan's time, and why it cannot be offered, if so. Raises Rejected."""
+        if self.tools.measurer is None and plan.region.dynamic is None:  # a long module takes seconds to write
+            estimate = self.estimated(plan, results)
+            if not estimate.gains:
+                return estimate, None
         with self.tools.on("code generation"):
             text = module_text([plan], sources, original_path=self.path, target=self.tools.target, alone=True)
         if plan.region.dynamic is None:

@@ -17,7 +17,7 @@ from mugraph.triton_text.verdict import TextVerdict
 from mugraph.verification.evaluate import Malformed
 
 TOO_MUCH = "too much"
-"""The check of a verdict that says nothing, because it would take too long."""
+"""The check of a text whose memory is in order, and whose numbers would take too long to look at."""
 MOST_READ = 1 << 28
 """Elements that the blocks which are run may read, where they need not be run: about ten seconds."""
 
@@ -44,7 +44,7 @@ def check_text(
     shapes: tensor -> shape and strides, where the launcher gets and returns others than the program's
     target: run it with as many seeds as show, by Theorem 2, that a wrong text passes with this chance at most; where
         the theorem does not cover it, or not all blocks are run, the verdict says so. None asks for no bound
-    most: elements read by the blocks that are run, above which the verdict is TOO_MUCH
+    most: elements read by the blocks that are run, above which no number is looked at: the check is then TOO_MUCH
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     try:
@@ -53,19 +53,23 @@ def check_text(
         left = left or _why_no_numbers(program)
         if left and not memory_alone:
             raise Unreadable(left)
-        way = None if left else checked.compare()
+        way, much = None, False
+        if not left:
+            try:
+                way = checked.compare()
+            except TooMuch as error:
+                left, much = str(error), True
         bound = Earned() if way is None or target is None else earned(checked, way, target)
-    except TooMuch as error:
-        return TextVerdict(False, str(error), TOO_MUCH)
     except Unreadable as error:
         return TextVerdict(False, f"the text cannot be read: {error}", "unread", error.line)
     except Wrong as error:
         return TextVerdict(False, str(error), error.check, error.line, where=error.where)
     except Malformed as error:
         return TextVerdict(False, str(error), "unread")
-    run = checked.count_run()
+    run = 0 if much else checked.count_run()
     return TextVerdict(
-        True, run=run, blocks=checked.blocks, configurations=checked.configurations, left=left, without=checked.without,
+        True, check=TOO_MUCH if much else "",
+        run=run, blocks=checked.blocks, configurations=checked.configurations, left=left, without=checked.without,
         seeds=bound.seeds, bound=bound.bound, bound_note=bound.note,
     )  # fmt: skip
 

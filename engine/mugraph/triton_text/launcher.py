@@ -316,6 +316,7 @@ class LauncherRun:
             self.evaluator.line,
             reading.compute,
             reading.planes,
+            reading.copies,
         )
         self.world.steps.append(call)
         call.survey()

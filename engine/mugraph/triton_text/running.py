@@ -33,7 +33,7 @@ _MATERIAL = 1 << 21
 _READ = 1 << 24
 """Elements that are looked up in what is not written whole, at most, for one launch."""
 
-_CALL = 1 << 12
+_CALL = 1 << 13
 """Elements that could be read in the time of a read of few."""
 
 

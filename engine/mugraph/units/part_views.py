@@ -15,29 +15,36 @@ class PartViews:
 
     def __init__(self, region: Region) -> None:
         self._next = max(region.values, default=-1) + 1
-        self._known: dict[tuple[int, tuple[int, ...] | None, str], int] = {}
+        self._known: dict[tuple[int, str, object], int] = {}
         self.calls: dict[int, Call] = {}
         self.values: dict[int, TensorInfo] = {}
 
     def of(self, view: View, near: Call) -> tuple[int, ...]:
         """The value numbers of the calls that make a view, the view itself last. near: the call whose place in the
         source they get"""
-        seen = ()
+        made: list[int] = []
+        if view.part:
+            assert view.first is not None
+            made.append(self._made(view, (), view.first, f"Tensor.{view.part}.__get__", (), near, view.value))
         if view.shape is not None:
-            seen = (self._made(view, "", view.seen, "Tensor.view", view.shape, near, view.value),)
-        source = seen[0] if seen else view.value
-        return (*seen, self._made(view, view.text, view.info, "Tensor.__getitem__", (view.argument,), near, source))
+            source = made[-1] if made else view.value
+            made.append(self._made(view, view.shape, view.seen, "Tensor.view", view.shape, near, source))
+        if not view.is_whole:
+            source = made[-1] if made else view.value
+            key = (view.shape, view.text)
+            made.append(self._made(view, key, view.info, "Tensor.__getitem__", (view.argument,), near, source))
+        return tuple(made)
 
     def _made(
-        self, view: View, text: str, info: TensorInfo, target: str, args: Sequence[Argument], near: Call, source: int
+        self, view: View, key: object, info: TensorInfo, target: str, args: Sequence[Argument], near: Call, source: int
     ) -> int:
-        key = (view.value, view.shape, text)
-        if key not in self._known:
+        known = (view.value, view.part, key)
+        if known not in self._known:
             number, self._next = self._next, self._next + 1
-            self._known[key] = number
+            self._known[known] = number
             self.values[number] = info
             self.calls[number] = Call(target, (Ref(source), *args), {}, (number,), near.range)
-        return self._known[key]
+        return self._known[known]
 
 
 def read_by(unit: SearchUnit) -> frozenset[int]:

@@ -19,7 +19,7 @@ def held(data: Tensor, dtype: DType, numbers: Meant | None = None) -> Tensor:
     if dtype in COMPUTED:
         return data
     if numbers is not None:
-        return torch.from_numpy(numbers.drawn(data.to("cpu", torch.float64).numpy())).to(data.device)
+        return torch.as_tensor(numbers.drawn(data.to("cpu", torch.float64).numpy())).to(data.device)
     if dtype == "bool":
         holds = (data > 0.0).to(data.dtype)
         if holds.dim() > 1 and holds.shape[0] > 2:

@@ -33,6 +33,36 @@ def ended(pid: int) -> bool:
         return True
 
 
+TESTER = """\
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-P", "-m", "mugraph.verification.float_child", "interpreter"])
+print(child.pid, file=sys.stderr, flush=True)
+child.wait()
+"""
+
+
+def test_a_tester_whose_parent_was_killed_ends() -> None:
+    """Its parent may be a worker that was given up, in the middle of a test."""
+    theirs, ours = os.pipe()
+    parent = subprocess.Popen(
+        [sys.executable, "-c", TESTER], stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert parent.stdout is not None
+    assert parent.stderr is not None
+    pid = int(parent.stderr.readline())
+    until = time.monotonic() + 2 * PATIENCE_S
+    while psutil.Process(pid).num_threads() < 2 and time.monotonic() < until:  # it is importing
+        time.sleep(0.1)
+    time.sleep(1.0)
+    parent.kill()
+    parent.wait()
+    while not ended(pid) and time.monotonic() < until:
+        time.sleep(0.1)
+    os.close(ours)
+    os.close(theirs)
+    assert ended(pid)
+
+
 def test_an_orphan_ends() -> None:
     theirs, ours = os.pipe()
     parent = subprocess.Popen(

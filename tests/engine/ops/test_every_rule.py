@@ -29,7 +29,12 @@ DRAWS = 12
 
 FAMILIES = POINTWISE | PRODUCTS | REDUCTIONS | VIEWS
 BY_TARGET = POINTWISE_BY_TARGET | REDUCTIONS_BY_TARGET | VIEWS_BY_TARGET
-UNTESTABLE = {"Tensor.double", "Tensor.cuda", "Tensor.long", "Tensor.int"}
+COMPLEX = {
+    "torch.view_as_complex", "torch.view_as_real", "torch.complex", "torch.polar", "torch.conj", "Tensor.conj",
+    "Tensor.real.__get__", "Tensor.imag.__get__",
+}  # fmt: skip
+"""They have complex results or operands: test_complex.py."""
+UNTESTABLE = {"Tensor.double", "Tensor.cuda", "Tensor.long", "Tensor.int", *COMPLEX}
 """They give a type outside the fragment, need a GPU, or round."""
 REFUSALS = (
     "the sizes of a view", "a norm that is not Euclidean", "a softmax of one number", "a variance of too few",

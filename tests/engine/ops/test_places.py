@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -12,12 +13,15 @@ from mugraph.codegen.aot import compile_for
 from mugraph.codegen.lower import lower
 from mugraph.ir.block import Schedule
 from mugraph.ir.json import program_from_json, program_to_json
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.spec import check_program
 from mugraph.ir.text.parser import parse_program
 from mugraph.ir.text.printer import format_program
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.search.kernel_graphs.parts import as_block
+from mugraph.search.run import Search
+from mugraph.search.schedules.tiles import Shape
 from mugraph.verification.verifier import verify_topology
 
 from tests.engine.ops.harness import check, lower_region, randn, record
@@ -193,3 +197,31 @@ def test_it_compiles() -> None:
     source = lower(block, Schedule(((rows, 4),), {}))
     assert "+ 4).to(tl.float32)" in source.jit
     assert ".target sm_90" in compile_for(source, 90).ptx
+
+
+def test_places_beside_a_concatenation() -> None:
+    """Each piece has its own places."""
+
+    def fn(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return (torch.cat([x[:, 3:], -x[:, :3]], 1) * torch.arange(6)) @ w
+
+    check(fn, {"x": randn(5, 6), "w": randn(6, 4)})
+
+
+def test_masks_of_other_axes_are_factors_of_one_another() -> None:
+    """A window, and keys that are left out."""
+
+    def fn(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        i = torch.arange(T)
+        seen = (i[:, None] >= i[None, :] - 2) & (i < 7)[None, :]
+        return (q @ k.mT).masked_fill(~seen, NEVER).softmax(-1) @ v
+
+    program = check(fn, INPUTS).program
+    texts: list[str] = []
+    for block in (one.block for one in Search(program).run()):
+        assert verify_topology(program, block).passed
+        grid = tuple((axis, 1 if axis == "b" else 16) for axis in Shape(block).grid_axes)
+        with suppress(Rejected):  # one mask may be a factor of the values: then the maximum does not know of it
+            texts.append(lower(block, Schedule(grid, dict.fromkeys(block.loop_axes, 16))).jit)
+    assert texts
+    assert all("<= 6)" in text and "+ 2)" in text for text in texts)

@@ -31,8 +31,8 @@ class Task(str):
 
 @dataclass
 class Workers:
-    """Does each task at once. begun: the tasks, in order. errors: task -> what its futures raise, in order. never:
-    tasks that are not done"""
+    """Does each task at once. begun: the tasks, in order. errors: task -> what its futures raise, in order
+    never: tasks that are not done"""
 
     begun: list[Task] = field(default_factory=list["Task"])
     errors: dict[str, list[Exception]] = field(default_factory=dict[str, list[Exception]])

@@ -126,7 +126,10 @@ def position(out: Values, node: Node, region: Region) -> Value:
         expr = Expr((f"({text}) * 1.0" if prec is Prec.ADD else f"{text} * 1.0",), Prec.MUL)
         return out.define(out.value_name(node), dims, pads, region, expr)
     value = Value(out.value_name(node), dims, "i32", pads, region, uses(Expr((text,), prec), region))
-    region.items.append(Assign(value))
+    if prec is Prec.ATOM:
+        value.inlined = text  # an index, which has a name
+    else:
+        region.items.append(Assign(value))
     return value
 
 

@@ -11,17 +11,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
-from mugraph.ir.dtypes import COMPARED, COMPUTED, NARROW, READ
+from mugraph.ir.dtypes import COMPARED, COMPUTED, ELEMENTS, NARROW, READ
 from mugraph.ir.ops import Kind
 from mugraph.ir.windows import Window
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
+from mugraph.ops.algebra.complexes import COMPLEX, PARTS, refuse_unknown
 from mugraph.ops.algebra.concat import Pieces
 from mugraph.ops.algebra.masks import Masks
-from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.nodes import Node, in_pieces
 from mugraph.ops.algebra.places import Places
 from mugraph.ops.algebra.primitives import Primitives
 from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.spellings import canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class Builder(Primitives):
             output: i for i, call in enumerate(calls) for output in call.outputs if output not in operands(call)
         }
         self.masks, self.places, self.pieces = Masks(self), Places(self), Pieces(self)
+        self._parts: AtomDim | None = None
         self._mixed = any(info.dtype in NARROW for info in values.values())
 
     def shape(self, operand: Argument) -> tuple[int, ...]:
@@ -125,23 +128,38 @@ class Builder(Primitives):
 
     def _load(self, value: int, dims: AtomDims, windows: tuple[tuple[Window, AtomDim], ...] = ()) -> Node:
         info = self.values[value]
+        if info.dtype == COMPLEX:
+            views = (self._add(Node(Kind.LOAD, source=value, dims=(*dims, self._part(n)))) for n in range(len(PARTS)))
+            return self.pair(*views)
         if info.dtype not in READ:
             raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
         raw = info.dtype if info.dtype in COMPARED else ""
         return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows, raw=raw))
+
+    def _part(self, n: int) -> AtomDim:
+        """Of a complex value in memory: its last dimension, at one of its parts."""
+        return self.atoms.section(len(PARTS), n, 1, ())
+
+    def pair(self, real: Node, imaginary: Node) -> Node:
+        """A complex value."""
+        if self._parts is None:
+            self._parts = self.fresh(len(PARTS), "p")
+        return in_pieces((real, imaginary), self._parts)
 
     def _apply(self, i: int, value: int, dims: AtomDims) -> Node:
         call = self.calls[i]
         entry = self._entry_for(call.target)
         if entry is None:
             raise NotLowerable(f"{call.target} has no rule")
+        refuse_unknown(canonical(call.target), call, self.values)
         one = len(call.outputs) == 1 or (entry.first_only and value == call.outputs[0])
         if not one and not entry.several:
             raise NotLowerable(f"{call.target} has {len(call.outputs)} results; its rule gives one")
         info = self.values[value]
         is_truth = entry.truth and info.dtype == "bool"
         is_whole = info.dtype in COMPARED
-        if not (info.dtype in COMPUTED or is_truth or is_whole or self._moves(call, entry, info.dtype)):
+        is_pair = info.dtype == COMPLEX
+        if not (info.dtype in COMPUTED or is_pair or is_truth or is_whole or self._moves(call, entry, info.dtype)):
             raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
         first = call.args[0] if call.args else None
         writes = is_inplace(call)
@@ -154,7 +172,7 @@ class Builder(Primitives):
         if is_whole and node.reach is None and node.raw not in ("i32", info.dtype):  # it rounds, or may wrap around
             raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
         self._name(node, value)
-        is_rounded = info.dtype in NARROW and (node.reach or 0) * COMPUTED[info.dtype].epsilon > 1
+        is_rounded = info.dtype in NARROW and (node.reach or 0) * ELEMENTS[info.dtype].epsilon > 1
         if is_rounded and node.kind is not Kind.CONST:
             node = self._add(replace(node, placed=False))
             node.reach = None  # the type does not have all of these numbers

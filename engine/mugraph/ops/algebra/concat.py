@@ -118,12 +118,15 @@ class Pieces:
         b = self._b
         if node.cases:
             return self._chosen(node, by, done)
-        if node.kind in (Kind.LOAD, Kind.MASK):
+        if node.kind is Kind.LOAD or node.kind.of_places:
             if not any(atom in by for dim in node.dims for atom in b.atoms.free(dim)):
                 return node
             if node.kind is Kind.MASK:
                 raise NotLowerable("a mask over the pieces of a concatenation is outside the fragment")
-            return b.again(node, (), (), tuple(b.atoms.replaced(dim, by) for dim in node.dims))
+            dims = tuple(b.atoms.replaced(dim, by) for dim in node.dims)
+            if node.kind is Kind.POSITION:
+                return b.add(b.const(node.value), b.places.along(dims[0]))
+            return b.again(node, (), (), dims)
         over = b.atoms.resolve(node.over)
         if any(atom in by for atom in over):
             return self._summed(node, over, by)

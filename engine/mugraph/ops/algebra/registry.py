@@ -13,24 +13,12 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from mugraph.ops.algebra.builder import Entry, Rule
+from mugraph.ops.algebra.spellings import canonical
+
+__all__ = ["canonical", "entries", "entry_for", "known_targets", "lowers"]
 
 _ENTRIES: dict[str, Entry] = {}
 _FAMILIES = "mugraph.ops.families"
-_PREFIXES = (
-    ("torch._C.TensorBase.", "Tensor."), ("torch._tensor.TensorBase.", "Tensor."),
-    ("torch._C._linalg.linalg_", "torch.linalg."), ("torch._C._special.special_", "torch.special."),
-    ("torch._tensor.Tensor.", "Tensor."), ("torch.Tensor.", "Tensor."),
-    ("torch._C._nn.", "torch.nn.functional."), ("torch._C._VariableFunctions.", "torch."),
-    ("torch.functional.", "torch."),
-)  # fmt: skip
-
-
-def canonical(target: str) -> str:
-    """One spelling for the several places PyTorch keeps the same function in."""
-    for prefix, short in _PREFIXES:
-        if target.startswith(prefix):
-            return short + target.removeprefix(prefix)
-    return target
 
 
 def lowers(

@@ -9,6 +9,7 @@ from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder, Rule
+from mugraph.ops.algebra.complexes import is_complex, product
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import canonical, lowers
@@ -48,7 +49,9 @@ def rsub(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     "Tensor.__imul__", parameters="input other",
 )  # fmt: skip
 def mul(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    return b.mul(*_pair(b, args, dims))
+    x, y = _pair(b, args, dims)
+    both = all(is_complex(args.operand(name), b.values) for name in ("input", "other"))
+    return product(b, x, y) if both else b.mul(x, y)
 
 
 @lowers(

@@ -13,6 +13,7 @@ from mugraph.ir.tensors import Dims, Tensor, contiguous_strides
 from mugraph.kinds.naming import Term, title_of
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.complexes import COMPLEX
 from mugraph.ops.algebra.nodes import HIDDEN, Node
 from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
 from mugraph.ops.algebra.shifts import idle_shifts
@@ -21,7 +22,7 @@ from mugraph.ops.finishing.joined_axes import JoinedAxes
 from mugraph.ops.finishing.names import Names, identifier
 from mugraph.ops.finishing.shared_operators import SharedGraph, SharedOperator
 from mugraph.ops.finishing.unify import reachable, unify
-from mugraph.ops.views import View, view_of
+from mugraph.ops.views import View, part_view_of, view_of
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,8 @@ def _named(
             info, source = builder.values[op.source], sources.get(op.source, f"v{op.source}")
             dims, view = op.dims, None
             if any(x in sections for dim in op.dims for x in dim):
-                view, dims = view_of(op.source, info, op.dims, sections, joined.sizes)
+                made = part_view_of if info.dtype == COMPLEX else view_of
+                view, dims = made(op.source, info, op.dims, sections, joined.sizes)
                 info = view.info
             title[i] = names.take(identifier(source) if view is None else f"{identifier(source)}_part")
             source = source if view is None else source + view.text

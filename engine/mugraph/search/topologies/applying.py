@@ -170,6 +170,8 @@ class Applying:
         kernel can put minus infinity under it, so that what is masked does not count in the row's maximum.
         """
         value, mask = (b, a) if a.kind is Kind.MASK else (a, b)
+        if value.kind is Kind.MASK and mask.mask & ~value.mask:  # of two, the one with all axes is the value
+            value, mask = mask, value
         frame, axes = self._frame, a.mask | b.mask
         places = mask.mask and not mask.mask & value.mask and axes & frame.tile_bits in self._axis_sets
         under = not mask.mask & ~value.mask and (not value.has_exp or value.kind.is_exponential)

@@ -24,6 +24,7 @@ class Call:
     """A call as a step of a launcher. Blocks of its result are whole rows of its dimensions but the last.
 
     planes: several neighbours of the dimension before the rows are computed at once
+    copies: each element is what its only operand, of the same shape, has in its place
     """
 
     world: World
@@ -35,6 +36,7 @@ class Call:
     line: int
     compute: Compute
     planes: bool = False
+    copies: bool = False
 
     @property
     def reals(self) -> Reals:
@@ -61,6 +63,11 @@ class Call:
     def run(self, blocks: NDArray[np.int64]) -> None:
         layer = self.out.memory.of_step(self.number)
         assert layer is not None
+        if self.copies:  # of channels that are put last, a row is a place of an image: of few elements, there are many
+            found = self.world.read(self.operands[0].memory, _row_places(self.operands[0], blocks), self.number)
+            self.world.elements += found.p.size
+            layer.put(_row_places(self.out, blocks), found)
+            return
         boxes = _boxes(self.out.shape, blocks)
         for box in _planes(boxes) if self.planes and len(self.out.shape) > 2 else boxes:
             places = self.out.places(box)
@@ -79,6 +86,17 @@ class Call:
         p, q = self.world.inputs.block(starts.squeeze(run) + memory.source, box[run].stop - box[run].start)
         self.world.elements += p.size
         return Real(p, q).each(lambda array: np.moveaxis(array, -1, run))
+
+
+def _row_places(tensor: HostTensor, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the elements of some of its rows lie, row after row."""
+    *outer, size = tensor.shape
+    *steps, along = tensor.strides
+    index = np.unravel_index(rows, outer) if outer else ()
+    starts = np.full(rows.shape, tensor.offset, np.int64)
+    for at, step in zip(index, steps, strict=True):
+        starts += at * step
+    return (starts[:, None] + np.arange(size, dtype=np.int64) * along).reshape(-1)
 
 
 def _boxes(shape: Sequence[int], rows: NDArray[np.int64]) -> list[Box]:
@@ -130,7 +148,7 @@ class Reading:
     parameters: of the call, in order; the first `tensors` are operands
     shape:      of the result, from the operands and the other arguments
     compute:    a part of the result
-    planes:     as of Call
+    planes, copies: as of Call
     """
 
     parameters: tuple[str, ...]
@@ -138,3 +156,4 @@ class Reading:
     shape: Callable[[Sequence[HostTensor], Mapping[str, Any]], tuple[int, ...]]
     compute: Compute
     planes: bool = False
+    copies: bool = False

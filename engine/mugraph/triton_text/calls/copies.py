@@ -18,4 +18,4 @@ def _shape_of_copy(operands: Sequence[HostTensor], arguments: Mapping[str, Any])
     return operands[0].shape
 
 
-READINGS: Mapping[str, Reading] = {"torch.clone": Reading(("input",), 1, _shape_of_copy, _copy)}
+READINGS: Mapping[str, Reading] = {"torch.clone": Reading(("input",), 1, _shape_of_copy, _copy, copies=True)}
