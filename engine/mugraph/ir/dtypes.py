@@ -86,7 +86,7 @@ ELEMENTS: Mapping[str, ElementType] = {
 INTEGERS = frozenset(_INTEGERS)
 NARROW = frozenset(name for name, one in COMPUTED.items() if one.bytes < 4)
 """Types whose arithmetic PyTorch does in float32."""
-DRAWN = frozenset({*READ, *_INTEGERS})
+DRAWN = frozenset({*READ, *_INTEGERS, "c64"})
 """Types of inputs that measuring can make up."""
 ITEMSIZE: Mapping[str, int] = {name: one.bytes for name, one in READ.items()}
 

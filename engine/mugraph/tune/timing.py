@@ -39,6 +39,9 @@ def make_input(spec: InputSpec, generator: torch.Generator) -> torch.Tensor:
     if spec.triangle is not None:
         return _triangle(spec, spec.triangle, generator.device)
     count = storage_elements(spec)
+    if DTYPES[spec.dtype].is_complex:
+        values = torch.randn(count, generator=generator, device=generator.device, dtype=DTYPES[spec.dtype])
+        return (values * spec.scale).as_strided(spec.shape, spec.strides)
     if not DTYPES[spec.dtype].is_floating_point:
         high = min(spec.high, 2 if spec.dtype == "bool" else torch.iinfo(DTYPES[spec.dtype]).max)
         places = torch.randint(high, (count,), generator=generator, device=generator.device)

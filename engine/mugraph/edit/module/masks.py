@@ -43,7 +43,8 @@ def _filled(tensor: torch.Tensor, what: float | tuple[int, float, float], random
     if isinstance(what, tuple):
         return tensor.copy_(_triangle(tensor, *what))
     if tensor.dtype.itemsize > 1:
-        return tensor.normal_(std=what, generator=random) if tensor.is_floating_point() else tensor.zero_()
+        is_drawn = tensor.is_floating_point() or tensor.is_complex()
+        return tensor.normal_(std=what, generator=random) if is_drawn else tensor.zero_()
     normal = torch.randn(tensor.shape, device=tensor.device, generator=random)
     if tensor.dtype == torch.bool or tensor.is_floating_point():
         return tensor.copy_(normal > 0 if tensor.dtype == torch.bool else normal * what)
