@@ -59,7 +59,8 @@ class UnitPrograms:
             return None
         program = lowered.program
         size, with_exp = len(program.compute_ops), max(limit, self.most)
-        if not any(op.kind.contracts for op in program.ops):
+        is_number = not any(tensor.axes for tensor in program.outputs.values())  # each sum of all has its own kernel
+        if not is_number and not any(op.kind.contracts for op in program.ops):
             limit = max(limit, MOST_WITHOUT_PRODUCTS)
         if size > limit and any("exp" in op.kind.primitives for op in program.ops):
             limit = with_exp

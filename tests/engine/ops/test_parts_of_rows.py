@@ -10,12 +10,21 @@ import torch.nn.functional as F
 from mugraph.ir.ops import Kind
 
 from tests.engine.ops.harness import check, randn
-from tests.engine.ops.test_slices import COS, SIN, halves, neighbours
 
 Made = Callable[[torch.Tensor], torch.Tensor]
 Part = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 X = randn(3, 4, 8)
+COS, SIN = randn(1, 8, seed=1), randn(1, 8, seed=2)
 IMAGES = randn(2, 8, 3, 4)
+
+
+def halves(x: torch.Tensor) -> torch.Tensor:
+    return torch.cat((-x[..., 4:], x[..., :4]), dim=-1)
+
+
+def neighbours(x: torch.Tensor) -> torch.Tensor:
+    return torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
+
 
 OF_ROWS: dict[str, Made] = {
     "rms norm": lambda x: F.rms_norm(x, (8,), eps=1e-3),

@@ -20,7 +20,7 @@ from mugraph.trace.tracer import trace_file
 from mugraph.tune.measure import Compared
 from mugraph.tune.messages import Subject
 
-from tests.engine.solve.test_waiting import HERE, TARGET, Machine
+from tests.engine.solve.machine import HERE, TARGET, Machine
 
 TEXT = """\
 import torch

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,18 +14,11 @@ from mugraph.solve.filetime import FileTime
 from mugraph.solve.job import RegionJob
 from mugraph.solve.programs import ProgramText
 from mugraph.solve.tools import Tools
-from mugraph.stopwatch import Stopwatch
 from mugraph.store import Store
-from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
-from mugraph.tune.device import Device
-from mugraph.tune.measure import Compared
-from mugraph.tune.messages import Agreed, Hello, Subject
-from mugraph.tune.statistics import Summary
-from mugraph.verification.float_test import FloatResult
 
-TARGET = TARGETS["h100"]
-HERE = Device("a GPU", "gpu", TARGET, TARGET.capability, "1")
+from tests.engine.solve.machine import HERE, TARGET, Machine
+
 TEXT = """\
 import torch
 
@@ -36,70 +27,6 @@ import torch
 def product(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return torch.relu(x @ w)
 """
-
-
-@dataclass
-class Machine:
-    """Stands for everything that runs elsewhere. log: what it was asked, in order. busy: how often PyTorch's compilers
-    are still to be found at work. seconds: on a clock that goes while something is measured"""
-
-    log: list[str] = field(default_factory=list[str])
-    busy: int = 0
-    compiled: list[Subject] = field(default_factory=list[Subject])
-    compared: list[Subject] = field(default_factory=list[Subject])
-    applied: Any = None
-    spent: Stopwatch = field(default_factory=Stopwatch)
-    seconds: float = 0.0
-
-    @property
-    def measurer(self) -> Machine:
-        return self
-
-    def begin(self, subjects: Sequence[Subject] = (), inputs: object = None) -> None:
-        if subjects:
-            self.log.append("peers begin")
-            self.busy = 3
-
-    def done(self, timeout_s: float | None = None) -> bool:
-        self.busy = max(0, self.busy - 1)
-        self.log.append("peers done" if not self.busy else "peers compile")
-        return not self.busy
-
-    def compile(self, subjects: Sequence[tuple[Subject, Any]]) -> list[None]:
-        self.log.append("compiles")
-        self.compiled += [subject for subject, _ in subjects]
-        return [None] * len(subjects)
-
-    def _measured(self, us: float) -> Summary:
-        assert not self.busy, "something was measured while PyTorch's compilers were at work"
-        self.log.append("measures")
-        self.seconds += 100
-        return Summary(us, 0.01, 9)
-
-    def measure_kernels(self, kernels: Sequence[tuple[Subject, Any]], rounds: int) -> Iterator[Summary]:
-        return (self._measured(2.0 + 0.1 * len(subject.source)) for subject, _ in kernels)
-
-    def measure_kernel(self, subject: Subject, inputs: object, rounds: int = 9) -> Summary:
-        return self._measured(10.0)
-
-    def compare(self, subjects: Sequence[Subject], inputs: object, **_: object) -> dict[str, Summary]:
-        return {subject.name: self._measured(2.0) for subject in subjects}
-
-    def hello(self) -> Hello:
-        return Hello("a GPU", {}, 1 << 20)
-
-    def agree(self, *_: object) -> Agreed:
-        return Agreed(True, 0.0, 1e-3)
-
-    def compare_called(
-        self, subjects: Sequence[Subject], inputs: object, ours: str, applied: object, **_: object
-    ) -> Compared:
-        self.compared, self.applied = list(subjects), applied
-        found = {subject.name: self._measured(5.0 if subject.name == ours else 12.0) for subject in subjects}
-        return Compared(dict(found), dict(found))
-
-    def test_kernel(self, *_: object) -> FloatResult:
-        return FloatResult(True, None, 1e-3, 1e-3, "a GPU")
 
 
 @pytest.fixture(scope="module")
