@@ -36,9 +36,14 @@ class Division:
         known of what those take."""
         return self._us(self.parts, target)
 
+    def has(self, unit: SearchUnit) -> bool:
+        """Is one of its parts a search unit of the same calls?"""
+        made = _made(unit)
+        return any(isinstance(part, SearchUnit) and _made(part) == made for part in self.parts)
+
     def us_around(self, unit: SearchUnit, target: Target) -> float:
         """Estimated, of the parts that compute something of what the unit computes; infinite where it is not known."""
-        wanted = {value for call in unit.calls for value in call.outputs}
+        wanted = _made(unit)
         parts = [part for part in self.parts if any(wanted.intersection(call.outputs) for call in part.calls)]
         us = self._us(parts, target)
         return inf if us is None else us
@@ -80,6 +85,10 @@ def left_to_pytorch(unit: SearchUnit) -> list[Call]:
     others = [call for call in unit.calls if call not in several and not _is_view(call)]
     windowed = [call for call in unit.calls if canonical(call.target) in WINDOW_DIMS]
     return [*(several if others else []), *windowed]
+
+
+def _made(unit: SearchUnit) -> frozenset[int]:
+    return frozenset(value for call in unit.calls for value in call.outputs)
 
 
 def _is_view(call: Call) -> bool:

@@ -216,8 +216,10 @@ class RegionJob:
         return results
 
     def _most_us(self, unit: SearchUnit) -> float:
-        """What its kernel has to be faster than, from the ways to divide the region that are known; else infinite."""
-        return min((one.us_around(unit, self.tools.target) for one in self._divisions), default=inf)
+        """What its kernel has to be faster than, from other ways to divide the region; else infinite. A way that has the
+        unit itself says nothing of it."""
+        others = (one for one in self._divisions if not one.has(unit))
+        return min((one.us_around(unit, self.tools.target) for one in others), default=inf)
 
     def _all_solved(
         self, cut: Sequence[Part], reports: list[SearchReport]

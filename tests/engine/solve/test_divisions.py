@@ -75,4 +75,6 @@ def test_what_a_unit_has_to_be_faster_than(long: RegionResult) -> None:
     (unit,) = [part for part in parts if isinstance(part, SearchUnit)]
     (solution,) = [found.solution for found in long.units if found.unit is unit]
     assert solution is not None
+    assert division.has(unit)
+    assert not Division(long.region, [part for part in parts if part is not unit], []).has(unit)
     assert division.us_around(unit, target) == pytest.approx(solution.estimate_us)
