@@ -216,8 +216,8 @@ class RegionJob:
         return results
 
     def _most_us(self, unit: SearchUnit) -> float:
-        """What its kernel has to be faster than, from other ways to divide the region; else infinite. A way that has the
-        unit itself says nothing of it."""
+        """What its kernel has to be faster than, from other ways to divide the region; else infinite. A way that has
+        the unit itself says nothing of it."""
         others = (one for one in self._divisions if not one.has(unit))
         return min((one.us_around(unit, self.tools.target) for one in others), default=inf)
 
