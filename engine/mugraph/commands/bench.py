@@ -89,7 +89,7 @@ def workload(file: str, result: RegionResult, target: Target, spent_s: float) ->
     measured = timing.source == "measured"
     best = timing.best_peer
     gain = timing.best_speedup if timing.best_speedup is not None else timing.speedup
-    status = result.status if measured else f"{result.status} ({_ESTIMATED})"
+    status = result.status if measured or timing.optimized_us is None else f"{result.status} ({_ESTIMATED})"
     search_s = result.search.total_s
     return {
         "name": f"{file}:{result.region.function}" + (f" at {_size(result)}" if timing.at is not None else ""),
@@ -106,6 +106,7 @@ def workload(file: str, result: RegionResult, target: Target, spent_s: float) ->
         "as_called": called_document(timing),
         "search_s": search_s,
         "tune_s": max(0.0, spent_s - search_s) if measured else 0.0,
+        "spent_s": dict(result.spent_s),
     }
 
 

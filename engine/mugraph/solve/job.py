@@ -15,6 +15,7 @@ from math import inf
 from pathlib import Path
 
 from mugraph.events import Event, RegionResult, Searching, SearchReport, Timing, UnitResult
+from mugraph.ir.calls import Call
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
@@ -27,7 +28,7 @@ from mugraph.search.direct import is_direct
 from mugraph.sizes.search_unit import unit_at
 from mugraph.sizes.timing import first_sizes, spans_of
 from mugraph.solve.divisions import Division, fastest, left_to_pytorch
-from mugraph.solve.layouts import faster, other_layouts
+from mugraph.solve.layouts import faster, is_settled, other_layouts
 from mugraph.solve.planning import planned
 from mugraph.solve.programs import ProgramText
 from mugraph.solve.pytorch import compared, library_us, nothing_to_gain, possible_gain_us
@@ -144,16 +145,23 @@ class RegionJob:
             return RegionResult(region, "failed", f"an internal error ({type(error).__name__}); details are in {where}")
 
     def _searched(self) -> Generator[Event, None, RegionResult]:
-        """With a GPU, also with its convolutions the other way round in memory; the faster of both."""
+        """With a GPU, also with its convolutions the other way round in memory, where that may be faster; the faster of
+        both."""
         first = yield from self._searched_so()
         other = other_layouts(self._recorded) if self.tools.measurer is not None else None
-        if other is None or self.tools.file_time.is_over or self.cancelled():
+        if other is None or is_settled(first, other) or self.tools.file_time.is_over or self.cancelled():
             return first
-        parts = [part.calls for part in self._cut_of()[1]]
+        calls = self._calls_of_divisions()
         self._turned, self._divisions = other, []
-        if parts == [part.calls for part in self._cut_of()[1]]:
+        if calls == self._calls_of_divisions():
             return first
         return faster(first, (yield from self._searched_so()))
+
+    def _calls_of_divisions(self) -> list[Sequence[Call]]:
+        """Of the parts of each way to divide the region: a convolution may lie in a unit of one and be PyTorch's in
+        another."""
+        whole = self._cut_of()
+        return [part.calls for _, parts in (self._first_cut(whole), whole) for part in parts]
 
     def _searched_so(self) -> Generator[Event, None, RegionResult]:
         parts, results, report = yield from self._cut_and_solved()

@@ -41,7 +41,7 @@ def test_document_without_a_gpu(samples: Path, capfd: pytest.CaptureFixture[str]
     (workload,) = document["workloads"]
     assert set(workload) == {
         "name", "status", "floor_us", "peers_us", "best_peer", "best_peer_us", "optimized_us", "speedup", "search_s",
-        "tune_s", "estimates_us", "code_us", "code_speedup", "as_called",
+        "tune_s", "spent_s", "estimates_us", "code_us", "code_speedup", "as_called",
     }  # fmt: skip
     assert workload["name"] == "adapter:adapted"
     assert "estimated only" in workload["status"]

@@ -18,7 +18,7 @@ from mugraph.solve.layouts import other_layouts
 from mugraph.solve.tools import Tools
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.measure import Compared
-from mugraph.tune.messages import Subject
+from mugraph.tune.messages import Agreed, Subject
 
 from tests.engine.solve.machine import HERE, TARGET, Machine
 
@@ -30,6 +30,11 @@ import torch.nn.functional as F
 # mugraph: x=f32[32, 32, 64, 64], w=f32[32, 32, 3, 3], b=f32[32]
 def image(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.tanh(torch.relu(F.conv_transpose2d(x, w, b) * 2) - 1)
+
+
+# mugraph: x=f32[128, 8, 128, 128], w=f32[64, 8, 3, 3], b=f32[64]
+def picture(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return F.leaky_relu(F.conv2d(x, w, b) / 2)
 
 
 # mugraph: x=f32[32, 32, 16, 16, 16], w=f32[32, 32, 3, 3, 3], b=f32[32]
@@ -45,10 +50,17 @@ def none(x: torch.Tensor) -> torch.Tensor:
 
 @dataclass
 class Layouts(Machine):
-    """last_us, usual_us: of a module whose convolution is channels last, and of another"""
+    """last_us, usual_us: of a module whose convolution is channels last, and of another. last_differs: as where the
+    library has no kernel for the tensor cores in the usual order"""
 
     last_us: float = 5.0
     usual_us: float = 5.0
+    last_differs: bool = False
+
+    def agree(self, *given: object) -> Agreed:
+        turned = isinstance(given[0], Subject) and "memory_format=torch.channels_last" in given[0].source
+        differs = self.last_differs and turned
+        return Agreed(not differs, 1e-4 if differs else 1e-7, 1e-5)
 
     def compare_called(
         self, subjects: Sequence[Subject], inputs: object, ours: str, applied: object, **_: object
@@ -92,9 +104,9 @@ def is_turned(result: RegionResult) -> bool:
     return any("memory_format" in call.kwargs for call in plain)
 
 
-@pytest.mark.parametrize("name", ["image", "volume"])
 @pytest.mark.parametrize(("last_us", "usual_us"), [(4.0, 6.0), (6.0, 4.0)])
-def test_the_faster_of_both_is_kept(trace: Trace, name: str, last_us: float, usual_us: float) -> None:
+def test_the_faster_of_both_is_kept(trace: Trace, last_us: float, usual_us: float) -> None:
+    name = "volume"
     result = solved(trace, name, Layouts(last_us=last_us, usual_us=usual_us))
     assert result.status == "improved", result.reason
     assert is_turned(result) == (last_us < usual_us)
@@ -104,13 +116,30 @@ def test_the_faster_of_both_is_kept(trace: Trace, name: str, last_us: float, usu
     assert len(result.sources) == 1
 
 
-def test_one_that_is_not_offered_is_not_kept(trace: Trace) -> None:
-    result = solved(trace, "image", Layouts(last_us=20.0, usual_us=10.0))
-    assert result.status == "improved"
+@pytest.mark.parametrize("name", ["image", "picture"])
+def test_in_two_dimensions_channels_last_is_enough_where_it_is_offered(trace: Trace, name: str) -> None:
+    machine = Layouts(last_us=6.0, usual_us=4.0)
+    result = solved(trace, name, machine)
+    assert result.status == "improved", result.reason
+    assert is_turned(result)
+    assert [one.name for one in machine.compared].count("mugraph") == 1
+
+
+@pytest.mark.parametrize("name", ["image", "picture"])
+def test_one_that_is_not_offered_is_not_kept(trace: Trace, name: str) -> None:
+    result = solved(trace, name, Layouts(last_us=20.0, usual_us=10.0))
+    assert result.status == "improved", result.reason
     assert not is_turned(result)
 
 
-@pytest.mark.parametrize(("name", "turned"), [("image", True), ("volume", False)])
+@pytest.mark.parametrize("name", ["image", "picture"])
+def test_one_that_differs_is_not_kept(trace: Trace, name: str) -> None:
+    result = solved(trace, name, Layouts(last_us=4.0, usual_us=10.0, last_differs=True))
+    assert result.status == "improved", result.reason
+    assert not is_turned(result)
+
+
+@pytest.mark.parametrize(("name", "turned"), [("image", True), ("picture", True), ("volume", False)])
 def test_without_a_gpu_the_one_that_is_expected_to_be_faster(trace: Trace, name: str, turned: bool) -> None:
     assert is_turned(solved(trace, name, None)) == turned
 
@@ -119,4 +148,4 @@ def test_where_there_is_no_choice_nothing_is_measured_twice(trace: Trace) -> Non
     machine = Layouts()
     solved(trace, "none", machine)
     assert [one.name for one in machine.compared].count("mugraph") == 1
-    assert [other_layouts(region) for region in trace.regions] == [set(), {3}, None]
+    assert [other_layouts(region) for region in trace.regions] == [set(), set(), {3}, None]
