@@ -28,13 +28,18 @@ def _end_with_parent() -> None:
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+def prepare() -> None:
+    """What has to be so before PyTorch is imported."""
+    os.environ["TORCH_COMPILE_DISABLE"] = "1"
+    os.environ["PYTORCH_JIT"] = "0"  # scripted functions run as the Python they were written in
+
+
 def main(arguments: list[str]) -> None:
     request = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Request)
     _end_with_parent()
     child_log.write()
     os.dup2(2, 1)  # whatever the user's code prints, from Python or C
-    os.environ["TORCH_COMPILE_DISABLE"] = "1"
-    os.environ["PYTORCH_JIT"] = "0"  # scripted functions run as the Python they were written in
+    prepare()
     sys.setrecursionlimit(10_000)
     from mugraph.trace.codec import trace_to_json
     from mugraph.trace.session import trace_request

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -15,12 +16,15 @@ import msgspec
 from mugraph.child_log import pass_on
 from mugraph.ir.region import Trace
 from mugraph.scratch import inside, scratch
+from mugraph.trace import forked
 from mugraph.trace.codec import trace_from_json
 from mugraph.trace.picture import Picture
 from mugraph.trace.report import without_running
 from mugraph.trace.request import Request
 from mugraph.trace.run.entries import RecordedShapes, find_definitions
 from mugraph.trace.syntax.source import Source, read_source
+
+_log = logging.getLogger("mugraph.trace")
 
 
 def trace_file(
@@ -67,32 +71,50 @@ def trace_file(
     return _in_child(Request(full, text, qualname, recorded, dict(pictures or {}), check), timeout_s)
 
 
+def begin() -> None:
+    """Something will be traced: PyTorch is imported meanwhile, in the process that traces."""
+    forked.begin(_environment())
+
+
 def _in_child(request: Request, timeout_s: float) -> Trace:
     name = Path(request.path).name
     with scratch("trace") as folder:
         asked, result, said = Path(folder, "request.json"), Path(folder, "result.json"), Path(folder, "stderr")
         asked.write_bytes(msgspec.json.encode(request))
-        with said.open("wb") as stderr:
-            child = subprocess.Popen(
-                [sys.executable, "-P", "-m", "mugraph.trace.child", str(asked), str(result)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-                env=inside(folder, _environment()),
-                start_new_session=True,
-            )
-            try:
-                status = child.wait(timeout_s)
-            except subprocess.TimeoutExpired:
-                return Trace(request.path, errors=(f"{name} was still running after {timeout_s:g} s and was stopped",))
-            finally:
-                _end(child)
+        said.touch()
+        status = _status((str(asked), str(result)), said, folder, timeout_s)
+        if status is None:
+            return Trace(request.path, errors=(f"{name} was still running after {timeout_s:g} s and was stopped",))
         lines = pass_on(said.read_text(errors="replace").strip().split("\n"))
         if result.exists():
             return trace_from_json(result.read_bytes())
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-    last = f": {lines[-1].strip()}" if lines and status != 0 else ""
+    last = f": {lines[-1].strip()}" if lines and lines[-1].strip() and status != 0 else ""
     return Trace(request.path, errors=(f"{name} ended the process while being traced (it {how}){last}",))
+
+
+def _status(arguments: tuple[str, str], said: Path, folder: str, timeout_s: float) -> int | None:
+    """Of the process that runs the user's code, negative for a signal; None where it was killed because of the time."""
+    environment = inside(folder, _environment())
+    try:
+        return forked.status(arguments, said, environment, timeout_s)
+    except forked.Gone as error:
+        _log.debug("a process of its own traces, as no forkserver does: %s", error)
+    with said.open("wb") as stderr:
+        child = subprocess.Popen(
+            [sys.executable, "-P", "-m", "mugraph.trace.child", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            env=environment,
+            start_new_session=True,
+        )
+        try:
+            return child.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            _end(child)
 
 
 def _environment() -> Mapping[str, str]:

@@ -61,14 +61,21 @@ class Killed:
     others: tuple[int, ...] = ()
 
 
-def kill_children() -> Killed:
-    """Kills all that this process has started or adopted, and what that has started."""
+def kill_children(keep: int | None = None) -> Killed:
+    """Kills all that this process has started or adopted, and what that has started.
+
+    keep: a process of which only what it has started is killed
+    """
     try:
         children = [child.pid for child in psutil.Process().children()]
+        kept = [child.pid for child in psutil.Process(keep).children()] if keep in children else []
     except psutil.Error as error:
         _log.warning("the processes that were started are not known, and may be left: %s", error)
         return Killed()
+    children = [child for child in children if child != keep]
     killed = [pid for child in children for pid in kill_tree(child)]
+    for child in kept:  # who reaps them
+        kill_tree(child)
     return Killed(tuple(children), tuple(pid for pid in killed if pid not in children))
 
 

@@ -33,8 +33,10 @@ from mugraph.solve.programs import Programs
 from mugraph.store import Store
 from mugraph.store.place import cache_folder
 from mugraph.store.results import FILE
+from mugraph.trace.forked import process_id
 from mugraph.trace.syntax.definitions import definitions, name_range
 from mugraph.trace.syntax.source import Source
+from mugraph.trace.tracer import begin
 from mugraph.tune.device import UnknownTarget, detect, resolve
 from mugraph.worker.frames import (
     Ended,
@@ -83,6 +85,7 @@ class Runner:
     def serve(self) -> None:
         began = time.monotonic()
         threading.Thread(target=self._listen, name="orders", daemon=True).start()
+        begin()
         device = detect()
         self._say(RunnerReady(device, time.monotonic() - began))
         while True:
@@ -93,7 +96,7 @@ class Runner:
             with self._lock:
                 self._current = None
                 self._stopped.discard(order.job)
-            left = kill_children()  # what the user's code has left behind
+            left = kill_children(keep=process_id())  # what the user's code has left behind
             reap(left.children + left.others, 0.1)
             self._say(ended)
 
@@ -185,7 +188,7 @@ class Runner:
                 self._stopped.add(order.job)
                 running = self._current == order.job
             if running:  # it may be waiting for one of them
-                reap(kill_children().others, 0.1)
+                reap(kill_children(keep=process_id()).others, 0.1)
         kill_children()
         os._exit(0)
 
