@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from mugraph.trace import forked as product
 from mugraph.trace import tracer
 from mugraph.verification import float_test
 
@@ -164,6 +165,20 @@ class ForkingSubprocess:
         return Fork(self._server, module, command[4:], **given)
 
 
+class _NoForkserver:
+    """Stands for the module `mugraph.trace.forked` where no forkserver can be started."""
+
+    Gone = product.Gone
+
+    @staticmethod
+    def begin(environment: Mapping[str, str]) -> None:
+        pass
+
+    @staticmethod
+    def status(*_: object) -> int | None:
+        raise product.Gone("a test forks")
+
+
 def tracing_server() -> OwnForkServer:
     """Its forks trace users' code."""
     modules = ("mugraph.trace.session", "torch.fx.experimental.symbolic_shapes", "torch._dynamo.utils")
@@ -187,6 +202,7 @@ def forked(tracing: ForkServer, interpreting: ForkServer) -> Generator[None]:
     """Within it, what traces users' code and what runs kernels in Triton's interpreter are forks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(_SERVERS, "interpreting", interpreting)
+        patch.setattr(tracer, "forked", _NoForkserver)  # nor does each of many engines start its own
         patch.setattr(tracer, "subprocess", ForkingSubprocess(tracing))
         patch.setattr(float_test, "subprocess", ForkingSubprocess(interpreting))
         yield

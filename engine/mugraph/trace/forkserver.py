@@ -101,8 +101,8 @@ def _trace(order: Order) -> None:
         os.environ.update(order.environment)
         tempfile.tempdir = None
         child.main([*order.arguments])
-    except BaseException:
-        traceback.print_exc()
+    except BaseException as error:  # as Python would say it; nothing of this process may go on in the fork
+        traceback.print_exception(error)
         sys.stderr.flush()
     finally:
         os._exit(1)

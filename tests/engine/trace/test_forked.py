@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -16,9 +15,14 @@ import pytest
 from mugraph.ir.region import Trace
 from mugraph.trace import forked
 from mugraph.trace.tracer import trace_file
-from mugraph.worker.processes import kill_children
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a fork is not safe here")
+
+
+@pytest.fixture(autouse=True)
+def _forked() -> None:
+    """Not what other tests of this room fork from."""
+
 
 DOUBLE = """
 # mugraph: x=f32[4]
@@ -171,19 +175,38 @@ def test_it_ends_with_the_process_that_asked(tmp_path: Path) -> None:
     assert waits_for(lambda: all(is_gone(pid) for pid in pids))
 
 
+STOPPED = """
+import subprocess, sys, threading, time
+from pathlib import Path
+import psutil
+from mugraph.trace import forked
+from mugraph.trace.tracer import trace_file
+from mugraph.worker.processes import kill_children
+
+slow, whole = Path(sys.argv[1]), Path(sys.argv[2])
+assert not trace_file(whole).errors
+server = forked.process_id()
+errors = []
+thread = threading.Thread(target=lambda: errors.extend(trace_file(slow).errors))
+thread.start()
+while not psutil.Process(server).children():
+    time.sleep(0.01)
+other = subprocess.Popen(["sleep", "300"])
+assert kill_children(keep=server).children == (other.pid,)
+thread.join()
+assert other.wait() == -9
+assert "killed by signal 9" in errors[0], errors
+assert not trace_file(whole).errors
+assert forked.process_id() == server
+"""
+
+
 def test_what_is_stopped_does_not_end_it(tmp_path: Path) -> None:
-    before = server(tmp_path)
-    errors: list[str] = []
-    thread = threading.Thread(target=lambda: errors.extend(traced(tmp_path, "import time\ntime.sleep(300)").errors))
-    thread.start()
-    assert waits_for(lambda: bool(before.children()))
-    other = subprocess.Popen(["sleep", "300"])
-    assert other.pid in kill_children(keep=before.pid).children
-    thread.join()
-    assert other.wait() == -signal.SIGKILL
-    assert "killed by signal 9" in errors[0]
-    assert is_whole(traced(tmp_path, ""))
-    assert forked.process_id() == before.pid
+    (tmp_path / "slow.py").write_text(f"import time\ntime.sleep(300)\n{DOUBLE}")
+    (tmp_path / "whole.py").write_text(DOUBLE)
+    command = [sys.executable, "-c", STOPPED, str(tmp_path / "slow.py"), str(tmp_path / "whole.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_process_that_was_forked_from_this_one_has_its_own(tmp_path: Path) -> None:
