@@ -24,7 +24,7 @@ from torch.utils._pytree import tree_leaves
 from mugraph.sharing import turn
 
 TRIALS = 5
-PATIENCE_S = 20.0
+PATIENCE_S = 8.0
 """No further trial begins after this: inputs of gigabytes are drawn for seconds."""
 SEED = 42
 TOLERANCES: Mapping[torch.dtype, float] = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}

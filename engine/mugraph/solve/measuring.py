@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Hashable, Iterable, Sequence
 from math import inf
 
 from mugraph.events import Event
+from mugraph.ir.block import Candidate
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import SearchUnit
-from mugraph.search.schedules.neighbours import neighbours
+from mugraph.search.schedules.neighbours import key, neighbours
 from mugraph.sizes.choice import Chosen, by_sizes
 from mugraph.sizes.indexed import indexed
 from mugraph.sizes.same_bits import same_bits
@@ -22,7 +23,7 @@ from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
 from mugraph.solve.writing import Written, kernels_of
 from mugraph.tune.measure import Measurer
-from mugraph.tune.tuner import Variant, tune
+from mugraph.tune.tuner import WALKS, Variant, tune
 
 
 def fastest_that_is_right(
@@ -41,17 +42,31 @@ def fastest_that_is_right(
     yield telling.working(f"measuring {telling.place.name}", 0, len(written.variants))
     rejected: Counter[str] = Counter()
 
+    ranked = [variant for variant, _ in written.variants]
+    lowered: dict[Hashable, Variant | None] = {_key(variant.candidate): variant for variant in ranked}
+    first = frozenset(lowered)
+
     def around(variant: Variant) -> list[Variant]:
+        """No more than may be measured: to lower all takes seconds."""
         found: list[Variant] = []
         for candidate in neighbours(variant.candidate, tools.target):
-            try:
-                with tools.on("code generation"):
-                    found.append(Variant(candidate, table.lowered(kernels_of(candidate))))
-            except Rejected as error:  # one neighbour of many
-                rejected[str(error)] += 1
+            which = _key(candidate)
+            if which in first:  # it has been measured
+                continue
+            if which not in lowered:
+                try:
+                    with tools.on("code generation"):
+                        lowered[which] = Variant(candidate, table.lowered(kernels_of(candidate)))
+                except Rejected as error:  # one neighbour of many
+                    rejected[str(error)] += 1
+                    lowered[which] = None
+            one = lowered[which]
+            if one is not None:
+                found.append(one)
+                if len(found) == sum(WALKS):
+                    break
         return found
 
-    ranked = [variant for variant, _ in written.variants]
     tuned = tune(unit.program, ranked, measurer, tools.tester, tools.pool, around=around)
     for one, us in [*tuned.measured_us, *tuned.again_us]:
         yield telling.timed(one.candidate, us)
@@ -85,3 +100,8 @@ def fastest_that_is_right(
         return Outcome(Right(variant.candidate, source, verdict, summary.median_us, plain_alone), rejected)
     rejected.update(reason for _, reason in tuned.refused)
     return Outcome(None, rejected)
+
+
+def _key(candidate: Candidate) -> Hashable:
+    """What candidates of one program differ in."""
+    return tuple((kernel.block.ops, key(kernel.schedule), kernel.schedule.library) for kernel in candidate.kernels)
