@@ -29,7 +29,7 @@ from mugraph.commands.common import Where
 from mugraph.commands.optimize import from_runs
 from mugraph.edit.apply import apply_files
 from mugraph.edit.source.text import EditError
-from mugraph.events import Done, FileResult, RegionResult, Traced, Working
+from mugraph.events import Done, FileResult, RegionResult, Searching, Traced, Working
 from mugraph.ir.dtypes import itemsize
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import Region
@@ -45,6 +45,9 @@ from mugraph.tune.device import detect, device_memory, resolve
 _TIMES = 6
 """What a region's tensors take, counted in their own bytes: two processes hold them, and one compares them in float64.
 """
+
+_LEAST_S = 30.0
+"""That the comparison of the whole file gets, whatever is left of the file's time."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -78,14 +81,18 @@ def answer(path: Path, asked: Asked, tools: Tools, waits: Path, held: contextlib
     options, target = options_of(asked), tools.target
     result: FileResult | None = None
     notices: list[str] = []
+    share = 0.0
     for event in run(path, None, options, tools=tools, runs=from_runs(Where(path, None))):
         if isinstance(event, Working):
             print(event.what, flush=True)
         if isinstance(event, Traced):
             notices += event.trace.notices
+            share = _share(event.trace.regions)
+        if isinstance(event, Searching | Working) and share:  # there is something to test and to time
             waits.touch()
-            held.enter_context(memory(_share(event.trace.regions)))
+            held.enter_context(memory(share))
             waits.unlink()
+            share = 0.0
         if isinstance(event, Done):
             result = event.result
     assert result is not None
@@ -161,7 +168,7 @@ def _whole(path: Path, result: FileResult, left_s: float) -> Json | None:
             return {"right": False, "why": str(error)}
         command = [sys.executable, "-m", "mugraph.checking.whole", str(path.resolve()), str(copy)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=max(left_s, 10.0))
+            done = subprocess.run(command, capture_output=True, text=True, timeout=max(left_s, _LEAST_S))
         except subprocess.TimeoutExpired:
             return {"right": None, "why": "the comparison took too long"}
         lines = done.stdout.splitlines()

@@ -47,7 +47,7 @@ _NICE = 10
 _SPARE = 2
 """Times as much memory as is known to be needed has to be free."""
 _LEAST_PART = 4
-_ROUND_S = 0.05
+_ROUND_S = 0.012
 """Where a round takes longer, there are fewer of them, but no fewer than this part of those asked for: the median of
 longer samples is as sure."""
 # What CUDA says when the context is gone, or may be: nothing measured in this process afterwards can be believed.

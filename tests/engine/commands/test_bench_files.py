@@ -165,6 +165,44 @@ def test_kernelbenchs_comparison(tmp_path: Path, change: tuple[str, str], why: s
         sys.modules.pop(name, None)
 
 
+CANCELS = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.sum(1)
+
+
+def get_inputs():
+    big = torch.randn(64, 512) * 1e4
+    return [torch.cat((big, 1e-3 * torch.randn(64, 1), -big), 1)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "right"),
+    [
+        ("x.double().sum(1).float()", True),  # nearer to the result than PyTorch's own
+        ("x.flip(1).sum(1) + 1000.0", False),
+        ("x[:, :512].sum(1)", False),
+    ],
+)
+def test_sums_that_cancel_are_compared_with_float64(tmp_path: Path, change: str, right: bool):
+    before, after = tmp_path / "before.py", tmp_path / "after.py"
+    before.write_text(CANCELS)
+    after.write_text(CANCELS.replace("x.sum(1)", change))
+    found = compare(before, after, torch.device("cpu"))
+    assert found["right"] is right, found
+    assert isinstance(found["worst"], float)
+    assert found["worst"] > 1.0, "beyond the tolerance in any case"
+    errors = found["from_float64"]
+    assert isinstance(errors, dict)
+    assert (errors["ours"] <= errors["pytorch"]) is right
+    for name in ("mugraph_before", "mugraph_after"):
+        sys.modules.pop(name, None)
+
+
 def test_numbers_of_many_files():
     rows = [
         Row("a.py", "a:f", True, True, 2.0, 1.5, {"eager": 2.0, "torch.compile": 1.5}),
