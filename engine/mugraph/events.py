@@ -27,6 +27,7 @@ class SearchReport:
     complete:         every topology of up to `complete_to` block operators was found, and that is as far as searches go
     complete_to, ended_by: as search.topologies.limits.Stats has them
     pruned:           reason -> combinations discarded
+    out_of_time:      with more seconds there may be more, of one kernel or of several
     """
 
     first_verified_s: float | None = None
@@ -37,6 +38,7 @@ class SearchReport:
     complete_to: int = 0
     ended_by: str = "space"
     pruned: Mapping[str, int] = field(default_factory=dict[str, int])
+    out_of_time: bool = False
 
     def __add__(self, other: SearchReport) -> SearchReport:
         """Of two searches, one after the other."""
@@ -51,6 +53,7 @@ class SearchReport:
             min(self.complete_to, other.complete_to),
             self.ended_by if not self.complete else other.ended_by,
             pruned,
+            self.out_of_time or other.out_of_time,
         )
 
 

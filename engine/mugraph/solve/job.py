@@ -285,7 +285,7 @@ class RegionJob:
         most_us = self._most_us(unit)
         found = yield from solve(unit, place, self.tools, bounds, self.cancelled, smaller=smaller, most_us=most_us)
         if not self.cancelled():
-            memory.keep(found, key, names, lasting=bounds == self.options.bounds)
+            memory.keep(found, key, names, lasting=bounds == self.options.bounds or not found.search.out_of_time)
         return found
 
     def _late(self, unit: SearchUnit, place: Place, why: str) -> UnitResult:

@@ -58,9 +58,11 @@ def ranked_candidates(
         return Ranked((), SearchReport(total_s=telling.seconds, complete=False), str(error))
     every = kernel_candidates(blocks, tools.target, uncut=program.least)
     best = yield from _first_right(every, verdicts, telling)
-    several: list[Candidate] = []
+    several, out_of_time = list[Candidate](), False
     if not is_level(program, telling, tools.target):
-        several = yield from kernel_graphs(program, blocks, every, best, tools, bounds, cancelled, verdicts, telling)
+        several, out_of_time = yield from kernel_graphs(
+            program, blocks, every, best, tools, bounds, cancelled, verdicts, telling
+        )
     if several:
         every = diverse(sorted([*every, *several], key=lambda candidate: candidate.estimate_us))
     passed = yield from _best_right(every, verdicts, telling, worth_us)
@@ -73,6 +75,7 @@ def ranked_candidates(
         stats.complete_to,
         stats.ended_by,
         stats.pruned,
+        out_of_time or stats.ended_by == "time",
     )
     return Ranked(tuple(passed), report, None if passed else _nothing(len(blocks), every, verdicts, report))
 

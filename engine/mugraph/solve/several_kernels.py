@@ -32,9 +32,9 @@ def kernel_graphs(
     cancelled: Callable[[], bool],
     verdicts: Verdicts,
     telling: Telling,
-) -> Generator[Event, None, list[Candidate]]:
+) -> Generator[Event, None, tuple[list[Candidate], bool]]:
     """All that can be launched for every size. Each that is right and expected to be faster than all before is told of
-    at once.
+    at once. And whether the time was over before all was searched.
 
     blocks, candidates: of one kernel. best: of the candidates that are right, the fastest by estimate
     """
@@ -61,7 +61,7 @@ def kernel_graphs(
             best = fastest
             yield from telling.hit(best.block)
             yield from telling.met(best)
-    return several
+    return several, graphs.stats.ended_by == "time"
 
 
 def _for_any_size(candidates: Sequence[Candidate], program: TensorProgram) -> list[Candidate]:

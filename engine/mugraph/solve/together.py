@@ -1,8 +1,8 @@
 """The search units of a file, solved side by side in processes of their own, before their regions ask for them.
 
-Each unit is solved as it would be here, so the results are the same. The units that may gain most are begun first: when
-the file's time is over, what is left is what matters least. Only where nothing is measured: a measurement wants a quiet
-machine.
+Each unit is solved as it would be here, so the results are the same. The units that may gain most are begun first; none
+of them gets so much of the file's time that nothing is left for the others. Only where nothing is measured: a
+measurement wants a quiet machine.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ MOST = 8
 """Processes at most: each holds the values of a search in memory."""
 _LOOK_S = 0.05
 """Seconds between two looks at whether to stop."""
+SHARE = 0.6
+"""Of a unit's fair share of the seconds that are left, what its search gets; its tests take the rest. What it does not
+need is for others."""
 _LOSSES = 2
 """Processes that may die over one unit before it is solved in this one."""
 
@@ -109,11 +112,12 @@ class Together:
         if self._time.is_over:
             self._done |= dict.fromkeys(self._waiting, "late")
             self._waiting = {}
+        left_s = SHARE * self._time.left_s * self._workers / max(1, len(self._waiting) + len(self._running))
         in_order = sorted(self._waiting.items(), key=lambda row: (-row[1].gain_us, row[1].number))
         for key, waiting in in_order[: max(0, self._workers - len(self._running))]:
             del self._waiting[key]
             try:
-                self._running[key] = waiting, self._executor.submit(waiting.task.within(self._time.left_s))
+                self._running[key] = waiting, self._executor.submit(waiting.task.within(min(self._time.left_s, left_s)))
             except CannotExecute:
                 self._done[key] = "here"
 

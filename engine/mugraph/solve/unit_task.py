@@ -21,7 +21,8 @@ from mugraph.verification.float_test import FloatTester
 
 @dataclass(frozen=True)
 class Solved:
-    """The result with the events on the way to it, and where the seconds went. shortened: as of the task"""
+    """The result with the events on the way to it, and where the seconds went. shortened: with all that were asked for
+    it may be another, so it is not for other runs"""
 
     result: UnitResult
     events: tuple[Event, ...]
@@ -32,7 +33,7 @@ class Solved:
 @dataclass(frozen=True)
 class UnitTask:
     """Where nothing is measured. smaller, most_us: as search_unit.solve has it. shortened: it has fewer seconds than
-    were asked for, so its result is not for other runs"""
+    were asked for"""
 
     unit: SearchUnit
     place: Place
@@ -57,7 +58,7 @@ class UnitTask:
             try:
                 events.append(next(steps))
             except StopIteration as end:
-                return Solved(end.value, tuple(events), tools.lap(), self.shortened)
+                return Solved(end.value, tuple(events), tools.lap(), self.shortened and end.value.search.out_of_time)
 
 
 @cache

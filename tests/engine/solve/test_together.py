@@ -12,7 +12,7 @@ import pytest
 from mugraph.events import Event, UnitResult, Working
 from mugraph.executors.executor import CannotExecute, Executor, Lost
 from mugraph.solve.filetime import FileTime
-from mugraph.solve.together import Answer, Together
+from mugraph.solve.together import SHARE, Answer, Together
 from mugraph.solve.unit_task import Solved, UnitTask
 
 from tests.support.clock import Clock
@@ -121,13 +121,22 @@ def test_what_was_not_begun_in_time_is_late() -> None:
     assert [name for name in "abcde" if answers[name] == "late"] == ["d", "e"]
 
 
-def test_what_is_begun_late_gets_the_seconds_that_are_left() -> None:
+def test_each_gets_its_share_of_the_seconds_that_are_left() -> None:
     workers = Workers(takes_s=4.0)
     units = made(workers, limit_s=10.0)
     for number, name in enumerate("abc"):
         add(units, name, -number)
     asked(units, "c")
-    assert [round(task.left_s) for task in workers.begun] == [10, 6, 2]
+    assert [task.left_s for task in workers.begun] == pytest.approx([SHARE * 10 / 3, SHARE * 6 / 2, SHARE * 2], abs=0.1)
+
+
+def test_units_side_by_side_share_the_seconds_of_both() -> None:
+    workers = Workers(takes_s=4.0)
+    units = made(workers, limit_s=10.0, count=2)
+    for number, name in enumerate("abcd"):
+        add(units, name, -number)
+    asked(units, "a")
+    assert [task.left_s for task in workers.begun[:2]] == pytest.approx([SHARE * 2 * 10 / 4] * 2, abs=0.1)
 
 
 def test_what_is_not_done_in_time_is_given_up() -> None:
