@@ -1,0 +1,139 @@
+"""Numbers for the values that a search unit's recorded calls read: of both signs, with zeros, ones and equal numbers
+among them, rows that are small, and truth values that hold nowhere and everywhere in a row. Each value has its own
+shape and strides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf, prod
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from mugraph.ir.calls import TensorInfo, Triangle, operands
+from mugraph.ir.dtypes import ELEMENTS, INTEGERS, is_read
+from mugraph.ir.region import SearchUnit
+from mugraph.verification.compared import Meant, meant
+from mugraph.verification.lowering_calls import Wide
+from mugraph.verification.rows import reduced
+from mugraph.verification.stored import held
+
+Numbers = Literal["mixed", "normal", "positive"]
+"""mixed: normal numbers with zeros, whole ones and a small row among them. positive: of one sign, as roots want them"""
+_SOME = 16
+"""One of so many numbers is rounded to a whole one."""
+_SMALL = 2.0**-10
+"""Of a row whose squares are no larger than what norms add to them."""
+_FEW = 4
+"""Whole numbers from zero, where nothing says which are meant."""
+_LEAST = 2.0**-6
+"""Of positive numbers."""
+_PERIOD = 1_048_583
+"""Numbers that are drawn at most, a prime: more of them repeat these, and no two rows of a matrix are equal."""
+
+
+class NotDrawn(Exception):
+    """Nothing is known of a value that the calls read; the message says of which."""
+
+
+def read_values(unit: SearchUnit) -> dict[int, TensorInfo]:
+    """What has to be there before the unit's calls and views run. Raises NotDrawn."""
+    calls = (*unit.views, *unit.calls)
+    made = {value for call in calls for value in call.outputs}
+    read = [*(value for call in calls for value in operands(call)), *unit.inputs.values()]
+    known = {**unit.viewed, **unit.values}
+    found: dict[int, TensorInfo] = {}
+    for value in read:
+        if value in made:
+            continue
+        if value not in known:
+            raise NotDrawn(f"nothing is known of the value {value} that they read")
+        found[value] = known[value]
+    return found
+
+
+def draw(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.Generator) -> dict[int, Tensor]:
+    """By value number. Floating-point types are the wide one."""
+    program = unit.program
+    scales: dict[int, float] = {}
+    classes: dict[int, Meant] = {}
+    said = meant(program)
+    for tensor in program.tensors:
+        value = unit.inputs[tensor.name]
+        shape = tensor.shape(program.sizes)
+        # Sums of products are then about as large as what they are made of.
+        scale = prod(shape[dim] for dim in reduced(program, tensor)) ** -0.25
+        scales[value] = min(scale, scales.get(value, 1.0))
+        if tensor.name in said:
+            classes[value] = said[tensor.name]
+    return {
+        value: _drawn(info, numbers, getattr(torch, wide), scales.get(value, 1.0), classes.get(value), generator)
+        for value, info in read_values(unit).items()
+    }
+
+
+def _drawn(
+    info: TensorInfo, numbers: Numbers, wide: torch.dtype, scale: float, classes: Meant | None, random: torch.Generator
+) -> Tensor:
+    if info.triangle is not None:
+        return _of_triangle(info, info.triangle, wide)
+    reach = 1 + sum((size - 1) * abs(stride) for size, stride in zip(info.shape, info.strides, strict=True))
+    if info.dtype in ("c64", "c128"):
+        real, imaginary = (_numbers(reach, numbers, scale, wide, random) for _ in range(2))
+        return torch.complex(real, imaginary).as_strided(info.shape, info.strides)
+    if info.dtype == "bool" or info.dtype in INTEGERS:
+        normal = _repeated(_normal(min(reach, _PERIOD), random), reach)
+        if info.dtype == "bool":
+            memory = normal > 0.0
+        elif classes is not None or (is_read(info.dtype) and ELEMENTS[info.dtype].bytes == 1):
+            memory = held(normal, info.dtype, classes) if is_read(info.dtype) else normal
+        else:
+            memory = torch.randint(0, _FEW, (reach,), generator=random)
+        view = memory.to(getattr(torch, ELEMENTS[info.dtype].torch)).as_strided(info.shape, info.strides)
+        if info.dtype == "bool" and view.dim() > 1 and view.shape[0] > 2 and info.strides[0]:
+            view[0], view[-1] = False, True
+        return view
+    view = _numbers(reach, numbers, scale, wide, random).as_strided(info.shape, info.strides)
+    if numbers == "mixed" and view.dim() > 1 and view.shape[0] > 2 and info.strides[0]:
+        view[-1] *= _SMALL
+    return view
+
+
+def _numbers(count: int, numbers: Numbers, scale: float, wide: torch.dtype, random: torch.Generator) -> Tensor:
+    drawn = _normal(min(count, _PERIOD), random)
+    if numbers == "positive":
+        drawn = drawn.abs_().clamp_min_(_LEAST)
+    elif numbers == "mixed":
+        some = torch.randint(0, len(drawn), (max(1, len(drawn) // _SOME),), generator=random)
+        drawn[some] = drawn[some].round()
+    return _repeated(drawn.mul_(scale).to(wide), count)
+
+
+def _normal(count: int, random: torch.Generator) -> Tensor:
+    """In float64, at the price of float32."""
+    return torch.randn(count, generator=random).to(torch.float64)
+
+
+def _repeated(drawn: Tensor, count: int) -> Tensor:
+    if len(drawn) == count:
+        return drawn
+    return drawn.expand(-(-count // len(drawn)), -1).reshape(-1)[:count]
+
+
+def _of_triangle(info: TensorInfo, triangle: Triangle, wide: torch.dtype) -> Tensor:
+    """The constant that the value is known to be."""
+    below, above = (-inf if number is None else number for number in (triangle.below, triangle.above))
+    rows, columns = (1, 1, *info.shape)[-2:]
+    places = torch.arange(columns) <= torch.arange(rows)[:, None] + triangle.diagonal
+    data = torch.where(places, below, above).expand(*info.shape[:-2], rows, columns).reshape(info.shape)
+    stored = ELEMENTS.get(info.dtype)
+    whole = stored is not None and (info.dtype == "bool" or info.dtype in INTEGERS)
+    kind = getattr(torch, stored.torch) if whole and stored is not None else wide
+    found = torch.empty_strided(info.shape, info.strides, dtype=kind)
+    return found.copy_(data) if 0 not in info.strides else data.to(kind)
+
+
+def program_inputs(unit: SearchUnit, values: Mapping[int, Tensor]) -> dict[str, Tensor]:
+    """The program's tensors, of the values with the unit's views among them."""
+    return {name: values[value] for name, value in unit.inputs.items()}

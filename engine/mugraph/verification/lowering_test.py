@@ -1,0 +1,154 @@
+"""Is a search unit's tensor program what its recorded calls compute? The calls are run, and the program is evaluated,
+on the same numbers. This is the side that may take long, or die: float_child.py runs it, lowering.py asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+import torch
+from torch import Tensor
+
+from mugraph.ir.calls import is_inplace
+from mugraph.ir.region import SearchUnit
+from mugraph.trace.regions.replay import NotReplayable, replay
+from mugraph.verification.lowering_calls import Wide, on_processor
+from mugraph.verification.lowering_inputs import NotDrawn, Numbers, draw, program_inputs
+from mugraph.verification.lowering_judge import KNOWN, Jittered, judge
+from mugraph.verification.lowering_sizes import smaller_units
+from mugraph.verification.lowering_work import Work, work_of
+from mugraph.verification.pieces import Piece, pieces
+from mugraph.verification.torch_reference import evaluate, outputs
+
+QUICK_PRODUCTS, QUICK_ELEMENTS = 1e10, 8e7
+"""Up to which the calls are run at their own sizes in float64: about a second on two processors."""
+MOST_PRODUCTS, MOST_ELEMENTS = 1.5e11, 2.5e8
+"""Up to which they are run at their own sizes at all, in float32: some seconds, and a gigabyte."""
+PIECE = 1 << 22
+"""Elements of the largest value of a piece of a program that is compared in part."""
+_PIECES = 3
+_KINDS: tuple[Numbers, ...] = ("mixed", "normal", "positive")
+
+
+@dataclass(frozen=True)
+class Found:
+    """
+    passed: None where it could not be told
+    reason: why not, or why it could not be told: a clause
+    output: the program's tensor that differs, and its value number
+    sizes:  of the program's axes, where they were smaller than its own
+    wide:   the type that stood for all floating-point types
+    share:  of the outputs' elements, that were compared
+    error:  the largest difference relative to the root mean square
+    """
+
+    passed: bool | None
+    reason: str = ""
+    output: str = ""
+    value: int = -1
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    wide: str = "float64"
+    share: float = 1.0
+    error: float = 0.0
+
+
+def tested(unit: SearchUnit, seed: int = 0) -> Found:
+    """At the unit's own sizes in float64 where that is quick; else at smaller ones, if the calls can be made for them;
+    else at its own in float32, of the program a few pieces. Never raises for what the calls do."""
+    try:
+        work = work_of(unit)
+        if work.is_within(QUICK_PRODUCTS, QUICK_ELEMENTS) and work.program <= 8 * QUICK_ELEMENTS:
+            return _tested_as(unit, "float64", seed)
+        for small in smaller_units(unit):
+            found = _tested_as(small, "float64", seed)
+            if found.passed:
+                differing = {a: n for a, n in small.program.sizes.items() if n != unit.program.sizes[a]}
+                return Found(True, sizes=differing, share=found.share, error=found.error)
+        if work.is_within(MOST_PRODUCTS, MOST_ELEMENTS):
+            return _tested_as(unit, "float32", seed)
+    except (NotDrawn, NotReplayable) as error:
+        return Found(None, str(error))
+    return Found(None, f"at its own sizes it takes {work.words}, and its calls cannot be made for smaller ones")
+
+
+def _tested_as(unit: SearchUnit, wide: Wide, seed: int) -> Found:
+    said = "too few of its numbers can be told"
+    for number, numbers in enumerate(_KINDS):
+        generator = torch.Generator().manual_seed(seed + number)
+        try:
+            found = _tested_on(unit, numbers, wide, generator)
+        except (NotDrawn, NotReplayable):
+            raise
+        except Exception as error:  # whatever PyTorch raises: a call that it does not have here, or no memory
+            lines = str(error).strip().splitlines()
+            said = f"PyTorch does not run them here ({type(error).__name__}: {lines[0][:200] if lines else ''})"
+            continue
+        if found.passed is not None:
+            return found
+    return Found(None, said)
+
+
+def _tested_on(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.Generator) -> Found:
+    values = draw(unit, numbers, wide, generator)
+    with _default_type(wide), torch.no_grad():
+        viewed = replay(on_processor(unit.views, wide), values)
+        writes = any(map(is_inplace, unit.calls))
+        own = {value: tensor.clone() for value, tensor in values.items()} if writes else values
+        called = replay(on_processor(unit.calls, wide), own)
+        called = {value: called[value] for value in unit.outputs.values()}
+    inputs, program = program_inputs(unit, viewed), unit.program
+    inputs = {name: one.reshape(program.tensor(name).shape(program.sizes)) for name, one in inputs.items()}
+    least, error = 1.0, 0.0
+    shapes = {name: tensor.shape(program.sizes) for name, tensor in ((t.name, t) for t in program.outputs.values())}
+    for name, value in unit.outputs.items():
+        if tuple(called[value].shape) != unit.values[value].shape:
+            raise NotReplayable(f"they give {list(called[value].shape)}, not {list(unit.values[value].shape)}")
+        if prod(called[value].shape) != prod(shapes[name]):
+            reason = f"it has {list(shapes[name])} elements, of {list(called[value].shape)}"
+            return Found(False, reason, name, value, wide=wide)
+    every = list(pieces(program, PIECE if wide == "float32" else 1 << 62))
+    chosen = _some(every, generator)
+    for piece in chosen:
+        given = piece.inputs(inputs)
+
+        def jittered(piece: Piece = piece, given: Mapping[str, Tensor] = given) -> dict[str, Tensor]:
+            rounding = Jittered(wide, generator)
+            return outputs(piece.program, evaluate(piece.program, given, rounding, tuple(program.outputs)))
+
+        exact = outputs(piece.program, evaluate(piece.program, given, wanted=tuple(program.outputs)))
+        for name, ours in exact.items():
+            layout, value = program.tensor(name), unit.outputs[name]
+            theirs = piece.of(layout, called[value].reshape(shapes[name])).to(torch.float64)
+            judged = judge(ours, theirs, wide, lambda name=name: jittered()[name])
+            if judged.trouble is not None:
+                return Found(False, judged.trouble, name, value, wide=wide)
+            least, error = min(least, judged.known), max(error, judged.error)
+    if least < KNOWN:
+        return Found(None)
+    return Found(True, wide=wide, share=len(chosen) / len(every), error=error)
+
+
+def _some(every: list[Piece], generator: torch.Generator) -> list[Piece]:
+    """The first, the last, and others by chance."""
+    if len(every) <= _PIECES:
+        return every
+    between = 1 + int(torch.randint(len(every) - 2, (), generator=generator))
+    return [every[0], every[between], every[-1]]
+
+
+class _default_type:
+    """Whole numbers that are divided have the wide type, as those that are converted by name."""
+
+    def __init__(self, wide: Wide) -> None:
+        self._wide = getattr(torch, wide)
+
+    def __enter__(self) -> None:
+        self._before = torch.get_default_dtype()
+        torch.set_default_dtype(self._wide)
+
+    def __exit__(self, *_: object) -> None:
+        torch.set_default_dtype(self._before)
+
+
+__all__ = ["Found", "Work", "tested"]
