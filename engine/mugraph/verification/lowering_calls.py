@@ -7,13 +7,14 @@ here; what rounding does is a matter of the kernel's own test. Casts to whole nu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import torch
 
-from mugraph.ir.region import Argument, Call, Symbol
+from mugraph.ir.dtypes import ELEMENTS
+from mugraph.ir.region import Argument, Call, Ref, Symbol, TensorInfo
 from mugraph.ops.algebra.registry import canonical
 from mugraph.trace.regions.replay import NotReplayable, symbol
 
@@ -24,24 +25,50 @@ _CASTS = frozenset({"Tensor.float", "Tensor.half", "Tensor.bfloat16", "Tensor.do
 _CAST_OF = {"float64": "Tensor.double", "float32": "Tensor.float"}
 
 
-def on_processor(calls: Sequence[Call], wide: Wide) -> tuple[Call, ...]:
-    """The calls with the wide type for every floating-point type that they name, and without other devices."""
-    return tuple(_on_processor(call, wide) for call in calls)
+def on_processor(calls: Sequence[Call], values: Mapping[int, TensorInfo], wide: Wide) -> tuple[Call, ...]:
+    """The calls with the wide type for every floating-point type that they name, and without other devices.
+
+    values: what is known of all that the calls read
+    """
+    return tuple(_on_processor(call, values, wide) for call in calls)
 
 
-def _on_processor(call: Call, wide: Wide) -> Call:
+def _on_processor(call: Call, values: Mapping[int, TensorInfo], wide: Wide) -> Call:
     target = canonical(call.target)
-    target = _CAST_OF[wide] if target in _CASTS else "Tensor.cpu" if target == "Tensor.cuda" else call.target
-    first, rest = call.args[:1], call.args[1:]
-    if target == "Tensor.cpu":
-        rest = ()
+    args, kwargs = call.args, dict(call.kwargs)
+    if target in _CASTS:
+        return replace(call, target=_CAST_OF[wide])
+    if target == "Tensor.cuda":
+        return replace(call, target="Tensor.cpu", args=args[:1], kwargs={})
+    if target == "Tensor.view" and not any(isinstance(one, Symbol) for one in args):
+        target = "Tensor.reshape"  # strides may be others than where it was recorded
+    elif target in _EPSILONS:
+        place, of = _EPSILONS[target]
+        given = args[place] if len(args) > place else kwargs.get("eps")
+        dtype = values[args[0].value].dtype if args and isinstance(args[0], Ref) and args[0].value in values else "f32"
+        args, kwargs["eps"] = args[:place], of(given, dtype)
     changed = _each(lambda argument: _widened(argument, wide))
-    return replace(
-        call,
-        target=target,
-        args=(*first, *map(changed, rest)) if target.startswith("Tensor.") else tuple(map(changed, call.args)),
-        kwargs={name: changed(argument) for name, argument in call.kwargs.items()},
-    )
+    kwargs = {name: changed(argument) for name, argument in kwargs.items()}
+    return replace(call, target=target, args=tuple(map(changed, args)), kwargs=kwargs)
+
+
+def _of_root_mean_square(given: Argument, dtype: str) -> Argument:
+    """PyTorch's own where nothing is given: that of the type it computes in."""
+    return torch.finfo(torch.float64 if dtype == "f64" else torch.float32).eps if given is None else given
+
+
+def _of_length(given: Argument, dtype: str) -> Argument:
+    """As the least length is in the type of what is normalised."""
+    kind = getattr(torch, ELEMENTS[dtype].torch) if dtype in ELEMENTS else torch.float32
+    return torch.tensor(1e-12 if given is None else given, dtype=kind).item()
+
+
+_EPSILONS: Mapping[str, tuple[int, Callable[[Argument, str], Argument]]] = {
+    "torch.nn.functional.rms_norm": (3, _of_root_mean_square),
+    "torch.rms_norm": (3, _of_root_mean_square),
+    "torch.nn.functional.normalize": (3, _of_length),
+}
+"""Calls that add, or compare with, a number that depends on a type: its place among the arguments, and what it is."""
 
 
 def _each(change: Callable[[Argument], Argument]) -> Callable[[Argument], Argument]:

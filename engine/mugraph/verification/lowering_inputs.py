@@ -86,12 +86,14 @@ def _drawn(
         normal = _repeated(_normal(min(reach, _PERIOD), random), reach)
         if info.dtype == "bool":
             memory = normal > 0.0
-        elif classes is not None or (is_read(info.dtype) and ELEMENTS[info.dtype].bytes == 1):
-            memory = held(normal, info.dtype, classes) if is_read(info.dtype) else normal
+        elif is_read(info.dtype) and (classes is not None or ELEMENTS[info.dtype].bytes == 1):
+            memory = held(normal, info.dtype, classes)
         else:
             memory = torch.randint(0, _FEW, (reach,), generator=random)
+        if numbers == "positive" and info.dtype != "bool":  # a class that is ignored may be below
+            memory = memory.clamp_min(0)
         view = memory.to(getattr(torch, ELEMENTS[info.dtype].torch)).as_strided(info.shape, info.strides)
-        if info.dtype == "bool" and view.dim() > 1 and view.shape[0] > 2 and info.strides[0]:
+        if numbers == "mixed" and info.dtype == "bool" and view.dim() > 1 and view.shape[0] > 2 and info.strides[0]:
             view[0], view[-1] = False, True
         return view
     view = _numbers(reach, numbers, scale, wide, random).as_strided(info.shape, info.strides)

@@ -29,6 +29,8 @@ _ERROR = {"float64": 2.0**-44, "float32": 2.0**-18}
 """Relative error of each step: some hundred times that of a rounding, so that few draws show what many roundings do."""
 _LOOSE = 1e-2
 """Of an element and of its kind: errors that are larger leave nothing to be told."""
+_NOTHING = {"float64": 1e-9, "float32": 1e-4}
+"""An absolute error that leaves enough to be told, where all numbers may be zero: those that are read are about 1."""
 _KEPT = frozenset({"relu", "abs", "sign"})
 
 
@@ -47,8 +49,8 @@ class Jittered:
         return data if op.kind.chooses or is_truth or op.fn in _KEPT else self._wrong(data)
 
     def _wrong(self, data: Tensor) -> Tensor:
-        signs = torch.randint(0, 2, data.shape, generator=self._random, dtype=torch.int8)
-        return data * (1.0 + self._size * (2 * signs - 1))
+        signs = torch.randint(0, 2, data.shape, generator=self._random, dtype=torch.int8).to(data.dtype)
+        return data * (1.0 + self._size * (2.0 * signs - 1.0))
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def judge(found: Tensor, called: Tensor, wide: Wide, jittered: Callable[[], Tens
             told &= torch.isfinite(draw) == torch.isfinite(found)
             apart = torch.where(torch.isfinite(draw) & torch.isfinite(found), (draw - found).abs(), 0.0)
             allowed = torch.maximum(allowed, SPREADS * apart)
-        told &= allowed <= _LOOSE * numbers.abs().clamp_min(size)
+        told &= allowed <= (_LOOSE * numbers.abs().clamp_min(size)).clamp_min(_NOTHING[wide])
         wrong = told & _wrong(found, called, allowed)
     known = float((told & finite).double().mean())
     if bool(wrong.any()):

@@ -4,7 +4,6 @@ on the same numbers. This is the side that may take long, or die: float_child.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import prod
 
 import torch
@@ -13,11 +12,12 @@ from torch import Tensor
 from mugraph.ir.calls import is_inplace
 from mugraph.ir.region import SearchUnit
 from mugraph.trace.regions.replay import NotReplayable, replay
+from mugraph.verification.float_test import LoweringResult
 from mugraph.verification.lowering_calls import Wide, on_processor
 from mugraph.verification.lowering_inputs import NotDrawn, Numbers, draw, program_inputs
 from mugraph.verification.lowering_judge import KNOWN, Jittered, judge
 from mugraph.verification.lowering_sizes import smaller_units
-from mugraph.verification.lowering_work import Work, work_of
+from mugraph.verification.lowering_work import work_of
 from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.torch_reference import evaluate, outputs
 
@@ -28,32 +28,10 @@ MOST_PRODUCTS, MOST_ELEMENTS = 1.5e11, 2.5e8
 PIECE = 1 << 22
 """Elements of the largest value of a piece of a program that is compared in part."""
 _PIECES = 3
-_KINDS: tuple[Numbers, ...] = ("mixed", "normal", "positive")
+KINDS: tuple[Numbers, ...] = ("mixed", "normal", "positive")
 
 
-@dataclass(frozen=True)
-class Found:
-    """
-    passed: None where it could not be told
-    reason: why not, or why it could not be told: a clause
-    output: the program's tensor that differs, and its value number
-    sizes:  of the program's axes, where they were smaller than its own
-    wide:   the type that stood for all floating-point types
-    share:  of the outputs' elements, that were compared
-    error:  the largest difference relative to the root mean square
-    """
-
-    passed: bool | None
-    reason: str = ""
-    output: str = ""
-    value: int = -1
-    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
-    wide: str = "float64"
-    share: float = 1.0
-    error: float = 0.0
-
-
-def tested(unit: SearchUnit, seed: int = 0) -> Found:
+def tested(unit: SearchUnit, seed: int = 0) -> LoweringResult:
     """At the unit's own sizes in float64 where that is quick; else at smaller ones, if the calls can be made for them;
     else at its own in float32, of the program a few pieces. Never raises for what the calls do."""
     try:
@@ -64,17 +42,19 @@ def tested(unit: SearchUnit, seed: int = 0) -> Found:
             found = _tested_as(small, "float64", seed)
             if found.passed:
                 differing = {a: n for a, n in small.program.sizes.items() if n != unit.program.sizes[a]}
-                return Found(True, sizes=differing, share=found.share, error=found.error)
+                return LoweringResult(True, sizes=differing, share=found.share, error=found.error)
         if work.is_within(MOST_PRODUCTS, MOST_ELEMENTS):
             return _tested_as(unit, "float32", seed)
     except (NotDrawn, NotReplayable) as error:
-        return Found(None, str(error))
-    return Found(None, f"at its own sizes it takes {work.words}, and its calls cannot be made for smaller ones")
+        return LoweringResult(None, str(error))
+    return LoweringResult(
+        None, f"at its own sizes it takes {work.words}, and its calls cannot be made for smaller ones"
+    )
 
 
-def _tested_as(unit: SearchUnit, wide: Wide, seed: int) -> Found:
+def _tested_as(unit: SearchUnit, wide: Wide, seed: int) -> LoweringResult:
     said = "too few of its numbers can be told"
-    for number, numbers in enumerate(_KINDS):
+    for number, numbers in enumerate(KINDS):
         generator = torch.Generator().manual_seed(seed + number)
         try:
             found = _tested_on(unit, numbers, wide, generator)
@@ -86,17 +66,28 @@ def _tested_as(unit: SearchUnit, wide: Wide, seed: int) -> Found:
             continue
         if found.passed is not None:
             return found
-    return Found(None, said)
+    return LoweringResult(None, said)
 
 
-def _tested_on(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.Generator) -> Found:
+def _tested_on(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.Generator) -> LoweringResult:
+    """Where something on the way is no number, other inputs say more, if there are any."""
     values = draw(unit, numbers, wide, generator)
     with _default_type(wide), torch.no_grad():
-        viewed = replay(on_processor(unit.views, wide), values)
+        viewed = replay(on_processor(unit.views, unit.viewed, wide), values)
         writes = any(map(is_inplace, unit.calls))
         own = {value: tensor.clone() for value, tensor in values.items()} if writes else values
-        called = replay(on_processor(unit.calls, wide), own)
-        called = {value: called[value] for value in unit.outputs.values()}
+        called = replay(on_processor(unit.calls, unit.values, wide), own)
+    found = _compared(unit, viewed, called, wide, generator)
+    # Zeros may make infinite what numbers do not; what is infinite elsewhere is meant, as in a mask.
+    unclear = torch.isnan if numbers != "mixed" else lambda one: ~torch.isfinite(one)
+    if found.passed is False and numbers != KINDS[-1] and any(bool(unclear(one).any()) for one in called.values()):
+        return LoweringResult(None)
+    return found
+
+
+def _compared(
+    unit: SearchUnit, viewed: Mapping[int, Tensor], called: Mapping[int, Tensor], wide: Wide, generator: torch.Generator
+) -> LoweringResult:
     inputs, program = program_inputs(unit, viewed), unit.program
     inputs = {name: one.reshape(program.tensor(name).shape(program.sizes)) for name, one in inputs.items()}
     least, error = 1.0, 0.0
@@ -106,7 +97,7 @@ def _tested_on(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.
             raise NotReplayable(f"they give {list(called[value].shape)}, not {list(unit.values[value].shape)}")
         if prod(called[value].shape) != prod(shapes[name]):
             reason = f"it has {list(shapes[name])} elements, of {list(called[value].shape)}"
-            return Found(False, reason, name, value, wide=wide)
+            return LoweringResult(False, reason, name, value, wide=wide)
     every = list(pieces(program, PIECE if wide == "float32" else 1 << 62))
     chosen = _some(every, generator)
     for piece in chosen:
@@ -122,11 +113,11 @@ def _tested_on(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.
             theirs = piece.of(layout, called[value].reshape(shapes[name])).to(torch.float64)
             judged = judge(ours, theirs, wide, lambda name=name: jittered()[name])
             if judged.trouble is not None:
-                return Found(False, judged.trouble, name, value, wide=wide)
+                return LoweringResult(False, judged.trouble, name, value, wide=wide)
             least, error = min(least, judged.known), max(error, judged.error)
     if least < KNOWN:
-        return Found(None)
-    return Found(True, wide=wide, share=len(chosen) / len(every), error=error)
+        return LoweringResult(None)
+    return LoweringResult(True, wide=wide, share=len(chosen) / len(every), error=error)
 
 
 def _some(every: list[Piece], generator: torch.Generator) -> list[Piece]:
@@ -149,6 +140,3 @@ class _default_type:
 
     def __exit__(self, *_: object) -> None:
         torch.set_default_dtype(self._before)
-
-
-__all__ = ["Found", "Work", "tested"]
