@@ -4,7 +4,7 @@ shape and strides."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import inf, prod
 from typing import Literal
 
@@ -20,9 +20,14 @@ from mugraph.verification.rows import reduced
 from mugraph.verification.stored import held
 
 Numbers = Literal["mixed", "normal", "positive"]
-"""mixed: normal numbers with zeros, whole ones and a small row among them. positive: of one sign, as roots want them"""
-_SOME = 16
-"""One of so many numbers is rounded to a whole one."""
+"""mixed: normal numbers with zeros, whole ones, those that the calls name, and a small row among them. positive: of one
+sign, as roots want them"""
+_SOME = 8
+"""One of so many numbers is one of these: of whole ones, and of the numbers that the calls name and their neighbours."""
+_WHOLE = (0.0, 0.0, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0)
+_NEAR = 2.0**-11
+_NAMED = 100.0
+"""The largest number of a call that is drawn as well."""
 _SMALL = 2.0**-10
 """Of a row whose squares are no larger than what norms add to them."""
 _FEW = 4
@@ -59,6 +64,7 @@ def draw(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.Genera
     scales: dict[int, float] = {}
     classes: dict[int, Meant] = {}
     said = meant(program)
+    some = torch.tensor(tuple(_special(unit)), dtype=torch.float64)
     for tensor in program.tensors:
         value = unit.inputs[tensor.name]
         shape = tensor.shape(program.sizes)
@@ -68,19 +74,35 @@ def draw(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.Genera
         if tensor.name in said:
             classes[value] = said[tensor.name]
     return {
-        value: _drawn(info, numbers, getattr(torch, wide), scales.get(value, 1.0), classes.get(value), generator)
+        value: _of_triangle(info, info.triangle, getattr(torch, wide))
+        if info.triangle is not None
+        else _drawn(info, numbers, getattr(torch, wide), scales.get(value, 1.0), some, classes.get(value), generator)
         for value, info in read_values(unit).items()
     }
 
 
+def _special(unit: SearchUnit) -> Iterator[float]:
+    """Numbers at which something may change."""
+    yield from _WHOLE
+    for call in unit.calls:
+        for argument in (*call.args, *call.kwargs.values()):
+            if isinstance(argument, float | int) and 0.0 < abs(argument) <= _NAMED:
+                yield from (argument, argument * (1.0 + _NEAR), argument * (1.0 - _NEAR))
+
+
 def _drawn(
-    info: TensorInfo, numbers: Numbers, wide: torch.dtype, scale: float, classes: Meant | None, random: torch.Generator
+    info: TensorInfo,
+    numbers: Numbers,
+    wide: torch.dtype,
+    scale: float,
+    some: Tensor,
+    classes: Meant | None,
+    random: torch.Generator,
 ) -> Tensor:
-    if info.triangle is not None:
-        return _of_triangle(info, info.triangle, wide)
+    """some: numbers that are drawn as well, where they are mixed"""
     reach = 1 + sum((size - 1) * abs(stride) for size, stride in zip(info.shape, info.strides, strict=True))
     if info.dtype in ("c64", "c128"):
-        real, imaginary = (_numbers(reach, numbers, scale, wide, random) for _ in range(2))
+        real, imaginary = (_numbers(reach, numbers, scale, some, wide, random) for _ in range(2))
         return torch.complex(real, imaginary).as_strided(info.shape, info.strides)
     if info.dtype == "bool" or info.dtype in INTEGERS:
         normal = _repeated(_normal(min(reach, _PERIOD), random), reach)
@@ -96,20 +118,23 @@ def _drawn(
         if numbers == "mixed" and info.dtype == "bool" and view.dim() > 1 and view.shape[0] > 2 and info.strides[0]:
             view[0], view[-1] = False, True
         return view
-    view = _numbers(reach, numbers, scale, wide, random).as_strided(info.shape, info.strides)
+    view = _numbers(reach, numbers, scale, some, wide, random).as_strided(info.shape, info.strides)
     if numbers == "mixed" and view.dim() > 1 and view.shape[0] > 2 and info.strides[0]:
         view[-1] *= _SMALL
     return view
 
 
-def _numbers(count: int, numbers: Numbers, scale: float, wide: torch.dtype, random: torch.Generator) -> Tensor:
+def _numbers(
+    count: int, numbers: Numbers, scale: float, some: Tensor, wide: torch.dtype, random: torch.Generator
+) -> Tensor:
     drawn = _normal(min(count, _PERIOD), random)
     if numbers == "positive":
         drawn = drawn.abs_().clamp_min_(_LEAST)
-    elif numbers == "mixed":
-        some = torch.randint(0, len(drawn), (max(1, len(drawn) // _SOME),), generator=random)
-        drawn[some] = drawn[some].round()
-    return _repeated(drawn.mul_(scale).to(wide), count)
+    drawn *= scale
+    if numbers == "mixed":
+        places = torch.randint(0, len(drawn), (max(1, len(drawn) // _SOME),), generator=random)
+        drawn[places] = some[torch.randint(0, len(some), places.shape, generator=random)]
+    return _repeated(drawn.to(wide), count)
 
 
 def _normal(count: int, random: torch.Generator) -> Tensor:
