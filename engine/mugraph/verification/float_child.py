@@ -325,7 +325,7 @@ def _sentence(error: Exception) -> str:
 def _lowering(request: Mapping[str, Any]) -> LoweringResult:
     """On the processor, whatever the kernels run on."""
     unit = cast(SearchUnit, pickle.loads(base64.b64decode(request["unit"])))
-    return lowering_run.tested(unit, request["seed"])
+    return lowering_run.beside_calls(unit, request["seed"])
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import torch
 
-from mugraph.ir.dtypes import ELEMENTS
+from mugraph.ir.dtypes import ELEMENTS, NARROW
 from mugraph.ir.region import Argument, Call, Ref, Symbol, TensorInfo
 from mugraph.ops.algebra.registry import canonical
 from mugraph.trace.regions.replay import NotReplayable, symbol
@@ -58,9 +58,9 @@ def _of_root_mean_square(given: Argument, dtype: str) -> Argument:
 
 
 def _of_length(given: Argument, dtype: str) -> Argument:
-    """As the least length is in the type of what is normalised."""
-    kind = getattr(torch, ELEMENTS[dtype].torch) if dtype in ELEMENTS else torch.float32
-    return torch.tensor(1e-12 if given is None else given, dtype=kind).item()
+    """As the least length is in the type of what is normalised: in float16, 1e-12 is zero."""
+    least = 1e-12 if given is None else given
+    return torch.tensor(least, dtype=getattr(torch, ELEMENTS[dtype].torch)).item() if dtype in NARROW else least
 
 
 _EPSILONS: Mapping[str, tuple[int, Callable[[Argument, str], Argument]]] = {

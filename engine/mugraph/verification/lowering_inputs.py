@@ -23,7 +23,9 @@ Numbers = Literal["mixed", "normal", "positive"]
 """mixed: normal numbers with zeros, whole ones, those that the calls name, and a small row among them. positive: of one
 sign, as roots want them"""
 _SOME = 8
-"""One of so many numbers is one of these: of whole ones, and of the numbers that the calls name and their neighbours."""
+"""One of so many numbers is one of `_special`."""
+_FEW_NUMBERS = 64
+"""Of so few, every second one is."""
 _WHOLE = (0.0, 0.0, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0)
 _NEAR = 2.0**-11
 _NAMED = 100.0
@@ -132,7 +134,8 @@ def _numbers(
         drawn = drawn.abs_().clamp_min_(_LEAST)
     drawn *= scale
     if numbers == "mixed":
-        places = torch.randint(0, len(drawn), (max(1, len(drawn) // _SOME),), generator=random)
+        count_of = len(drawn) // (_SOME if len(drawn) > _FEW_NUMBERS else 2)
+        places = torch.randint(0, len(drawn), (max(1, count_of),), generator=random)
         drawn[places] = some[torch.randint(0, len(some), places.shape, generator=random)]
     return _repeated(drawn.to(wide), count)
 

@@ -36,7 +36,8 @@ _KEPT = frozenset({"relu", "abs", "sign"})
 
 class Jittered:
     """A way of rounding for torch_reference.evaluate: random relative errors of one size, up or down, of whatever is
-    computed and of all that is summed. What is chosen or compared is as it is."""
+    computed and of all that is summed. What is chosen or compared is as it is, and so are whole numbers: they are
+    exact."""
 
     def __init__(self, wide: Wide, generator: torch.Generator) -> None:
         self._size, self._random = _ERROR[wide], generator
@@ -50,7 +51,7 @@ class Jittered:
 
     def _wrong(self, data: Tensor) -> Tensor:
         signs = torch.randint(0, 2, data.shape, generator=self._random, dtype=torch.int8).to(data.dtype)
-        return data * (1.0 + self._size * (2.0 * signs - 1.0))
+        return torch.where(data == data.round(), data, data * (1.0 + self._size * (2.0 * signs - 1.0)))
 
 
 @dataclass(frozen=True)

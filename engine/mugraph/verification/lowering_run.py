@@ -33,7 +33,7 @@ _MANY, _AGAIN, _LITTLE = 2048, 8, 1e6
 KINDS: tuple[Numbers, ...] = ("mixed", "normal", "positive")
 
 
-def tested(unit: SearchUnit, seed: int) -> LoweringResult:
+def beside_calls(unit: SearchUnit, seed: int) -> LoweringResult:
     """At the unit's own sizes in float64 where that is quick; else at smaller ones, if the calls can be made for them;
     else at its own in float32, of the program a few pieces. Never raises for what the calls do."""
     try:

@@ -41,10 +41,8 @@ def outcome(target: str, rng: Rng, *, whole: bool = True) -> str:
     wide = {number: t if number in kept | {*program.constants} else t.double() for number, t in env.items()}
     expected = replay(program.calls, wide)[last].double()
     (got,) = evaluate(lowered.program, parts(lowered, wide)).values()
-    got, what = got.reshape(expected.shape), f"{target} {program.drawn}"
-    torch.testing.assert_close(
-        got, expected, rtol=1e-5, atol=1e-6, msg=lambda text: f"{target} {program.drawn}: {text}"
-    )
+    what, got = f"{target} {program.drawn}", got.reshape(expected.shape)
+    torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6, msg=lambda text: f"{what}: {text}")
     return "equal"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
@@ -61,7 +62,7 @@ def _renamed(program: TensorProgram, old: str, new: str) -> TensorProgram:
 def _exchanged(program: TensorProgram) -> Iterator[tuple[str, TensorProgram]]:
     """Two inputs of one shape in each other's place, and two axes of one size in one input."""
     loads = [op for op in program.ops if op.kind is Kind.LOAD]
-    for one, two in zip(loads, loads[1:], strict=False):
+    for one, two in pairwise(loads):
         if one.axes == two.axes and one.axes:
             exchanged = {one.name: two.name, two.name: one.name}
             ops = tuple(
@@ -71,7 +72,7 @@ def _exchanged(program: TensorProgram) -> Iterator[tuple[str, TensorProgram]]:
             yield f"{one.name} and {two.name} exchanged", _in_order(replace(program, ops=ops))
     for number, tensor in enumerate(program.tensors):
         single = [dim for dim in tensor.dims if len(dim) == 1]
-        for one, two in zip(single, single[1:], strict=False):
+        for one, two in pairwise(single):
             if program.sizes[one[0]] == program.sizes[two[0]] and not tensor.windows:
                 turned = {one: two, two: one}
                 dims = tuple(turned.get(dim, dim) for dim in tensor.dims)
