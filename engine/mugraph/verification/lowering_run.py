@@ -88,11 +88,14 @@ def _tested_on(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.
         own = {value: tensor.clone() for value, tensor in values.items()} if writes else values
         called = replay(on_processor(unit.calls, unit.values, wide), own)
     found = _compared(unit, viewed, called, wide, generator)
-    # Zeros may make infinite what numbers do not; what is infinite elsewhere is meant, as in a mask.
-    unclear = torch.isnan if numbers != "mixed" else lambda one: ~torch.isfinite(one)
-    if found.passed is False and numbers != KINDS[-1] and any(bool(unclear(one).any()) for one in called.values()):
+    if found.passed is False and numbers != KINDS[-1] and any(_is_unclear(one, numbers) for one in called.values()):
         return LoweringResult(None)
     return found
+
+
+def _is_unclear(tensor: Tensor, numbers: Numbers) -> bool:
+    """Zeros may make infinite what other numbers do not; what is infinite of those is meant, as in a mask."""
+    return bool(tensor.isnan().any() if numbers != "mixed" else (~torch.isfinite(tensor)).any())
 
 
 def _compared(

@@ -74,8 +74,7 @@ def _exchanged(program: TensorProgram) -> Iterator[tuple[str, TensorProgram]]:
         single = [dim for dim in tensor.dims if len(dim) == 1]
         for one, two in pairwise(single):
             if program.sizes[one[0]] == program.sizes[two[0]] and not tensor.windows:
-                turned = {one: two, two: one}
-                dims = tuple(turned.get(dim, dim) for dim in tensor.dims)
+                dims = tuple(two if dim == one else one if dim == two else dim for dim in tensor.dims)
                 tensors = (*program.tensors[:number], replace(tensor, dims=dims), *program.tensors[number + 1 :])
                 yield f"{tensor.name} turned around", replace(program, tensors=tensors)
 
