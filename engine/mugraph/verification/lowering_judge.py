@@ -18,7 +18,7 @@ from mugraph.verification.torch_reference import Value
 
 RELATIVE = {"float64": 1e-9, "float32": 1e-5}
 """Of an element: a difference that is none."""
-OF_ROW = {"float64": 1e-13, "float32": 3e-5}
+OF_ROW = {"float64": 1e-11, "float32": 3e-5}
 """Of the root mean square of its row: one that is none either."""
 SPREADS = 8.0
 """How many times what the errors make of it an element may be off."""

@@ -17,12 +17,14 @@ from mugraph.verification.lowering_calls import Wide, on_processor
 from mugraph.verification.lowering_inputs import NotDrawn, Numbers, draw, program_inputs
 from mugraph.verification.lowering_judge import KNOWN, Jittered, judge
 from mugraph.verification.lowering_sizes import smaller_units
-from mugraph.verification.lowering_work import work_of
+from mugraph.verification.lowering_work import Work, work_of
 from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.torch_reference import evaluate, outputs
 
 QUICK_PRODUCTS, QUICK_ELEMENTS = 1e10, 8e7
 """Up to which the calls are run at their own sizes in float64: about a second on two processors."""
+QUICK_PROGRAM = 1.6e8
+"""Numbers that the program's operators make, windows spread out, up to which all of it is evaluated."""
 MOST_PRODUCTS, MOST_ELEMENTS = 1.5e11, 2.5e8
 """Up to which they are run at their own sizes at all, in float32: some seconds, and a gigabyte."""
 PIECE = 1 << 22
@@ -38,9 +40,11 @@ def beside_calls(unit: SearchUnit, seed: int) -> LoweringResult:
     else at its own in float32, of the program a few pieces. Never raises for what the calls do."""
     try:
         work = work_of(unit)
-        if work.is_within(QUICK_PRODUCTS, QUICK_ELEMENTS) and work.program <= 8 * QUICK_ELEMENTS:
+        if _is_quick(work):
             return _tested_as(unit, "float64", seed)
         for small in smaller_units(unit):
+            if not _is_quick(work_of(small)):
+                continue
             found = _tested_as(small, "float64", seed)
             if found.passed:
                 differing = {a: n for a, n in small.program.sizes.items() if n != unit.program.sizes[a]}
@@ -52,6 +56,10 @@ def beside_calls(unit: SearchUnit, seed: int) -> LoweringResult:
     return LoweringResult(
         None, f"at its own sizes it takes {work.words}, and its calls cannot be made for smaller ones"
     )
+
+
+def _is_quick(work: Work) -> bool:
+    return work.is_within(QUICK_PRODUCTS, QUICK_ELEMENTS) and work.program <= QUICK_PROGRAM
 
 
 def _tested_as(unit: SearchUnit, wide: Wide, seed: int) -> LoweringResult:

@@ -30,9 +30,9 @@ class Work:
 
 
 def work_of(unit: SearchUnit) -> Work:
-    """Raises NotDrawn."""
-    infos = [*read_values(unit).values(), *(unit.values[value] for call in unit.calls for value in call.outputs)]
-    elements = sum(prod(info.shape) for info in infos)
+    """Of the values on the way those that are known. Raises NotDrawn."""
+    made = [unit.values[value] for call in unit.calls for value in call.outputs if value in unit.values]
+    elements = sum(prod(info.shape) for info in (*read_values(unit).values(), *made))
     return Work(sum(_products(unit.program)), elements, sum(_elements(unit.program)))
 
 
