@@ -15,7 +15,7 @@ from mugraph.ir.shares import Share
 from mugraph.plans.plan import RegionPlan
 from mugraph.protocol.settings import CompareWith
 from mugraph.tune.device import Device
-from mugraph.verification.verdict import Verdict
+from mugraph.verification.verdict import Lowering, Verdict
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,7 @@ class UnitResult:
     kernel:     what its kernel is called, or would be
     considered: candidates on the way, in the order they were met: each one that was expected to be the fastest so far,
                 the best of each further topology, and all that were timed
+    lowering:   whether the unit's program is what its calls compute; None where that was not looked at
     """
 
     unit: SearchUnit
@@ -151,6 +152,7 @@ class UnitResult:
     kernel: str = ""
     considered: tuple[Considered, ...] = ()
     searched: bool = True
+    lowering: Lowering | None = None
 
 
 @dataclass(frozen=True)

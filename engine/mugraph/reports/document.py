@@ -16,7 +16,7 @@ from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.protocol.gain_words import in_a_run
 from mugraph.sizes.timing import spans_of
 from mugraph.tune.device import Device
-from mugraph.verification.verdict import Proof, SameBits, Verdict
+from mugraph.verification.verdict import Lowering, Proof, SameBits, Verdict
 
 Json = dict[str, object]
 
@@ -122,6 +122,7 @@ def verification_document(verdicts: Sequence[Verdict]) -> Json:
         "same_bits": [same_bits_document(verdict.same_bits) for verdict in verdicts],
         "text": [verdict.text for verdict in verdicts],
         "proof": [proof_document(verdict.proof) for verdict in verdicts],
+        "lowering": [lowering_document(verdict.lowering) for verdict in verdicts],
         "ranges": [_ranges_document(verdict) for verdict in verdicts],
     }
 
@@ -143,6 +144,11 @@ def same_bits_document(bits: SameBits | None) -> Json | None:
 def proof_document(proof: Proof | None) -> Json | None:
     """Of the algebra of one kernel's graph; None where no proof was tried."""
     return None if proof is None else {"proved": proof.proved, "sizes": dict(proof.sizes), "note": proof.note}
+
+
+def lowering_document(lowering: Lowering | None) -> Json | None:
+    """Of one kernel's program. passed: null where it was not checked; None where that was not looked at."""
+    return None if lowering is None else {"passed": lowering.passed, "note": lowering.note}
 
 
 def finite(value: float | None) -> float | None:

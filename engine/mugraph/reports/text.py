@@ -124,6 +124,8 @@ def evidence(verdict: Verdict) -> list[str]:
     if not verdict.passed:
         return [f"NOT VERIFIED: {verdict.reason}"]
     found = [f"{_equal(verdict)} ({verdict.bound_words})", f"schedule: {verdict.schedule_words}"]
+    if verdict.lowering is not None:
+        found.append(verdict.lowering.words)
     if verdict.proof is not None:
         found.append(verdict.proof.words)
     if verdict.text is not None:

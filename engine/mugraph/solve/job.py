@@ -29,6 +29,7 @@ from mugraph.sizes.search_unit import unit_at
 from mugraph.sizes.timing import first_sizes, spans_of
 from mugraph.solve.divisions import Division, fastest, left_to_pytorch
 from mugraph.solve.layouts import faster, is_settled, other_layouts
+from mugraph.solve.lowering import kept, lowering_of, with_lowering
 from mugraph.solve.planning import planned
 from mugraph.solve.programs import ProgramText
 from mugraph.solve.pytorch import compared, library_us, nothing_to_gain, possible_gain_us
@@ -45,6 +46,7 @@ from mugraph.units.layouts import FASTER, Ranks, usual_and_turned
 from mugraph.units.outside import outside_words
 from mugraph.units.region_units import cut_region, reasons_against
 from mugraph.units.search_units import is_divisible
+from mugraph.verification.lowering import mark_of
 
 _log = logging.getLogger("mugraph.solve")
 
@@ -257,6 +259,19 @@ class RegionJob:
         return parts, results
 
     def _solved(self, unit: SearchUnit, place: Place) -> Generator[Event, None, UnitResult]:
+        """With a kernel only where the program is what the unit's calls compute. What is recalled was found for the
+        same program, of which other calls may have been the origin."""
+        found = yield from self._recalled_or_solved(unit, place)
+        solution, smaller = found.solution, self._smaller(unit)
+        if found.lowering is not None:
+            kept(mark_of(unit, smaller), found.lowering, self.tools, self.store)
+        if found.lowering is not None or solution is None or not solution.tested:
+            return found
+        with self.tools.on("verification"):
+            lowering = lowering_of(unit, smaller, place, self.tools, self.store)
+        return with_lowering(found, lowering)
+
+    def _recalled_or_solved(self, unit: SearchUnit, place: Place) -> Generator[Event, None, UnitResult]:
         """Recalled, or solved and kept."""
         memory = self._memory
         key, names = self._key(unit)
@@ -270,7 +285,8 @@ class RegionJob:
             if isinstance(answer, Solved):
                 yield from answer.events
                 self.tools.spent.add(answer.spent_s)
-                memory.keep(answer.result, key, names, lasting=not answer.shortened)
+                if not _is_mislowered(answer.result):
+                    memory.keep(answer.result, key, names, lasting=not answer.shortened)
                 if answer.result.unit == unit and answer.result.kernel == place.name:
                     return replace(answer.result, unit=unit)
                 known = memory.recalled(unit, place, key, names)  # under another name
@@ -284,7 +300,7 @@ class RegionJob:
         bounds, smaller = self.options.bounds.within(self.tools.file_time.left_s), self._smaller(unit)
         most_us = self._most_us(unit)
         found = yield from solve(unit, place, self.tools, bounds, self.cancelled, smaller=smaller, most_us=most_us)
-        if not self.cancelled():
+        if not self.cancelled() and not _is_mislowered(found):
             memory.keep(found, key, names, lasting=bounds == self.options.bounds or not found.search.out_of_time)
         return found
 
@@ -312,6 +328,11 @@ class RegionJob:
         library = library_us(known.unit, self.tools.target, compared(place, self.tools.compare_with))
         library = min(library, self._most_us(known.unit))
         return replace(known, solution=replace(known.solution, library_us=library))
+
+
+def _is_mislowered(found: UnitResult) -> bool:
+    """Then it says nothing of other units whose program is the same."""
+    return found.lowering is not None and found.lowering.passed is False
 
 
 def _is_tested(found: UnitResult) -> bool:

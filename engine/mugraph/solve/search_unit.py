@@ -4,6 +4,7 @@
     several_kernels  search: kernel graphs of several                      rooms: search, executors
     ranking          schedule, verify: the candidates, best first          rooms: search, verification
     writing          lower: their kernels in Triton                        rooms: sizes, codegen
+    lowering         run the recorded calls: is the program what they are? room:  verification
     testing          test: the best by estimate that is right, if it pays  rooms: verification, codegen, sizes
     or measuring     test and measure: the fastest that is right           rooms: tune, verification, sizes
     right            fuse: its thread graphs                               room:  optimizer
@@ -24,6 +25,7 @@ from mugraph.ir.region import SearchUnit
 from mugraph.options import Bounds
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.table import SizeTable
+from mugraph.solve.lowering import lowering_of, with_lowering
 from mugraph.solve.measuring import fastest_that_is_right
 from mugraph.solve.paying import pays_at
 from mugraph.solve.pytorch import compared, library_us
@@ -84,6 +86,10 @@ def solve(
         if beaten or (measurer is None and not shown.is_expected_to_pay):  # nor is any other: it is the best
             telling.chosen(kernels.variants[0][0].candidate)
             return result(shown, None, kernels.rejected)
+    with tools.on("verification"), tools.file_time.counting():
+        lowering = lowering_of(unit, smaller, place, tools)
+    if lowering.passed is False:
+        return replace(result(None, lowering.words, kernels.rejected), lowering=lowering)
     if measurer is None:
         with tools.on("verification"), tools.file_time.counting():
             found = yield from best_that_is_right(kernels, unit, telling, tools, exact=bounds.exact)
@@ -106,7 +112,7 @@ def solve(
     if not solution.pays:
         pays_smaller = any(pays_at(small, solution, tools.target, measurer, tools.compare_with) for small in smaller)
         solution = replace(solution, pays_smaller=pays_smaller)
-    return result(solution, None, rejected)
+    return with_lowering(result(solution, None, rejected), lowering)
 
 
 def _untested(written: Written, library_us: float) -> Solution:

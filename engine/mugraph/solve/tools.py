@@ -17,7 +17,7 @@ from mugraph.tune.measure import Measurer
 from mugraph.tune.peers import Peers
 from mugraph.tune.process import Unavailable
 from mugraph.verification.float_test import FloatTester
-from mugraph.verification.verdict import Verdict
+from mugraph.verification.verdict import Lowering, Verdict
 
 
 @dataclass
@@ -32,6 +32,7 @@ class Tools:
     timed_peers: what is timed beside it; None: as compare_with has it
     spent:    where the seconds go
     file_time: how long a file may be searched for
+    lowerings: whether programs of this run are what recorded calls compute, by the marks of their units
     alike, verdicts: topologies and verdicts of this run's units, for those that differ from them in sizes alone
     """
 
@@ -47,6 +48,7 @@ class Tools:
     timed_peers: tuple[str, ...] | None = None
     spent: Stopwatch = field(default_factory=Stopwatch)
     file_time: FileTime = field(default_factory=FileTime)
+    lowerings: dict[str, Lowering] = field(default_factory=dict[str, Lowering])
     alike: Alike = field(default_factory=Alike)
     verdicts: dict[Hashable, Verdict] = field(default_factory=dict[Hashable, Verdict])
 

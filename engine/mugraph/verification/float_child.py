@@ -27,9 +27,12 @@ from torch import Tensor
 
 from mugraph import child_log
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import SearchUnit
 from mugraph.orphan import end_with_parent
+from mugraph.verification import lowering_run
 from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
 from mugraph.verification.float_specials import SPECIALS, trouble
+from mugraph.verification.float_test import LoweringResult
 from mugraph.verification.interpreter import patch_interpreter
 from mugraph.verification.judge import Compared
 from mugraph.verification.near import Near
@@ -319,6 +322,12 @@ def _sentence(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[0] if lines[0].startswith('CUDA') else lines[-1]}"
 
 
+def _lowering(request: Mapping[str, Any]) -> LoweringResult:
+    """On the processor, whatever the kernels run on."""
+    unit = cast(SearchUnit, pickle.loads(base64.b64decode(request["unit"])))
+    return lowering_run.beside_calls(unit, request["seed"])
+
+
 def main() -> None:
     end_with_parent()
     kind = sys.argv[1]
@@ -336,13 +345,15 @@ def main() -> None:
         for line in sys.stdin:
             request = cast("dict[str, Any]", json.loads(line))
             broken = False
+            is_kernel = "unit" not in request
             try:
-                results = [asdict(result) for result in run(request, device, Path(folder))]
+                found = run(request, device, Path(folder)) if is_kernel else [_lowering(request)]
+                results = [asdict(result) for result in found]
                 answer: dict[str, Any] = {"results": results, "device": name, "error": None}
             except Exception as error:
-                _log.info("a kernel failed", exc_info=True)
+                _log.info("a kernel failed" if is_kernel else "recorded calls failed", exc_info=True)
                 # An illegal access leaves the CUDA context unusable; the parent starts a fresh process.
-                broken = kind == "cuda"
+                broken = kind == "cuda" and is_kernel
                 answer = {"results": [], "device": name, "error": _sentence(error)}
             if kind == "cuda" and not broken and torch.cuda.memory_reserved() > _KEPT_BYTES:
                 torch.cuda.empty_cache()

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -20,6 +20,7 @@ from typing import Any, Literal, Protocol, Self, cast
 
 from mugraph.child_log import pass_on
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import SearchUnit
 from mugraph.ir.tensors import Tensor
 from mugraph.scratch import Scratch, inside, scratch
 from mugraph.sharing import turn
@@ -82,6 +83,28 @@ class FloatResult:
     def ulps(self) -> Mapping[str, float]:
         """Scenario -> largest difference from eager PyTorch's rounding, in units in the last place."""
         return {one.name: one.ulps for one in self.scenarios if one.ulps == one.ulps}
+
+
+@dataclass(frozen=True)
+class LoweringResult:
+    """
+    passed: None where it could not be told whether the program is what the calls compute
+    reason: why it is not, or why it could not be told: a clause
+    output: the program's tensor that differs, "" for none; value: its value number
+    sizes:  of the program's axes, where they were smaller than its own
+    wide:   the type that stood for all floating-point types
+    share:  of the outputs' elements, that were compared
+    error:  the largest difference, relative to the root mean square of an output
+    """
+
+    passed: bool | None
+    reason: str = ""
+    output: str = ""
+    value: int = -1
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    wide: str = "float64"
+    share: float = 1.0
+    error: float = 0.0
 
 
 class FloatTester:
@@ -165,8 +188,21 @@ class FloatTester:
             return FloatResult(False, answer)
         return _result(answer)
 
-    def _ask(self, request: bytes) -> dict[str, Any] | str:
-        """The child's answer, or one sentence saying why there is none."""
+    def test_lowering(self, unit: SearchUnit, seed: int = 0, timeout_s: float = 20.0) -> LoweringResult:
+        """The recorded calls of a search unit, run by PyTorch, beside its tensor program. Never raises for what they
+        do."""
+        self._number += 1
+        asked = {"number": self._number, "unit": base64.b64encode(pickle.dumps(unit)).decode(), "seed": seed}
+        answer = self._ask(json.dumps(asked).encode() + b"\n", timeout_s, "PyTorch's calls")
+        if isinstance(answer, str):
+            return LoweringResult(None, answer)
+        if answer["error"] is not None:
+            return LoweringResult(None, f"the check failed: {answer['error']}")
+        return LoweringResult(**answer["results"][0])
+
+    def _ask(self, request: bytes, timeout_s: float | None = None, what: str = "the kernel") -> dict[str, Any] | str:
+        """The child's answer, or one sentence saying why there is none. timeout_s: None: the tester's own"""
+        timeout_s = self.timeout_s if timeout_s is None else timeout_s
         if self._child is None or self._child.poll() is not None:
             self.close()
             self._start()
@@ -174,7 +210,7 @@ class FloatTester:
         assert child is not None
         assert child.stdin is not None
         assert child.stdout is not None
-        deadline = monotonic() + self.timeout_s + (_START_S if self._fresh else 0.0)
+        deadline = monotonic() + timeout_s + (_START_S if self._fresh else 0.0)
         try:
             child.stdin.write(request)
             child.stdin.flush()
@@ -183,11 +219,11 @@ class FloatTester:
             line = b""
         if line is None:
             self.close()
-            return f"the kernel did not finish in {self.timeout_s:g} s"
+            return f"{what} did not finish in {timeout_s:g} s"
         if not line.endswith(b"\n"):
             last = self._last_words()
             self.close()
-            return f"the process running the kernel died{f': {last}' if last else ''}"
+            return f"the process running {what} died{f': {last}' if last else ''}"
         self._fresh = False
         answer = cast("dict[str, Any]", json.loads(line))
         if answer["broken"]:

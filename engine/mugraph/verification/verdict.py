@@ -50,6 +50,27 @@ class SameBits:
 
 
 @dataclass(frozen=True)
+class Lowering:
+    """Whether the tensor program, which all other checks compare a kernel with, is what PyTorch's calls compute
+    (lowering.py).
+
+    passed: None where that was not checked
+    note:   how it was checked; why it is not, or was not: a clause
+    """
+
+    passed: bool | None
+    note: str
+
+    @property
+    def words(self) -> str:
+        if self.passed is None:
+            return f"NOT CHECKED that the program is what PyTorch's own calls compute: {self.note}"
+        if not self.passed:
+            return f"the program is not what PyTorch's own calls compute: {self.note}"
+        return f"the program is what PyTorch's own calls compute on random numbers: {self.note}"
+
+
+@dataclass(frozen=True)
 class Verdict:
     """
     passed:        every step that was run agreed
@@ -74,6 +95,7 @@ class Verdict:
     versions:      torch, triton, mugraph
     proof:         of the algebra, at small sizes; None where none was tried
     same_bits:     whether its results are PyTorch's bit for bit; None where that was not looked at
+    lowering:      whether the program is what the recorded calls compute; None until that was looked at
     seed:          of the random inputs of the first test over the fields; it repeats them. None where none was run
     """
 
@@ -99,6 +121,7 @@ class Verdict:
     proof: Proof | None = None
     seed: int | None = None
     same_bits: SameBits | None = None
+    lowering: Lowering | None = None
 
     @property
     def bound_words(self) -> str:

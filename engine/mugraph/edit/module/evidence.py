@@ -73,6 +73,8 @@ def _verdict_lines(verdict: Verdict) -> list[str]:
     if verdict.proof is not None:
         lines.append(f"  proof     {verdict.proof.words}")
     lines.append(f"  schedule  {verdict.schedule_words}")
+    if verdict.lowering is not None:
+        lines.append(f"  calls     {verdict.lowering.words}")
     if verdict.ranges_words is not None:
         lines.append(f"  sizes     {verdict.ranges_words}")
     if verdict.max_rel_error is None:

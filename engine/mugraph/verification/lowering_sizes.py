@@ -1,0 +1,122 @@
+"""A search unit at smaller sizes, where its recorded calls can be made for them.
+
+The program says which sizes there are. The calls say some of them as numbers (`view(4096, 32, 128)`), others not at all:
+a product of matrices is one of any size. A number of a call becomes what the program's dimension of that size becomes,
+if there is no doubt which one it is. That is a guess. A unit that agrees at smaller sizes is right at those, however its
+calls were made for them; one that does not agree may have been guessed wrong, and says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+from math import prod
+
+from mugraph.ir.calls import Argument, Call, TensorInfo
+from mugraph.ir.program import TensorProgram
+from mugraph.ir.region import SearchUnit
+from mugraph.ir.tensors import Sizes, Tensor
+from mugraph.ir.transforms.resizing import resize
+from mugraph.verification.lowering_inputs import read_values
+
+_LARGE = 32
+"""Axes up to this size stay as they are."""
+_FIRST, _STEP = 18, 2
+"""Sizes that others become, each another one: an axis that is taken for another one shows."""
+
+
+class _Unclear(Exception):
+    """A number of a call may be several sizes."""
+
+
+def smaller_units(unit: SearchUnit) -> Iterator[SearchUnit]:
+    """With all large axes smaller, each of a size of its own; then with those alone that nothing is summed along: a
+    mean's divisor is no size that could change. Then the same with one size for axes of one size, which the calls'
+    numbers may not tell apart. Raises NotDrawn."""
+    program = unit.program
+    held = {*program.least, *(axis for tensor in program.tensors for axis in tensor.windowed)}
+    large = [axis for axis, size in program.sizes.items() if size > _LARGE and axis not in held]
+    summed = {axis for op in program.ops for axis in op.over}
+    choices = dict.fromkeys((tuple(large), tuple(axis for axis in large if axis not in summed)))
+    for together in (False, True):
+        for axes in filter(None, choices):
+            try:
+                yield _resized(unit, axes, together)
+            except _Unclear:
+                continue
+
+
+def _resized(unit: SearchUnit, axes: Collection[str], together: bool) -> SearchUnit:
+    """together: axes of one size stay of one size. Raises _Unclear."""
+    old = unit.program
+    taken = set(old.sizes.values())
+    free = (size for size in count(_FIRST, _STEP) if size not in taken)
+    if together:
+        smaller = {size: min(next(free), size) for size in dict.fromkeys(old.sizes[axis] for axis in axes)}
+        sizes = {axis: smaller[old.sizes[axis]] for axis in axes}
+    else:
+        sizes = {axis: min(next(free), old.sizes[axis]) for axis in axes}
+    program = resize(old, {**old.sizes, **sizes})
+    numbers = _Numbers(old, program)
+    read = read_values(unit)
+    of_inputs = {value: (old.tensor(name), program.tensor(name)) for name, value in unit.inputs.items()}
+    of_outputs = {value: (old.tensor(name), program.tensor(name)) for name, value in unit.outputs.items()}
+    values: dict[int, TensorInfo] = {}
+    for value, info in {**read, **{value: unit.values[value] for value in unit.outputs.values()}}.items():
+        values[value] = _info(info, (of_inputs | of_outputs).get(value), old.sizes, program.sizes, numbers)
+    return replace(
+        unit,
+        program=program,
+        calls=tuple(numbers.call(call) for call in unit.calls),
+        views=tuple(numbers.call(call) for call in unit.views),
+        values=values,
+        viewed={value: values[value] for value in unit.viewed if value in read},
+    )
+
+
+def _info(
+    info: TensorInfo, tensors: tuple[Tensor, Tensor] | None, old: Sizes, new: Sizes, numbers: _Numbers
+) -> TensorInfo:
+    """tensors: the program's for the value, before and after"""
+    if tensors is not None and tensors[0].shape(old) == info.shape:
+        return replace(info, shape=tensors[1].shape(new), strides=tensors[1].strides)
+    shape = tuple(map(numbers.size, info.shape))
+    if shape == info.shape:
+        return info
+    return replace(info, shape=shape, strides=tuple(prod(shape[at + 1 :]) for at in range(len(shape))))
+
+
+class _Numbers:
+    """What sizes have become."""
+
+    def __init__(self, old: TensorProgram, new: TensorProgram) -> None:
+        self._found: dict[int, set[int]] = {}
+        for axis, size in old.sizes.items():
+            self._found.setdefault(size, set()).add(new.sizes[axis])
+        for tensor in (*old.tensors, *old.outputs.values()):
+            for dim in tensor.dims:
+                for first in range(len(dim)):
+                    for last in range(first + 1, len(dim) + 1):
+                        before, after = (prod(of.sizes[axis] for axis in dim[first:last]) for of in (old, new))
+                        self._found.setdefault(before, set()).add(after)
+
+    def size(self, number: int) -> int:
+        found = self._found.get(number, {number})
+        if len(found) > 1:
+            raise _Unclear
+        return next(iter(found))
+
+    def call(self, call: Call) -> Call:
+        kwargs: Mapping[str, Argument] = {name: self._argument(argument) for name, argument in call.kwargs.items()}
+        return replace(call, args=tuple(map(self._argument, call.args)), kwargs=kwargs)
+
+    def _argument(self, argument: Argument) -> Argument:
+        if isinstance(argument, tuple):
+            return tuple(map(self._argument, argument))
+        if isinstance(argument, slice):
+            start, stop, step = (self._argument(part) for part in (argument.start, argument.stop, argument.step))
+            return slice(start, stop, step)
+        if isinstance(argument, int) and not isinstance(argument, bool):
+            return self.size(argument) if argument > 0 else argument
+        return argument
