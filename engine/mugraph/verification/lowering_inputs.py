@@ -19,16 +19,16 @@ from mugraph.verification.lowering_calls import Wide
 from mugraph.verification.rows import reduced
 from mugraph.verification.stored import held
 
-Numbers = Literal["mixed", "normal", "positive"]
+Numbers = Literal["mixed", "normal", "positive", "small"]
 """mixed: normal numbers with zeros, whole ones, those that the calls name, and a small row among them. positive: of one
-sign, as roots want them"""
+sign, as roots want them. small: so that no exponential of them leaves its range"""
 _SOME = 8
 """One of so many numbers is one of `_special`."""
 _FEW_NUMBERS = 64
 """Of so few, every second one is."""
 _WHOLE = (0.0, 0.0, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0)
 _NEAR = 2.0**-11
-_NAMED = 100.0
+_NAMED = 8.0
 """The largest number of a call that is drawn as well."""
 _SMALL = 2.0**-10
 """Of a row whose squares are no larger than what norms add to them."""
@@ -36,6 +36,7 @@ _FEW = 4
 """Whole numbers from zero, where nothing says which are meant."""
 _LEAST = 2.0**-6
 """Of positive numbers."""
+_REDUCED = 2.0**-5
 _PERIOD = 1_048_583
 """Numbers that are drawn at most, a prime: more of them repeat these, and no two rows of a matrix are equal."""
 
@@ -132,7 +133,7 @@ def _numbers(
     drawn = _normal(min(count, _PERIOD), random)
     if numbers == "positive":
         drawn = drawn.abs_().clamp_min_(_LEAST)
-    drawn *= scale
+    drawn *= scale if numbers != "small" else scale * _REDUCED
     if numbers == "mixed":
         count_of = len(drawn) // (_SOME if len(drawn) > _FEW_NUMBERS else 2)
         places = torch.randint(0, len(drawn), (max(1, count_of),), generator=random)

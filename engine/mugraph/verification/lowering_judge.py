@@ -60,11 +60,14 @@ class Judged:
     trouble: what is wrong, in a clause; None if nothing is
     known:   the part of the elements that could be told
     error:   the largest difference of those, relative to the root mean square of all
+    left:    all that is wrong is that the program's value is no number where the calls give one: it may have left the
+             range, as a softmax does of which the program has no maximum
     """
 
     trouble: str | None
     known: float
     error: float = 0.0
+    left: bool = False
 
 
 def judge(found: Tensor, called: Tensor, wide: Wide, jittered: Callable[[], Tensor]) -> Judged:
@@ -92,7 +95,8 @@ def judge(found: Tensor, called: Tensor, wide: Wide, jittered: Callable[[], Tens
         wrong = told & _wrong(found, called, allowed)
     known = float((told & finite).double().mean())
     if bool(wrong.any()):
-        return Judged(_words(found, called, wrong), known)
+        left = not bool((wrong & (torch.isfinite(found) | ~finite)).any())
+        return Judged(_words(found, called, wrong), known, left=left)
     apart = torch.where(told & finite, (found - called).abs(), 0.0)
     return Judged(None, known, float(apart.max()) / size)
 

@@ -32,7 +32,7 @@ PIECE = 1 << 22
 _PIECES = 3
 _MANY, _AGAIN, _LITTLE = 2048, 8, 1e6
 """Elements of results that are compared, if it takes no more than so many draws, which read and make so many."""
-KINDS: tuple[Numbers, ...] = ("mixed", "normal", "positive")
+KINDS: tuple[Numbers, ...] = ("mixed", "normal", "positive", "small")
 
 
 def beside_calls(unit: SearchUnit, seed: int) -> LoweringResult:
@@ -64,7 +64,7 @@ def _is_quick(work: Work) -> bool:
 
 def _tested_as(unit: SearchUnit, wide: Wide, seed: int) -> LoweringResult:
     """On mixed numbers, on others where too few of those can be told; again and again where there are few."""
-    said, passed = "too few of its numbers can be told", list[LoweringResult]()
+    said, passed, left = "too few of its numbers can be told", list[LoweringResult](), list[LoweringResult]()
     elements = work_of(unit).elements
     for number, numbers in enumerate((*KINDS, *(KINDS[:2] * _AGAIN))):
         told = len(passed) * sum(prod(unit.values[value].shape) for value in unit.outputs.values())
@@ -73,6 +73,9 @@ def _tested_as(unit: SearchUnit, wide: Wide, seed: int) -> LoweringResult:
         generator = torch.Generator().manual_seed(seed + number)
         try:
             found = _tested_on(unit, numbers, wide, generator)
+        except _Left as error:
+            left.append(error.found)
+            continue
         except (NotDrawn, NotReplayable):
             raise
         except Exception as error:  # whatever PyTorch raises: a call that it does not have here, or no memory
@@ -84,11 +87,21 @@ def _tested_as(unit: SearchUnit, wide: Wide, seed: int) -> LoweringResult:
         passed += [found] if found.passed else []
         if not passed and number + 1 == len(KINDS):
             break
+    if not passed and left:
+        return left[0]
     return max(passed, key=lambda one: one.error, default=LoweringResult(None, said))
 
 
+class _Left(Exception):
+    """The program's value is no number where the calls give one. On smaller numbers it may be one."""
+
+    def __init__(self, found: LoweringResult) -> None:
+        super().__init__(found.reason)
+        self.found = found
+
+
 def _tested_on(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.Generator) -> LoweringResult:
-    """Where something on the way is no number, other inputs say more, if there are any."""
+    """Where something on the way is no number, other inputs say more, if there are any. Raises _Left."""
     values = draw(unit, numbers, wide, generator)
     with _default_type(wide), torch.no_grad():
         viewed = replay(on_processor(unit.views, unit.viewed, wide), values)
@@ -109,6 +122,7 @@ def _is_unclear(tensor: Tensor, numbers: Numbers) -> bool:
 def _compared(
     unit: SearchUnit, viewed: Mapping[int, Tensor], called: Mapping[int, Tensor], wide: Wide, generator: torch.Generator
 ) -> LoweringResult:
+    """Raises _Left."""
     inputs, program = program_inputs(unit, viewed), unit.program
     inputs = {name: one.reshape(program.tensor(name).shape(program.sizes)) for name, one in inputs.items()}
     least, error = 1.0, 0.0
@@ -134,7 +148,10 @@ def _compared(
             theirs = piece.of(layout, called[value].reshape(shapes[name])).to(torch.float64)
             judged = judge(ours, theirs, wide, lambda name=name: jittered()[name])
             if judged.trouble is not None:
-                return LoweringResult(False, judged.trouble, name, value, wide=wide)
+                wrong = LoweringResult(False, judged.trouble, name, value, wide=wide)
+                if judged.left:
+                    raise _Left(wrong)
+                return wrong
             least, error = min(least, judged.known), max(error, judged.error)
     if least < KNOWN:
         return LoweringResult(None)

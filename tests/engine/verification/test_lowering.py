@@ -289,3 +289,19 @@ def test_values_of_which_nothing_is_known_are_not_checked() -> None:
     unit = unit_of_two(lambda x, y: torch.exp(x) * y)
     result = beside_calls(replace(unit, values={value: unit.values[value] for value in unit.outputs.values()}), 0)
     assert result.passed is None
+
+
+def test_a_softmax_may_leave_the_range_of_its_program() -> None:
+    """The program has no maximum that is subtracted; a kernel has."""
+
+    def steep(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x * 300.0, -1) * y
+
+    assert found(steep).passed
+
+
+def test_what_is_never_a_number_is_wrong() -> None:
+    unit = unit_of_two(lambda x, y: torch.exp(x) * y)
+    ops = tuple(replace(op, kind=Kind.UNARY, fn="relu") if op.kind is Kind.EXP else op for op in unit.program.ops)
+    ops = tuple(replace(op, kind=Kind.DIV) if op.kind is Kind.MUL else op for op in ops)
+    assert beside_calls(replace(unit, program=replace(unit.program, ops=ops)), 0).passed is False
