@@ -27,6 +27,7 @@ class RegionGraph:
         # A call must not move across a write to memory that others see: a unit stays between two such writes.
         self.segment = [sum(writes[:i]) for i in range(len(writes))]
         self.barrier = frozenset(i for i, write in enumerate(writes) if write)
+        self._written = frozenset(root for i in self.barrier for root in self.roots(operands(self.calls[i])[0]))
 
     def _local(self, call: Call) -> bool:
         """Does an in-place call write only what its own region computed for it alone?"""
@@ -37,6 +38,12 @@ class RegionGraph:
         entry = entry_for(source.target)
         later = self.users.get(first[0], set())
         return entry is not None and not entry.shape_only and len(later) == 1
+
+    def is_written(self, view: Call) -> bool:
+        """Is what it is a view of written to in place, before it or after it?"""
+        found = self.roots(operands(view)[0])
+        left = any(self.producer.get(value) in self.barrier for value in found)  # by a write, of the same memory
+        return left or not found.isdisjoint(self._written)
 
     def lowerable(self, i: int) -> bool:
         entry = entry_for(self.calls[i].target)

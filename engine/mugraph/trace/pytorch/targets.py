@@ -89,6 +89,9 @@ _TRAINING_BY_DEFAULT = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3
 
 _WRITING = words("__iadd__ __isub__ __imul__ __itruediv__ __ipow__ masked_fill")
 
+REPEATABLE = frozenset({"Tensor.__setitem__", "Tensor.index_copy_", "Tensor.copy_"})
+"""Calls that write to their first argument what does not depend on what it held: made twice, they leave the same."""
+
 # What makes a region worth a search: products and reductions, by the last part of the target.
 _MATTERS = words(
     """

@@ -47,10 +47,12 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     outs = live_outs_of(scope, unit, start)
     if isinstance(outs, Offence):
         return outs
-    kept = needed(records, [out.value for out in outs])
-    for record in records:
-        if record.writes and not is_private_write(scope, record, records):
+    visible = [record for record in records if record.writes and not is_private_write(scope, record, records)]
+    for record in visible:
+        if not record.in_place:
             return Offence(step_of(record, unit), "writes in place to a tensor that others can see")
+    kept = needed(records, [out.value for out in outs], [number for record in visible for number in record.outputs])
+    kept = [replace(record, target=record.in_place) if record in visible else record for record in kept]
     consumed: dict[int, Record | None] = {}
     for record in kept:
         for number in refs(record):

@@ -155,9 +155,10 @@ class _Search:
         self.run(activation, items[culprit + 1 :])
 
     def computes(self, activation: Activation, item: Item) -> bool:
-        """Whether the statement makes a tensor. At a run's ends, a statement that only reads shapes is left where it
-        is."""
-        return any(isinstance(event, Record) and event.outputs for event in self.scope.between(activation, item))
+        """Whether the statement makes a tensor. At a run's ends, a statement that only reads shapes, or only writes to
+        a tensor, is left where it is."""
+        events = self.scope.between(activation, item)
+        return any(isinstance(event, Record) and event.outputs and not event.in_place for event in events)
 
     def is_relevant(self, events: Iterable[Event]) -> bool:
         return self.has_work(event.target for event in events if isinstance(event, Record))
