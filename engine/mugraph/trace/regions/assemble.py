@@ -14,6 +14,7 @@ from mugraph.trace.regions.counted import without_counted
 from mugraph.trace.regions.defaults import defaults_of
 from mugraph.trace.regions.guards import conditions_of
 from mugraph.trace.regions.inlined import inlined
+from mugraph.trace.regions.known import without_found
 from mugraph.trace.regions.live_outs import live_outs_of
 from mugraph.trace.regions.record_values import needed, refs
 from mugraph.trace.regions.region_devices import global_devices, homeless_values
@@ -133,6 +134,7 @@ def _region(
         )
         for record in records
     )
+    values = {number: scope.info(old, found.get(old)) for old, number in new.items()}
     return Region(
         function=scope.name_of(unit.activation),
         range=source.span(first, last),
@@ -141,7 +143,7 @@ def _region(
         live_ins=tuple(Named(named.expression, new[named.value]) for named in live_ins),
         live_outs=tuple(Named(named.expression, new[named.value]) for named in live_outs),
         calls=calls,
-        values=without_counted(calls, {number: scope.info(old, found.get(old)) for old, number in new.items()}),
+        values=without_counted(calls, without_found(calls, values, [new[live_in.value] for live_in in live_ins])),
         function_args=arguments_of(function),
         names=names,
     )
