@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from mugraph.ir.calls import is_inplace, operands
 from mugraph.ir.region import Call, Region, TensorInfo
 from mugraph.ops.algebra.registry import entry_for
@@ -38,6 +40,17 @@ class RegionGraph:
         entry = entry_for(source.target)
         later = self.users.get(first[0], set())
         return entry is not None and not entry.shape_only and len(later) == 1
+
+    def is_computed(self, value: int) -> bool:
+        """Does the region compute it, other than by writing into what was there before?"""
+        source = self.producer.get(value)
+        return source is not None and source not in self.barrier
+
+    def repeats(self, i: int) -> bool:
+        """Has a view's result the same elements several times, as of expanding or repeating?"""
+        values, call = self.region.values, self.calls[i]
+        read = max((prod(values[value].shape) for value in operands(call)), default=0)
+        return any(prod(values[value].shape) > read for value in call.outputs)
 
     def is_written(self, view: Call) -> bool:
         """Is what it is a view of written to in place, before it or after it?"""

@@ -16,6 +16,7 @@ from mugraph.trace.regions.guards import conditions_of
 from mugraph.trace.regions.inlined import inlined
 from mugraph.trace.regions.known import without_found
 from mugraph.trace.regions.live_outs import live_outs_of
+from mugraph.trace.regions.positions import moving
 from mugraph.trace.regions.record_values import needed, refs
 from mugraph.trace.regions.region_devices import global_devices, homeless_values
 from mugraph.trace.regions.replacement_unit import Offence, Unit, names_read, step_of
@@ -91,6 +92,8 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         {id(scope.values.tensor(number)): names[number] for number in consumed},
         here,
     )
+    if (write := moving(visible, conditions)) is not None:
+        return Offence(step_of(write, unit), "writes to a place that a number says, which may be another one next time")
     conditions |= defaults_of(scope, kept, here)
     conditions = inside.conditions | {k: v for k, v in conditions.items() if k not in inside.conditions}
     new: dict[int, int] = {}
