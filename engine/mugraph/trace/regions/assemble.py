@@ -16,6 +16,7 @@ from mugraph.trace.regions.guards import conditions_of
 from mugraph.trace.regions.inlined import inlined
 from mugraph.trace.regions.known import without_found
 from mugraph.trace.regions.live_outs import live_outs_of
+from mugraph.trace.regions.loop_parts import loop_parts, names_without
 from mugraph.trace.regions.positions import moving
 from mugraph.trace.regions.record_values import needed, refs
 from mugraph.trace.regions.region_devices import global_devices, homeless_values
@@ -55,6 +56,11 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
             return Offence(step_of(record, unit), "writes in place to a tensor that others can see")
     kept = needed(records, [out.value for out in outs], [number for record in visible for number in record.outputs])
     kept = [replace(record, target=record.in_place) if record in visible else record for record in kept]
+    parts = loop_parts(scope, unit, kept, produced)
+    if parts:
+        produced -= parts.keys()
+        rest = [record for record in kept if parts.keys().isdisjoint(record.outputs)]
+        kept = needed(rest, [out.value for out in outs], [n for record in visible for n in record.outputs])
     consumed: dict[int, Record | None] = {}
     for record in kept:
         for number in refs(record):
@@ -64,7 +70,7 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         if out.value not in produced:
             consumed.setdefault(out.value, None)
     paths = paths_of(scope, unit, events)
-    names: dict[int, str] = {}
+    names = {number: ast.unparse(node) for number, node in parts.items()}
     for expression, tensor in paths.tensors():
         names.setdefault(scope.values.number_at(tensor, start), expression)
     for number, record in consumed.items():
@@ -80,7 +86,7 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     inside = inlined(scope, unit, paths, events, here)
     if isinstance(inside, Offence):
         return inside
-    read = names_read(unit)
+    read = names_without(unit, parts, names_read(unit)) if parts else names_read(unit)
     snapshot = activation.steps[unit.first].names
     devices = global_devices(scope, unit, read - snapshot.keys())
     if isinstance(devices, Offence):
