@@ -164,7 +164,7 @@ class Indices:
 
     def _check_strides(self, tensor: Tensor, strides: Mapping[str, int], symbols: Mapping[str, str]) -> None:
         """A stride that is written as a number must not vary with a size that lies inside of it. What a program reads
-        has been looked at with other sizes: there a number is the same with all of them."""
+        has been looked at with other sizes (units/ranged.py): there a number is the same with all of them."""
         if tensor.source:
             return
         for inner in (axis for axis in tensor.axes if axis in self.plan and self.plan[axis].dynamic):
