@@ -1,4 +1,4 @@
-"""`w & n` and `w >> n`: the same numbers as PyTorch's, for every byte; and kernels that take other bits are rejected."""
+"""`w & n` and `w >> n`: PyTorch's numbers, for every byte; and kernels that take other bits are rejected."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def every(kind: torch.dtype) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize(("kind", "function"), [("bit_and", torch.bitwise_and), ("shift_right", torch.bitwise_right_shift)])
+@pytest.mark.parametrize(
+    ("kind", "function"), [("bit_and", torch.bitwise_and), ("shift_right", torch.bitwise_right_shift)]
+)
 def test_every_byte_has_the_bits_that_pytorch_says(kind: str, function: Any, dtype: torch.dtype) -> None:
     """What the field test and the float test take it for, and what the kernel's text computes."""
     own, bytes_ = getattr(Kind, kind.upper()), every(dtype)

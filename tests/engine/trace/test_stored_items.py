@@ -88,14 +88,16 @@ def test_a_view_from_before_a_write_is_not_read_after_it(regions: Regions) -> No
 
 def test_two_values_of_a_cache_in_one_region(regions: Regions) -> None:
     """What was there before the write, and what is there after it: no unit computes with both."""
-    region = only(regions("""
+    region = only(
+        regions("""
         # mugraph: x=f32[2, 8], w=f32[8, 8], cache=f32[2, 12, 8]
         def f(x, w, cache):
             old = cache.sum(1) @ w
             cache[:, 3] = x @ w
             new = cache.sum(1) @ w
             return old + new
-        """))
+        """)
+    )
     write = next(i for i, call in enumerate(region.calls) if call.target == STORES)
     for part in single_units(region):
         positions = [region.calls.index(call) for call in part.calls if call in region.calls]
@@ -115,7 +117,8 @@ def test_other_items_and_augmented_stores_are_in_no_region(regions: Regions) -> 
 
 
 def test_a_buffer_of_zeros_holds_something_else_later(regions: Regions) -> None:
-    region = only(regions("""
+    region = only(
+        regions("""
         # mugraph: x=f32[2, 8]
         class Reader(nn.Module):
             def __init__(self):
@@ -124,5 +127,6 @@ def test_a_buffer_of_zeros_holds_something_else_later(regions: Regions) -> None:
 
             def forward(self, x):
                 return x @ self.cache[:4].T
-        """))
+        """)
+    )
     assert all(info.triangle is None for info in region.values.values())

@@ -40,4 +40,6 @@ def test_writes_are_plain_calls_and_caches_are_operands() -> None:
         wanted = [call.target for call in region.calls if call.target in (STORES, "Tensor.index_copy_")]
         assert [target for target in plain if target in wanted] == wanted
         assert "Tensor.repeat_interleave" not in plain
-        assert any("exp" in op.kind.primitives for part in parts if isinstance(part, SearchUnit) for op in part.program.ops)
+        assert any(
+            "exp" in op.kind.primitives for part in parts if isinstance(part, SearchUnit) for op in part.program.ops
+        )

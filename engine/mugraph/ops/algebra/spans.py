@@ -21,7 +21,7 @@ SMALL: Mapping[str, Span] = {"i8": (-128, 127), "u8": (0, 255), "i16": (-(1 << 1
 def span(node: Node, values: Mapping[int, TensorInfo]) -> Span | None:
     """Where a node's numbers lie, if all are known to be whole; None of any other."""
     found = _span(node, values)
-    return found if found is not None and -EXACT <= found[0] and found[1] <= EXACT else None
+    return found if found is not None and found[0] >= -EXACT and found[1] <= EXACT else None
 
 
 def _span(node: Node, values: Mapping[int, TensorInfo]) -> Span | None:
@@ -31,7 +31,9 @@ def _span(node: Node, values: Mapping[int, TensorInfo]) -> Span | None:
         return (int(node.value), int(node.value)) if node.value.is_integer() else None
     if node.kind is Kind.LOAD:
         one = next((one for name, one in STORED.items() if name == values[node.source].dtype), None)
-        return (int(one.least), int(one.largest)) if one is not None and one.is_whole and one.least is not None else None
+        return (
+            (int(one.least), int(one.largest)) if one is not None and one.is_whole and one.least is not None else None
+        )
     if node.keep is not None or len(node.inputs) != 2:
         return None
     a, b = (span(operand, values) for operand in node.inputs)
