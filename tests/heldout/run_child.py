@@ -81,6 +81,13 @@ def tensors(result: torch.Tensor | Results) -> Results:
     return (result,) if isinstance(result, torch.Tensor) else result
 
 
+def outcome(program: Any, inputs: list[torch.Tensor]) -> Results:
+    """What the program returns, and what is in its buffers and its arguments afterwards."""
+    results = tensors(program(*inputs))
+    kept = [*program.buffers(), *inputs] if isinstance(program, nn.Module) else inputs
+    return (*results, *(tensor.clone() for tensor in kept if is_wide(tensor)))
+
+
 def distance(results: Results, references: Results) -> float:
     """The largest of all results."""
     pairs = zip(results, references, strict=True)
@@ -92,17 +99,17 @@ def compare(original: ModuleType, edited: ModuleType, kernels: ModuleType, name:
     generator = torch.Generator().manual_seed(seed)
     inputs = [drawn(shape, DTYPES[kind], generator) for _, kind, shape in shapes]
     before, after = made(original, name, seed), made(edited, name, seed)
-    eager, fallback = tensors(before(*inputs)), tensors(after(*inputs))
+    eager, fallback = outcome(before, inputs), outcome(after, inputs)
     with InDoubles():
         if isinstance(before, nn.Module):
             before._apply(lambda tensor: tensor.double() if is_wide(tensor) else tensor)
-        reference = tensors(before(*(tensor.double() if is_wide(tensor) else tensor for tensor in inputs)))
+        reference = outcome(before, [tensor.double() if is_wide(tensor) else tensor for tensor in inputs])
     launches: list[str] = []
     own = dict(vars(kernels))
     for launcher in [key for key in own if key.startswith("launch_")]:
         setattr(kernels, launcher, counted(own[launcher], launcher, launches))
     kernels._tested_gpu = lambda kind, index: True
-    with_kernels = tensors(after(*inputs))
+    with_kernels = outcome(after, inputs)
     vars(kernels).update(own)
     every = list(zip(eager, fallback, with_kernels, strict=True))
     return {

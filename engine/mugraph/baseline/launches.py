@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Literal
+from typing import Literal, TypedDict
 
-from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, operands
+from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
 from mugraph.ir.dtypes import itemsize
 from mugraph.ir.library import Product
 from mugraph.ops.algebra.registry import canonical
@@ -193,6 +193,9 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
     dtype = values[operands(call)[0]].dtype if reads else values[call.outputs[0]].dtype
     elements = max((prod(values[value].shape) for value in (*operands(call), *call.outputs)), default=0)
     launch = Launch("elementwise", reads, writes, dtype=dtype, functions=elements if name in _FUNCTIONS else 0)
+    if name in _WRITTEN_PARTS and is_inplace(call):
+        yield replace(launch, **_written(call, values, owners))
+        return
     if name == "scaled_dot_product_attention":
         causal = call.kwargs.get("is_causal") is True or True in call.args[5:6]
         yield replace(launch, work="attention", products=_attention(call, values), is_causal=causal)
@@ -233,6 +236,24 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
             yield launch
         for _ in range(_PASSES.get(name, 1) - 1):
             yield Launch("elementwise", {**writes}, writes, dtype=dtype)
+
+
+_WRITTEN_PARTS = frozenset({"setitem", "index_copy", "copy"})
+"""Calls that write what they are given, their last argument, into a part of a tensor."""
+
+
+class _Bytes(TypedDict):
+    reads: dict[int, int]
+    writes: dict[int, int]
+
+
+def _written(call: Call, values: Values, owners: Mapping[int, int]) -> _Bytes:
+    """The bytes of what is written, read once and written once; of a number, at most the whole tensor."""
+    whole, last = held_bytes(values[call.outputs[0]]), call.args[-1]
+    if not isinstance(last, Ref):
+        return {"reads": {}, "writes": {call.outputs[0]: whole}}
+    size = min(whole, held_bytes(values[last.value]))
+    return {"reads": {owners.get(last.value, last.value): size}, "writes": {call.outputs[0]: size}}
 
 
 _BETWEEN = -1

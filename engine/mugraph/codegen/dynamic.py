@@ -28,6 +28,11 @@ def check_dynamic(block: BlockGraph, program: TensorProgram | None) -> None:
                 raise Rejected(f"axis {axis}, whose size varies, would be cut into parts of one size.")
     for tensor in block.tensors:
         strides = tensor.axis_strides(block.sizes)
+        if tensor.source and tensor.name in known:
+            own = known[tensor.name].axis_strides(program.sizes)  # they have been looked at with other sizes
+            changed = any(strides[axis] != own[axis] for axis in strides.keys() & own.keys())
+            for axis in program.least.keys() & strides.keys() if changed else ():
+                raise Rejected(f"{tensor.name} has gaps around axis {axis} that the program's does not have.")
         for axis in program.least.keys() & set(tensor.axes) if tensor.windows else ():
             if axis in tensor.windowed or any(strides[other] > strides[axis] for other in tensor.axes):
                 raise Rejected(

@@ -9,7 +9,7 @@ import ast
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from mugraph.ir.calls import is_inplace
+from mugraph.ir.calls import STORES, is_inplace, operands
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import Argument, Call, Ref
 from mugraph.trace.regions.emit_call import NotReplayable, call_text
@@ -27,6 +27,10 @@ def statement(made: Call, names: Mapping[int, str]) -> list[str]:
     Raises Rejected where the call cannot be spelled.
     """
     text = _spelled(made, names)
+    if made.target == STORES:
+        (stored,) = made.outputs
+        own = names[operands(made)[0]]
+        return [*text.splitlines(), *([] if names[stored] == own else [f"{names[stored]} = {own}"])]
     parsed = ast.parse(text).body
     if len(parsed) == 1 and isinstance(parsed[0], ast.Expr):
         targets = ", ".join(names[value] for value in made.outputs)

@@ -103,8 +103,14 @@ def operands(call: Call) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
+STORES = "Tensor.__setitem__"
+"""`x[index] = y`. Its output is `x` after it: the same tensor, under another number."""
+
+
 def is_inplace(call: Call) -> bool:
     """Does the call write to its first argument?"""
+    if call.target == STORES:
+        return True
     name = call.target.rsplit(".", 1)[-1]
     if name.startswith("__") and name.endswith("__"):
         return name.startswith("__i") and name != "__invert__"

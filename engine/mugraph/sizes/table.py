@@ -105,8 +105,9 @@ def at_sizes(
     """The program and its kernels with its dynamic axes at other sizes; the schedules stay."""
     if not program.least:
         return program, list(kernels)
-    small = replace(resize(program, sizes), least={}, sized={})
-    made = [(resize_block(b, {a: sizes.get(a, n) for a, n in b.sizes.items()}), s) for b, s in kernels]
+    varying = program.least.keys()
+    small = replace(resize(program, sizes, varying), least={}, sized={})
+    made = [(resize_block(b, {a: sizes.get(a, n) for a, n in b.sizes.items()}, varying), s) for b, s in kernels]
     return small, made
 
 
@@ -243,7 +244,7 @@ class SizeTable:
 
     def _at(self, block: BlockGraph, step: int) -> BlockGraph:
         sizes = sizes_at(self.program, step)
-        return resize_block(block, {axis: sizes.get(axis, n) for axis, n in block.sizes.items()})
+        return resize_block(block, {axis: sizes.get(axis, n) for axis, n in block.sizes.items()}, self.program.least)
 
     def _candidates(self, block: BlockGraph, step: int, own: Schedule) -> list[Candidate]:
         """The best schedules of a block graph at a step, among those of the same kind as `own` (loops, swap)."""

@@ -27,7 +27,7 @@ def known_form(node: ast.Call) -> tuple[str, list[ast.expr]] | None:
 
 
 def _matched(node: ast.Call) -> tuple[str, list[ast.expr]] | None:
-    if not isinstance(node.func, ast.Attribute) or node.func.attr != "where":
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("where", "cast"):
         return None
     for name, template in _templates().items():
         bound: dict[int, ast.expr] = {}
@@ -41,7 +41,7 @@ def _templates() -> dict[str, ast.expr]:
     """By the name of the function: tanh, and the kinds whose text is a choice."""
     texts = {"tl.tanh": UNARY["tanh"].triton.replace("{x}", _ARGUMENT.format(0))}
     for kind in Kind:
-        if kind.opaque is not None and kind.triton.startswith("tl.where("):
+        if kind.opaque is not None and kind.triton.startswith(("tl.where(", "tl.cast(")):
             names = [_ARGUMENT.format(number) for number in range(kind.arity)]
             texts[f"mugraph.{kind.name}"] = kind.triton.replace(":atom", "").format(*names)
     return {name: ast.parse(text, mode="eval").body for name, text in texts.items()}

@@ -91,7 +91,9 @@ class UnitGrowth:
         graph = self._graph
         for i in sorted(unit.calls - {unit.last}, reverse=True):
             chain = graph.view_chain(i, unit.calls)
-            if not chain or any(value not in graph.producer for value in graph.inputs(chain)):
+            if not chain or any(not graph.is_computed(value) for value in graph.inputs(chain)):
+                continue
+            if any(graph.repeats(n) for n in chain):  # what reads it elsewhere reads a larger copy
                 continue
             users = {user for n in chain for value in graph.calls[n].outputs for user in graph.users.get(value, set())}
             fewer = unit.calls - chain

@@ -25,7 +25,7 @@ from mugraph.units.fusion import fits, joins_well, kernel_us
 from mugraph.units.growing import identifier_of
 from mugraph.units.lower import Lowered, NotLowerable, lower
 from mugraph.units.part_views import read_by
-from mugraph.units.region_graph import is_contiguous
+from mugraph.units.region_graph import RegionGraph, is_contiguous
 from mugraph.units.search_units import single_units
 from mugraph.units.shared_axes import with_shared_axes
 
@@ -42,8 +42,9 @@ MAX_ITEMS = 400
 def units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[Part, ...]:
     """The region's units, those joined that gain by it, in an order in which they can run. refused: as of `units`."""
     cut = single_units(region, refused=refused)
-    # Written in place, calls have to keep their order.
-    ordered = any(is_inplace(call) for call in region.calls)
+    # Written in place to what is made here, calls have to keep their order. What others see, no unit moves across.
+    barrier = RegionGraph(region).barrier
+    ordered = any(is_inplace(call) and i not in barrier for i, call in enumerate(region.calls))
     if not ordered and any(isinstance(unit, SearchUnit) for unit in cut):
         cut = _Joiner(region, cut).joined()
     return with_chains(region, cut, refused)
@@ -73,6 +74,7 @@ class _Joiner:
     def __init__(self, region: Region, cut: Sequence[Part]) -> None:
         self._region = region
         self._names = value_names(region)
+        self._segment = RegionGraph(region).segment
         self._returned = {live.value for live in region.live_outs}
         self._items = [item for unit in cut for item in self._items_of(unit)]
         self._tried: dict[frozenset[int], _Item | None] = {}
@@ -138,7 +140,7 @@ class _Joiner:
             return True
         (call,) = item.unit.calls
         entry = entry_for(call.target)
-        if entry is None or entry.shape_only or len(call.outputs) != 1:
+        if entry is None or entry.shape_only or len(call.outputs) != 1 or is_inplace(call):
             return False
         return is_contiguous(self._region.values[call.outputs[0]])
 
@@ -163,6 +165,8 @@ class _Joiner:
 
     def _both(self, one: _Item, other: _Item) -> _Item | None:
         calls = one.calls | other.calls
+        if len({self._segment[i] for i in calls}) > 1:
+            return None
         if calls not in self._tried:
             self._tried[calls] = self._made(one, other, calls)
         return self._tried[calls]

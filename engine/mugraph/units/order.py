@@ -56,7 +56,7 @@ def _search_unit(graph: RegionGraph, unit: GrowingUnit, views: PartViews) -> Sea
 
 def _free_of_strides(graph: RegionGraph, call: Call, restrided: set[int]) -> Call:
     """A `view` of a unit's output, where the strides differ from those recorded, as a `reshape`: PyTorch may copy. Only
-    in regions where nothing is written in place, because a copy is not the same memory."""
-    if graph.barrier or call.target not in _VIEWS or any(isinstance(a, Symbol) for a in call.args):
+    of what is not written to in place, because a copy is not the same memory."""
+    if call.target not in _VIEWS or any(isinstance(a, Symbol) for a in call.args) or graph.is_written(call):
         return call
     return replace(call, target="Tensor.reshape") if graph.roots(operands(call)[0]) & restrided else call

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from mugraph.ir.calls import Call, operands
+from mugraph.ir.calls import Call, is_inplace, operands
 from mugraph.ir.region import Region
 from mugraph.ops.algebra.registry import canonical, entry_for
 
 
 def is_outside(call: Call) -> bool:
-    """Has it no rule? Of an index the rule knows slices, not tensors of places."""
+    """Has it no rule? Of an index the rule knows slices, not tensors of places. Writes end nothing but their order."""
+    if is_inplace(call):
+        return False
     entry = entry_for(call.target)
     is_gather = canonical(call.target) == "Tensor.__getitem__" and len(operands(call)) > 1
     return entry is None or is_gather

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from mugraph.ir.calls import is_inplace, operands
 from mugraph.ir.region import Call, Region, TensorInfo
 from mugraph.ops.algebra.registry import entry_for
@@ -27,6 +29,7 @@ class RegionGraph:
         # A call must not move across a write to memory that others see: a unit stays between two such writes.
         self.segment = [sum(writes[:i]) for i in range(len(writes))]
         self.barrier = frozenset(i for i, write in enumerate(writes) if write)
+        self._written = frozenset(root for i in self.barrier for root in self.roots(operands(self.calls[i])[0]))
 
     def _local(self, call: Call) -> bool:
         """Does an in-place call write only what its own region computed for it alone?"""
@@ -37,6 +40,23 @@ class RegionGraph:
         entry = entry_for(source.target)
         later = self.users.get(first[0], set())
         return entry is not None and not entry.shape_only and len(later) == 1
+
+    def is_computed(self, value: int) -> bool:
+        """Does the region compute it, other than by writing into what was there before?"""
+        source = self.producer.get(value)
+        return source is not None and source not in self.barrier
+
+    def repeats(self, i: int) -> bool:
+        """Has a view's result the same elements several times, as of expanding or repeating?"""
+        values, call = self.region.values, self.calls[i]
+        read = max((prod(values[value].shape) for value in operands(call)), default=0)
+        return any(prod(values[value].shape) > read for value in call.outputs)
+
+    def is_written(self, view: Call) -> bool:
+        """Is what it is a view of written to in place, before it or after it?"""
+        found = self.roots(operands(view)[0])
+        left = any(self.producer.get(value) in self.barrier for value in found)  # by a write, of the same memory
+        return left or not found.isdisjoint(self._written)
 
     def lowerable(self, i: int) -> bool:
         entry = entry_for(self.calls[i].target)

@@ -90,3 +90,36 @@ def test_weights_of_eight_bits(kind: torch.dtype, tmp_path: Path) -> None:
             assert error < 2**-10
         elif kernel is _without_an_end or kind is not torch.uint8:  # none of which has a sign
             assert found is not None
+
+
+def _attended(k: torch.Tensor, cache: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    cache[:, at] = k
+    return cache.float().sum(1).to(k.dtype)
+
+
+def _elsewhere(k: torch.Tensor, cache: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    """The right result; the cache is left wrong for the next call."""
+    found = _attended(k, cache, at)
+    cache[:, at] = k.flip(0)
+    return found
+
+
+def _nothing(k: torch.Tensor, cache: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    return _attended(k, cache.clone(), at)
+
+
+@pytest.mark.parametrize("kernel", [_attended, _elsewhere, _nothing])
+def test_what_is_written_is_compared_too(kernel: Callable[..., torch.Tensor], tmp_path: Path) -> None:
+    text = tmp_path / "kernels.py"
+    text.write_text(f"{IMPORTS}\n\n{JUDGE}\n\n{MASKS}")
+    specs = (
+        ((8, 3, 16), (48, 16, 1), torch.float16, 1.0),
+        ((8, 12, 16), (192, 16, 1), torch.float16, 1.0),
+        ((3,), (1,), torch.int64, None),
+    )
+    module: dict[str, Any] = {"__name__": "kernels", "__file__": str(text)}
+    exec(compile(text.read_text(), str(text), "exec"), module)
+    module["_CASES"] = {"case": (kernel, _attended, None, specs, (1,))}
+    (_, result), (_, cache) = module["_errors"]("case", CPU)
+    assert result is None
+    assert (cache is None) == (kernel is _attended)

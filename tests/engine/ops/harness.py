@@ -219,6 +219,10 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
                 result = torch.where(args[0] != 0, args[1], 0.0)
             case Kind.POWER_OF_TWO:
                 result = torch.exp2(args[0])
+            case Kind.BIT_AND:
+                result = (args[0].long() & args[1].long()).double()
+            case Kind.SHIFT_RIGHT:
+                result = (args[0].long() >> args[1].long()).double()
             case Kind(opaque=Opaque(names=names)):
                 result = getattr(torch, names[0])(*args).double()
             case _:

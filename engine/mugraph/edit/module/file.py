@@ -20,6 +20,7 @@ from mugraph.edit.module.ran import TABLES, tables
 from mugraph.edit.module.runtime import END, LOADER, OPERATORS, RUNTIME
 from mugraph.edit.module.sizes import cases_of
 from mugraph.edit.module.wrapper import wrapper
+from mugraph.edit.module.written import places_written, written
 from mugraph.edit.names import operator_name
 from mugraph.edit.source.record import VARIABLE, Record, record_text
 from mugraph.edit.source.text import EditError, SourceFile
@@ -199,20 +200,23 @@ def _apart(kernels: Mapping[str, KernelSource], plans: Sequence[RegionPlan]) -> 
 
 def _cases(plans: Sequence[RegionPlan]) -> str:
     """The table of how to try a region's kernels: functions, where they were tested, the inputs' shapes, strides, types
-    and standard deviations (of masks: what they hold)."""
+    and standard deviations (of masks: what they hold; None: places to write to), and the positions of inputs that it
+    writes to, if any."""
     lines = ["_CASES = {"]
     for plan, case, values in [(one, *named) for one in plans for named in cases_of(one).items()]:
         lines.append(f'    "{case}": (')
         lines += [f"        {on_tensors(plan)},", f"        _{plan.name}_reference,", f"        {_tested_on(plan)!r},"]
         lines.append("        (")
-        scales = input_scales(plan)
+        scales, places = input_scales(plan), places_written(plan.region)
         for live_in in plan.region.live_ins:
             info = values[live_in.value]
             shape, strides, dtype = tuple_text(info.shape), tuple_text(info.strides), torch_type(info.dtype)
             mask = masks_of(plan).get(live_in.value)
             drawn = f"({triangle_text(mask, info)})" if mask else f"{scales.get(live_in.value, 1.0):.2g}"
+            drawn = "None" if live_in.value in places else drawn
             lines.append(f"            ({shape}, {strides}, {dtype}, {drawn}),")
-        lines += ["        ),", "    ),"]
+        lines += ["        ),", *([f"        {tuple_text(changed)},"] if (changed := written(plan.region)) else [])]
+        lines.append("    ),")
     return "\n".join([*lines, "}"])
 
 

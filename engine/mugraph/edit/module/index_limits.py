@@ -97,6 +97,6 @@ def _indexed(call: Call, value: int, shapes: _Shapes) -> int | None:
 _PLACES: Mapping[str, Callable[[Call, int, _Shapes], int | None]] = {
     "torch.nn.functional.embedding": _embedding,
     "torch.index_select": _along, "Tensor.index_select": _along, "torch.gather": _along, "Tensor.gather": _along,
-    "Tensor.__getitem__": _indexed,
+    "Tensor.__getitem__": _indexed, "Tensor.__setitem__": _indexed, "Tensor.index_copy_": _along,
     "torch.nn.functional.cross_entropy": _classes, "torch.nn.functional.nll_loss": _classes,
 }  # fmt: skip

@@ -91,7 +91,14 @@ def _in_doubles(name: str, inputs: list[torch.Tensor], random: torch.Generator |
             _perturb(double, torch.float32, 4, random)
         double.kind = tensor.dtype if _is_wide(tensor.dtype) else usual
     with _Doubles(random, usual):
-        return _several(_CASES[name][1](*doubles))
+        return _ran(name, 1, doubles)
+
+
+def _ran(name: str, which: int, inputs: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """The results of a region's kernels (0) or of its PyTorch code (1); and what the inputs that it writes to hold
+    after it."""
+    results = _several(_CASES[name][which](*inputs))
+    return (*results, *(inputs[at].clone() for positions in _CASES[name][4:] for at in positions))
 
 
 def _several(results: torch.Tensor | tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
@@ -156,7 +163,7 @@ def _errors(name: str, device: torch.device) -> list[tuple[float, str | None]]:
 def _errors_now(name: str, device: torch.device) -> list[tuple[float, str | None]]:
     """Of each output: how far the kernel is from what PyTorch computes in double precision on ordinary inputs, over its
     largest value; and what is wrong with it on those or others, if anything."""
-    kernel, reference, _, specs = _CASES[name]
+    specs = _CASES[name][3]
     longest = max([1, *(size for spec in specs for size in spec[0])])
     errors: list[float] = []
     troubles: dict[int, str] = {}
@@ -164,7 +171,7 @@ def _errors_now(name: str, device: torch.device) -> list[tuple[float, str | None
         random = torch.Generator(device).manual_seed(0)
         inputs = _drawn(name, kind, device, random)
         with torch.no_grad():
-            got, expected = _several(kernel(*inputs)), _several(reference(*inputs))
+            got, expected = _ran(name, 0, inputs), _ran(name, 1, inputs)
             exact = _in_doubles(name, inputs, None)
             draws = [_in_doubles(name, inputs, random) for _ in range(4)]
         for number, (one, other, truth, *drawn) in enumerate(zip(got, expected, exact, *draws)):

@@ -37,9 +37,14 @@ def _holds(tensor: torch.Tensor, diagonal: int, below: float, above: float) -> b
     return answer
 
 
-def _filled(tensor: torch.Tensor, what: float | tuple[int, float, float], random: torch.Generator) -> torch.Tensor:
+def _filled(
+    tensor: torch.Tensor, what: float | tuple[int, float, float] | None, random: torch.Generator
+) -> torch.Tensor:
     """With random numbers of a standard deviation, or as the mask that it is. Numbers of eight bits are drawn as well:
-    a weight of nothing but zeros would hide every fault. Larger integers may be places in other tensors: zeros."""
+    a weight of nothing but zeros would hide every fault. Larger integers may be places in other tensors: zeros; places
+    that are written to (None) are counted, so that no two are one."""
+    if what is None:
+        return tensor.copy_(torch.arange(tensor.numel(), device=tensor.device).view(tensor.shape))
     if isinstance(what, tuple):
         return tensor.copy_(_triangle(tensor, *what))
     if tensor.dtype.itemsize > 1:

@@ -14,7 +14,7 @@ from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import call, function, returns, torch_type
 from mugraph.edit.module.wrapper_sizes import RunSizes
 from mugraph.edit.names import parameter_name
-from mugraph.ir.calls import operands
+from mugraph.ir.calls import STORES, is_inplace, operands
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Call, Region, TensorInfo
@@ -81,7 +81,10 @@ def _name_values(plan: RegionPlan, names: dict[int, str], scope: Scope) -> None:
             defined += step.unit.outputs.values()
         else:
             defined += [value for made in step.calls for value in made.outputs]
+    stored = {made.outputs[0]: operands(made)[0] for made in plan.region.calls if made.target == STORES}
     for value in dict.fromkeys(defined):
+        if stored.get(value) in names:  # one tensor, before and after; what it held before is read before
+            names[value] = names[stored[value]]
         if value not in names:
             names[value] = scope.unique(wanted.get(value, "value"))
 
@@ -224,7 +227,8 @@ def _views(calls: Sequence[Call], checked: Collection[int]) -> set[int]:
     found: set[int] = set()
     for made in calls:
         read = operands(made)
-        if made.target in ("Tensor.__getitem__", "Tensor.view") and len(read) == 1:
+        is_same = made.target == STORES or is_inplace(made)  # the tensor that it writes to
+        if is_same or (made.target in ("Tensor.__getitem__", "Tensor.view") and len(read) == 1):
             found.update(made.outputs if read[0] in checked or read[0] in found else ())
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil
@@ -12,41 +13,49 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes, Tensor
 
 
-def resize(program: TensorProgram, sizes: Sizes) -> TensorProgram:
-    """The program at other sizes. Strides keep their order and their gaps; outputs stay contiguous."""
+def resize(program: TensorProgram, sizes: Sizes, varying: Collection[str] = ()) -> TensorProgram:
+    """The program at other sizes. Strides keep their order and their gaps; outputs stay contiguous. varying: as of
+    `resize_tensor`"""
     return replace(
         program,
         sizes={axis: sizes[axis] for axis in program.sizes},
         ops=resized_all(program.ops, program.sizes, sizes),
-        tensors=tuple(resize_tensor(tensor, program.sizes, sizes) for tensor in program.tensors),
+        tensors=tuple(resize_tensor(tensor, program.sizes, sizes, varying) for tensor in program.tensors),
         outputs={name: resize_tensor(tensor, program.sizes, sizes) for name, tensor in program.outputs.items()},
     )
 
 
-def resize_block(block: BlockGraph, sizes: Sizes) -> BlockGraph:
-    """The topology at other sizes."""
+def resize_block(block: BlockGraph, sizes: Sizes, varying: Collection[str] = ()) -> BlockGraph:
+    """The topology at other sizes. varying: as of `resize_tensor`"""
     return replace(
         block,
         sizes={axis: sizes[axis] for axis in block.sizes},
         ops=resized_all(block.ops, block.sizes, sizes),
-        tensors=tuple(resize_tensor(tensor, block.sizes, sizes) for tensor in block.tensors),
+        tensors=tuple(resize_tensor(tensor, block.sizes, sizes, varying) for tensor in block.tensors),
     )
 
 
-def resize_tensor(tensor: Tensor, old: Sizes, new: Sizes) -> Tensor:
+def resize_tensor(tensor: Tensor, old: Sizes, new: Sizes, varying: Collection[str] = ()) -> Tensor:
     """The tensor with the same layout at other sizes: dimensions in the same order in memory, a dimension whose stride
-    left a gap leaves one in proportion, an expanded one (stride 0) stays expanded."""
+    left a gap leaves one in proportion, an expanded one (stride 0) stays expanded.
+
+    varying: axes whose sizes are known at run time only, of which `new` has smaller ones: a gap around one of them is
+             what lies beyond the part of a tensor that is in use, as of a cache, and the stride stays
+    """
     old_shape, new_shape = tensor.shape(old), tensor.shape(new)
     strides = [0] * len(old_shape)
-    old_dense, new_dense = 1, 1
+    old_dense, new_dense, around = 1, 1, False
     # Innermost first; of equal strides the later dimension is the inner one.
     for i in sorted(range(len(strides)), key=lambda i: (tensor.strides[i], -i)):
         if tensor.strides[i] == 0:
             continue
         if old_shape[i] > 1:
             strides[i] = max(new_dense, ceil(Fraction(tensor.strides[i], old_dense) * new_dense))
+            if around and tensor.strides[i] > old_dense:
+                strides[i] = max(new_dense, tensor.strides[i])
             old_dense = tensor.strides[i] * old_shape[i]
         else:
             strides[i] = new_dense  # of a dimension of size 1 the stride says nothing
         new_dense = strides[i] * new_shape[i]
+        around = around or not {*varying}.isdisjoint(tensor.dims[i])
     return replace(tensor, strides=tuple(strides))

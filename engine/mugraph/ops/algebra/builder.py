@@ -23,6 +23,7 @@ from mugraph.ops.algebra.nodes import Node, in_pieces
 from mugraph.ops.algebra.places import Places
 from mugraph.ops.algebra.primitives import Primitives
 from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.spans import SMALL, span
 from mugraph.ops.algebra.spellings import canonical
 
 
@@ -159,7 +160,9 @@ class Builder(Primitives):
         is_truth = entry.truth and info.dtype == "bool"
         is_whole = info.dtype in COMPARED
         is_pair = info.dtype == COMPLEX
-        if not (info.dtype in COMPUTED or is_pair or is_truth or is_whole or self._moves(call, entry, info.dtype)):
+        moves = self._moves(call, entry, info.dtype)
+        is_small = info.dtype in SMALL and not moves
+        if not (info.dtype in COMPUTED or is_pair or is_truth or is_whole or is_small or moves):
             raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
         first = call.args[0] if call.args else None
         writes = is_inplace(call)
@@ -169,8 +172,13 @@ class Builder(Primitives):
         self._f32, self._call = self._mixed and info.dtype == "f32", i
         node = entry.rule(self, Arguments(call, entry.parameters, value), dims)
         self._f32, self._call = outer
-        if is_whole and node.reach is None and node.raw not in ("i32", info.dtype):  # it rounds, or may wrap around
+        found = span(node, self.values) if is_small or is_whole else None
+        known = node.reach is not None or node.raw in ("i32", info.dtype) or found is not None
+        if is_whole and not known:  # it rounds, or may wrap around
             raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
+        least, largest = SMALL.get(info.dtype, (0, 0))
+        if is_small and (found is None or found[0] < least or found[1] > largest):
+            raise NotLowerable(f"{call.target} gives {info.dtype}, of which some may wrap around")
         self._name(node, value)
         is_rounded = info.dtype in NARROW and (node.reach or 0) * ELEMENTS[info.dtype].epsilon > 1
         if is_rounded and node.kind is not Kind.CONST:

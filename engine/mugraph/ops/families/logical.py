@@ -12,6 +12,7 @@ from mugraph.ops.algebra.builder import Builder, Rule
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
+from mugraph.ops.families.bits import masked, of_integers
 
 
 def _pair(b: Builder, args: Arguments, dims: AtomDims) -> tuple[Node, Node]:
@@ -64,5 +65,14 @@ def _spelled(name: str) -> list[str]:
     return [*targets, f"Tensor.__{name}__"]
 
 
-lowers(*_spelled("and"), parameters="input other", truth=True)(_both(lambda b, x, y: b.mul(x, y)))
+_and = _both(lambda b, x, y: b.mul(x, y))
+
+
+@lowers(*_spelled("and"), "Tensor.__rand__", parameters="input other", truth=True)
+def both(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Of conditions; of integers, their bits (but for "logical_and", which is a condition)."""
+    bitwise = not args.call.target.endswith("logical_and")
+    return masked(b, args, dims) if bitwise and of_integers(b, args) else _and(b, args, dims)
+
+
 lowers(*_spelled("or"), parameters="input other", truth=True)(_both(lambda b, x, y: b.maximum(x, y)))

@@ -34,7 +34,7 @@ _ELEMENTWISE = {name for kind in Kind if kind.opaque for name in kind.opaque.nam
     relu relu6 elu selu celu leaky_relu prelu gelu silu mish softplus softsign softshrink hardshrink hardtanh
     hardsigmoid hardswish tanhshrink logsigmoid threshold glu softmin softmax log_softmax normalize
     __rsub__ __rdiv__ __rtruediv__ __rpow__ __rfloordiv__ __rmod__ __rmatmul__ __and__ __or__ __xor__ __invert__
-    __rand__ __ror__ __rxor__ __pos__ __neg__ __abs__ __add__ __radd__ __sub__ __mul__ __rmul__ __truediv__ __pow__
+    __rshift__ __rand__ __ror__ __rxor__ __pos__ __neg__ __abs__ __add__ __radd__ __sub__ __mul__ __rmul__ __truediv__ __pow__
     __matmul__ __floordiv__ __mod__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
     """
 )
@@ -88,6 +88,9 @@ _TRAINING_FLAG: Mapping[str, tuple[str, int]] = {
 _TRAINING_BY_DEFAULT = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d"})
 
 _WRITING = words("__iadd__ __isub__ __imul__ __itruediv__ __ipow__ masked_fill")
+
+REPEATABLE = frozenset({"Tensor.__setitem__", "Tensor.index_copy_", "Tensor.copy_"})
+"""Calls that write to their first argument what does not depend on what it held: made twice, they leave the same."""
 
 # What makes a region worth a search: products and reductions, by the last part of the target.
 _MATTERS = words(

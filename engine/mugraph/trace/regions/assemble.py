@@ -14,7 +14,10 @@ from mugraph.trace.regions.counted import without_counted
 from mugraph.trace.regions.defaults import defaults_of
 from mugraph.trace.regions.guards import conditions_of
 from mugraph.trace.regions.inlined import inlined
+from mugraph.trace.regions.known import without_found
 from mugraph.trace.regions.live_outs import live_outs_of
+from mugraph.trace.regions.loop_parts import loop_parts, names_without
+from mugraph.trace.regions.positions import moving
 from mugraph.trace.regions.record_values import needed, refs
 from mugraph.trace.regions.region_devices import global_devices, homeless_values
 from mugraph.trace.regions.replacement_unit import Offence, Unit, names_read, step_of
@@ -47,10 +50,17 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     outs = live_outs_of(scope, unit, start)
     if isinstance(outs, Offence):
         return outs
-    kept = needed(records, [out.value for out in outs])
-    for record in records:
-        if record.writes and not is_private_write(scope, record, records):
+    visible = [record for record in records if record.writes and not is_private_write(scope, record, records)]
+    for record in visible:
+        if not record.in_place:
             return Offence(step_of(record, unit), "writes in place to a tensor that others can see")
+    kept = needed(records, [out.value for out in outs], [number for record in visible for number in record.outputs])
+    kept = [replace(record, target=record.in_place) if record in visible else record for record in kept]
+    parts = loop_parts(scope, unit, kept, produced)
+    if parts:
+        produced -= parts.keys()
+        rest = [record for record in kept if parts.keys().isdisjoint(record.outputs)]
+        kept = needed(rest, [out.value for out in outs], [n for record in visible for n in record.outputs])
     consumed: dict[int, Record | None] = {}
     for record in kept:
         for number in refs(record):
@@ -60,7 +70,7 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         if out.value not in produced:
             consumed.setdefault(out.value, None)
     paths = paths_of(scope, unit, events)
-    names: dict[int, str] = {}
+    names = {number: ast.unparse(node) for number, node in parts.items()}
     for expression, tensor in paths.tensors():
         names.setdefault(scope.values.number_at(tensor, start), expression)
     for number, record in consumed.items():
@@ -76,7 +86,7 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     inside = inlined(scope, unit, paths, events, here)
     if isinstance(inside, Offence):
         return inside
-    read = names_read(unit)
+    read = names_without(unit, parts, names_read(unit)) if parts else names_read(unit)
     snapshot = activation.steps[unit.first].names
     devices = global_devices(scope, unit, read - snapshot.keys())
     if isinstance(devices, Offence):
@@ -88,6 +98,8 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         {id(scope.values.tensor(number)): names[number] for number in consumed},
         here,
     )
+    if (write := moving(visible, conditions)) is not None:
+        return Offence(step_of(write, unit), "writes to a place that a number says, which may be another one next time")
     conditions |= defaults_of(scope, kept, here)
     conditions = inside.conditions | {k: v for k, v in conditions.items() if k not in inside.conditions}
     new: dict[int, int] = {}
@@ -131,6 +143,7 @@ def _region(
         )
         for record in records
     )
+    values = {number: scope.info(old, found.get(old)) for old, number in new.items()}
     return Region(
         function=scope.name_of(unit.activation),
         range=source.span(first, last),
@@ -139,7 +152,7 @@ def _region(
         live_ins=tuple(Named(named.expression, new[named.value]) for named in live_ins),
         live_outs=tuple(Named(named.expression, new[named.value]) for named in live_outs),
         calls=calls,
-        values=without_counted(calls, {number: scope.info(old, found.get(old)) for old, number in new.items()}),
+        values=without_counted(calls, without_found(calls, values, [new[live_in.value] for live_in in live_ins])),
         function_args=arguments_of(function),
         names=names,
     )

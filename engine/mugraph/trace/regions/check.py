@@ -52,6 +52,14 @@ def _evaluate(expression: str, scope: Mapping[str, object]) -> object:
         return None
 
 
+def _is_one(found: object, tensor: torch.Tensor) -> bool:
+    """Whether what an expression gives is the tensor: the object, or another view of the same elements."""
+    if found is tensor or not isinstance(found, torch.Tensor):
+        return found is tensor
+    alike = (found.shape, found.stride(), found.dtype) == (tensor.shape, tensor.stride(), tensor.dtype)
+    return alike and found._is_view() and found.data_ptr() == tensor.data_ptr()
+
+
 def faults(found: Assembled) -> Iterator[str]:
     """What a region computes wrong, compared with what the original computed."""
     region, values = found.region, found.scope.values
@@ -61,7 +69,7 @@ def faults(found: Assembled) -> Iterator[str]:
     scope = {**found.unit.activation.globals, **names, **dict.fromkeys(_OF_CODE, _taken)}
     scope["_here"] = found.unit.activation.globals
     for named in region.live_ins:
-        if _evaluate(named.expression, scope) is not values.tensor(old[named.value]):
+        if not _is_one(_evaluate(named.expression, scope), values.tensor(old[named.value])):
             yield f"{place}: {named.expression} is not the tensor that the region reads"
     for guard in region.guards:
         if not _evaluate(guard, scope):

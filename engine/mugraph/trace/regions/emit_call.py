@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from mugraph.ir.calls import STORES
 from mugraph.ir.region import DEVICE, Argument, Call, Ref, Symbol
 from mugraph.ops.algebra.registry import canonical
 
@@ -36,7 +37,7 @@ class NotReplayable(Exception):
 
 
 def call_text(call: Call, names: Mapping[int, str]) -> str:
-    """The expression, with values called by `names`: "torch.cat((a, b), dim=-1)", "x.view(2, 8, 64)", "q * cos", "x.T".
+    """The expression (of a call that stores an item: the statement), with values called by `names`: "torch.cat((a, b), dim=-1)", "x.view(2, 8, 64)", "q * cos", "x.T".
 
     torch.nn.functional goes by the name `F`.
 
@@ -73,6 +74,8 @@ def _method(name: str, call: Call, names: Mapping[int, str]) -> str:
         return f"{own}.{name.removesuffix('.__get__')}"
     if name == "__getitem__":
         return f"{own}[{_index(rest[0], names)}]"
+    if call.target == STORES:
+        return f"{own}[{_index(rest[0], names)}] = {_argument(rest[1], names)}"
     if name.startswith("__") and name.endswith("__"):
         return _operator(name[2:-2], call, names)
     if name == "neg" and not rest and not call.kwargs:

@@ -134,7 +134,7 @@ class _Search:
     def run(self, activation: Activation, items: Sequence[Item]) -> None:
         """Makes the best of consecutive clean statements."""
         items = list(items)
-        while items and not self.computes(activation, items[0]):
+        while items and not (self.computes(activation, items[0]) and not self.takes_part(activation, items[0])):
             items.pop(0)
         while items and not self.computes(activation, items[-1]):
             items.pop()
@@ -155,9 +155,23 @@ class _Search:
         self.run(activation, items[culprit + 1 :])
 
     def computes(self, activation: Activation, item: Item) -> bool:
-        """Whether the statement makes a tensor. At a run's ends, a statement that only reads shapes is left where it
-        is."""
-        return any(isinstance(event, Record) and event.outputs for event in self.scope.between(activation, item))
+        """Whether the statement makes a tensor. At a run's ends, a statement that only reads shapes, or only writes to
+        a tensor, is left where it is."""
+        events = self.scope.between(activation, item)
+        return any(isinstance(event, Record) and event.outputs and not event.in_place for event in events)
+
+    def takes_part(self, activation: Activation, item: Item) -> bool:
+        """Whether the statement does nothing but take a part of a tensor that the program writes to, as the filled part
+        of a cache. At a run's beginning it is left where it is: the run then reads a tensor of some length, and not the
+        number that the length follows from."""
+        records = [event for event in self.scope.between(activation, item) if isinstance(event, Record)]
+        made = [record for record in records if record.outputs]
+        return all(
+            record.target == "Tensor.__getitem__"
+            and len(record.inputs) == 1
+            and self.scope.values.is_written(record.inputs[0])
+            for record in made
+        )
 
     def is_relevant(self, events: Iterable[Event]) -> bool:
         return self.has_work(event.target for event in events if isinstance(event, Record))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import cast
 
 from mugraph.ir.region import Argument, Ref
@@ -22,9 +22,12 @@ def refs(record: Record) -> Iterator[int]:
             stack.extend(cast(Argument, part) for part in (argument.start, argument.stop, argument.step))
 
 
-def needed(records: Sequence[Record], live: Iterable[int]) -> list[Record]:
-    """The values whose results the live values depend on. live: value numbers"""
-    wanted = set(live)
+def needed(records: Sequence[Record], live: Iterable[int], effects: Collection[int] = ()) -> list[Record]:
+    """The records whose results the live values depend on, and those with effects.
+
+    live: value numbers; effects: outputs of records that write where others see it
+    """
+    wanted = {*live, *effects}
     kept: list[Record] = []
     for record in reversed(records):
         if wanted.intersection(record.outputs):

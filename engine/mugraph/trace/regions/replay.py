@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import torch
 
+from mugraph.ir.calls import STORES
 from mugraph.ir.region import DEVICE, Argument, Call, Ref, Symbol
 from mugraph.ops.algebra.registry import canonical
 from mugraph.trace.regions.emit_call import NotReplayable
@@ -84,9 +85,16 @@ def _attribute(root: object, path: str, name: str) -> object:
     return root
 
 
+def _store(tensor: torch.Tensor, index: Any, value: Any) -> torch.Tensor:
+    tensor[index] = value
+    return tensor
+
+
 @functools.cache
 def function_of(target: str) -> Callable[..., object]:
     """The callable of a Call's target. Tensor methods take self first; getters are "Tensor.T.__get__"."""
+    if target == STORES:
+        return _store
     root, _, path = canonical(target).partition(".")
     if root not in ("torch", "Tensor") or not path:
         raise NotReplayable(f"{target} is no call of PyTorch")

@@ -25,6 +25,14 @@ def is_private_write(scope: Scope, record: Record, records: Sequence[Record]) ->
 
 
 def is_aliased(scope: Scope, outs: Iterable[int], produced: set[int], consumed: Iterable[int]) -> bool:
-    """Whether an output shares storage with an input that the program writes to: a copy would not change with it."""
+    """Whether an output shares storage with an input that the program writes to: a copy would not change with it. An
+    output that is the input itself, after a write, is no copy."""
     inputs = {scope.values.storage(number) for number in consumed}
-    return any(scope.values.storage(out) in inputs and out in produced and scope.values.is_written(out) for out in outs)
+    same = {id(scope.values.tensor(number)) for number in consumed}
+    return any(
+        scope.values.storage(out) in inputs
+        and out in produced
+        and scope.values.is_written(out)
+        and id(scope.values.tensor(out)) not in same
+        for out in outs
+    )

@@ -50,6 +50,6 @@ def as_arguments(
     target: str, args: Sequence[object], kwargs: Mapping[str, object], numbers: Mapping[int, int]
 ) -> tuple[tuple[Argument, ...], Mapping[str, Argument]]:
     """Raises NotAnArgument."""
-    in_index = target.endswith("__getitem__")
+    in_index = target.endswith(("__getitem__", "__setitem__"))
     positional = tuple(as_argument(arg, numbers, in_index) for arg in args)
     return positional, {key: as_argument(value, numbers) for key, value in kwargs.items()}

@@ -25,8 +25,8 @@ from mugraph.trace.run.values import version
 
 _log = logging.getLogger("mugraph.trace")
 
-_ALIKE = words("to type_as expand_as view_as reshape_as")
-_SHAPED = words("ones_like zeros_like full_like new_ones new_zeros new_full")
+ALIKE = words("to type_as expand_as view_as reshape_as")
+SHAPED = words("ones_like zeros_like full_like new_ones new_zeros new_full")
 """Functions that use another tensor, their second argument or the first, only for its type, shape and device."""
 _MOST = 4096
 """Constants that are remembered."""
@@ -103,7 +103,7 @@ class Constants(TorchMode):
 
     def _without_numbers(self, name: str, args: tuple[object, ...]) -> tuple[object, ...]:
         """The arguments, with other tensors of the same kind for those whose numbers play no role."""
-        where = range(1, len(args)) if name in _ALIKE else range(1) if name in _SHAPED else ()
+        where = range(1, len(args)) if name in ALIKE else range(1) if name in SHAPED else ()
         return tuple(
             _like(arg) if at in where and isinstance(arg, torch.Tensor) and not self._is_known(arg) else arg
             for at, arg in enumerate(args)

@@ -208,7 +208,8 @@ class _Finder:
         if full in self.of_runs and (seen := self.ranged(full, full)) is not None:
             return tuple(seen.ranges.values())
         words = [names_in_annotation(p.annotation) for p in parameters_of(function) if p.annotation is not None]
-        lacking = next((name for name in said.ranges if name not in said.named.union(*words)), None)
+        numbers = {p.arg for p in parameters_of(function)}  # a position, from which a size follows
+        lacking = next((name for name in said.ranges if name not in said.named.union(numbers, *words)), None)
         if lacking is not None:
             raise BadShapes(f"no argument of {full} has the size “{lacking}”; use it in a shape, or take it out")
         return tuple(said.ranges.values())

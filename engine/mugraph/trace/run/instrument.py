@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from mugraph.trace.syntax.nodes import is_plain, number_of
+from mugraph.trace.syntax.statements import stored_item
 
 HOOKS = "__mugraph__"
 _LOOKS_AT_FRAME = frozenset({"super", "locals", "globals", "vars", "dir", "eval", "exec", "breakpoint", "__import__"})
@@ -139,6 +140,15 @@ class _Body(ast.NodeTransformer):
         if isinstance(node, ast.Tuple):
             return ast.copy_location(ast.Tuple([self.index(item) for item in node.elts], ast.Load()), node)
         return self.expression(node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        """`x[i] = y` as a call of a hook, in the order in which Python evaluates: y, x, i."""
+        target = stored_item(node)
+        if target is None:
+            return self.generic_visit(node)
+        value = self.expression(node.value)
+        stored = self.hook("store", target, value, self.expression(target.value), self.index(target.slice))
+        return ast.copy_location(ast.Expr(stored), node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         value = self.expression(node.value)

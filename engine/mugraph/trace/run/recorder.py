@@ -3,7 +3,7 @@ function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
 from types import ModuleType
 from typing import cast
@@ -181,6 +181,20 @@ class Recorder:
             name = f"[{index!r}]" if isinstance(index, int | str) else "[]"
             self._writer.add(Loaded(self._writer.site(), node, base, name, value))
         return value
+
+    def store(self, node: int, value: object, base: object, index: object) -> None:
+        """`base[index] = value`. Tensors record it themselves."""
+        if self._writer.watching and not isinstance(base, torch.Tensor):
+            self._writer.add(Happening(self._writer.site(), "statement", "stores to an attribute or item"))
+        typed = cast("MutableMapping[object, object]", base)
+        if not self._writer.watching:
+            typed[index] = value
+            return
+
+        def write() -> None:
+            typed[index] = value
+
+        self._evaluate(node, write)
 
     def made(self, node: int, value: object) -> object:
         if self._writer.watching:

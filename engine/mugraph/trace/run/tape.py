@@ -43,6 +43,8 @@ class Record:
 
     problem: why it may be in no region
     inputs, outputs, writes: value numbers
+    in_place: of a call that writes to a tensor and may be made again: its target as it was (`target` is what computes
+              the same without writing, if anything does). Made twice, it leaves what it leaves when made once
     """
 
     site: Site
@@ -53,6 +55,7 @@ class Record:
     outputs: tuple[int, ...]
     writes: tuple[tuple[int, int], ...]
     problem: str | None
+    in_place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

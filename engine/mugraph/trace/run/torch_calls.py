@@ -8,9 +8,10 @@ from typing import cast
 
 import torch
 
+from mugraph.ir.calls import STORES
 from mugraph.ir.region import Argument
 from mugraph.trace.pytorch.callables import Judge
-from mugraph.trace.pytorch.targets import functional_form, impurity, last_part, target_of
+from mugraph.trace.pytorch.targets import REPEATABLE, functional_form, impurity, last_part, target_of
 from mugraph.trace.pytorch.words import words
 from mugraph.trace.run.arguments import NotAnArgument, as_arguments
 from mugraph.trace.run.devices import ASKS_WHERE, HERE, device_argument, elsewhere, makes_tensors, problem_with
@@ -60,20 +61,25 @@ class TorchCalls(TorchMode):
         produced = list(tensors_in(out))
         name = last_part(target)
         place = device_argument(name, args, kwargs)
+        if target == STORES:
+            self._stored(given, before, args)
+            return out
         if not produced:
             self._read(target, given, before)
             return out
         problem = self._third_party() or _structure_problem(out) or problem_with(place)
         if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
             problem = problem or "runs under autocast"
-        writes = self._note_writes(given, before)
+        writes, in_place = self._note_writes(given, before), ""
         if writes:
+            in_place = target if target in REPEATABLE else ""
             # The functional form is what may be emitted again; whether renaming is allowed depends on the region
             pure = functional_form(target)
             args, kwargs, flagged = _without_inplace(args, kwargs)
-            if len(writes) != 1 or len(produced) != 1 or produced[0] is not given[0] or (pure is None and not flagged):
+            unknown = pure is None and not flagged and not in_place
+            if len(writes) != 1 or len(produced) != 1 or produced[0] is not given[0] or unknown:
                 problem = problem or "writes in place"
-            elif produced[0].dtype != torch.promote_types(*_dtypes(given)):
+            elif (pure or flagged) and produced[0].dtype != torch.promote_types(*_dtypes(given)):
                 problem = problem or "writes in place with another dtype"
             target = pure or target
         elif len(produced) == 1 and id(produced[0]) in known:
@@ -83,7 +89,7 @@ class TorchCalls(TorchMode):
                 self._writer.add(Record(self._writer.site(), target, (), {}, (), (), (), problem))
                 return out
             self._writer.values.fresh(produced[0])  # on other devices there may be something to copy
-        if problem is None:
+        if problem is None and target != in_place:
             problem = impurity(target, args, kwargs)
         outputs = tuple(self._writer.values.number(tensor) for tensor in produced)
         if makes_tensors(target) and place is None:
@@ -99,8 +105,27 @@ class TorchCalls(TorchMode):
             positional, named = as_arguments(target, args, kwargs, numbers)
         except NotAnArgument as error:
             problem = problem or f"has {error}"
-        self._writer.add(Record(self._writer.site(), target, positional, named, inputs, outputs, writes, problem))
+        record = Record(self._writer.site(), target, positional, named, inputs, outputs, writes, problem, in_place)
+        self._writer.add(record)
         return out
+
+    def _stored(self, given: Sequence[torch.Tensor], before: Sequence[int], args: tuple[object, ...]) -> None:
+        """After `x[index] = y`: what `x` holds now has another number, which is its output."""
+        stored = args[0]
+        assert isinstance(stored, torch.Tensor)
+        inputs = tuple(self._writer.values.number(tensor) for tensor in given)
+        numbers = dict(zip(map(id, given), inputs, strict=True))
+        writes = self._note_writes(given, before)
+        problem = self._third_party() or (None if len(writes) == 1 else "writes in place")
+        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+            problem = problem or "runs under autocast"
+        positional: tuple[Argument, ...] = ()
+        try:
+            positional, _ = as_arguments(STORES, args, {}, numbers)
+        except NotAnArgument as error:
+            problem = problem or f"has {error}"
+        outputs = (self._writer.values.number(stored),)
+        self._writer.add(Record(self._writer.site(), STORES, positional, {}, inputs, outputs, writes, problem, STORES))
 
     def _read(self, target: str, given: Sequence[torch.Tensor], before: Sequence[int]) -> None:
         """A call that makes no tensor. given: the tensors it is given; before: their versions before it"""

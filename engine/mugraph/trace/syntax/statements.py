@@ -20,10 +20,18 @@ def _is_name_target(target: ast.expr) -> bool:
     return isinstance(target, ast.Name) or (isinstance(target, ast.Starred) and _is_name_target(target.value))
 
 
+def stored_item(node: ast.stmt) -> ast.Subscript | None:
+    """`x[i]` of `x[i] = y`. Whether it may be in a region depends on what `x` is."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
+        return node.targets[0]
+    return None
+
+
 def statement_problem(node: ast.stmt) -> str | None:
     """Why a statement may be in no region, whatever its expressions do; None if it may."""
     if isinstance(node, ast.Assign):
-        return None if all(_is_name_target(target) for target in node.targets) else "stores to an attribute or item"
+        harmless = stored_item(node) is not None or all(_is_name_target(target) for target in node.targets)
+        return None if harmless else "stores to an attribute or item"
     if isinstance(node, ast.AugAssign | ast.AnnAssign):
         return None if isinstance(node.target, ast.Name) else "stores to an attribute or item"
     if isinstance(node, ast.For):

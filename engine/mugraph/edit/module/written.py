@@ -1,0 +1,35 @@
+"""What a region writes to: live-ins that hold something else after it, as a cache does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mugraph.ir.calls import STORES, is_inplace, operands
+from mugraph.ir.dtypes import INTEGERS
+from mugraph.ir.region import Region
+
+
+def written(region: Region) -> tuple[int, ...]:
+    """Positions of the live-ins that calls of the region write to."""
+    return tuple(at for at, live_in in enumerate(region.live_ins) if live_in.value in _targets(region).values())
+
+
+def places_written(region: Region) -> frozenset[int]:
+    """Integers by which they are addressed. Where two are one place, it is not said which is written last."""
+    return frozenset(
+        value
+        for call in region.calls
+        if call.outputs[0] in _targets(region)
+        for value in operands(call)[1:]
+        if region.values[value].dtype in INTEGERS
+    )
+
+
+def _targets(region: Region) -> Mapping[int, int]:
+    """What calls write to, by their results, as it was before all of them."""
+    found: dict[int, int] = {}
+    for call in region.calls:
+        if call.outputs and (call.target == STORES or is_inplace(call)):
+            first = operands(call)[0]
+            found[call.outputs[0]] = found.get(first, first)
+    return found
