@@ -7,9 +7,10 @@ from collections.abc import Generator, Iterable, Sequence
 from math import inf
 
 from mugraph.events import Event
+from mugraph.ir.block import Candidate
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import SearchUnit
-from mugraph.search.schedules.neighbours import neighbours
+from mugraph.options import Bounds
 from mugraph.sizes.choice import Chosen, by_sizes
 from mugraph.sizes.indexed import indexed
 from mugraph.sizes.same_bits import same_bits
@@ -20,6 +21,7 @@ from mugraph.solve.paying import plain_us
 from mugraph.solve.right import Outcome, Right, with_float
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
+from mugraph.solve.tuners import tuner_among
 from mugraph.solve.writing import Written, kernels_of
 from mugraph.tune.measure import Measurer
 from mugraph.tune.tuner import Variant, tune
@@ -33,26 +35,23 @@ def fastest_that_is_right(
     telling: Telling,
     tools: Tools,
     measurer: Measurer,
-    *,
-    exact: bool = False,
+    bounds: Bounds,
 ) -> Generator[Event, None, Outcome]:
-    """smaller: of a size in a range, the unit at others than the largest, which count as much
-    exact: only a kernel that is known to have the same bits as PyTorch"""
+    """smaller: of a size in a range, the unit at others than the largest, which count as much"""
     yield telling.working(f"measuring {telling.place.name}", 0, len(written.variants))
     rejected: Counter[str] = Counter()
 
-    def around(variant: Variant) -> list[Variant]:
-        found: list[Variant] = []
-        for candidate in neighbours(variant.candidate, tools.target):
-            try:
-                with tools.on("code generation"):
-                    found.append(Variant(candidate, table.lowered(kernels_of(candidate))))
-            except Rejected as error:  # one neighbour of many
-                rejected[str(error)] += 1
-        return found
+    def made(candidate: Candidate) -> Variant | None:
+        try:
+            with tools.on("code generation"):
+                return Variant(candidate, table.lowered(kernels_of(candidate)))
+        except Rejected as error:  # one candidate of many
+            rejected[str(error)] += 1
+            return None
 
     ranked = [variant for variant, _ in written.variants]
-    tuned = tune(unit.program, ranked, measurer, tools.tester, tools.pool, around=around)
+    tuner = tuner_among(ranked, made, tools.target, bounds)
+    tuned = tune(unit.program, ranked, measurer, tools.tester, tools.pool, tuner=tuner, trials=bounds.trials)
     for one, us in [*tuned.measured_us, *tuned.again_us]:
         yield telling.timed(one.candidate, us)
     fastest: Iterable[Chosen] = tuned.in_turn()
@@ -72,11 +71,11 @@ def fastest_that_is_right(
         if not text.passed:
             rejected[f"its text: {text.reason}"] += 1
             continue
-        # A neighbour has its topology, and so its verdict, from the candidate that the walk began with.
+        # What a tuner has found has its topology, and so its verdict, from one of the candidates it began with.
         block = variant.candidate.block
         verdict = next(verdict for other, verdict in written.variants if other.candidate.block is block)
         bits = same_bits(unit, source, tested)
-        if exact and not bits.holds:
+        if bounds.exact and not bits.holds:
             rejected[bits.words] += 1
             continue
         verdict = with_float(verdict, tested, indexing, text, unit.program, bits)

@@ -1,8 +1,8 @@
 """Parameters of a schedule, each with its topology: which of its values are one step apart (OpEvo §3).
 
 A parameter is a finite graph. Its vertices are the values, and its moves lead from a value to an adjacent one. OpEvo
-has three kinds: factorisations, of which a move takes a prime from one factor to another; numbers, to the next one up or
-down; and categories, to any other.
+has three kinds: factorisations, of which a move takes a prime from one factor to another; numbers, to the next one up
+or down; and categories, to any other.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 from mugraph.ir.block import PRECISIONS, Candidate, Precision, Schedule
 from mugraph.search.schedules.cost import estimate_us, mcfuser_us
@@ -58,23 +58,19 @@ class Space(Protocol):
 class ScheduleSpace:
     """The schedules that the topologies of some candidates have on a device, by estimate.
 
-    candidates: at least one. Each topology counts once, in their order; kernels of one that follow one another have
-                parameters of their own. Where a topology lacks a parameter, its points carry what the first candidate
-                with it has.
+    candidates: at least one. Each topology counts once, in their order, with the block graphs of the first that has it;
+                kernels of one that follow one another have parameters of their own. Where a topology lacks a
+                parameter, its points carry what the first candidate with it has.
     """
 
     def __init__(self, candidates: Sequence[Candidate], target: Target, limits: ScheduleLimits = WALKED) -> None:
-        kernels: dict[Hashable, _Kernel] = {}
         self._chains: list[tuple[_Kernel, ...]] = []
         self._topology: dict[Hashable, int] = {}
         for candidate in candidates:
             if _chain(candidate) in self._topology:
                 continue
             self._topology[_chain(candidate)] = len(self._topology)
-            for one in candidate.kernels:
-                if _identity(one) not in kernels:
-                    kernels[_identity(one)] = _Kernel(one, target, limits)
-            self._chains.append(tuple(kernels[_identity(one)] for one in candidate.kernels))
+            self._chains.append(tuple(_Kernel(one, target, limits) for one in candidate.kernels))
         self.parameters = self._united()
         self._place = {one.name: at for at, one in enumerate(self.parameters)}
         self._at = [{_choice(value): at for at, value in enumerate(one.values)} for one in self.parameters]
@@ -222,7 +218,7 @@ class _Kernel:
         swap = bool(values[SWAP])
         if found is None or swap not in found[1]:
             return None
-        precision: Precision = next((one for one in PRECISIONS if one == values.get(PRECISION)), PRECISIONS[0])
+        precision = PRECISIONS[PRECISIONS.index(cast(Precision, values.get(PRECISION, PRECISIONS[0])))]
         warps, stages = _number(values[WARPS]), _number(values.get(STAGES, 2))
         return Schedule(found[0].grid, found[0].loops, swap, warps, stages, precision=precision)
 

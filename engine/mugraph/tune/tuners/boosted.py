@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.dependencies import installed
 from mugraph.search.schedules.parameters import Point
 from mugraph.search.schedules.space import Space
 from mugraph.tune.tuners.tuner import SpaceTuner
@@ -19,17 +20,9 @@ PLAN = 64
 GREEDY = 0.95
 """Share of a plan that the model chooses; the rest is drawn."""
 CHAINS, ITERATIONS, SETTLED = 64, 60, 20
-"""Of the annealing: side by side, and at most; it ends after so many that do not better the plan. (AutoTVM's 128 and 500
-are for spaces a thousand times as large.)"""
+"""Of the annealing: side by side, and at most; it ends after so many that do not better the plan. (AutoTVM's 128 and
+500 are for spaces a thousand times as large.)"""
 NEEDED = "the tuner boosted needs scikit-learn, which is not installed: pip install 'mugraph[tuners]'"
-
-
-def is_installed() -> bool:
-    try:
-        import sklearn  # pyright: ignore[reportMissingImports]  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 class Boosted(SpaceTuner):
@@ -40,7 +33,7 @@ class Boosted(SpaceTuner):
 
     def __init__(self, space: Space, seed: int = 0, plan: int = PLAN) -> None:
         super().__init__(space, seed)
-        if not is_installed():
+        if not installed("sklearn"):
             raise ModuleNotFoundError(NEEDED)
         self._seed, self._plan = seed, plan
         self._chains: list[Point] = []

@@ -71,6 +71,7 @@ class SpaceTuner(ABC):
 
     def _learn(self, new: Sequence[Trial]) -> None:
         """From the batch that was measured. It is among the trials already."""
+        return
 
     def _take(self, point: Point) -> bool:
         """Whether the point may be proposed: it is valid and was not proposed before. It counts as proposed now."""
