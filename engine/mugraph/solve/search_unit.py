@@ -35,7 +35,7 @@ from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited
 from mugraph.solve.writing import Written, written
 from mugraph.tune.tuner import compiled_ahead
-from mugraph.tune.tuners.model_then_walk import MEASURED
+from mugraph.tune.tuners.model_then_walk import MEASURED, TRIALS
 
 _BEATEN = 1.25
 """Times what another way to divide the region takes: a kernel that is estimated above is not measured either."""
@@ -73,7 +73,7 @@ def solve(
     if not ranked.candidates:
         return result(None, ranked.reason, {})
     table = SizeTable(program, tools.target, output_names(program))
-    most = MEASURED if measurer else FLOAT_TRIED
+    most = FLOAT_TRIED if measurer is None else MEASURED if bounds.trials <= TRIALS else bounds.trials
     with tools.on("code generation"):
         kernels = written(ranked.candidates, table, place.name, most, measured=measurer is not None)
     if not kernels.variants:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from mugraph.search.schedules.parameters import Point
 from mugraph.search.schedules.space import Space
@@ -44,7 +45,8 @@ class OpEvo(SpaceTuner):
     def _next(self) -> list[Point]:
         parents = self._ranked[: self._parents]
         if len(parents) < self._parents or not parents[0].fitness:  # nothing to inherit yet
-            seeded = [seed for seed in self._seeds if self._take(seed)][: self._offspring] if not self._ranked else []
+            seeds = self._seeds if not self._ranked else []
+            seeded = list(islice((seed for seed in seeds if self._take(seed)), self._offspring))
             return [*seeded, *self._all_drawn(self._offspring - len(seeded))]
         children: list[Point] = []
         weights = [parent.fitness for parent in parents]
