@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from mugraph.research.tuners.prepared import Prepared
@@ -31,9 +31,12 @@ def compare(
     done = {(run.tuner, run.seed) for run in found.runs if run.done}
     found.runs = [run for run in found.runs if run.done]
     new = [pair for pair in wanted if pair not in done]
+    asked: set[Hashable] = set()
     while new:
         running = [_Running(Run(name, seed), made(name, prepared, trials, seed), []) for name, seed in new]
         _run(prepared, found, running, trials, times, until)
+        asked |= {prepared.space.key(point) for one in running for point in one.points}
+        found.asked = max(found.asked, len(asked), len(found.times))
         fastest = {prepared.key(point): point for one in running if (point := _fastest(one)) is not None}
         wrong = set(times.wrong(prepared, found, fastest))
         good = [one for one in running if wrong.isdisjoint(map(prepared.key, one.points))]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
-from mugraph.ir.block import Candidate, Schedule
+from mugraph.ir.block import Schedule
 from mugraph.ir.json import block_to_json
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
@@ -19,7 +18,7 @@ from mugraph.ir.region import SearchUnit
 from mugraph.options import Bounds
 from mugraph.research.tuners.operators import Operator
 from mugraph.search.schedules.parameters import Point
-from mugraph.search.schedules.space import ScheduleSpace
+from mugraph.search.schedules.space import ScheduleSpace, topology
 from mugraph.sizes.table import SizeTable
 from mugraph.solve.ranking import Judged, ranked_candidates
 from mugraph.solve.telling import Place, Telling
@@ -86,7 +85,8 @@ def prepared(operator: Operator, dtype: str, target: Target, topologies: int) ->
     named = [candidate for candidate in named if not any(kernel.schedule.library for kernel in candidate.kernels)]
     if not named:
         raise ValueError(f"no kernel was found for {operator.name}")
-    space = ScheduleSpace(_of_first(named, topologies, target), target)
+    first = list(dict.fromkeys(map(topology, named)))[:topologies]
+    space = ScheduleSpace([candidate for candidate in named if topology(candidate) in first], target)
     places = [space.point(candidate) for candidate in named]
     return Prepared(operator, program, target, space, [place for place in places if place is not None], table)
 
@@ -102,16 +102,6 @@ def _found(program: TensorProgram, name: str, target: Target) -> tuple[Judged, .
                 next(steps)
             except StopIteration as ended:
                 return ended.value.candidates
-
-
-def _of_first(ranked: Sequence[Candidate], topologies: int, target: Target) -> list[Candidate]:
-    """Those of the first so many topologies."""
-    chosen: list[Candidate] = []
-    for candidate in ranked:
-        space = ScheduleSpace([*chosen, candidate], target)
-        if len(space.parameters[0].values) <= topologies:
-            chosen.append(candidate)
-    return chosen
 
 
 def _words(schedule: Schedule) -> str:

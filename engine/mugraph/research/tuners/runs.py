@@ -33,13 +33,17 @@ class Run(msgspec.Struct):
 
 
 class Compared(msgspec.Struct):
-    """Of one operator. times: of every kernel that was measured, for all tuners; None where it has none, and `why` says
-    why not. tested: kernels that were right on the device."""
+    """Of one operator.
+
+    asked:  distinct kernels that the runs have asked for
+    times:  of every kernel that was measured, for all tuners; None where it has none, and `why` says why not
+    tested: kernels that were right on the device
+    """
 
     name: str
     says: str
     flops: int
-    points: int = 0
+    asked: int = 0
     times: dict[str, float | None] = {}
     why: dict[str, str] = {}
     tested: list[str] = []

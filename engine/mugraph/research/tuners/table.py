@@ -46,7 +46,7 @@ def _table(found: Compared, trials: int) -> str:
                 f"{fmean(sum(us is None for us in run.us) for run in runs):.0f}",
             ]
         )
-    kernels = f", {len(found.times)} kernels measured" if found.times else ""
+    kernels = f", {found.asked} kernels {'measured' if found.times else 'asked for'}"
     return f"{found.name}: {found.says} (TFLOPS{kernels})\n{aligned(rows)}"
 
 

@@ -67,21 +67,36 @@ class ScheduleSpace:
         self._chains: list[tuple[_Kernel, ...]] = []
         self._topology: dict[Hashable, int] = {}
         for candidate in candidates:
-            if _chain(candidate) in self._topology:
+            if topology(candidate) in self._topology:
                 continue
-            self._topology[_chain(candidate)] = len(self._topology)
+            self._topology[topology(candidate)] = len(self._topology)
             self._chains.append(tuple(_Kernel(one, target, limits) for one in candidate.kernels))
         self.parameters = self._united()
         self._place = {one.name: at for at, one in enumerate(self.parameters)}
-        self._at = [{_choice(value): at for at, value in enumerate(one.values)} for one in self.parameters]
+        self._choices = [[_choice(value) for value in one.values] for one in self.parameters]
+        self._at = [{value: at for at, value in enumerate(values)} for values in self._choices]
+        self._active = [
+            [
+                (kernel, [self._place[_named(name, position)] for name in kernel.choices])
+                for position, kernel in enumerate(chain)
+            ]
+            for chain in self._chains
+        ]
+        """Of each topology, its kernels, and which parameters each has."""
+        self._valid: dict[Hashable, bool] = {}
         self._carried: Point = tuple(0 for _ in self.parameters)
         self._carried = self._first_values(candidates)
 
     def key(self, point: Point) -> Hashable:
-        return (point[0], *(tuple(values.items()) for _, values in self._values(point)))
+        return (point[0], *[point[at] for _, ats in self._active[point[0]] for at in ats])
 
     def is_valid(self, point: Point) -> bool:
-        return all(kernel.estimate_us(values) is not None for kernel, values in self._values(point))
+        key = self.key(point)
+        known = self._valid.get(key)
+        if known is None:
+            known = all(kernel.estimate_us(values) is not None for kernel, values in self._values(point))
+            self._valid[key] = known
+        return known
 
     def sample(self, random: random.Random, tries: int = 200) -> Point | None:
         for _ in range(tries):
@@ -116,7 +131,7 @@ class ScheduleSpace:
 
     def point(self, candidate: Candidate) -> Point | None:
         """The candidate's place; None where the space does not have it."""
-        number = self._topology.get(_chain(candidate))
+        number = self._topology.get(topology(candidate))
         if number is None:
             return None
         every = [
@@ -127,11 +142,10 @@ class ScheduleSpace:
 
     def _values(self, point: Point) -> list[tuple[_Kernel, Mapping[str, Choice]]]:
         """Of each kernel of its topology, what it has."""
-        found: list[tuple[_Kernel, Mapping[str, Choice]]] = []
-        for position, kernel in enumerate(self._chains[point[0]]):
-            places = [(name, self._place[_named(name, position)]) for name in kernel.choices]
-            found.append((kernel, {name: _choice(self.parameters[at].values[point[at]]) for name, at in places}))
-        return found
+        return [
+            (kernel, {name: self._choices[at][point[at]] for name, at in zip(kernel.choices, ats, strict=True)})
+            for kernel, ats in self._active[point[0]]
+        ]
 
     def _point(self, number: int, every: Sequence[Mapping[str, Choice]]) -> Point:
         made = list(self._carried)
@@ -146,7 +160,7 @@ class ScheduleSpace:
         """Of every parameter, the value of the first candidate that has it."""
         known: dict[int, int] = {}
         for candidate in candidates:
-            number = self._topology[_chain(candidate)]
+            number = self._topology[topology(candidate)]
             for position, (kernel, one) in enumerate(zip(self._chains[number], candidate.kernels, strict=True)):
                 for name, value in (kernel.values(one.schedule) or {}).items():
                     at = self._place[_named(name, position)]
@@ -185,6 +199,7 @@ class _Kernel:
         self.block, self._target, self._limits = kernel.block, target, limits
         self._library_us = alone(kernel).estimate_us if kernel.schedule.library else None
         self._estimates: dict[tuple[Choice, ...], float | None] = {}
+        self._by_mcfuser: dict[tuple[Choice, ...], float] = {}
         self._shape = shape = Shape(kernel.block)
         self._axes = (*shape.grid_axes, *shape.loop_axes)
         self._tilings: dict[tuple[int, ...], tuple[Schedule, tuple[bool, ...]]] = {}
@@ -248,9 +263,14 @@ class _Kernel:
 
     def mcfuser_us(self, values: Mapping[str, Choice]) -> float:
         """Of a library's kernel, which MCFuser does not have, the other model's estimate."""
-        schedule = self.schedule(values)
-        assert schedule is not None
-        return self._library_us if self._library_us is not None else mcfuser_us(self._shape, schedule, self._target)
+        if self._library_us is not None:
+            return self._library_us
+        key = tuple(values.values())
+        if key not in self._by_mcfuser:
+            schedule = self.schedule(values)
+            assert schedule is not None
+            self._by_mcfuser[key] = mcfuser_us(self._shape, schedule, self._target)
+        return self._by_mcfuser[key]
 
     def draw(self, random: random.Random) -> Mapping[str, Choice] | None:
         """Any tiles that go together, and of the rest anything. None where it has none."""
@@ -278,7 +298,7 @@ class _Kernel:
         return {f"{TILE}{axis}": tile for axis, tile in zip(self._axes, tiles, strict=True)}
 
 
-def _chain(candidate: Candidate) -> Hashable:
+def topology(candidate: Candidate) -> Hashable:
     """Equal for candidates of the same kernels one after the other, whatever they are called."""
     return tuple(_identity(kernel) for kernel in candidate.kernels)
 
