@@ -6,8 +6,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from mugraph.dependencies import installed
 from mugraph.search.schedules.parameters import Parameter, Point, categorical, discrete, factorisation
+from mugraph.tune.tuners.actor_critic import COLLECTED, ActorCritic
 from mugraph.tune.tuners.actor_critic_net import ActorCriticNet
+from mugraph.tune.tuners.boosted import Boosted
 from mugraph.tune.tuners.greedy import NEIGHBOURS, GreedyBestFirst
 from mugraph.tune.tuners.mcfuser import MEASURED, McFuser
 from mugraph.tune.tuners.opevo import OFFSPRING, OpEvo
@@ -109,6 +112,41 @@ def test_mcfuser_goes_on_while_it_gets_faster_and_mutates_one_tile() -> None:
     for point in after:
         steps = [[at for at in range(5) if point[at] != parent[at]] for parent in parents]
         assert any(len(one) == 1 and one[0] < 3 for one in steps)
+
+
+def test_mcfuser_draws_parents_in_proportion_to_one_over_the_estimate() -> None:
+    space = Product([discrete("w", (1, 2, 3))], lambda point: 1.0, model=lambda point: (1.0, 2.0, 4.0)[point[0]])
+    tuner = McFuser(space, 0, population=7000)  # of one without tiles, a child is its parent
+    tuner._population = [(space.mcfuser_us((at,)), (at,)) for at in range(3)]  # pyright: ignore[reportPrivateUsage]
+    drawn = Counter(point[0] for _, point in tuner._mutated())  # pyright: ignore[reportPrivateUsage]
+    assert [drawn[at] for at in range(3)] == pytest.approx([4000, 2000, 1000], rel=0.1)
+
+
+def test_the_actor_is_rewarded_with_speed_relative_to_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = tiles(BEST)
+    tuner = ActorCritic(space, 0)
+    rewarded: list[float] = []
+    monkeypatch.setattr(ActorCriticNet, "train", lambda self, states, actions, rewards: rewarded.extend(rewards))
+    (origin,) = tuner.ask()
+    tuner.tell([(origin, 8.0)])
+    asked = list(tuner.ask())
+    assert len(asked) == COLLECTED
+    tuner.tell([(point, None if at == 1 else 2.0 + at) for at, point in enumerate(asked)])
+    assert rewarded == pytest.approx([4.0, 0.0, *(8.0 / (2.0 + at) for at in range(2, COLLECTED))])
+    assert tuner._best is not None  # pyright: ignore[reportPrivateUsage]
+    assert tuner._best.point == asked[0]  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.skipif(not installed("sklearn"), reason="boosted needs scikit-learn")
+def test_a_plan_of_the_trees_is_of_what_they_promise() -> None:
+    space = tiles(BEST)
+    tuner = Boosted(space, 0, plan=64)
+    drawn = [us for _, us in run(tuner, space.us, 64) if us is not None]
+    planned = [space.us(point) for point in tuner.ask()]
+    assert len(planned) == 64
+    assert sorted(planned)[48] < sorted(drawn)[16], "three quarters are faster than three quarters of those before"
+    settled = sorted(space.us(point) for point in tuner._chains)  # pyright: ignore[reportPrivateUsage]
+    assert settled[len(settled) // 2] < sorted(drawn)[4], "once it is cold, annealing only takes what is better"
 
 
 def test_gradients_of_the_actor_critic() -> None:
