@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
-from mugraph.protocol.settings import EngineSettings
+from mugraph.protocol.settings import EngineSettings, TunerName
 
 LEAST_S = 1.0
 """Seconds that a search gets at least, once it is begun."""
@@ -18,12 +18,16 @@ class Bounds:
     max_kernels: of its kernel graph
     max_ops:     of a block graph: up to so many operators, all are looked for, however the program is written
     exact:       only kernels that are known to have the same bits as PyTorch
+    tuner:       says which kernels are measured
+    trials:      of them, at most
     """
 
     seconds: float = EngineSettings.budget_s
     max_kernels: int = EngineSettings.max_kernels
     max_ops: int = EngineSettings.max_ops
     exact: bool = EngineSettings.exact
+    tuner: TunerName = EngineSettings.tuner
+    trials: int = EngineSettings.trials
 
     def within(self, left_s: float) -> Bounds:
         """Of a search that begins when so many seconds of its file's are left."""
@@ -31,7 +35,10 @@ class Bounds:
 
     def __str__(self) -> str:
         exact = ", the same bits as PyTorch" if self.exact else ""
-        return f"{self.seconds:g} s, {self.max_kernels} kernels, {self.max_ops} operators{exact}"
+        tuned = ""
+        if (self.tuner, self.trials) != (EngineSettings.tuner, EngineSettings.trials):
+            tuned = f", {self.trials} trials of {self.tuner}"
+        return f"{self.seconds:g} s, {self.max_kernels} kernels, {self.max_ops} operators{exact}{tuned}"
 
 
 @dataclass(frozen=True)
@@ -51,4 +58,4 @@ class Options(EngineSettings):
 
     @property
     def bounds(self) -> Bounds:
-        return Bounds(self.budget_s, self.max_kernels, self.max_ops, self.exact)
+        return Bounds(self.budget_s, self.max_kernels, self.max_ops, self.exact, self.tuner, self.trials)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from mugraph.commands.common import FAILED, INTERRUPTED, USAGE, WrongUsage, need, say_error, show_log, where
-from mugraph.commands.setting_options import with_settings
+from mugraph.commands.setting_options import tuner_named, with_settings
 from mugraph.protocol.settings import EngineSettings
 
 app = typer.Typer(
@@ -135,25 +135,34 @@ def bench(
             "mugraph.compareWith. Where nothing but eager is timed: code."
         ),
     ] = "",
+    tuner: Annotated[
+        str, typer.Option(help="What decides which kernels are measured, as the setting mugraph.tuner.")
+    ] = EngineSettings.tuner,
+    trials: Annotated[
+        int, typer.Option(min=1, help="Kernels that are measured for one search unit at most.")
+    ] = EngineSettings.trials,
 ) -> int:
     """Time the samples' kernels against eager PyTorch, torch.compile and its max-autotune mode; with the word search,
     the search itself on the papers' programs; with the word files, any files with shapes."""
     need("torch", "triton")
+    chosen_tuner = tuner_named(tuner)
     if names and names[0] == "files":
         from mugraph.commands.bench_files import Outputs, bench_files, comparison
         from mugraph.commands.bench_one import Asked
 
         peers = [name.strip() for name in against.split(",") if name.strip()]
         chosen = compare_with or ("code" if peers == ["eager"] else "both")
-        asked = Asked(budget or 20.0, executor, target, comparison(chosen), peers, limit)
+        asked = Asked(budget or 20.0, executor, target, comparison(chosen), peers, limit, chosen_tuner, trials)
         return bench_files(names[1:], asked, Outputs(json, resume, plot), jobs, within)
     if names and names[0] == "search":
         from mugraph.commands.bench_search import bench_search
 
         return bench_search(names[1:], samples, budget or 60.0, executor, as_json=json)
     from mugraph.commands.bench import bench as command
+    from mugraph.options import Options
 
-    return command(names or [], samples, budget or 20.0, executor, as_json=json)
+    options = Options(budget_s=budget or 20.0, executor=executor, tuner=chosen_tuner, trials=trials)
+    return command(names or [], samples, options, as_json=json)
 
 
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})

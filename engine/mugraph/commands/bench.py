@@ -30,7 +30,7 @@ Json = dict[str, object]
 _ESTIMATED = "estimated only: no GPU to measure on"
 
 
-def bench(names: Sequence[str], folder: Path, budget_s: float, executor: str, *, as_json: bool) -> int:
+def bench(names: Sequence[str], folder: Path, options: Options, *, as_json: bool) -> int:
     """Exit status: 1 when a sample failed. Every region of a sample is one workload. Raises WrongUsage.
 
     Nothing is taken from the store: a benchmark measures now. Where there is no GPU each workload says that its times
@@ -38,7 +38,7 @@ def bench(names: Sequence[str], folder: Path, budget_s: float, executor: str, *,
     """
     files = chosen(names, folder)
     try:
-        choose(executor).close()  # said at once, not after the first trace
+        choose(options.executor).close()  # said at once, not after the first trace
     except CannotExecute as error:
         raise WrongUsage(str(error)) from None
     device = detect()
@@ -49,7 +49,7 @@ def bench(names: Sequence[str], folder: Path, budget_s: float, executor: str, *,
         for file in files:
             began = time.monotonic()
             result: FileResult | None = None
-            for event in run(file, None, Options(budget_s=budget_s, executor=executor)):
+            for event in run(file, None, options):
                 view.show(event)
                 if isinstance(event, Traced):
                     for notice in event.trace.notices:

@@ -16,9 +16,10 @@ from mugraph.commands.bench import Json
 from mugraph.commands.bench_one import Asked
 from mugraph.commands.bench_run import Journal, Run
 from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
+from mugraph.commands.setting_options import allowed
 from mugraph.executors.choose import choose
 from mugraph.executors.executor import CannotExecute
-from mugraph.protocol.settings import CompareWith, EngineSettings, declared
+from mugraph.protocol.settings import CompareWith
 from mugraph.reports.document import device_document
 from mugraph.reports.many_files import Row, plot, summary
 from mugraph.store.keys import versions
@@ -39,11 +40,7 @@ class Outputs:
 
 def comparison(name: str) -> CompareWith:
     """What kernels must be faster than. Raises WrongUsage for a word that the setting does not have."""
-    setting = next(one.setting for one in declared(EngineSettings) if one.name == "compare_with")
-    needed = setting.values.needed(name)
-    if needed is not None:
-        raise WrongUsage(f"{setting.option[0]} is {name!r}; it must be {needed}")
-    return cast("CompareWith", name)
+    return cast("CompareWith", allowed("compare_with", name))
 
 
 def bench_files(

@@ -35,7 +35,7 @@ from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import Region
 from mugraph.pipeline import Options, improved, run, working
 from mugraph.protocol.gain_words import CODE
-from mugraph.protocol.settings import CompareWith
+from mugraph.protocol.settings import CompareWith, EngineSettings, TunerName
 from mugraph.reports.document import finite, verdicts_of
 from mugraph.sharing import memory
 from mugraph.solve.tools import Tools
@@ -51,7 +51,8 @@ _LEAST_S = 30.0
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """against: peers that are timed, and gains taken over; none: all. limit_s: of the whole file."""
+    """against: peers that are timed, and gains taken over; none: all. limit_s: of the whole file. tuner, trials: as the
+    settings are called."""
 
     budget_s: float
     executor: str
@@ -59,6 +60,8 @@ class Asked(msgspec.Struct, frozen=True):
     compare_with: CompareWith
     against: list[str]
     limit_s: float
+    tuner: TunerName = EngineSettings.tuner
+    trials: int = EngineSettings.trials
 
 
 def options_of(asked: Asked) -> Options:
@@ -67,6 +70,8 @@ def options_of(asked: Asked) -> Options:
         executor=asked.executor,
         target=asked.target,
         compare_with=asked.compare_with,
+        tuner=asked.tuner,
+        trials=asked.trials,
         peers=tuple(name for name in PEERS if name == CODE or name in asked.against) if asked.against else None,
     )
 

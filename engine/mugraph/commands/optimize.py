@@ -8,6 +8,7 @@ from rich.console import Console
 
 from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
 from mugraph.commands.progress import ProgressView
+from mugraph.commands.setting_options import tuner_named
 from mugraph.edit.apply import EditError, apply_files
 from mugraph.events import Done, FileResult, Traced
 from mugraph.executors.executor import CannotExecute
@@ -43,6 +44,7 @@ def optimize(place: Where, options: Options, *, as_json: bool, apply: bool, verb
 
 
 def _run(place: Where, options: Options, verbose: bool, use_store: bool) -> FileResult:
+    tuner_named(options.tuner)
     store = Store.open() if use_store else None
     notices: list[str] = []
     try:

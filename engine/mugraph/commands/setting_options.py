@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from mugraph.commands.common import WrongUsage
-from mugraph.protocol.settings import Declared, EngineSettings, declared
+from mugraph.protocol.settings import Declared, EngineSettings, TunerName, declared
 
 
 def with_settings(command: Callable[..., int]) -> Callable[..., int]:
@@ -24,9 +24,7 @@ def with_settings(command: Callable[..., int]) -> Callable[..., int]:
             name: not value if _negates(options[name]) else value for name, value in values.items()
         }
         for name, value in settings.items():
-            needed = options[name].setting.values.needed(value)
-            if needed is not None:
-                raise WrongUsage(f"{options[name].setting.option[0]} is {value!r}; it must be {needed}")
+            allowed(name, value)
         return command(settings=EngineSettings(**settings), **given)
 
     parameters: list[inspect.Parameter] = []
@@ -39,6 +37,26 @@ def with_settings(command: Callable[..., int]) -> Callable[..., int]:
     with_options.__signature__ = inspect.Signature(keyword, return_annotation=int)  # pyright: ignore[reportAttributeAccessIssue]
     with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return with_options
+
+
+def allowed(name: str, value: object) -> object:
+    """The value of the setting of this name in Python. Raises WrongUsage for one that it does not have."""
+    setting = next(one.setting for one in declared(EngineSettings) if one.name == name)
+    needed = setting.values.needed(value)
+    if needed is not None:
+        raise WrongUsage(f"{setting.option[0]} is {value!r}; it must be {needed}")
+    return value
+
+
+def tuner_named(name: str) -> TunerName:
+    """Raises WrongUsage where there is none of this name, or a package is missing that it needs."""
+    from mugraph.tune.tuners.choose import cannot
+
+    tuner = cast("TunerName", allowed("tuner", name))
+    why = cannot(tuner)
+    if why is not None:
+        raise WrongUsage(why)
+    return tuner
 
 
 def _parameter(one: Declared) -> inspect.Parameter:

@@ -7,7 +7,7 @@ to do is to read the field where the setting has its effect.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any, Literal, get_args, get_type_hints
@@ -18,9 +18,14 @@ from mugraph.protocol.targets import DEVICES, EXAMPLE, NAMES
 MARKED = ", ".join(f"`{name}`" for name in DEVICES)
 SearchOn = Literal["save", "open", "demand"]
 CompareWith = Literal["both", "code", "best"]
+TunerName = Literal["walk", "mcfuser", "opevo", "random", "g-bfs", "n-a2c", "boosted"]
 LogLevel = Literal["error", "warning", "info", "debug"]
 Theme = Literal["light", "dark"]
 Tracing = Literal["off", "messages", "verbose"]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,40 @@ class EngineSettings:
             option=("--exact", "Offer only kernels that are known to have the same bits as PyTorch."),
         ),
     ] = False
+    tuner: Annotated[
+        TunerName,
+        Setting(
+            "tuner",
+            OneOf(
+                get_args(TunerName),
+                (
+                    "The best by the cost model, then what is one step from the fastest of them",
+                    "MCFuser's: a population, its best by MCFuser's model, until they no longer get faster",
+                    "OpEvo's: evolution that mutates by random walks, the first generation chosen by the cost model",
+                    "Schedules drawn at random",
+                    "Greedy best-first search: a few neighbours of the fastest that was not looked around yet",
+                    "Neighborhood actor advantage critic: a network learns which steps make a kernel faster",
+                    "Boosted trees, which learn from what was measured; needs scikit-learn",
+                ),
+            ),
+            "What decides which kernels are measured, where there is a GPU.",
+            order=6,
+            again=True,
+            option=("--tuner", f"What decides which kernels are measured: {_listed(get_args(TunerName))}."),
+        ),
+    ] = "walk"
+    trials: Annotated[
+        int,
+        Setting(
+            "trials",
+            Count(most=10_000),
+            "Kernels that are measured for one part of a region at most, where there is a GPU.",
+            order=6,
+            again=True,
+            called="the number of trials",
+            option=("--trials", "Kernels that are measured for one search unit at most."),
+        ),
+    ] = 40
     recorded: Annotated[
         bool,
         Setting("search.recorded", Flag(), "Use shapes that `mugraph record` has seen.", order=6, again=True),

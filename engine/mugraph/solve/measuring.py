@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Hashable, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from math import inf
 
 from mugraph.events import Event
 from mugraph.ir.block import Candidate
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import SearchUnit
-from mugraph.search.schedules.neighbours import key, neighbours
+from mugraph.options import Bounds
 from mugraph.sizes.choice import Chosen, by_sizes
 from mugraph.sizes.indexed import indexed
 from mugraph.sizes.same_bits import same_bits
@@ -21,9 +21,10 @@ from mugraph.solve.paying import plain_us
 from mugraph.solve.right import Outcome, Right, with_float
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
+from mugraph.solve.tuners import tuner_among
 from mugraph.solve.writing import Written, kernels_of
 from mugraph.tune.measure import Measurer
-from mugraph.tune.tuner import WALKS, Variant, tune
+from mugraph.tune.tuner import Variant, tune
 
 
 def fastest_that_is_right(
@@ -34,40 +35,23 @@ def fastest_that_is_right(
     telling: Telling,
     tools: Tools,
     measurer: Measurer,
-    *,
-    exact: bool = False,
+    bounds: Bounds,
 ) -> Generator[Event, None, Outcome]:
-    """smaller: of a size in a range, the unit at others than the largest, which count as much
-    exact: only a kernel that is known to have the same bits as PyTorch"""
+    """smaller: of a size in a range, the unit at others than the largest, which count as much"""
     yield telling.working(f"measuring {telling.place.name}", 0, len(written.variants))
     rejected: Counter[str] = Counter()
 
+    def made(candidate: Candidate) -> Variant | None:
+        try:
+            with tools.on("code generation"):
+                return Variant(candidate, table.lowered(kernels_of(candidate)))
+        except Rejected as error:  # one candidate of many
+            rejected[str(error)] += 1
+            return None
+
     ranked = [variant for variant, _ in written.variants]
-    lowered: dict[Hashable, Variant | None] = {_key(variant.candidate): variant for variant in ranked}
-    first = frozenset(lowered)
-
-    def around(variant: Variant) -> list[Variant]:
-        """No more than may be measured: to lower all takes seconds."""
-        found: list[Variant] = []
-        for candidate in neighbours(variant.candidate, tools.target):
-            which = _key(candidate)
-            if which in first:  # it has been measured
-                continue
-            if which not in lowered:
-                try:
-                    with tools.on("code generation"):
-                        lowered[which] = Variant(candidate, table.lowered(kernels_of(candidate)))
-                except Rejected as error:  # one neighbour of many
-                    rejected[str(error)] += 1
-                    lowered[which] = None
-            one = lowered[which]
-            if one is not None:
-                found.append(one)
-                if len(found) == sum(WALKS):
-                    break
-        return found
-
-    tuned = tune(unit.program, ranked, measurer, tools.tester, tools.pool, around=around)
+    tuner = tuner_among(ranked, made, tools.target, bounds)
+    tuned = tune(unit.program, ranked, measurer, tools.tester, tools.pool, tuner=tuner, trials=bounds.trials)
     for one, us in [*tuned.measured_us, *tuned.again_us]:
         yield telling.timed(one.candidate, us)
     fastest: Iterable[Chosen] = tuned.in_turn()
@@ -87,11 +71,11 @@ def fastest_that_is_right(
         if not text.passed:
             rejected[f"its text: {text.reason}"] += 1
             continue
-        # A neighbour has its topology, and so its verdict, from the candidate that the walk began with.
+        # What a tuner has found has its topology, and so its verdict, from one of the candidates it began with.
         block = variant.candidate.block
         verdict = next(verdict for other, verdict in written.variants if other.candidate.block is block)
         bits = same_bits(unit, source, tested)
-        if exact and not bits.holds:
+        if bounds.exact and not bits.holds:
             rejected[bits.words] += 1
             continue
         verdict = with_float(verdict, tested, indexing, text, unit.program, bits)
@@ -100,8 +84,3 @@ def fastest_that_is_right(
         return Outcome(Right(variant.candidate, source, verdict, summary.median_us, plain_alone), rejected)
     rejected.update(reason for _, reason in tuned.refused)
     return Outcome(None, rejected)
-
-
-def _key(candidate: Candidate) -> Hashable:
-    """What candidates of one program differ in."""
-    return tuple((kernel.block.ops, key(kernel.schedule), kernel.schedule.library) for kernel in candidate.kernels)

@@ -36,7 +36,8 @@ from mugraph.solve.testing import FLOAT_TRIED, best_that_is_right, output_names
 from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited
 from mugraph.solve.writing import Written, written
-from mugraph.tune.tuner import MEASURED, compiled_ahead
+from mugraph.tune.tuner import compiled_ahead
+from mugraph.tune.tuners.model_then_walk import MEASURED, TRIALS
 
 _BEATEN = 1.25
 """Times what another way to divide the region takes: a kernel that is estimated above is not measured either."""
@@ -74,7 +75,7 @@ def solve(
     if not ranked.candidates:
         return result(None, ranked.reason, {})
     table = SizeTable(program, tools.target, output_names(program))
-    most = MEASURED if measurer else FLOAT_TRIED
+    most = FLOAT_TRIED if measurer is None else MEASURED if bounds.trials <= TRIALS else bounds.trials
     with tools.on("code generation"):
         kernels = written(ranked.candidates, table, place.name, most, measured=measurer is not None)
     if not kernels.variants:
@@ -94,13 +95,11 @@ def solve(
         with tools.on("verification"), tools.file_time.counting():
             found = yield from best_that_is_right(kernels, unit, telling, tools, exact=bounds.exact)
     else:
-        if tools.pool is not None:
+        if tools.pool is not None and bounds.tuner == "walk":
             compiled_ahead(program, [variant for variant, _ in kernels.variants], tools.pool)
         yield from waited(tools, place.region, cancelled)
         with tools.on("verification"):
-            found = yield from fastest_that_is_right(
-                kernels, unit, smaller, table, telling, tools, measurer, exact=bounds.exact
-            )
+            found = yield from fastest_that_is_right(kernels, unit, smaller, table, telling, tools, measurer, bounds)
     rejected = kernels.rejected + Counter(found.rejected)
     if found.right is None:
         failed = "no kernel passed the float test" if not bounds.exact else "no kernel is to be offered"

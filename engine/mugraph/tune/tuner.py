@@ -1,5 +1,4 @@
-"""Which candidate is fastest here: measure the best by the cost model's rank, then what lies around the fastest of
-them, then the finalists together.
+"""Which candidate is fastest here: measure what a tuner asks for, batch by batch, then the finalists together.
 
 Compiled kernels are compared with float64 on the device before their time counts: compilers err.
 """
@@ -9,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from mugraph.ir.block import Candidate
 from mugraph.ir.kernel import KernelSource
@@ -19,14 +19,10 @@ from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer, Refused
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.statistics import Summary
+from mugraph.tune.tuners.model_then_walk import MEASURED, ModelThenWalk
+from mugraph.tune.tuners.tuner import Told, Tuner
 from mugraph.verification.float_test import FloatResult, FloatTester
 
-MEASURED = 24
-"""How many candidates are measured to begin with: MCFuser's eight are few where the model is wrong, hundreds take
-minutes."""
-WALKS = (10, 6)
-"""How many more, the best by estimate of those one step from the fastest few, in each round of a walk from there."""
-WALKERS = 3
 COMPARED = 4
 """The fastest, measured together before they are tested."""
 FINALISTS = 3
@@ -106,7 +102,8 @@ def input_specs(program: TensorProgram, names: Sequence[str]) -> tuple[InputSpec
 
 
 def compiled_ahead(program: TensorProgram, variants: Sequence[Variant], pool: CompilePool) -> None:
-    """What `tune` begins with, in other processes: they leave the device alone, so it need not be quiet yet."""
+    """What `tune` begins with, without a tuner of its own, in other processes: they leave the device alone, so it need
+    not be quiet yet."""
     pool.compile([(variant.subject, _specs(program, variant)) for variant in variants[:MEASURED]])
 
 
@@ -118,25 +115,32 @@ def tune(
     pool: CompilePool | None = None,
     *,
     around: Callable[[Variant], Sequence[Variant]] = lambda _: (),
+    tuner: Tuner[Variant] | None = None,
+    trials: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Tuned:
-    """Measure variants (ranked best first) of one program, walk from the fastest, return the fastest that are right.
+    """Measure variants of one program, as a tuner asks for them, and return the fastest that are right.
 
     A time counts once the kernel agreed with float64 on the device. Kernels are checked from the fastest on, as many as
     are asked for: the check takes seconds, a time milliseconds, and a slow kernel's time decides nothing.
 
+    variants: ranked, the best first
     tester:   of this device
     pool:     compiles ahead of the measuring, in parallel
     around:   variants one step from the given one, best first by estimate
+    tuner:    says what is measured; None: the best of the variants, then those around the fastest of them
+    trials:   measured at most; None: as many as the tuner asks for
     progress: called with (measured, of how many)
     """
     batch = _Batch(program, measurer, pool, progress, cancelled)
-    batch.measure(variants[:MEASURED])
-    for most in WALKS:
-        near = sorted((v for start in batch.fastest(WALKERS) for v in around(start)), key=_estimate)
-        if not batch.measure(near, most):
+    tuner = tuner or ModelThenWalk(variants, around, _text, _estimate)
+    while not cancelled():
+        left = inf if trials is None else trials - len(batch.known)
+        asked = tuner.ask() if left > 0 else ()
+        if not asked:
             break
+        tuner.tell(batch.measure(asked if left >= len(asked) else asked[: int(left)]))
     ranked = sorted(batch.times, key=lambda pair: pair[1].median_us)
     again = _again(program, ranked[:COMPARED], measurer)
     refused = batch.refused
@@ -172,6 +176,10 @@ def _tested(
         refused.append((variant, found.reason or "wrong on the device"))
 
 
+def _text(variant: Variant) -> str:
+    return variant.kernel.standalone()
+
+
 def _estimate(variant: Variant) -> float:
     return variant.candidate.estimate_us
 
@@ -187,18 +195,15 @@ class _Batch:
     cancelled: Callable[[], bool]
     times: list[tuple[Variant, Summary]] = field(default_factory=list[tuple[Variant, Summary]])
     refused: list[tuple[Variant, str]] = field(default_factory=list[tuple[Variant, str]])
-    seen: set[str] = field(default_factory=set[str])
+    known: dict[str, float | None] = field(default_factory=dict[str, float | None])
+    """Texts -> microseconds; None where there is no time."""
 
-    def fastest(self, count: int) -> list[Variant]:
-        return [variant for variant, _ in sorted(self.times, key=lambda pair: pair[1].median_us)[:count]]
-
-    def measure(self, variants: Sequence[Variant], most: int | None = None) -> int:
-        """How many were new. most: of them."""
+    def measure(self, variants: Sequence[Variant]) -> list[Told[Variant]]:
+        """Of all, with what is known of those whose text was measured before."""
         new: list[Variant] = []
         for variant in variants:
-            text = variant.kernel.standalone()
-            if text not in self.seen and (most is None or len(new) < most):
-                self.seen.add(text)
+            if _text(variant) not in self.known:
+                self.known[_text(variant)] = None
                 new.append(variant)
         chosen = self._compiled(new)
         results = self.measurer.measure_kernels([(v.subject, _specs(self.program, v)) for v in chosen], rounds=12)
@@ -207,13 +212,14 @@ class _Batch:
                 break
             if self.progress is not None:
                 tried = len(self.times) + len(self.refused)
-                self.progress(tried, len(self.seen))
+                self.progress(tried, len(self.known))
             result = next(results)
             if isinstance(result, Refused):
                 self.refused.append((variant, result.reason))
             else:
                 self.times.append((variant, result))
-        return len(new)
+                self.known[_text(variant)] = result.median_us
+        return [(variant, self.known[_text(variant)]) for variant in variants]
 
     def _compiled(self, variants: Sequence[Variant]) -> list[Variant]:
         """Those that compile."""

@@ -21,6 +21,7 @@ from mugraph.recording.memory import recorded
 from mugraph.store.keys import versions
 from mugraph.targets import TARGETS
 from mugraph.tune.device import Device, UnknownTarget, resolve
+from mugraph.tune.tuners.choose import cannot
 from mugraph.worker.documents import Known
 from mugraph.worker.drawn_sources import drawn_sources
 from mugraph.worker.edits import text_edits
@@ -91,6 +92,8 @@ def wrong_setting(settings: EngineSettings) -> str | None:
         resolve(settings.target, NOTHING)
     except UnknownTarget as error:
         return str(error)
+    if (why := cannot(settings.tuner)) is not None:
+        return why
     for one in declared(EngineSettings):
         value = getattr(settings, one.name)
         if (needed := one.setting.values.needed(value)) is not None:

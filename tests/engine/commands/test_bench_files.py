@@ -12,7 +12,7 @@ import pytest
 import torch
 from mugraph.checking.whole import compare
 from mugraph.cli import run
-from mugraph.commands.bench_one import Asked
+from mugraph.commands.bench_one import Asked, options_of
 from mugraph.commands.bench_run import Journal, Run, Worker
 from mugraph.reports.many_files import Row, plot, summary
 from mugraph.tune import device
@@ -111,7 +111,14 @@ def test_answers_count_for_what_was_asked(tmp_path: Path):
     Journal(kept, asked, here).keep(file, {"rows": []})
     assert Journal(kept, asked, here).of(file) == {"rows": []}
     assert Journal(kept, msgspec.structs.replace(asked, budget_s=2.0), here).of(file) is None
+    assert Journal(kept, msgspec.structs.replace(asked, tuner="opevo"), here).of(file) is None
+    assert Journal(kept, msgspec.structs.replace(asked, trials=100), here).of(file) is None
     assert Journal(None, asked, here).of(file) is None
+
+
+def test_the_tuner_is_told_to_the_search():
+    options = options_of(Asked(1.0, "inline", "auto", "both", [], 10.0, "g-bfs", 100))
+    assert (options.bounds.tuner, options.bounds.trials) == ("g-bfs", 100)
 
 
 def test_a_file_that_takes_too_long(folder: Path, capfd: pytest.CaptureFixture[str]):

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 from mugraph.cli import run
+from mugraph.protocol.settings import EngineSettings
 from mugraph.store import Store
+from mugraph.tune.tuners.choose import cannot
+from mugraph.worker.answers import wrong_setting
 
 TEXT = """\
 import torch
@@ -101,6 +104,24 @@ def test_document(model: Path, capfd: pytest.CaptureFixture[str]):
 def test_what_a_kernel_must_be_faster_than_is_one_of_three(model: Path, capfd: pytest.CaptureFixture[str]):
     assert run(["optimize", str(model), "--no-measure", "--compare-with", "nothing"]) == 2
     assert "--compare-with is 'nothing'; it must be both, code or best" in capfd.readouterr().err
+
+
+def test_tuners_that_are_not_here_are_said(
+    model: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    assert run(["optimize", str(model), "--tuner", "nothing"]) == 2
+    assert (
+        "--tuner is 'nothing'; it must be walk, mcfuser, opevo, random, g-bfs, n-a2c or boosted"
+        in capfd.readouterr().err
+    )
+    assert run(["optimize", str(model), "--trials", "0"]) == 2
+    assert "--trials" in capfd.readouterr().err
+    monkeypatch.setattr("mugraph.tune.tuners.choose.installed", lambda module: False)
+    for command in (["optimize", str(model)], ["bench"], ["bench", "files", str(model)]):
+        assert run([*command, "--tuner", "boosted"]) == 2
+        assert "the tuner boosted needs scikit-learn" in capfd.readouterr().err
+    assert wrong_setting(EngineSettings(tuner="boosted")) == cannot("boosted")
+    assert wrong_setting(EngineSettings(tuner="opevo")) is None
 
 
 def test_the_report_says_that_a_gain_is_an_estimate_and_where_the_time_went(

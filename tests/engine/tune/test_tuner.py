@@ -22,7 +22,8 @@ from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.measure import Refused
 from mugraph.tune.statistics import Summary
-from mugraph.tune.tuner import MEASURED, TRIED, WALKS, Variant, tune
+from mugraph.tune.tuner import TRIED, Variant, tune
+from mugraph.tune.tuners.model_then_walk import MEASURED, WALKS
 from mugraph.units.search_units import single_units
 from mugraph.verification.float_test import FloatResult
 

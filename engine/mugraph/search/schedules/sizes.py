@@ -15,7 +15,7 @@ from mugraph.ir.block import PRECISIONS, BlockGraph, Candidate, Precision, Sched
 from mugraph.search.schedules.bounds import LEAST_WARPS, least_of_tiles_us
 from mugraph.search.schedules.cost import MAX_REGISTERS, Usage, estimate_us, usage
 from mugraph.search.schedules.diverse import diverse
-from mugraph.search.schedules.tile_choices import TileChoices
+from mugraph.search.schedules.tile_choices import Choice, TileChoices
 from mugraph.search.schedules.tiles import MIN_DOT, Shape
 from mugraph.search.schedules.work import WIDE_LEFT, Work, work
 from mugraph.targets import Target
@@ -179,6 +179,11 @@ def enumerate_schedules(shape: Shape, limits: ScheduleLimits) -> Iterator[Schedu
 
 def _tilings(shape: Shape) -> Iterator[tuple[Schedule, tuple[bool, ...]]]:
     """All tiles: a schedule that has them, and whether a product's operands may change places."""
+    return ((plain, swaps) for _, plain, swaps in tilings(shape))
+
+
+def tilings(shape: Shape) -> Iterator[tuple[Choice, Schedule, tuple[bool, ...]]]:
+    """As `_tilings`, with the tile of each axis: the grid lacks those that a block holds all of."""
     axes = shape.grid_axes
     choices = TileChoices(shape)
     for tile in choices.together():
@@ -187,7 +192,7 @@ def _tilings(shape: Shape) -> Iterator[tuple[Schedule, tuple[bool, ...]]]:
         cut = ((axis, tile[axis]) for axis in axes if axis not in whole)
         grid = tuple(sorted(cut, key=lambda pair: -(shape.sizes[pair[0]] / pair[1])))
         loop = {axis: tile[axis] for axis in shape.loop_axes}
-        yield Schedule(grid, loop), _swaps(shape, tile)
+        yield tile, Schedule(grid, loop), _swaps(shape, tile)
 
 
 def _with_tiles(shape: Shape, limits: ScheduleLimits, plain: Schedule, swaps: tuple[bool, ...]) -> Iterator[Schedule]:

@@ -1,0 +1,1 @@
+"""Tuners against each other on the operators of OpEvo's paper."""

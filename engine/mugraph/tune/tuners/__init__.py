@@ -1,0 +1,1 @@
+"""Strategies that decide what is measured next."""
