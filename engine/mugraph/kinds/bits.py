@@ -1,6 +1,6 @@
 """Bits of a whole number, as of weights that are stored two to a byte. The first operand is whole and small enough for
-float32 to hold it exactly, which is for the rules that make these kinds to know (ops/families/bits.py); the second one is
-a constant. The texts compute with the same bits as PyTorch does; the check of a kernel's text tells them by their form.
+float32 to hold it exactly: the rules that make these kinds see to it (ops/families/bits.py). The second one is a
+constant. The texts compute with the same bits as PyTorch does; the check of a kernel's text tells them by their form.
 """
 
 import numpy as np

@@ -1,5 +1,7 @@
-"""Whole numbers that are computed from stored ones, and between which ends they lie: PyTorch's integers wrap around where
-they leave their type, which real numbers do not. What stays inside is the same number."""
+"""Whole numbers that are computed from stored ones, and between which ends they lie.
+
+PyTorch's integers wrap around where they leave their type, which real numbers do not. What stays inside is the same.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,9 @@ def _span(node: Node, values: Mapping[int, TensorInfo]) -> Span | None:
     if node.kind is Kind.CONST:
         return (int(node.value), int(node.value)) if node.value.is_integer() else None
     if node.kind is Kind.LOAD:
-        one = next((one for name, one in STORED.items() if name == values[node.source].dtype), None)
-        return (
-            (int(one.least), int(one.largest)) if one is not None and one.is_whole and one.least is not None else None
-        )
+        whole = {str(name): one for name, one in STORED.items() if one.is_whole}
+        one = whole.get(values[node.source].dtype)
+        return (int(one.least), int(one.largest)) if one is not None and one.least is not None else None
     if node.keep is not None or len(node.inputs) != 2:
         return None
     a, b = (span(operand, values) for operand in node.inputs)

@@ -34,8 +34,8 @@ _ELEMENTWISE = {name for kind in Kind if kind.opaque for name in kind.opaque.nam
     relu relu6 elu selu celu leaky_relu prelu gelu silu mish softplus softsign softshrink hardshrink hardtanh
     hardsigmoid hardswish tanhshrink logsigmoid threshold glu softmin softmax log_softmax normalize
     __rsub__ __rdiv__ __rtruediv__ __rpow__ __rfloordiv__ __rmod__ __rmatmul__ __and__ __or__ __xor__ __invert__
-    __rshift__ __rand__ __ror__ __rxor__ __pos__ __neg__ __abs__ __add__ __radd__ __sub__ __mul__ __rmul__ __truediv__ __pow__
-    __matmul__ __floordiv__ __mod__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
+    __rshift__ __rand__ __ror__ __rxor__ __pos__ __neg__ __abs__ __add__ __radd__ __sub__ __mul__ __rmul__ __truediv__
+    __pow__ __matmul__ __floordiv__ __mod__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
     """
 )
 

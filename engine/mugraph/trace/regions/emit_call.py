@@ -37,7 +37,8 @@ class NotReplayable(Exception):
 
 
 def call_text(call: Call, names: Mapping[int, str]) -> str:
-    """The expression (of a call that stores an item: the statement), with values called by `names`: "torch.cat((a, b), dim=-1)", "x.view(2, 8, 64)", "q * cos", "x.T".
+    """The expression; of a call that stores an item, the statement. With values called by `names`:
+    "torch.cat((a, b), dim=-1)", "x.view(2, 8, 64)", "q * cos", "x.T".
 
     torch.nn.functional goes by the name `F`.
 

@@ -1,6 +1,6 @@
 """Parts of tensors that a loop walks along, as `deltaA[:, i]`: what a region of the loop's body reads.
 
-With the part as what it finds, the region is one for every iteration. With the whole tensor it would be one for one `i`.
+With the part as what it finds, the region is one for every iteration. With the whole tensor it is one for one `i`.
 """
 
 from __future__ import annotations
