@@ -27,7 +27,9 @@ COMPLEX = {
     "Tensor.real.__get__", "Tensor.imag.__get__",
 }  # fmt: skip
 """They have complex results or operands: test_complex.py."""
-UNTESTABLE = {"Tensor.double", "Tensor.cuda", "Tensor.long", "Tensor.int", *COMPLEX}
+BITS = {"Tensor.__rand__", "Tensor.__rshift__", "Tensor.bitwise_right_shift", "torch.bitwise_right_shift"}
+"""They take integers: test_bits_of_integers.py."""
+UNTESTABLE = {"Tensor.double", "Tensor.cuda", "Tensor.long", "Tensor.int", *COMPLEX, *BITS}
 """They give a type outside the fragment, need a GPU, or round."""
 
 

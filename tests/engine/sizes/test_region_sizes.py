@@ -28,7 +28,7 @@ from mugraph.tune.device import Device
 from mugraph.tune.measure import Compared
 from mugraph.tune.messages import Agreed, Hello
 from mugraph.tune.statistics import Summary
-from mugraph.verification.float_test import FloatResult
+from mugraph.verification.float_test import FloatResult, LoweringResult
 
 TARGET = TARGETS["h100"]
 GAIN = "2.40x on the device, 2.12x as called, 2.00x torch.compile (1.76x as called)"
@@ -112,6 +112,9 @@ class Right:
     """Stands for the float test's process: all is right."""
 
     def begin(self) -> None: ...
+
+    def test_lowering(self, *_: object) -> LoweringResult:
+        return LoweringResult(True)
 
     def test_kernel(self, *_: object) -> FloatResult:
         return FloatResult(True, None, 1e-3, 1e-3, "a GPU")
