@@ -1,9 +1,9 @@
 """A search unit at smaller sizes, where its recorded calls can be made for them.
 
-The program says which sizes there are. The calls say some of them as numbers (`view(4096, 32, 128)`), others not at all:
-a product of matrices is one of any size. A number of a call becomes what the program's dimension of that size becomes,
-if there is no doubt which one it is. That is a guess. A unit that agrees at smaller sizes is right at those, however its
-calls were made for them; one that does not agree may have been guessed wrong, and says nothing.
+The program says which sizes there are. The calls say some of them as numbers (`view(4096, 32, 128)`), others not at
+all: a product of matrices is one of any size. A number of a call becomes what the program's dimension of that size
+becomes, if there is no doubt which one it is. That is a guess. A unit that agrees at smaller sizes is right at those,
+however its calls were made for them; one that does not agree may have been guessed wrong, and says nothing.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def as_a_line(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 
 WRONG_RULES: dict[str, tuple[str, Rule, Two]] = {
-    "a quotient the other way round": ("torch.div", exchanged, torch.div),
+    "a quotient the other way round": ("torch.div", exchanged, lambda x, y: torch.div(x, y)),
     "a layer norm without its mean": (
         "torch.nn.functional.layer_norm", without_the_mean, lambda x, y: F.layer_norm(x, (8,)) * y
     ),
