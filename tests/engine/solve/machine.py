@@ -12,7 +12,7 @@ from mugraph.tune.device import Device
 from mugraph.tune.measure import Compared
 from mugraph.tune.messages import Agreed, Hello, Subject
 from mugraph.tune.statistics import Summary
-from mugraph.verification.float_test import FloatResult
+from mugraph.verification.float_test import FloatResult, LoweringResult
 
 TARGET = TARGETS["h100"]
 HERE = Device("a GPU", "gpu", TARGET, TARGET.capability, "1")
@@ -77,6 +77,9 @@ class Machine:
         self.compared, self.applied = list(subjects), applied
         found = {subject.name: self._measured(5.0 if subject.name == ours else 12.0) for subject in subjects}
         return Compared(dict(found), dict(found))
+
+    def test_lowering(self, *_: object) -> LoweringResult:
+        return LoweringResult(True)
 
     def test_kernel(self, *_: object) -> FloatResult:
         return FloatResult(True, None, 1e-3, 1e-3, "a GPU")
