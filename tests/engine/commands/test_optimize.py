@@ -70,7 +70,7 @@ def test_document(model: Path, capfd: pytest.CaptureFixture[str]):
     verification = region["verification"]
     assert set(verification) == {
         "passed", "lax", "repetitions", "sizes", "bound", "max_rel_error", "ulps", "same_bits", "text",
-        "proof", "ranges",
+        "proof", "ranges", "lowering",
     }  # fmt: skip
     (proof,) = verification["proof"]
     assert proof["proved"] is True
