@@ -44,9 +44,9 @@ def _span(node: Node, values: Mapping[int, TensorInfo]) -> Span | None:
         return (0, b[1] if a[0] < 0 else min(a[1], b[1])) if b[0] >= 0 else None
     if node.kind is Kind.SHIFT_RIGHT:
         return (a[0] >> b[0], a[1] >> b[0]) if b[0] == b[1] >= 0 else None
-    if node.kind.primitives == {"add"}:
+    if node.kind.primitives == frozenset(("add",)):
         return a[0] + b[0], a[1] + b[1]
-    if node.kind.primitives == {"mul"}:
+    if node.kind.primitives == frozenset(("mul",)):
         ends = [one * other for one in a for other in b]
         return min(ends), max(ends)
     return None
