@@ -31,8 +31,9 @@ _LOOK_S = 0.005
 
 def main() -> None:
     child.prepare()
-    import mugraph.trace.warm  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    from mugraph.trace.warm import warm_up  # which imports PyTorch
 
+    warm_up()
     lines = _Lines()
     while (line := lines.next()) is not None:
         if line == END:  # of an order that has been answered meanwhile

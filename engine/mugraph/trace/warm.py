@@ -1,19 +1,21 @@
-"""What tracing imports, and what PyTorch loads when a tensor without contents is first computed with. Importing this
-module does it: in a process that forks, once for all files."""
+"""What a process does once before it forks for files that are traced."""
 
 from __future__ import annotations
 
-import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
+import importlib
 
-import mugraph.trace.codec  # pyright: ignore[reportUnusedImport]
-import mugraph.trace.session  # noqa: F401  # pyright: ignore[reportUnusedImport]
+NEEDED = ("mugraph.trace.codec", "mugraph.trace.session")
+"""What `child.main` imports, and PyTorch with it."""
 
 
-def _first_tensors() -> None:
+def warm_up() -> None:
+    """Import what tracing needs, and have PyTorch load what it loads when a tensor without contents is first computed
+    with."""
+    for name in NEEDED:
+        importlib.import_module(name)
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
     with FakeTensorMode(), torch.no_grad():
         x = torch.empty(2, 4, 4)
         torch.softmax(torch.nn.functional.silu(x @ x) * 2 + x.sum(-1, keepdim=True), -1)
-
-
-_first_tensors()

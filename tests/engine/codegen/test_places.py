@@ -16,9 +16,9 @@ from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
 from mugraph.search.run import Search
 from mugraph.search.schedules.ends import ends
-from mugraph.triton_text.check import check_text
 from mugraph.verification.verifier import verify_topology
 
+from tests.engine.codegen.changed_text import passes
 from tests.engine.ops.harness import check, randn
 
 T, WINDOW = 80, 24
@@ -60,20 +60,11 @@ def _classes() -> tuple[TensorProgram, KernelSource]:
     return program, lower_kernels([(block, schedule)], outputs=["out"], program=program)
 
 
-def _passes(lowered: tuple[TensorProgram, KernelSource], old: str = "", new: str = "") -> bool:
-    program, source = lowered
-    text = source.standalone()
-    assert old in text
-    text = text.replace(old, new)
-    inputs, outputs = ([tensor.name for tensor in tensors] for tensors in (source.inputs, source.outputs))
-    return check_text(program, text, f"launch_{source.name}", inputs, outputs).passed
-
-
 def test_a_loop_over_a_window() -> None:
     _, source = _lowered()
     first = f"tl.maximum(0, (pid_s * BLOCK_S - {WINDOW - 1}) // BLOCK_T) * BLOCK_T"
     assert f"for t0 in range({first}, tl.minimum(T, (pid_s + 1) * BLOCK_S), BLOCK_T):" in source.jit
-    assert _passes(_lowered())
+    assert passes(_lowered())
     assert ".target sm_90" in compile_for(source, 90).ptx
 
 
@@ -103,8 +94,8 @@ TEXTS: dict[str, tuple[Callable[[], tuple[TensorProgram, KernelSource]], str, st
 @pytest.mark.parametrize("name", TEXTS)
 def test_texts_that_are_off_by_one_are_rejected(name: str) -> None:
     made, old, new = TEXTS[name]
-    assert _passes(made())
-    assert not _passes(made(), old, new)
+    assert passes(made())
+    assert not passes(made(), old, new)
 
 
 def test_the_wrong_axis_is_rejected_in_a_text() -> None:
@@ -115,4 +106,4 @@ def test_the_wrong_axis_is_rejected_in_a_text() -> None:
     assert f"offs_{classes}[None, :]" in source.jit
     old = next(line for line in source.jit.splitlines() if f"== offs_{classes}[None, :]" in line)
     new = old.replace(f"== offs_{classes}[None, :]", f"== offs_{rows}[:, None]")
-    assert not _passes(_classes(), old, new)
+    assert not passes(_classes(), old, new)

@@ -17,11 +17,11 @@ from mugraph.ir.kernel import KernelSource
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.search.run import Search
-from mugraph.triton_text.check import check_text
 from mugraph.units.lower import NotLowerable
 from mugraph.verification.torch_reference import _opaque  # pyright: ignore[reportPrivateUsage]
 from mugraph.verification.verifier import verify_topology
 
+from tests.engine.codegen.changed_text import passes
 from tests.engine.ops.harness import check, lower_region, randn, record
 
 TYPES = (torch.uint8, torch.int8)
@@ -118,19 +118,10 @@ def _lowered() -> tuple[TensorProgram, KernelSource]:
     return program, lower_kernels([(block, schedule)], outputs=["out"], program=program)
 
 
-def _passes(old: str = "", new: str = "") -> bool:
-    program, source = _lowered()
-    text = source.standalone()
-    assert old in text
-    text = text.replace(old, new)
-    inputs, outputs = ([tensor.name for tensor in tensors] for tensors in (source.inputs, source.outputs))
-    return check_text(program, text, f"launch_{source.name}", inputs, outputs).passed
-
-
 def test_packed_weights_are_loaded_once() -> None:
     _, source = _lowered()
     assert source.jit.count("tl.load(packed_ptr") + source.jit.count("tl.load(\n            packed_ptr") == 1
-    assert _passes()
+    assert passes(_lowered())
     assert ".target sm_90" in compile_for(source, 90).ptx
 
 
@@ -145,4 +136,4 @@ def test_packed_weights_are_loaded_once() -> None:
     ],
 )
 def test_other_bits_are_rejected_in_a_text(old: str, new: str) -> None:
-    assert not _passes(old, new)
+    assert not passes(_lowered(), old, new)

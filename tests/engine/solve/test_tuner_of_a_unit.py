@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
 import pytest
-from mugraph.dependencies import installed
 from mugraph.events import UnitResult
 from mugraph.ir.region import SearchUnit
 from mugraph.options import Bounds
@@ -78,8 +77,6 @@ def solved(unit: SearchUnit, machine: Timed, tuner: TunerName) -> UnitResult:
 
 @pytest.mark.parametrize("tuner", NAMES)
 def test_finds_a_kernel_that_is_right(unit: SearchUnit, tuner: TunerName) -> None:
-    if tuner == "boosted" and not installed("sklearn"):
-        pytest.skip("boosted needs scikit-learn")
     machine = Timed()
     result = solved(unit, machine, tuner)
     assert result.solution is not None

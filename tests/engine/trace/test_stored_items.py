@@ -18,6 +18,21 @@ LAYER = """
     """
 
 
+STEP = """
+    # mugraph: x=f32[2, 8], w=f32[8, 8], cache=f32[2, 12, 8], pos={pos}
+    def f(x, w, cache, pos):
+        k = x @ w
+        cache[:, pos] = k
+        read = cache[:, : pos + 1]
+        y = torch.einsum("bd,btd->bt", k @ w, read)
+        return y.softmax(-1)
+    """
+
+
+def step(pos: str) -> str:
+    return STEP.format(pos=pos)
+
+
 def layer(place: str, part: str = "", argument: str = "", more: str = "", rows: str = "") -> str:
     return LAYER.format(place=place, part=part, argument=f", {argument}" if argument else "", more=more, rows=rows)
 
@@ -44,15 +59,7 @@ def test_places_that_a_tensor_says(regions: Regions) -> None:
 
 def test_a_place_that_is_a_number_of_the_caller_s_ends_a_region(regions: Regions) -> None:
     """It would hold for one place of a loop. The part that is read is read by its length."""
-    first, second = regions("""
-        # mugraph: x=f32[2, 8], w=f32[8, 8], cache=f32[2, 12, 8], pos=5
-        def f(x, w, cache, pos):
-            k = x @ w
-            cache[:, pos] = k
-            read = cache[:, : pos + 1]
-            y = torch.einsum("bd,btd->bt", k @ w, read)
-            return y.softmax(-1)
-        """)
+    first, second = regions(step("5"))
     assert (first.text, outs(first)) == ("k = x @ w", ["k"])
     assert second.text.startswith("y = torch.einsum")
     assert ins(second) == ["k", "w", "read"]
@@ -60,15 +67,7 @@ def test_a_place_that_is_a_number_of_the_caller_s_ends_a_region(regions: Regions
 
 
 def test_a_position_may_have_a_range(regions: Regions) -> None:
-    _, second = regions("""
-        # mugraph: x=f32[2, 8], w=f32[8, 8], cache=f32[2, 12, 8], pos=1..9
-        def f(x, w, cache, pos):
-            k = x @ w
-            cache[:, pos] = k
-            read = cache[:, : pos + 1]
-            y = torch.einsum("bd,btd->bt", k @ w, read)
-            return y.softmax(-1)
-        """)
+    _, second = regions(step("1..9"))
     assert second.status is None
     assert second.dynamic is not None
     assert second.dynamic.range.name == "pos"

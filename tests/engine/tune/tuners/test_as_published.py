@@ -6,7 +6,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from mugraph.dependencies import installed
 from mugraph.search.schedules.parameters import Parameter, Point, categorical, discrete, factorisation
 from mugraph.tune.tuners.actor_critic import COLLECTED, ActorCritic
 from mugraph.tune.tuners.actor_critic_net import ActorCriticNet
@@ -137,7 +136,6 @@ def test_the_actor_is_rewarded_with_speed_relative_to_the_first(monkeypatch: pyt
     assert tuner._best.point == asked[0]  # pyright: ignore[reportPrivateUsage]
 
 
-@pytest.mark.skipif(not installed("sklearn"), reason="boosted needs scikit-learn")
 def test_a_plan_of_the_trees_is_of_what_they_promise() -> None:
     space = tiles(BEST)
     tuner = Boosted(space, 0, plan=64)

@@ -7,7 +7,6 @@ from typing import cast, get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mugraph.dependencies import installed
 from mugraph.protocol.settings import TunerName
 from mugraph.search.schedules.parameters import Point
 from mugraph.tune.tuners.choose import cannot, tuner_of
@@ -19,10 +18,7 @@ from .spaces import Product, products, run, tiles
 
 BEST = (2, 4, 1, 2, 1)
 NAMES: list[TunerName] = [cast(TunerName, name) for name in get_args(TunerName)]
-needs_trees = pytest.mark.skipif(not installed("sklearn"), reason="boosted needs scikit-learn")
-every = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=needs_trees if name == "boosted" else ()) for name in NAMES]
-)
+every = pytest.mark.parametrize("name", NAMES)
 
 
 def tuner(name: TunerName, space: Product, seed: int = 0, trials: int = 10_000) -> Tuner[Point]:
@@ -93,8 +89,7 @@ def test_learning_is_worth_it() -> None:
     drawn = sum(best(tuner("random", space, seed)) for seed in range(10))
     assert sum(best(OpEvo(space, seed)) for seed in range(10)) < drawn
     assert sum(best(tuner("n-a2c", space, seed)) for seed in range(10)) < drawn
-    if installed("sklearn"):
-        assert sum(best(tuner("boosted", space, seed, 120)) for seed in range(10)) < drawn
+    assert sum(best(tuner("boosted", space, seed, 120)) for seed in range(10)) < drawn
 
 
 def test_walk_is_as_long_as_the_trials() -> None:
