@@ -46,7 +46,7 @@ from mugraph.units.layouts import FASTER, Ranks, usual_and_turned
 from mugraph.units.outside import outside_words
 from mugraph.units.region_units import cut_region, reasons_against
 from mugraph.units.search_units import is_divisible
-from mugraph.verification.lowering import mark_of
+from mugraph.verification.lowering.check import mark_of
 
 _log = logging.getLogger("mugraph.solve")
 

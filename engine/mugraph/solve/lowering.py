@@ -17,7 +17,7 @@ from mugraph.solve.telling import Place
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.store.keys import code_digest, versions
-from mugraph.verification.lowering import check_lowering, mark_of
+from mugraph.verification.lowering.check import check_lowering, mark_of
 from mugraph.verification.verdict import Lowering
 
 _log = logging.getLogger("mugraph.solve")

@@ -29,12 +29,12 @@ from mugraph import child_log
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
 from mugraph.orphan import end_with_parent
-from mugraph.verification import lowering_run
 from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
 from mugraph.verification.float_specials import SPECIALS, trouble
 from mugraph.verification.float_test import LoweringResult
 from mugraph.verification.interpreter import patch_interpreter
 from mugraph.verification.judge import Compared
+from mugraph.verification.lowering.run import beside_calls
 from mugraph.verification.near import Near
 from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed
@@ -325,7 +325,7 @@ def _sentence(error: Exception) -> str:
 def _lowering(request: Mapping[str, Any]) -> LoweringResult:
     """On the processor, whatever the kernels run on."""
     unit = cast(SearchUnit, pickle.loads(base64.b64decode(request["unit"])))
-    return lowering_run.beside_calls(unit, request["seed"])
+    return beside_calls(unit, request["seed"])
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from mugraph.ops.algebra.rows import Rows
 from mugraph.ops.families import norm
 from mugraph.trace.regions.replay import replay
 from mugraph.verification.float_test import LoweringResult
-from mugraph.verification.lowering_run import beside_calls
+from mugraph.verification.lowering.run import beside_calls
 
 from tests.engine.ops.harness import evaluate, randn
 from tests.engine.ops.rule_programs import TARGETS, RuleProgram, rule_program

@@ -1,7 +1,7 @@
 """Is a search unit's tensor program what its recorded calls compute?
 
 Every other check compares a kernel with the program. This one compares the program with PyTorch: the calls are run on
-random numbers, in the process that runs kernels (lowering_run.py).
+random numbers, in the process that runs kernels (run.py).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from mugraph.ir.calls import TensorInfo, Triangle, operands
 from mugraph.ir.dtypes import ELEMENTS, INTEGERS, is_read
 from mugraph.ir.region import SearchUnit
 from mugraph.verification.compared import Meant, meant
-from mugraph.verification.lowering_calls import Wide
+from mugraph.verification.lowering.calls import Wide
 from mugraph.verification.rows import reduced
 from mugraph.verification.stored import held
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from mugraph.ir.ops import Op
-from mugraph.verification.lowering_calls import Wide
+from mugraph.verification.lowering.calls import Wide
 from mugraph.verification.torch_reference import Value
 
 RELATIVE = {"float64": 1e-9, "float32": 1e-5}

@@ -18,7 +18,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
 from mugraph.ir.tensors import Sizes, Tensor
 from mugraph.ir.transforms.resizing import resize
-from mugraph.verification.lowering_inputs import read_values
+from mugraph.verification.lowering.inputs import read_values
 
 _LARGE = 32
 """Axes up to this size stay as they are."""

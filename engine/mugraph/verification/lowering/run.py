@@ -1,5 +1,5 @@
 """Is a search unit's tensor program what its recorded calls compute? The calls are run, and the program is evaluated,
-on the same numbers. This is the side that may take long, or die: float_child.py runs it, lowering.py asks for it."""
+on the same numbers. This is the side that may take long, or die: float_child.py runs it, check.py asks for it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mugraph.ir.calls import is_inplace
 from mugraph.ir.region import SearchUnit
 from mugraph.trace.regions.replay import NotReplayable, replay
 from mugraph.verification.float_test import LoweringResult
-from mugraph.verification.lowering_calls import Wide, on_processor
-from mugraph.verification.lowering_inputs import NotDrawn, Numbers, draw, program_inputs
-from mugraph.verification.lowering_judge import KNOWN, Jittered, judge
-from mugraph.verification.lowering_sizes import smaller_units
-from mugraph.verification.lowering_work import Work, work_of
+from mugraph.verification.lowering.calls import Wide, on_processor
+from mugraph.verification.lowering.inputs import NotDrawn, Numbers, draw, program_inputs
+from mugraph.verification.lowering.judge import KNOWN, Jittered, judge
+from mugraph.verification.lowering.sizes import smaller_units
+from mugraph.verification.lowering.work import Work, work_of
 from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.torch_reference import evaluate, outputs
 

@@ -9,7 +9,7 @@ from math import prod
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
-from mugraph.verification.lowering_inputs import read_values
+from mugraph.verification.lowering.inputs import read_values
 
 
 @dataclass(frozen=True)
