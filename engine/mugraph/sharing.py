@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -23,15 +24,22 @@ VARIABLE = "MUGRAPH_SIDE_BY_SIDE"
 _SLOTS = 32
 """Parts that the device's memory is shared out in."""
 _LOOK_S = 0.1
+_IDLE_S, _MOST_S = 0.2, 5.0
+"""Seconds for which a process keeps the device between two turns, and from when on it lets others have it first."""
 
 
 def environment(count: int, folder: Path) -> Mapping[str, str]:
     """What each of `count` runs has in its environment. folder: is there as long as they are"""
     if count < 2:
         return {}
-    threads = str(max(1, (os.cpu_count() or 2) // count))
+    threads = str(max(1, processors() // count))
     shared = {"OMP_NUM_THREADS": threads, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
     return {**{name: os.environ.get(name, value) for name, value in shared.items()}, VARIABLE: f"{count}:{folder}"}
+
+
+def processors() -> int:
+    """That this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def beside() -> int:
@@ -42,30 +50,106 @@ def beside() -> int:
 
 @contextlib.contextmanager
 def turn(*, alone: bool) -> Generator[None]:
-    """Wait until this process may launch on the device. alone: nobody else launches there inside."""
-    folder = os.environ.get(VARIABLE, "").partition(":")[2]
-    if not folder or sys.platform == "win32":
+    """Wait until this process may launch on the device. alone: nobody else launches there inside.
+
+    Who times has many short turns, one soon after the other, and waits long for each where others launch: the process
+    keeps the device between them for a while.
+    """
+    folder = _folder()
+    if folder is None:
         yield
-        return
-    with _opened(folder, "device") as device:
-        # Who waits to be alone holds the gate, so that those who share cannot follow one another for ever.
-        with _opened(folder, "gate") as gate:
-            _lock(gate, alone=alone)
-            _lock(device, alone=alone)
-        yield  # closing the file releases it
+    elif alone:
+        with _kept.turn(folder):
+            yield
+    else:
+        _kept.give_back()
+        with _device(folder, alone=False):
+            yield
+
+
+def _device(folder: Path, *, alone: bool) -> IO[bytes]:
+    """Locked until it is closed."""
+    device = _opened(folder, "device")
+    # Who waits to be alone holds the gate, so that those who share cannot follow one another for ever.
+    with waiting(folder), _opened(folder, "gate") as gate:
+        _lock(gate, alone=alone)
+        _lock(device, alone=alone)
+    return device
+
+
+class _Kept:
+    """The device, while this process has it alone. Its threads take turns as well."""
+
+    def __init__(self) -> None:
+        self._mine = threading.Lock()
+        self._device: IO[bytes] | None = None
+        self._since = 0.0
+        self._uses = 0
+
+    @contextlib.contextmanager
+    def turn(self, folder: Path) -> Generator[None]:
+        with self._mine:
+            if self._device is None:
+                self._device, self._since = _device(folder, alone=True), time.monotonic()
+            self._uses += 1
+            try:
+                yield
+            finally:
+                if time.monotonic() - self._since > _MOST_S:
+                    self._release()
+                else:
+                    soon = threading.Timer(_IDLE_S, self._release_unused, (self._uses,))
+                    soon.daemon = True
+                    soon.start()
+
+    def give_back(self) -> None:
+        """Before this process waits for the device as one of several."""
+        with self._mine:
+            self._release()
+
+    def _release_unused(self, uses: int) -> None:
+        with self._mine:
+            if uses == self._uses:
+                self._release()
+
+    def _release(self) -> None:
+        device, self._device = self._device, None
+        if device is not None:
+            device.close()
+
+
+_kept = _Kept()
+
+
+def is_waiting(folder: Path, process: int) -> bool:
+    """Whether a process waits for others, which is no time of its own."""
+    return any(folder.glob(f"waits-{process}-*"))
+
+
+@contextlib.contextmanager
+def waiting(folder: Path) -> Generator[None]:
+    said = folder / f"waits-{os.getpid()}-{threading.get_ident()}"
+    said.touch()
+    try:
+        yield
+    finally:
+        said.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def memory(share: float) -> Generator[None]:
     """Wait until no other run has promised itself so much of the device's memory that this share is not left; it is
     this run's inside. share: from 0 to 1; a run that needs more than there is waits until it is alone"""
-    folder = os.environ.get(VARIABLE, "").partition(":")[2]
+    folder = _folder()
     needed = min(_SLOTS, int(share * _SLOTS))  # many small ones leave each other alone
-    if not folder or sys.platform == "win32" or not needed:
+    if folder is None or not needed:
         yield
         return
     with contextlib.ExitStack() as held:
-        with _opened(folder, "memory") as gate:  # one after the other, so that none waits for one that waits for it
+        with (
+            waiting(folder),
+            _opened(folder, "memory") as gate,
+        ):  # one after the other, so that none waits for one that waits for it
             _lock(gate)
             free = list(range(_SLOTS))
             while needed:
@@ -95,6 +179,12 @@ def _lock(file: IO[bytes], *, alone: bool = True, wait: bool = True) -> bool:
     return True
 
 
-def _opened(folder: str, name: str) -> IO[bytes]:
+def _opened(folder: Path, name: str) -> IO[bytes]:
     """A file of this caller alone: locks of one open file do not exclude each other."""
-    return open(Path(folder, name), "ab")
+    return open(folder / name, "ab")
+
+
+def _folder() -> Path | None:
+    """Where the locks are; None for a run that is alone on the machine."""
+    folder = os.environ.get(VARIABLE, "").partition(":")[2]
+    return Path(folder) if folder and sys.platform != "win32" else None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
-from mugraph.sharing import VARIABLE, beside, environment, memory, turn
+from mugraph import sharing
+from mugraph.sharing import VARIABLE, beside, environment, is_waiting, memory, turn
 
 
 @pytest.fixture
@@ -54,6 +57,65 @@ def test_who_shares_goes_together():
     for thread in threads:
         thread.join(30)
     assert not both.broken
+
+
+_OTHER = """
+import sys
+from mugraph.sharing import turn
+with turn(alone=sys.argv[1] == "alone"):
+    print("in", flush=True)
+    sys.stdin.read()
+"""
+
+
+class _Other:
+    """Another process that takes a turn, until it is told to end."""
+
+    def __init__(self, kind: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _OTHER, kind], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.pid = self._process.pid
+        self.entered = threading.Event()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        if self._process.stdout.readline():
+            self.entered.set()
+
+    def end(self) -> None:
+        self._process.communicate()
+
+
+@pytest.mark.usefixtures("shared")
+def test_the_device_is_kept_for_a_turn_that_follows_soon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(sharing, "_IDLE_S", 3600.0)
+    with turn(alone=True):
+        pass
+    other = _Other("shared")
+    while not is_waiting(tmp_path, other.pid):
+        time.sleep(0.01)
+    with turn(alone=True):  # it would be the other's turn, who waits
+        assert not other.entered.is_set()
+    with turn(alone=False):  # this process has given it back
+        assert other.entered.wait(30)
+        assert not is_waiting(tmp_path, other.pid)
+    other.end()
+
+
+@pytest.mark.usefixtures("shared")
+@pytest.mark.parametrize("limit", ["_IDLE_S", "_MOST_S"])
+def test_the_device_is_given_back(limit: str, monkeypatch: pytest.MonkeyPatch):
+    """When it is not used any more, and after a while in any case."""
+    monkeypatch.setattr(sharing, "_IDLE_S", 3600.0)
+    monkeypatch.setattr(sharing, limit, 0.0)
+    with turn(alone=True):
+        other = _Other("alone")
+        time.sleep(0.05)
+        assert not other.entered.is_set()
+    assert other.entered.wait(30)
+    other.end()
 
 
 def test_one_run_takes_no_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -46,7 +46,7 @@ _TIMES = 6
 """What a region's tensors take, counted in their own bytes: two processes hold them, and one compares them in float64.
 """
 
-_LEAST_S = 30.0
+_LEAST_S = 60.0
 """That the comparison of the whole file gets, whatever is left of the file's time."""
 
 
@@ -76,11 +76,10 @@ def options_of(asked: Asked) -> Options:
     )
 
 
-def answer(path: Path, asked: Asked, tools: Tools, waits: Path, held: contextlib.ExitStack) -> Json:
+def answer(path: Path, asked: Asked, tools: Tools, held: contextlib.ExitStack) -> Json:
     """Raises what is nobody's mistake but ours.
 
-    waits: a file that is there while others have the device's memory
-    held:  keeps the run's own share of it
+    held: keeps the run's share of the device's memory
     """
     began = time.monotonic()
     options, target = options_of(asked), tools.target
@@ -94,9 +93,7 @@ def answer(path: Path, asked: Asked, tools: Tools, waits: Path, held: contextlib
             notices += event.trace.notices
             share = _share(event.trace.regions)
         if isinstance(event, Searching | Working) and share:  # there is something to test and to time
-            waits.touch()
             held.enter_context(memory(share))
-            waits.unlink()
             share = 0.0
         if isinstance(event, Done):
             result = event.result
@@ -201,7 +198,7 @@ def main() -> None:
         for line in sys.stdin:
             path, out = json.loads(line)
             with contextlib.ExitStack() as held:
-                found = answer(Path(path), asked, tools, Path(f"{out}.waits"), held)
+                found = answer(Path(path), asked, tools, held)
                 tools.release()
             part = Path(f"{out}.part")
             part.write_text(json.dumps(found, allow_nan=False))

@@ -24,7 +24,7 @@ import psutil
 from mugraph.commands.bench import Json
 from mugraph.commands.bench_one import Asked
 from mugraph.commands.common import WrongUsage, say_error
-from mugraph.sharing import environment
+from mugraph.sharing import environment, is_waiting
 from mugraph.store.keys import versions
 from mugraph.tune.device import Device
 
@@ -160,10 +160,9 @@ class Worker:
         with contextlib.suppress(OSError):  # it has ended, which is seen below
             process.stdin.write(json.dumps([str(file), str(out)]).encode() + b"\n")
             process.stdin.flush()
-        waits = Path(f"{out}.waits")
         while not out.exists() and process.poll() is None and time.monotonic() - began < self._asked.limit_s:
             time.sleep(_LOOK_S)
-            if waits.exists():  # for other files, which is no time of its own
+            if is_waiting(self._folder, process.pid):  # for other files, which is no time of its own
                 began += _LOOK_S
         spent = time.monotonic() - began
         try:

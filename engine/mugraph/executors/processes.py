@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import subprocess
 import sys
 import threading
@@ -21,6 +20,7 @@ from mugraph.executors.requests import Do, Leave, Take, Turn
 from mugraph.executors.tasks import Task
 from mugraph.executors.turns import Order, Start, Turned
 from mugraph.pickled import read_frame, write_frame
+from mugraph.sharing import processors
 
 T = TypeVar("T")
 CHILD = (sys.executable, "-P", "-m", "mugraph.executors.child")
@@ -40,7 +40,7 @@ class Processes:
         command: Sequence[str] = CHILD,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self._most = workers or min(MOST, os.cpu_count() or 1)
+        self._most = workers or min(MOST, processors())
         self._command = tuple(command)
         self._environment = environment
         self._hosts: list[_Host] = []

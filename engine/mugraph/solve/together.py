@@ -8,17 +8,16 @@ measurement wants a quiet machine.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError, Future, wait
 from dataclasses import dataclass
 from typing import Literal
 
+from mugraph import sharing
 from mugraph.events import Event, Working
 from mugraph.executors.executor import CannotExecute, Executor, Lost
 from mugraph.executors.processes import Processes
 from mugraph.scratch import inside, scratch
-from mugraph.sharing import beside
 from mugraph.solve.filetime import FileTime
 from mugraph.solve.unit_task import Solved, UnitTask
 
@@ -140,8 +139,7 @@ class Together:
 
 def processors() -> int:
     """That this run may use: several runs side by side share them."""
-    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(MOST, there // beside()))
+    return max(1, min(MOST, sharing.processors() // sharing.beside()))
 
 
 @contextlib.contextmanager

@@ -6,13 +6,12 @@ behind others: max-autotune may be timing its choices meanwhile, and must not wa
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
 
-from mugraph.sharing import beside
+from mugraph.sharing import beside, processors
 from mugraph.stopwatch import Stopwatch
 from mugraph.tune.messages import Failure, InputSpec, Subject, Warm
 from mugraph.tune.process import BEHIND, ChildProcess
@@ -33,7 +32,7 @@ class CompilePool:
     knows."""
 
     def __init__(self, start: Callable[[], ChildProcess] = _behind, workers: int | None = None) -> None:
-        count = workers or min(_MOST, max(1, (os.cpu_count() or 2) - 1), max(2, (os.cpu_count() or 2) // beside()))
+        count = workers or min(_MOST, max(1, processors() - 1), max(2, processors() // beside()))
         self._start = start
         self._count = count
         self._idle: list[ChildProcess] = []
