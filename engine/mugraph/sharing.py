@@ -2,8 +2,8 @@
 
 What is timed has the device alone; what only runs there (tests against float64, captures) goes side by side, and waits
 meanwhile. The runs take turns by a lock of the operating system, which ends with the process that holds it. A run that
-is alone on the machine takes no turns. The device's memory is shared out beforehand: a run of gigabytes waits until
-others have ended that need the rest.
+is alone on the machine takes no turns. The device's memory is shared out as well: a run of gigabytes waits before its
+first turn until others have ended that need the rest.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def turn(*, alone: bool) -> Generator[None]:
     folder = _folder()
     if folder is None:
         yield
-    elif alone:
+        return
+    for promised in tuple(_promised):  # before the device, which nobody keeps who waits for memory
+        promised.hold(folder)
+    if alone:
         with _kept.turn(folder):
             yield
     else:
@@ -136,34 +139,53 @@ def waiting(folder: Path) -> Generator[None]:
         said.unlink(missing_ok=True)
 
 
+class Memory:
+    """A share of the device's memory, from 0 to 1. A run that needs more than there is waits until it is alone."""
+
+    def __init__(self, share: float) -> None:
+        self._needed = min(_SLOTS, int(share * _SLOTS))  # many small ones leave each other alone
+        self._lock = threading.Lock()
+        self._held = contextlib.ExitStack()
+
+    def hold(self, folder: Path) -> None:
+        """Wait until no other run holds so much of it that this share is not left."""
+        with self._lock:
+            if not self._needed:
+                return
+            # One run after the other, so that none waits for one that waits for it.
+            with waiting(folder), _opened(folder, "memory") as gate:
+                _lock(gate)
+                free = list(range(_SLOTS))
+                while self._needed:
+                    for slot in tuple(free):
+                        file = _opened(folder, f"memory-{slot}")
+                        if self._needed and _lock(file, wait=False):
+                            self._held.enter_context(file)
+                            free.remove(slot)
+                            self._needed -= 1
+                        else:
+                            file.close()
+                    if self._needed:
+                        time.sleep(_LOOK_S)
+
+    def release(self) -> None:
+        self._held.close()
+
+
+_promised: list[Memory] = []
+"""What the first turn waits for."""
+
+
 @contextlib.contextmanager
 def memory(share: float) -> Generator[None]:
-    """Wait until no other run has promised itself so much of the device's memory that this share is not left; it is
-    this run's inside. share: from 0 to 1; a run that needs more than there is waits until it is alone"""
-    folder = _folder()
-    needed = min(_SLOTS, int(share * _SLOTS))  # many small ones leave each other alone
-    if folder is None or not needed:
+    """From its first turn inside on this process holds the share; its threads have it in common."""
+    promised = Memory(share)
+    _promised.append(promised)
+    try:
         yield
-        return
-    with contextlib.ExitStack() as held:
-        with (
-            waiting(folder),
-            _opened(folder, "memory") as gate,
-        ):  # one after the other, so that none waits for one that waits for it
-            _lock(gate)
-            free = list(range(_SLOTS))
-            while needed:
-                for slot in tuple(free):
-                    file = _opened(folder, f"memory-{slot}")
-                    if needed and _lock(file, wait=False):
-                        held.enter_context(file)
-                        free.remove(slot)
-                        needed -= 1
-                    else:
-                        file.close()
-                if needed:
-                    time.sleep(_LOOK_S)
-        yield
+    finally:
+        _promised.remove(promised)
+        promised.release()
 
 
 def _lock(file: IO[bytes], *, alone: bool = True, wait: bool = True) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from mugraph import sharing
-from mugraph.sharing import VARIABLE, beside, environment, is_waiting, memory, turn
+from mugraph.sharing import VARIABLE, Memory, beside, environment, is_waiting, memory, turn
 
 
 @pytest.fixture
@@ -126,8 +126,7 @@ def test_one_run_takes_no_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert not os.listdir(tmp_path)
 
 
-@pytest.mark.usefixtures("shared")
-def test_memory_is_promised_once():
+def test_memory_is_promised_once(tmp_path: Path):
     """Whoever is inside together needs no more than there is; who needs more than there is comes in alone."""
     inside: list[float] = []
     seen: list[list[float]] = []
@@ -135,13 +134,15 @@ def test_memory_is_promised_once():
 
     def take(share: float) -> None:
         for _ in range(4):
-            with memory(share):
-                with lock:
-                    inside.append(share)
-                    seen.append(list(inside))
-                time.sleep(0.002)
-                with lock:
-                    inside.remove(share)
+            own = Memory(share)
+            own.hold(tmp_path)
+            with lock:
+                inside.append(share)
+                seen.append(list(inside))
+            time.sleep(0.002)
+            with lock:
+                inside.remove(share)
+            own.release()
 
     shares = (0.25, 0.25, 0.5, 0.75, 2.0)
     threads = [threading.Thread(target=take, args=(share,)) for share in shares]
@@ -151,8 +152,29 @@ def test_memory_is_promised_once():
         thread.join(60)
     assert len(seen) == 4 * len(shares)
     assert all(sum(min(share, 1.0) for share in together) <= 1.0 for together in seen)
-    with memory(0.0), memory(1.0), memory(0.01):
-        pass  # what is small takes none
+    small = Memory(0.01), Memory(1.0), Memory(0.0)
+    for one in small:
+        one.hold(tmp_path)  # what is small takes none
+    for one in small:
+        one.release()
+
+
+@pytest.mark.usefixtures("shared")
+def test_memory_is_held_from_the_first_turn_on(tmp_path: Path):
+    early, other = Memory(1.0), Memory(1.0)
+    with memory(1.0):
+        early.hold(tmp_path)  # nothing has run on the device yet
+        early.release()
+        with turn(alone=False):
+            waits = threading.Thread(target=other.hold, args=(tmp_path,), daemon=True)
+            waits.start()
+        waits.join(0.3)
+        assert waits.is_alive()
+        with turn(alone=True):
+            pass
+    waits.join(30)
+    assert not waits.is_alive()
+    other.release()
 
 
 def test_one_run_has_all_the_memory(monkeypatch: pytest.MonkeyPatch):

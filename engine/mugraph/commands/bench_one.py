@@ -29,7 +29,7 @@ from mugraph.commands.common import Where
 from mugraph.commands.optimize import from_runs
 from mugraph.edit.apply import apply_files
 from mugraph.edit.source.text import EditError
-from mugraph.events import Done, FileResult, RegionResult, Searching, Traced, Working
+from mugraph.events import Done, FileResult, RegionResult, Traced, Working
 from mugraph.ir.dtypes import itemsize
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import Region
@@ -85,16 +85,12 @@ def answer(path: Path, asked: Asked, tools: Tools, held: contextlib.ExitStack) -
     options, target = options_of(asked), tools.target
     result: FileResult | None = None
     notices: list[str] = []
-    share = 0.0
     for event in run(path, None, options, tools=tools, runs=from_runs(Where(path, None))):
         if isinstance(event, Working):
             print(event.what, flush=True)
         if isinstance(event, Traced):
             notices += event.trace.notices
-            share = _share(event.trace.regions)
-        if isinstance(event, Searching | Working) and share:  # there is something to test and to time
-            held.enter_context(memory(share))
-            share = 0.0
+            held.enter_context(memory(_share(event.trace.regions)))
         if isinstance(event, Done):
             result = event.result
     assert result is not None
