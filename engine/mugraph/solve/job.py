@@ -286,7 +286,7 @@ class RegionJob:
                 yield from answer.events
                 self.tools.spent.add(answer.spent_s)
                 if not _is_mislowered(answer.result):
-                    memory.keep(answer.result, key, names, lasting=not answer.shortened)
+                    memory.keep(answer.result, key, lasting=not answer.shortened)
                 if answer.result.unit == unit and answer.result.kernel == place.name:
                     return replace(answer.result, unit=unit)
                 known = memory.recalled(unit, place, key, names)  # under another name
@@ -301,7 +301,7 @@ class RegionJob:
         most_us = self._most_us(unit)
         found = yield from solve(unit, place, self.tools, bounds, self.cancelled, smaller=smaller, most_us=most_us)
         if not self.cancelled() and not _is_mislowered(found):
-            memory.keep(found, key, names, lasting=bounds == self.options.bounds or not found.search.out_of_time)
+            memory.keep(found, key, lasting=bounds == self.options.bounds or not found.search.out_of_time)
         return found
 
     def _late(self, unit: SearchUnit, place: Place, why: str) -> UnitResult:

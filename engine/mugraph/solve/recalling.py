@@ -44,8 +44,10 @@ class Memory:
         """Whether there is anything under the key."""
         return key in self.tools.solved or (self.store is not None and self.store.get(key) is not None)
 
-    def keep(self, found: UnitResult, key: str, names: Renaming, *, lasting: bool = True) -> None:
+    def keep(self, found: UnitResult, key: str, *, lasting: bool = True) -> None:
         """lasting: for other runs as well, as what was searched for all the seconds that were asked for"""
+        # The names of the unit that was solved: who asked for it may have the same program under others.
+        _, names = canonical(found.unit.program)
         self.tools.solved[key] = document = remember(found, names)
         if self.store is not None and lasting:
             self.store.put(key, document)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mugraph.codegen.lower import lower_kernels
-from mugraph.events import Done, RegionResult, Searching
+from mugraph.events import Done, Event, RegionResult, Searching, UnitResult
 from mugraph.ir.block import Candidate
 from mugraph.ir.region import SearchUnit
 from mugraph.ir.transforms.renaming import canonical
 from mugraph.memory.said import renamed_reason, renamed_words
-from mugraph.pipeline import Options, run
+from mugraph.pipeline import Options, run, working
 from mugraph.search import Limits, topologies
 from mugraph.search.schedules.split_schedules import kernel_candidates
+from mugraph.search.topologies.limits import never
+from mugraph.solve.recalling import Memory
+from mugraph.solve.search_unit import solve
+from mugraph.solve.telling import Place
 from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
+from mugraph.tune.device import detect
 from mugraph.units.search_units import single_units
 from mugraph.verification.verifier import verify_topologies
 
@@ -115,6 +120,30 @@ def test_words_and_reasons_move_too(units: Callable[[str], list[SearchUnit]]) ->
         renamed_reason(f"no kernel is right: {output} holds NaN", names)
         == f"no kernel is right: {names.tensors[output]} holds NaN"
     )
+
+
+def test_what_was_solved_for_another_unit_is_kept_under_its_names(units: Callable[[str], list[SearchUnit]]) -> None:
+    """Of several units with one program a process solves one; any of them may be the first to ask for it."""
+    one, other = units(ONE + OTHER)
+    device, options = detect(), Options(target="h100", budget_s=0.5, measure=False)
+    place = Place(0, 0, 1, "one", "one_fused", False)
+    with working(device, TARGETS["sm_90"], options) as tools:
+        found = result_of(solve(one, place, tools, options.bounds, never))
+        memory = Memory(tools, device, None, Path("program.py"))
+        key, names = memory.key(other, options.bounds, None)
+        memory.keep(found, key)
+        known = memory.recalled(other, replace(place, name="other_fused"), key, names)
+    assert known is not None
+    assert known.solution is not None
+    assert {tensor.name for tensor in known.solution.source.inputs} == set(other.inputs) == {"tokens", "head"}
+
+
+def result_of(steps: Generator[Event, None, UnitResult]) -> UnitResult:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
 
 
 def searched(path: Path, **changes: Any) -> tuple[set[tuple[int, int]], tuple[RegionResult, ...]]:
