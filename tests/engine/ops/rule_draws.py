@@ -14,15 +14,19 @@ Rng = random.Random
 
 @dataclass(frozen=True)
 class T:
-    """A tensor argument: normal numbers, or positive ones. exact: numbers that every float type holds."""
+    """A tensor argument: normal numbers, or positive ones. exact: numbers that every float type holds.
+    unit: from 0 to 1"""
 
     shape: tuple[int, ...]
     positive: bool = False
     exact: bool = False
+    unit: bool = False
 
     def make(self) -> torch.Tensor:
         if self.exact:
             return torch.randint(-8, 9, self.shape) / 4
+        if self.unit:
+            return torch.rand(self.shape)
         tensor = torch.randn(self.shape)
         return tensor.abs() + 0.5 if self.positive else tensor
 

@@ -181,6 +181,13 @@ def prelu(rng: Rng) -> Drawn:
     return drawn(T(of), T(rng.choice(((1,), (of[1],)))))
 
 
+def glu(rng: Rng) -> Drawn:
+    of = list(shape(rng))
+    dim = rng.randrange(-len(of), len(of))
+    of[dim] *= 2
+    return drawn(T(tuple(of)), dim) if dim != -1 or rng.random() < 0.5 else drawn(T(tuple(of)))
+
+
 POINTWISE: dict[str, Callable[[Rng], Drawn]] = {
     **dict.fromkeys(["neg", "negative", "positive", "pos", "square", "exp", "exp2"], unary),
     **dict.fromkeys(["relu", "sigmoid", "tanh", "expit", "abs", "absolute", "erf"], unary),
@@ -189,6 +196,7 @@ POINTWISE: dict[str, Callable[[Rng], Drawn]] = {
     **dict.fromkeys(["mul", "rmul", "imul", "multiply"], binary),
     **dict.fromkeys(["truediv", "true_divide", "itruediv", "rtruediv", "rdiv", "idiv"], quotient),
     **dict.fromkeys(["div", "divide"], quotient_option),
+    "glu": glu, "logaddexp": two_tensors,
     "maximum": two_tensors, "minimum": two_tensors, "max": largest_or_larger, "min": largest_or_larger,
     "clamp": limits("min", "max"), "clip": limits("min", "max"),
     "clamp_min": limits("min"), "clamp_max": limits("max"), "hardtanh": hardtanh, "leaky_relu": leaky_relu,

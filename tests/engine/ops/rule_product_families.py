@@ -100,10 +100,38 @@ def attention(rng: Rng) -> Drawn:
     return drawn(q, k, v, enable_gqa=True, **options)
 
 
+def inner(rng: Rng) -> Drawn:
+    of, k = shape(rng, 0, 2), rng.choice((1, 3, 4))
+    return rng.choice((drawn(T((*of, k)), T((2, k))), drawn(T((*of, k)), T((k,)))))
+
+
+def tensordot(rng: Rng) -> Drawn:
+    return rng.choice((
+        drawn(T((2, 3, 4)), T((3, 4, 5))), drawn(T((2, 3)), T((3, 4)), dims=1), drawn(T((2, 3)), T((4,)), dims=0),
+        drawn(T((2, 3, 4)), T((4, 5, 2)), dims=((0, 2), (2, 0))), drawn(T((2, 3, 4)), T((5, 3)), dims=((-2,), (-1,))),
+    ))  # fmt: skip
+
+
+def row_products(rng: Rng) -> Drawn:
+    of = shape(rng)
+    return drawn(T(of), T(of), **some(rng, dim=rng.randrange(-len(of), len(of))))
+
+
+def added_batches(rng: Rng) -> Drawn:
+    n, i, k, j = (rng.choice((1, 2, 3)) for _ in range(4))
+    return drawn(T((i, j)), T((n, i, k)), T((n, k, j)), **some(rng, beta=number(rng), alpha=number(rng)))
+
+
+def added_outer(rng: Rng) -> Drawn:
+    i, j = rng.choice((2, 3)), rng.choice((1, 4))
+    return drawn(T((i, j)), T((i,)), T((j,)), **some(rng, beta=number(rng), alpha=number(rng)))
+
+
 PRODUCTS: dict[str, Callable[[Rng], Drawn]] = {
     "matmul": product, "rmatmul": reflected_product, "mm": matrices, "bmm": batches, "mv": matrix_vector,
     "dot": vectors, "outer": outer, "ger": outer, "linear": linear, "addmm": added_product(matrices),
     "baddbmm": added_product(batches), "addmv": added_product(matrix_vector), "einsum": einsum,
-    "conv1d": convolution(1), "conv2d": convolution(2), "conv3d": convolution(3),
+    "inner": inner, "tensordot": tensordot, "vecdot": row_products, "vdot": vectors, "addbmm": added_batches,
+    "addr": added_outer, "conv1d": convolution(1), "conv2d": convolution(2), "conv3d": convolution(3),
     "scaled_dot_product_attention": attention,
 }  # fmt: skip

@@ -205,6 +205,23 @@ def parts_pool(rank: int, results: int = 0) -> Callable[[Rng], Drawn]:
     return draw
 
 
+def variance_and_mean(rng: Rng) -> Drawn:
+    one = variance(rng)
+    return Drawn(one.args, one.kwargs, 2, rng.randrange(2))
+
+
+def of_probabilities(rng: Rng) -> Drawn:
+    of = shape(rng)
+    weight = {"weight": T(of)} if rng.random() < 0.4 else {}
+    return drawn(T(of, unit=True), T(of, unit=True), **weight, **some(rng, reduction=rng.choice(("sum", "none"))))
+
+
+def of_counts(rng: Rng) -> Drawn:
+    of, logarithm = shape(rng), rng.random() < 0.5
+    options = some(rng, reduction=rng.choice(("sum", "none")), eps=0.1)
+    return drawn(T(of, positive=not logarithm), T(of), **{} if logarithm else {"log_input": False}, **options)
+
+
 POOLS: dict[str, Callable[[Rng], Drawn]] = {
     name: draw
     for rank in (1, 2, 3)
@@ -221,7 +238,9 @@ POOLS: dict[str, Callable[[Rng], Drawn]] = {
 REDUCTIONS: dict[str, Callable[[Rng], Drawn]] = {
     "sum": reduction, "mean": reduction, "var": variance, "vector_norm": vector_norm, "norm": old_norm,
     "amax": largest, "amin": largest, "rms_norm": rms_norm, "layer_norm": layer_norm, "batch_norm": batch_norm,
-    "std": variance, "log_softmax": softmax, "logsumexp": largest, "mse_loss": loss(), "l1_loss": loss(),
+    "std": variance, "var_mean": variance_and_mean, "std_mean": variance_and_mean,
+    "binary_cross_entropy": of_probabilities, "poisson_nll_loss": of_counts,
+    "log_softmax": softmax, "logsumexp": largest, "mse_loss": loss(), "l1_loss": loss(),
     "huber_loss": loss("delta"), "smooth_l1_loss": loss("beta"), "kl_div": loss("log_target", "batchmean", "positive"),
     "binary_cross_entropy_with_logits": loss(), "soft_margin_loss": loss(),
     "margin_ranking_loss": loss("three", "margin"), "cosine_similarity": similarity, "pairwise_distance": distance,

@@ -167,6 +167,48 @@ def stack(rng: Rng) -> Drawn:
     return Drawn((tuple(T((2, 3)) for _ in range(rng.randint(1, 4))), rng.randint(-3, 2)), {}, summed=True)
 
 
+def hstack(rng: Rng) -> Drawn:
+    rows = rng.random() < 0.3
+    tensors = tuple(T((rng.choice((2, 4)),) if rows else (2, rng.choice((2, 4)), 3)) for _ in range(2))
+    return Drawn((tensors,), {}, summed=True)
+
+
+def columns(rng: Rng) -> Drawn:
+    return Drawn((tuple(T((3, rng.choice((2, 4)))) for _ in range(rng.randint(1, 3))),), {}, summed=True)
+
+
+def vstack(rng: Rng) -> Drawn:
+    return Drawn((tuple(T((rng.choice((2, 4)), 3)) for _ in range(rng.randint(1, 3))),), {}, summed=True)
+
+
+def roll(rng: Rng) -> Drawn:
+    return rng.choice((
+        drawn(T((4, 6)), rng.choice((2, -2, 3, 0)), 1), drawn(T((4, 6)), (2, -3), (0, 1)),
+        drawn(T((2, 4, 6)), shifts=(rng.randint(-9, 9),), dims=(-2,)),
+    ))  # fmt: skip
+
+
+def pixel_shuffle(rng: Rng) -> Drawn:
+    r = rng.choice((1, 2, 3))
+    return drawn(T((*rng.choice(((), (2,))), 2 * r * r, 3, rng.choice((1, 4)))), r)
+
+
+def pixel_unshuffle(rng: Rng) -> Drawn:
+    r = rng.choice((1, 2, 3))
+    return drawn(T((*rng.choice(((), (2,))), 2, 3 * r, rng.choice((1, 4)) * r)), r)
+
+
+def channel_shuffle(rng: Rng) -> Drawn:
+    return drawn(T((2, 6, 3, 4)), rng.choice((1, 2, 3)))
+
+
+def nearest(rng: Rng) -> Drawn:
+    of = (2, 3, *shape(rng, 1, 2))
+    if rng.random() < 0.5:
+        return drawn(T(of), scale_factor=rng.choice((1, 2, 3.0)))
+    return drawn(T(of), tuple(size * rng.choice((1, 2, 3)) for size in of[2:]), **some(rng, mode="nearest"))
+
+
 VIEWS: dict[str, Callable[[Rng], Drawn]] = {
     "view": view, "reshape": reshape, "view_as": as_other, "reshape_as": as_other, "flatten": flatten,
     "unflatten": unflatten, "unsqueeze": unsqueeze, "squeeze": squeeze, "ravel": unary,
@@ -178,6 +220,9 @@ VIEWS: dict[str, Callable[[Rng], Drawn]] = {
     "expand": expand, "expand_as": expand_as, "broadcast_to": broadcast_to, "repeat": repeat, "tile": tile,
     "repeat_interleave": repeat_interleave, "getitem": getitem, "narrow": narrow, "select": select, "chunk": chunk,
     "split": split, "split_with_sizes": split_with_sizes, "tensor_split": tensor_split, "unbind": unbind,
+    "pixel_shuffle": pixel_shuffle, "pixel_unshuffle": pixel_unshuffle, "channel_shuffle": channel_shuffle,
+    "interpolate": nearest, "upsample": nearest, "roll": roll, "hstack": hstack,
+    "column_stack": columns, "vstack": vstack, "row_stack": vstack,
     "cat": cat, "concat": cat, "concatenate": cat, "stack": stack,
 }  # fmt: skip
 VIEWS_BY_TARGET: dict[str, Callable[[Rng], Drawn]] = {"Tensor.reshape": view, "Tensor.broadcast_to": broadcast_to}

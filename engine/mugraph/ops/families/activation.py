@@ -97,3 +97,15 @@ def prelu(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 def sign(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x, zero = b.at(args.ref("input"), dims), b.const(0.0)
     return b.sub(b.opaque(Kind.GREATER, x, zero), b.opaque(Kind.GREATER, zero, x))
+
+
+@lowers("torch.nn.functional.glu", parameters="input dim")
+def glu(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """The first half along a dimension, times the sigmoid of the second."""
+    x, dim = args.ref("input"), args.integer("dim", -1) % len(dims)
+    size = b.shape(x)[dim]
+
+    def half(start: int) -> Node:
+        return b.at(x, (*dims[:dim], b.atoms.section(size, start, 1, dims[dim]), *dims[dim + 1 :]))
+
+    return b.mul(half(0), b.unary("sigmoid", half(size // 2)))

@@ -149,19 +149,19 @@ def reciprocal(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return b.div(b.const(1.0), b.at(args.ref("input"), dims))
 
 
-@lowers("torch.addcmul", "Tensor.addcmul", parameters="input tensor1 tensor2 value")
+@lowers("torch.addcmul", "Tensor.addcmul", "Tensor.addcmul_", parameters="input tensor1 tensor2 value")
 def addcmul(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     y = b.mul(b.broadcast(args.ref("tensor1"), dims), b.broadcast(args.ref("tensor2"), dims))
     return b.add(b.broadcast(args.ref("input"), dims), b.mul(b.const(args.number("value", 1.0)), y))
 
 
-@lowers("torch.addcdiv", "Tensor.addcdiv", parameters="input tensor1 tensor2 value")
+@lowers("torch.addcdiv", "Tensor.addcdiv", "Tensor.addcdiv_", parameters="input tensor1 tensor2 value")
 def addcdiv(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     y = b.div(b.broadcast(args.ref("tensor1"), dims), b.broadcast(args.ref("tensor2"), dims))
     return b.add(b.broadcast(args.ref("input"), dims), b.mul(b.const(args.number("value", 1.0)), y))
 
 
-@lowers("torch.lerp", "Tensor.lerp", parameters="input end weight")
+@lowers("torch.lerp", "Tensor.lerp", "Tensor.lerp_", parameters="input end weight")
 def lerp(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """input + weight * (end - input)."""
     x, end = b.broadcast(args.ref("input"), dims), b.broadcast(args.ref("end"), dims)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from math import prod
 
-from mugraph.ir.calls import Ref
+from mugraph.ir.calls import Argument, Ref
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.builder import Builder
@@ -53,7 +53,11 @@ def linear(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 
 def _add_product(b: Builder, args: Arguments, dims: AtomDims, first: str, second: str) -> Node:
-    y = product(b, args.ref(first), args.ref(second), dims)
+    return _added(b, args, dims, product(b, args.ref(first), args.ref(second), dims))
+
+
+def _added(b: Builder, args: Arguments, dims: AtomDims, y: Node) -> Node:
+    """beta input + alpha y."""
     scaled = b.mul(b.const(args.number("alpha", 1.0)), y)
     beta = args.number("beta", 1.0)
     if beta == 0.0:
@@ -155,3 +159,67 @@ def einsum(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         terms = [*(term for n, term in enumerate(terms) if n not in (i, j)), merged]
     letters, node = terms[0]
     return b.sum(node, over(letters - kept))
+
+
+@lowers("torch.inner", "Tensor.inner", parameters="input other")
+def inner(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Over the last dimension of both."""
+    x, y = args.ref("input"), args.ref("other")
+    rank = len(b.shape(x))
+    if not rank or not b.shape(y):
+        return b.mul(b.broadcast(x, dims), b.broadcast(y, dims))
+    k = b.fresh(b.shape(x)[-1], "k", 3)
+    return b.dot(b.at(x, (*dims[: rank - 1], k)), b.at(y, (*dims[rank - 1 :], k)), k)
+
+
+@lowers("torch.tensordot", parameters="a b dims")
+def tensordot(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Over the dimensions that are named of each, or the last ones of the first and the first ones of the second."""
+    x, y, over = args.ref("a"), args.ref("b"), args.get("dims")
+    left, right = b.shape(x), b.shape(y)
+    over = 2 if over is None else over
+    if isinstance(over, int):
+        of_x, of_y = [*range(len(left) - over, len(left))], [*range(over)]
+    elif isinstance(over, tuple) and len(over) == 2:
+        of_x, of_y = ([dim % rank for dim in _numbers(named)]
+                      for named, rank in zip(over, (len(left), len(right)), strict=True))  # fmt: skip
+    else:
+        raise NotLowerable("a tensordot over dimensions that a tensor says is outside the fragment")
+    summed = [b.fresh(left[dim], "k", 3) for dim in of_x]
+    rest = iter(dims)
+    x_dims = [summed[of_x.index(i)] if i in of_x else next(rest) for i in range(len(left))]
+    y_dims = [summed[of_y.index(i)] if i in of_y else next(rest) for i in range(len(right))]
+    return b.dot(b.at(x, x_dims), b.at(y, y_dims), tuple(atom for dim in summed for atom in dim))
+
+
+def _numbers(named: Argument) -> list[int]:
+    found = [named] if isinstance(named, int) else list(named) if isinstance(named, tuple) else []
+    if not found or not all(type(dim) is int for dim in found):
+        raise NotLowerable("a tensordot over dimensions that are no numbers is outside the fragment")
+    return [dim for dim in found if isinstance(dim, int)]
+
+
+@lowers("torch.linalg.vecdot", "torch.vdot", "Tensor.vdot", parameters="input|x other|y dim")
+def vecdot(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Of rows that broadcast, along a dimension of the result they would have in an element-wise product."""
+    x, y = args.ref("input"), args.ref("other")
+    rank = len(dims) + 1
+    dim = args.integer("dim", -1) % rank
+    size = max(b.shape(ref)[dim - rank] for ref in (x, y))
+    k = b.fresh(size, "k", 3)
+    inside = (*dims[:dim], k, *dims[dim:])
+    return b.sum(b.mul(b.broadcast(x, inside), b.broadcast(y, inside)), k)
+
+
+@lowers("torch.addbmm", "Tensor.addbmm", parameters="input batch1 batch2 beta alpha")
+def addbmm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """The products of all matrices of the batch are added up."""
+    x, y = args.ref("batch1"), args.ref("batch2")
+    batch, k = b.fresh(b.shape(x)[0], "k", 3), b.fresh(b.shape(x)[2], "k", 3)
+    total = b.dot(b.at(x, (batch, dims[0], k)), b.at(y, (batch, k, dims[1])), (*batch, *k))
+    return _added(b, args, dims, total)
+
+
+@lowers("torch.addr", "Tensor.addr", parameters="input vec1 vec2 beta alpha")
+def addr(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return _added(b, args, dims, b.mul(b.at(args.ref("vec1"), dims[:1]), b.at(args.ref("vec2"), dims[1:])))

@@ -73,3 +73,10 @@ def mish(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 def logsigmoid(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     minus = b.const(-1.0)
     return b.mul(minus, soft_plus(b, b.mul(minus, b.at(args.ref("input"), dims))))
+
+
+@lowers("torch.logaddexp", "Tensor.logaddexp", parameters="input other")
+def logaddexp(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """log(exp(x) + exp(y)), which is y + log(1 + exp(x - y))."""
+    x, y = b.broadcast(args.ref("input"), dims), b.broadcast(args.ref("other"), dims)
+    return b.add(y, soft_plus(b, b.sub(x, y)))

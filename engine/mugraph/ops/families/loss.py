@@ -148,6 +148,41 @@ def soft_margin_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return reduced_loss(b, args, dims, _broadcast(b.shape(x), b.shape(target)), each)
 
 
+@lowers("torch.nn.functional.binary_cross_entropy", parameters=f"input target weight {OLD} reduction")
+def binary_cross_entropy(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """-(t log(x) + (1 - t) log(1 - x)), of logarithms that are no less than -100."""
+    x, target, weight = args.ref("input"), args.ref("target"), args.optional("weight")
+    one, minus, least = b.const(1.0), b.const(-1.0), b.const(-100.0)
+
+    def each(inner: AtomDims) -> Node:
+        given, wanted = b.at(x, inner), b.at(target, inner)
+        yes = b.maximum(b.log(given), least)
+        no = b.maximum(b.opaque(Kind.LOG1P, b.mul(minus, given)), least)
+        loss = b.mul(minus, b.add(b.mul(wanted, yes), b.mul(b.sub(one, wanted), no)))
+        return loss if weight is None else b.mul(b.broadcast(weight, inner), loss)
+
+    return reduced_loss(b, args, dims, b.shape(x), each)
+
+
+@lowers(
+    "torch.nn.functional.poisson_nll_loss",
+    parameters="input target log_input full size_average eps reduce reduction",
+)  # fmt: skip
+def poisson_nll_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """exp(x) - t x, or x - t log(x + eps), without what the target alone says."""
+    if args.flag("full"):
+        raise NotLowerable("a Poisson loss with Stirling's term is outside the fragment")
+    x, target = args.ref("input"), args.ref("target")
+
+    def each(inner: AtomDims) -> Node:
+        rate, count = b.broadcast(x, inner), b.broadcast(target, inner)
+        if args.flag("log_input", True):
+            return b.sub(b.exp(rate), b.mul(count, rate))
+        return b.sub(rate, b.mul(count, b.log(b.add(rate, b.const(args.number("eps", 1e-8))))))
+
+    return reduced_loss(b, args, dims, _broadcast(b.shape(x), b.shape(target)), each)
+
+
 @lowers("torch.nn.functional.margin_ranking_loss", parameters=f"input1 input2 target margin {OLD} reduction")
 def margin_ranking_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """max(0, margin - target (input1 - input2))."""

@@ -97,3 +97,12 @@ def norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         raise NotLowerable("a norm that is not Euclidean is outside the fragment")
     node, atoms, _ = reduced(b, args, dims, over)
     return _length(b, node, atoms, order)
+
+
+@lowers("torch.var_mean", "torch.std_mean", parameters="input dim unbiased keepdim correction", several=True)
+def with_mean(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Two results: the second is the mean."""
+    if args.call.outputs.index(args.output) == 1:
+        over = None if isinstance(args.get("dim"), bool) else args.integers("dim")
+        return average(b, *reduced(b, args, dims, over))
+    return var(b, args, dims) if canonical(args.call.target) == "torch.var_mean" else std(b, args, dims)

@@ -127,3 +127,49 @@ def repeat(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     cut = (b.atoms.regroup(dim, (b.atoms.elements(b.atoms.resolve(dim)) // size, size))[1]
            for dim, size in zip(inner, shape, strict=True))  # fmt: skip
     return b.at(x, tuple(cut))
+
+
+@lowers("torch.nn.functional.pixel_shuffle", "torch.pixel_shuffle", parameters="input upscale_factor", shape_only=True)
+def pixel_shuffle(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """[..., c r r, h, w] -> [..., c, h r, w r]."""
+    x, r = args.ref("input"), args.integer("upscale_factor")
+    *_, h, w = b.shape(x)
+    (h_dim, i), (w_dim, j) = b.atoms.regroup(dims[-2], (h, r)), b.atoms.regroup(dims[-1], (w, r))
+    return b.at(x, (*dims[:-3], (*dims[-3], *i, *j), h_dim, w_dim))
+
+
+@lowers(
+    "torch.nn.functional.pixel_unshuffle", "torch.pixel_unshuffle", parameters="input downscale_factor",
+    shape_only=True,
+)  # fmt: skip
+def pixel_unshuffle(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """[..., c, h r, w r] -> [..., c r r, h, w]."""
+    x, r = args.ref("input"), args.integer("downscale_factor")
+    c, i, j = b.atoms.regroup(dims[-3], (b.shape(x)[-3], r, r))
+    return b.at(x, (*dims[:-3], c, (*dims[-2], *i), (*dims[-1], *j)))
+
+
+@lowers("torch.nn.functional.channel_shuffle", "torch.channel_shuffle", parameters="input groups", shape_only=True)
+def channel_shuffle(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Channels in groups, as rows of a matrix that is transposed."""
+    x, groups = args.ref("input"), args.integer("groups")
+    place, group = b.atoms.regroup(dims[1], (b.shape(x)[1] // groups, groups))
+    return b.at(x, (dims[0], (*group, *place), *dims[2:]))
+
+
+@lowers(
+    "torch.nn.functional.interpolate", "torch.nn.functional.upsample",
+    parameters="input size scale_factor mode *rest **", shape_only=True,
+)  # fmt: skip
+def interpolate(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Each element a whole number of times in a row. The recorded shapes say how often."""
+    mode = args.text("mode", "nearest")
+    if mode not in ("nearest", "nearest-exact"):
+        raise NotLowerable(f"{mode} interpolation is outside the fragment")
+    x = args.ref("input")
+    inner = list(dims[:2])
+    for dim, size, larger in zip(dims[2:], b.shape(x)[2:], b.values[args.output].shape[2:], strict=True):
+        if larger % size:
+            raise NotLowerable("interpolation by a factor that is no whole number is outside the fragment")
+        inner.append(b.atoms.regroup(dim, (size, larger // size))[0])
+    return b.at(x, inner)

@@ -109,8 +109,13 @@ def _operands(b: Builder, args: Arguments) -> tuple[Ref, ...]:
 
 @lowers("torch.cat", "torch.concat", "torch.concatenate", parameters="tensors dim|axis", joins=True)
 def cat(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return _joined(b, args, dims, args.integer("dim", 0) % len(dims))
+
+
+def _joined(b: Builder, args: Arguments, dims: AtomDims, dim: int) -> Node:
     refs: Sequence[Ref] = _operands(b, args)
-    dim = args.integer("dim", 0) % len(dims)
+    if any(len(b.shape(ref)) != len(dims) for ref in refs):
+        raise NotLowerable("tensors that become matrices before they are joined are outside the fragment")
     lengths = [b.shape(ref)[dim] for ref in refs]
     return b.pieces.joined(lengths, dims[dim], lambda i, at: b.at(refs[i], (*dims[:dim], at, *dims[dim + 1 :])))
 
@@ -121,3 +126,42 @@ def stack(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     dim = args.integer("dim", 0) % len(dims)
     rest = (*dims[:dim], *dims[dim + 1 :])
     return b.pieces.joined([1] * len(refs), dims[dim], lambda i, at: b.at(refs[i], rest))
+
+
+@lowers("torch.hstack", "torch.column_stack", parameters="tensors", joins=True)
+def hstack(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return _joined(b, args, dims, 0 if len(dims) == 1 else 1)
+
+
+@lowers("torch.vstack", "torch.row_stack", parameters="tensors", joins=True)
+def vstack(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    return _joined(b, args, dims, 0)
+
+
+@lowers("torch.roll", "Tensor.roll", parameters="input shifts dims", joins=True)
+def roll(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """Along each dimension the last elements, then those before them."""
+    x, over = args.ref("input"), args.integers("dims")
+    if not over:
+        raise NotLowerable("a tensor that is rolled as if it were flat is outside the fragment")
+    shape = b.shape(x)
+    shifts = {dim % len(shape): shift for dim, shift in zip(over, args.integers("shifts") or (), strict=True)}
+    if len(shifts) < len(over):
+        raise NotLowerable("a dimension that is rolled twice is outside the fragment")
+
+    def rolled(left: list[tuple[int, int]], at: AtomDims) -> Node:
+        if not left:
+            return b.at(x, at)
+        (dim, shift), *rest = left
+        size = shape[dim]
+        shift %= size
+        if not shift:
+            return rolled(rest, at)
+        starts = (size - shift, 0)
+
+        def piece(i: int, inner: AtomDim) -> Node:
+            return rolled(rest, (*at[:dim], b.atoms.section(size, starts[i], 1, inner), *at[dim + 1 :]))
+
+        return b.pieces.joined((shift, size - shift), at[dim], piece)
+
+    return rolled(list(shifts.items()), tuple(dims))

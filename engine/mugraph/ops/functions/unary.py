@@ -39,13 +39,20 @@ UNARY: dict[str, UnaryFunction] = {
         ),
         UnaryFunction(
             "sigmoid",
-            ("torch.sigmoid", "Tensor.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit"),
+            (
+                "torch.sigmoid",
+                "torch.sigmoid_",
+                "Tensor.sigmoid",
+                "Tensor.sigmoid_",
+                "torch.nn.functional.sigmoid",
+                "torch.special.expit",
+            ),
             "tl.sigmoid({x})",
             "torch.sigmoid",
         ),
         UnaryFunction(
             "tanh",
-            ("torch.tanh", "Tensor.tanh", "torch.nn.functional.tanh"),
+            ("torch.tanh", "torch.tanh_", "Tensor.tanh", "Tensor.tanh_", "torch.nn.functional.tanh"),
             # As tanhf of the Cephes library: a polynomial near zero, where a difference would leave few digits. Both
             # halves are within two units in the last place of a float32.
             "tl.where(tl.abs({x}) < 0.625, "
