@@ -5,7 +5,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 
-# mugraph: x=f16[4, 96, 64]
+# mugraph: x=f32[4, 96, 64]
 class GatedConvolution(nn.Module):
     def __init__(self):
         super().__init__()
