@@ -129,6 +129,7 @@ class RegionJob:
             tools = self.tools
             smaller, most_us = tuple(self._smaller(unit)), self._most_us(unit)
             task = UnitTask(unit, place, self.options.bounds, tools.target, tools.compare_with, smaller, most_us)
+            task = replace(task, run_number=tools.run_number)
             self.together.add(key, task, possible_gain_us(unit, tools.target, tools.compare_with))
 
     def result(self) -> Generator[Event, None, RegionResult]:
