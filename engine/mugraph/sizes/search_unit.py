@@ -17,7 +17,7 @@ from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us,
 from mugraph.sizes.table import at_sizes
 from mugraph.sizes.timing import first_sizes
 from mugraph.targets import Target
-from mugraph.units.ranged import calls_at, values_at
+from mugraph.units.ranged import calls_at, values_at, views_at
 
 
 def unit_at(unit: SearchUnit, region: Region, size: int | Point) -> SearchUnit:
@@ -30,10 +30,21 @@ def unit_at(unit: SearchUnit, region: Region, size: int | Point) -> SearchUnit:
     full = unit.program
     sizes = {axis: unit.varying[axis].at(point) if axis in unit.varying else n for axis, n in full.sizes.items()}
     program, _ = at_sizes(full, [], sizes)
-    calls, values = calls_at(unit.calls, made, point), values_at(region, made, point)
+    views, made_by_views = views_at(unit, point)
+    calls, values = calls_at(unit.calls, made, point), {**values_at(region, made, point), **made_by_views}
     viewed = {value: values[value] for value in unit.viewed}
     known = {value: values[value] for value in unit.values if value in values}
-    return replace(unit, program=program, calls=calls, viewed=viewed, values=known, apart=())
+    return replace(
+        unit,
+        program=program,
+        calls=calls,
+        views=views,
+        view_values=made_by_views,
+        viewed=viewed,
+        values=known,
+        general_views=None,
+        apart=(),
+    )
 
 
 def at_other_sizes(unit: SearchUnit, region: Region) -> tuple[SearchUnit, ...]:
