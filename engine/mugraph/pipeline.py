@@ -124,7 +124,7 @@ def run_trace(
     found: dict[int, RegionResult] = {}
     with contextlib.nullcontext(tools) if tools is not None else working(device, target, options) as tools:
         path, order = Path(trace.path), largest_first(range(len(trace.regions)), trace.shares)
-        tools.file_time = FileTime(options.file_budget_s)
+        tools.file_time, tools.run_number = FileTime(options.file_budget_s), tools.run_number + 1
         with together(tools.units, tools.file_time) as units:
             jobs = [
                 RegionJob(number, trace.regions[number], names, device, tools, options, store, cancelled, path,

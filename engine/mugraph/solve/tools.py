@@ -67,9 +67,8 @@ class Tools:
         """The seconds since the last lap, by what they went to."""
         return self.spent.lap()
 
-    def begin_run(self, number: int) -> None:
-        """Nothing that was found in the run before is known in this one; processes go on."""
-        self.run_number = number
+    def begin_run(self) -> None:
+        """Nothing that was found in the runs before is known in this one; processes go on."""
         self.solved, self.lowerings, self.alike, self.verdicts = {}, {}, Alike(), {}
         self.file_time = FileTime()
         if self.pool is not None:

@@ -53,7 +53,8 @@ class UnitTask:
     def run(self) -> Solved:
         tools = _tools(self.target, self.compare_with)
         if tools.run_number != self.run_number:
-            tools.begin_run(self.run_number)
+            tools.begin_run()
+            tools.run_number = self.run_number
         tools.lap()
         steps = solve(self.unit, self.place, tools, self.bounds, smaller=self.smaller, most_us=self.most_us)
         events: list[Event] = []

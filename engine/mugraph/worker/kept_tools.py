@@ -7,7 +7,6 @@ search has come for some time, or when one comes that needs others.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
 
 from mugraph.giving_up import GivingUp
@@ -30,7 +29,6 @@ class KeptTools:
 
     def __init__(self) -> None:
         self.giving_up = GivingUp()
-        self._numbers = itertools.count(1)
         self._asked: tuple[Device, Target, Options] | None = None
         self._tools: Tools | None = None
         self._searches = 0
@@ -55,7 +53,7 @@ class KeptTools:
             self._tools = self._held.enter_context(working(device, target, options, self.giving_up))
             self._asked = asked
         self._searches += 1
-        self._tools.begin_run(next(self._numbers))
+        self._tools.begin_run()
         return self._tools
 
     def rest(self, *, soon_again: bool) -> None:
