@@ -16,6 +16,8 @@ from mugraph.edit.module.evidence import Speed
 from mugraph.edit.module.file import module_text
 from mugraph.events import Done, Event, FileResult, RegionDone, RegionResult, Traced
 from mugraph.executors.choose import choose
+from mugraph.executors.processes import Processes
+from mugraph.giving_up import GivingUp
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Trace
@@ -27,6 +29,7 @@ from mugraph.plans.covered import left_out
 from mugraph.plans.plan import RegionPlan
 from mugraph.recording.runs import Runs
 from mugraph.recording.withheld import withhold
+from mugraph.scratch import inside, scratch
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.timing import ratios
 from mugraph.solve.filetime import FileTime
@@ -41,7 +44,7 @@ from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.device import Device
 from mugraph.tune.measure import Measurer
 from mugraph.tune.peers import Peers
-from mugraph.tune.process import COMPILER, ChildProcess
+from mugraph.tune.process import BEHIND, CHILD, COMPILER, ChildProcess
 from mugraph.tune.spread import SpreadMeasurer
 from mugraph.verification.float_test import FloatTester
 
@@ -121,8 +124,8 @@ def run_trace(
     found: dict[int, RegionResult] = {}
     with contextlib.nullcontext(tools) if tools is not None else working(device, target, options) as tools:
         path, order = Path(trace.path), largest_first(range(len(trace.regions)), trace.shares)
-        tools.file_time = FileTime(options.file_budget_s)
-        with together(_side_by_side(tools), tools.file_time) as units:
+        tools.file_time, tools.run_number = FileTime(options.file_budget_s), tools.run_number + 1
+        with together(tools.units, tools.file_time) as units:
             jobs = [
                 RegionJob(number, trace.regions[number], names, device, tools, options, store, cancelled, path,
                           program=programs.at(number), together=units)
@@ -146,19 +149,28 @@ def run_trace(
 
 
 @contextlib.contextmanager
-def working(device: Device, target: Target, options: Options) -> Generator[Tools]:
-    """What a run works with; its processes end with it. Raises executors.executor.CannotExecute."""
+def working(device: Device, target: Target, options: Options, giving_up: GivingUp | None = None) -> Generator[Tools]:
+    """What a run works with; its processes end with it. giving_up: what they are asked is given up while it is on.
+    Raises executors.executor.CannotExecute."""
     here = device.kind == "gpu" and target.capability == device.capability  # the kernels can run
     with contextlib.ExitStack() as stack:
-        tester = stack.enter_context(FloatTester("cuda" if here else "interpreter"))
+        tester = stack.enter_context(FloatTester("cuda" if here else "interpreter", giving_up=giving_up))
         tools = Tools(target, tester, compiled=here, compare_with=options.compare_with, timed_peers=options.peers)
         if options.executor != "inline":
             tools.executor = stack.enter_context(contextlib.closing(choose(options.executor)))
         if here and options.measure:
-            tools.measurer = stack.enter_context(_measurer(tools, stack))
-            tools.pool = stack.enter_context(CompilePool())
-            tools.peers = stack.enter_context(contextlib.closing(Peers(Measurer(lambda: ChildProcess(COMPILER)))))
+
+            def child(command: tuple[str, ...]) -> Callable[[], ChildProcess]:
+                return lambda: ChildProcess(command, giving_up=giving_up)
+
+            tools.measurer = stack.enter_context(_measurer(tools, stack, child(CHILD)))
+            tools.pool = stack.enter_context(CompilePool(child(BEHIND)))
+            tools.peers = stack.enter_context(contextlib.closing(Peers(Measurer(child(COMPILER)))))
             tools.measurer.spent = tools.pool.spent = tools.peers.measurer.spent = tools.spent
+        workers = _side_by_side(tools)
+        if workers > 1:
+            folder = stack.enter_context(scratch("units"))  # what they leave behind is removed
+            tools.units = stack.enter_context(contextlib.closing(Processes(workers, environment=inside(folder))))
         yield tools
 
 
@@ -168,10 +180,10 @@ def _side_by_side(tools: Tools) -> int:
     return processors() if tools.measurer is None and not tools.compiled and tools.executor is None else 1
 
 
-def _measurer(tools: Tools, stack: contextlib.ExitStack) -> Measurer:
+def _measurer(tools: Tools, stack: contextlib.ExitStack, child: Callable[[], ChildProcess]) -> Measurer:
     """Measures on the executor's GPUs as well, if it has any."""
     gpus = tools.executor.on_gpus() if tools.executor is not None else None
-    return SpreadMeasurer(stack.enter_context(contextlib.closing(gpus))) if gpus is not None else Measurer()
+    return SpreadMeasurer(stack.enter_context(contextlib.closing(gpus)), child) if gpus is not None else Measurer(child)
 
 
 def _is_offered(result: RegionResult) -> bool:

@@ -33,13 +33,14 @@ class Here:
 @dataclass(frozen=True)
 class Checked:
     """One region of a kernel module. problems: one sentence each; none where all holds. seeds: of the random
-    inputs that each of its kernels was verified with"""
+    inputs that each of its kernels was verified with. kernels: what the module carries of them"""
 
     file: Path
     module: Path
     function: str
     problems: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
+    kernels: tuple[Carried, ...] = ()
 
 
 def modules_in(paths: Sequence[Path]) -> Iterator[tuple[Path, Record | str]]:
@@ -77,13 +78,14 @@ def check_again(module: Path, record: Record, here: Here, seed: int | None = Non
     checked: list[Checked] = []
     for region in record.regions:
         name, *also = region.names(record)
-        problems, seeds = list(common), list[int]()
+        problems, seeds, kernels = list(common), list[int](), list[Carried]()
         for one in (name, *also) if found is not None else ():
             steps = [_seeded(step, seed) for step in evidence.get(one, ())]
             problems += _of_evidence(one, steps, here)
             seeds += [own for _, own in steps]
+            kernels += [step for step, _ in steps]
         function = function_of(file, f"{record.alias}.{name}_fits") or name
-        checked.append(Checked(file, module, function, tuple(problems), tuple(seeds)))
+        checked.append(Checked(file, module, function, tuple(problems), tuple(seeds), tuple(kernels)))
     return checked
 
 

@@ -195,6 +195,10 @@ def check(
     seed: Annotated[
         int | None, typer.Option(help="Draw random inputs by this seed, not by those in the modules.")
     ] = None,
+    trace: Annotated[
+        bool,
+        typer.Option("--trace", help="Trace the code that was replaced, which runs it, and compare it with PyTorch."),
+    ] = False,
 ) -> int:
     """Verify generated kernels again; with --run, say which calls of a program they took, and why not the others."""
     if not run:
@@ -209,7 +213,7 @@ def check(
             given, json = given[:-1], True
         return check_run(given, as_json=json)
     need("torch")
-    return check_paths(given, as_json=json, seed=seed)
+    return check_paths(given, as_json=json, seed=seed, trace=trace)
 
 
 @app.command()

@@ -12,11 +12,14 @@ from mugraph.checking.again import Checked, Here, modules_in
 from mugraph.checking.kept import keep
 from mugraph.checking.run import ProgramRun, RegionRun, run_watched
 from mugraph.checking.together import check_all
+from mugraph.commands.check_calls import Lowerings, calls_again, with_calls
 from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
 from mugraph.recording.launch import CannotRun
 from mugraph.store.keys import versions
 from mugraph.tune.device import detect
+from mugraph.verification.verdict import Lowering
 
+_NOT_TRACED = Lowering(None, "nothing was run again (--trace traces the files as they were, which runs their code)")
 _MOST = 5
 """Reasons that are said of one region."""
 _MOST_SIZES = 3
@@ -95,9 +98,9 @@ def _short(path: Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
-def check_paths(paths: Sequence[str], *, as_json: bool, seed: int | None = None) -> int:
+def check_paths(paths: Sequence[str], *, as_json: bool, seed: int | None = None, trace: bool = False) -> int:
     """Exit status: 1 where something does not hold. seed: of what the verifier draws; None repeats for each kernel what
-    was drawn when it was first verified"""
+    was drawn when it was first verified. trace: run the files as they were, and their recorded calls"""
     if seed is not None and seed < 0:
         raise WrongUsage(f"a seed is a number from 0 on, not {seed}")
     if not paths:
@@ -108,12 +111,19 @@ def check_paths(paths: Sequence[str], *, as_json: bool, seed: int | None = None)
             raise WrongUsage(f"{place} does not exist")
     found = list(modules_in(places))
     unread = [(module, record) for module, record in found if isinstance(record, str)]
-    checked = check_all([(m, record) for m, record in found if not isinstance(record, str)], _here(), seed)
+    modules = [(m, record) for m, record in found if not isinstance(record, str)]
+    checked = check_all(modules, _here(), seed)
+    calls: Sequence[Lowerings] = [[(kernel.graph.name, _NOT_TRACED) for kernel in one.kernels] for one in checked]
+    if trace:
+        calls = calls_again(checked, dict(modules))
+        checked = [with_calls(one, lowerings) for one, lowerings in zip(checked, calls, strict=True)]
     if as_json:
-        regions = [_checked(one) for one in checked] + [_unread(module, why) for module, why in unread]
-        print_json({"seed": seed, "regions": regions})
+        regions = [_checked(one, lowerings) for one, lowerings in zip(checked, calls, strict=True)]
+        print_json({"seed": seed, "regions": regions + [_unread(module, why) for module, why in unread]})
     else:
-        _print(checked, unread)
+        _print(checked, calls if trace else [[] for _ in checked], unread)
+        if checked and not trace:
+            print(f"Of the recorded calls, {_NOT_TRACED.note}.")
         if checked and seed is None:
             print("Random inputs are those of the first verification, by seeds in the modules; --seed N draws others.")
         elif checked:
@@ -127,7 +137,7 @@ def _here() -> Here:
     return Here(device.name if device.kind == "gpu" else None, versions())
 
 
-def _checked(one: Checked) -> dict[str, object]:
+def _checked(one: Checked, calls: Lowerings) -> dict[str, object]:
     return {
         "file": str(one.file),
         "module": str(one.module),
@@ -135,19 +145,31 @@ def _checked(one: Checked) -> dict[str, object]:
         "passed": not one.problems,
         "problems": list(one.problems),
         "seeds": list(one.seeds),
+        "lowering": [{"kernel": kernel, "passed": found.passed, "note": found.note} for kernel, found in calls],
     }
 
 
 def _unread(module: Path, why: str) -> dict[str, object]:
-    return {"file": None, "module": str(module), "function": None, "passed": False, "problems": [why], "seeds": []}
+    return {
+        "file": None,
+        "module": str(module),
+        "function": None,
+        "passed": False,
+        "problems": [why],
+        "seeds": [],
+        "lowering": [],
+    }
 
 
-def _print(checked: Sequence[Checked], unread: Sequence[tuple[Path, str]]) -> None:
-    for one in checked:
+def _print(checked: Sequence[Checked], calls: Sequence[Lowerings], unread: Sequence[tuple[Path, str]]) -> None:
+    for one, lowerings in zip(checked, calls, strict=True):
         state = "NOT as it was verified" if one.problems else "verified again"
         print(f"{_short(one.file)}: {one.function}: {state}")
         for problem in one.problems:
             print(f"  {problem}")
+        for kernel, found in lowerings:
+            if found.passed is not False:  # which is among the problems
+                print(f"  {kernel}: {found.words}")
     for module, why in unread:
         print(f"{_short(module)}: {why}")
     if not checked and not unread:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import cast
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,30 +18,36 @@ from mugraph.ir.mirage import Unreadable, is_checkpoint, read_checkpoint
 from mugraph.ir.mugraph import MuGraph
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Trace
-from mugraph.reports.document import finite, proof_document, ulps_document
+from mugraph.reports.document import finite, lowering_document, proof_document, ulps_document
 from mugraph.reports.text import evidence
-from mugraph.solve.beside import Beside, beside, sole_program
+from mugraph.solve.beside import Beside, beside, sole_unit
 from mugraph.trace.tracer import trace_file
 from mugraph.verification.document import verify_mugraph
-from mugraph.verification.verdict import Verdict
-
-T = TypeVar("T")
+from mugraph.verification.float_test import FloatTester
+from mugraph.verification.lowering.check import check_lowering
+from mugraph.verification.verdict import Lowering, Verdict
 
 
 def verify(place: Where, ugraph: Path, *, as_json: bool, seed: int | None = None) -> int:
     """Exit status: 0 if all graphs are equivalent. seed: repeats an earlier run. Raises WrongUsage."""
     document = _read(ugraph)
     graphs = None if is_checkpoint(document) else _graphs(document, ugraph)
-    program = traced_program(place)
-    if isinstance(program, str):
-        say_error(program)
-        return FAILED
-    if graphs is None:  # a checkpoint does not say which 16 bits an element has: the program does
-        graphs = read_checkpoint(document, _half(program))
-    verdicts = [
-        Verdict(False, graph.reason) if isinstance(graph, Unreadable) else verify_mugraph(program, graph, seed)
-        for graph in graphs
-    ]
+    with FloatTester() as tester:
+        tester.begin()  # it imports PyTorch while the code is traced, in another process
+        code = _traced(place, sole_unit)
+        if isinstance(code, str):
+            say_error(code)
+            return FAILED
+        program = code.program
+        if graphs is None:  # a checkpoint does not say which 16 bits an element has: the program does
+            graphs = read_checkpoint(document, _half(program))
+        verdicts = [
+            Verdict(False, graph.reason) if isinstance(graph, Unreadable) else verify_mugraph(program, graph, seed)
+            for graph in graphs
+        ]
+        if any(verdict.passed for verdict in verdicts):
+            lowering = check_lowering(code.unit, code.smaller, tester)
+            verdicts = [with_lowering(verdict, lowering) for verdict in verdicts]
     if as_json:
         print_json({"graphs": [graph_document(i, verdict) for i, verdict in enumerate(verdicts)]})
     else:
@@ -48,18 +55,21 @@ def verify(place: Where, ugraph: Path, *, as_json: bool, seed: int | None = None
     return OK if all(verdict.passed for verdict in verdicts) else FAILED
 
 
-def traced_program(place: Where) -> TensorProgram | str:
-    """The function's tensor program, or one sentence saying why there is none. Raises WrongUsage for a function that
-    is not there."""
-    return _traced(place, sole_program)
+def with_lowering(verdict: Verdict, lowering: Lowering) -> Verdict:
+    """Of a graph that is the same function as the code's program: it is that of the code only if the program is."""
+    if not verdict.passed:
+        return verdict
+    passed = lowering.passed is not False
+    return replace(verdict, passed=passed, reason=None if passed else lowering.words, lowering=lowering)
 
 
 def traced_reference(place: Where) -> Beside | str:
-    """Likewise, the whole function, as a kernel stands beside it."""
+    """The whole function, as a kernel stands beside it, or one sentence saying why there is none. Raises WrongUsage for
+    a function that is not there."""
     return _traced(place, beside)
 
 
-def _traced(place: Where, read: Callable[[Trace, str], T | str]) -> T | str:
+def _traced(place: Where, read: Callable[[Trace, str], Beside | str]) -> Beside | str:
     trace = trace_file(place.path, qualname=place.qualname)
     for notice in trace.notices:
         say_error(notice)
@@ -122,6 +132,7 @@ def graph_document(index: int, verdict: Verdict) -> dict[str, object]:
         "repetitions": verdict.repetitions,
         "bound": verdict.bound,
         "proof": proof_document(verdict.proof),
+        "lowering": lowering_document(verdict.lowering),
         "seed": verdict.seed,
         "max_rel_error": finite(verdict.max_rel_error),
         "ulps": ulps_document([verdict]),

@@ -77,8 +77,11 @@ class Processes:
         return min(self._hosts, key=lambda host: host.waiting).do(task)
 
     def interrupt(self) -> None:
-        """Kills the processes: a turn hears nothing from outside while it is worked on."""
-        self.close()
+        """Kills the processes that have work: a turn hears nothing from outside while it is worked on."""
+        busy = [host for host in self._hosts if host.seats or host.waiting or not host.lives]
+        self._hosts = [host for host in self._hosts if host not in busy]
+        for host in busy:
+            host.close()
 
     def close(self) -> None:
         hosts, self._hosts = self._hosts, []

@@ -28,7 +28,7 @@ from mugraph.ir.transforms.renaming import Renaming
 from mugraph.memory.said import renamed_reason, renamed_verdict, renamed_words
 from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.sizes.indexed import indexed
-from mugraph.sizes.same_bits import same_bits
+from mugraph.sizes.same_bits import same_bits_again
 from mugraph.sizes.table import Kernels, SizeTable
 from mugraph.sizes.text import text_checked
 from mugraph.store.keys import code_digest
@@ -115,6 +115,8 @@ def recall(
         verdict = _verified_topology(unit, kernels, verdict)
     elif again:
         verdict = _verified(unit, kernels, source, verdict, document.get("text"))
+    else:
+        verdict = replace(verdict, same_bits=same_bits_again(unit, source, verdict.same_bits))
     solution = Solution(
         kernel,
         source,
@@ -158,7 +160,7 @@ def _verified(
         proved_claims=ran.proved_claims,
         proof=proof_of(unit.program, kernels),
         float_from_store=stored.max_rel_error is not None,
-        same_bits=same_bits(unit, source, None) if stored.same_bits and stored.same_bits.holds else stored.same_bits,
+        same_bits=same_bits_again(unit, source, stored.same_bits),
     )
 
 

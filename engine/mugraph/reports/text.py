@@ -144,7 +144,8 @@ def evidence_of_text(verdict: Verdict) -> list[str]:
         bound = (
             f"a wrong text passes with probability at most {verdict.bound:.1e} ({verdict.bound_note}), at these sizes"
         )
-    return [f"{_equal(verdict)}: {verdict.text}", bound, *_of_floats(verdict, reduced=False)]
+    calls = [verdict.lowering.words] if verdict.lowering is not None else []
+    return [f"{_equal(verdict)}: {verdict.text}", bound, *calls, *_of_floats(verdict, reduced=False)]
 
 
 def _equal(verdict: Verdict) -> str:

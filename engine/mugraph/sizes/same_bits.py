@@ -14,6 +14,9 @@ from mugraph.units.rounding import NotKnown, rounding_type
 from mugraph.verification.float_test import FloatResult
 from mugraph.verification.verdict import SameBits
 
+_SEEN = "its text rounds as PyTorch does, but"
+"""How it begins why a float test took the word back."""
+
 
 def same_bits(unit: SearchUnit, source: KernelSource, tested: FloatResult | None) -> SameBits:
     """tested: the kernel's float test; None for that of an earlier run, in which no bit was another"""
@@ -32,5 +35,16 @@ def same_bits(unit: SearchUnit, source: KernelSource, tested: FloatResult | None
         return SameBits(False, "no float test has looked at it")
     other = next((one for one in tested.scenarios if not (one.same_bits or (apart and one.same_but_zeros))), None)
     if other is not None:
-        return SameBits(False, f"its text rounds as PyTorch does, but on {other.name} inputs a bit was another")
+        return SameBits(False, f"{_SEEN} on {other.name} inputs a bit was another")
     return SameBits(True, "", apart)
+
+
+def same_bits_again(unit: SearchUnit, source: KernelSource, found: SameBits | None) -> SameBits | None:
+    """found: of a kernel with this text, for calls of which the unit's program may have come as well: where they round
+    says nothing of where the unit's own do. None stays None"""
+    if found is None:
+        return None
+    own = same_bits(unit, source, None)
+    if found.holds or not own.holds or found.why.startswith(_SEEN):
+        return found if own.holds and not found.holds else own
+    return SameBits(False, "the kernel was found for other calls that have the same program, and tested beside those")

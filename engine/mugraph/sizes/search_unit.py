@@ -15,8 +15,9 @@ from mugraph.ir.region import Region, SearchUnit
 from mugraph.ir.transforms.resizing import resize_block
 from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us, estimate_us
 from mugraph.sizes.table import at_sizes
+from mugraph.sizes.timing import first_sizes
 from mugraph.targets import Target
-from mugraph.units.ranged import calls_at, values_at
+from mugraph.units.ranged import calls_at, values_at, views_at
 
 
 def unit_at(unit: SearchUnit, region: Region, size: int | Point) -> SearchUnit:
@@ -29,10 +30,29 @@ def unit_at(unit: SearchUnit, region: Region, size: int | Point) -> SearchUnit:
     full = unit.program
     sizes = {axis: unit.varying[axis].at(point) if axis in unit.varying else n for axis, n in full.sizes.items()}
     program, _ = at_sizes(full, [], sizes)
-    calls, values = calls_at(unit.calls, made, point), values_at(region, made, point)
+    views, made_by_views = views_at(unit, point)
+    calls, values = calls_at(unit.calls, made, point), {**values_at(region, made, point), **made_by_views}
     viewed = {value: values[value] for value in unit.viewed}
     known = {value: values[value] for value in unit.values if value in values}
-    return replace(unit, program=program, calls=calls, viewed=viewed, values=known, apart=())
+    return replace(
+        unit,
+        program=program,
+        calls=calls,
+        views=views,
+        view_values=made_by_views,
+        viewed=viewed,
+        values=known,
+        general_views=None,
+        apart=(),
+    )
+
+
+def at_other_sizes(unit: SearchUnit, region: Region) -> tuple[SearchUnit, ...]:
+    """At those sizes of the region's range, beside the largest, that its kernels are looked at for; none without a
+    range."""
+    if region.dynamic is None:
+        return ()
+    return tuple(unit_at(unit, region, at) for at in first_sizes(region.dynamic.range)[1:])
 
 
 def estimates_at(

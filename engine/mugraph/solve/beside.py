@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from mugraph.ir.calls import TensorInfo
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Region, SearchUnit, Trace
+from mugraph.sizes.search_unit import at_other_sizes
 from mugraph.trace.regions.value_names import value_names
 from mugraph.units.joining import units
 from mugraph.units.lower import Duplicated, NotLowerable, lower
@@ -17,11 +18,17 @@ from mugraph.units.lower import Duplicated, NotLowerable, lower
 @dataclass(frozen=True)
 class Beside:
     """outputs: of the program, in the order in which the function returns them. seen: of its tensors, whose dimensions
-    the program may have joined"""
+    the program may have joined. unit: the calls that the program was lowered from; smaller: at other sizes of a range
+    """
 
-    program: TensorProgram
+    unit: SearchUnit
     outputs: tuple[str, ...]
     seen: Mapping[str, TensorInfo] = field(default_factory=dict[str, TensorInfo])
+    smaller: tuple[SearchUnit, ...] = ()
+
+    @property
+    def program(self) -> TensorProgram:
+        return self.unit.program
 
 
 def beside(trace: Trace, name: str) -> Beside | str:
@@ -33,10 +40,7 @@ def beside(trace: Trace, name: str) -> Beside | str:
         whole = _whole(regions[0], name)
         if whole is not None:
             return whole
-    program = sole_program(trace, name)
-    if isinstance(program, str):
-        return program
-    return Beside(program, tuple(tensor.name for tensor in program.outputs.values()))
+    return sole_unit(trace, name)
 
 
 def _whole(region: Region, name: str) -> Beside | None:
@@ -55,17 +59,20 @@ def _whole(region: Region, name: str) -> Beside | None:
         return None
     tied = {**found.inputs, **found.outputs}
     seen = {tensor: region.values[value] for tensor, value in tied.items()}
-    return Beside(found.program, tuple(found.outputs), seen)
+    unit = SearchUnit(found.program, found.inputs, found.outputs, region.calls, values=region.values)
+    return Beside(unit, tuple(found.outputs), seen)
 
 
-def sole_program(trace: Trace, name: str) -> TensorProgram | str:
-    """The function's tensor program, or one sentence saying why there is none."""
+def sole_unit(trace: Trace, name: str) -> Beside | str:
+    """The function as one search unit, or one sentence saying why it is none."""
     if trace.errors:
         return trace.errors[0]
-    found = [piece for region in trace.regions if region.status is None for piece in units(region)]
-    programs = [piece.program for piece in found if isinstance(piece, SearchUnit)]
+    found = [(region, piece) for region in trace.regions if region.status is None for piece in units(region)]
+    programs = [(region, piece) for region, piece in found if isinstance(piece, SearchUnit)]
     if len(programs) == 1 and len(found) == 1:
-        return programs[0]
+        region, unit = programs[0]
+        outputs = tuple(tensor.name for tensor in unit.program.outputs.values())
+        return Beside(unit, outputs, smaller=at_other_sizes(unit, region))
     if not programs:
         reasons = [region.reason for region in trace.regions if region.reason]
         return f"{name} has no region that can be verified{f': {reasons[0]}' if reasons else ''}"

@@ -12,6 +12,7 @@ from mugraph.solve.beside import Beside
 from mugraph.triton_text.check import check_text
 from mugraph.triton_text.verdict import TextVerdict
 from mugraph.verification.float_test import FloatTester
+from mugraph.verification.lowering.check import check_lowering
 from mugraph.verification.verdict import Verdict
 from mugraph.verification.verifier import TARGET, fresh_seed
 
@@ -23,7 +24,7 @@ _SEEDS = 1 << 32
 @dataclass(frozen=True)
 class KernelVerdict:
     """where: kernel, tile, tensor, element and line of a counterexample. check: which one rejects it: of the text as
-    TextVerdict says, or "float test"; "" where none does"""
+    TextVerdict says, or "float test" or "lowering"; "" where none does"""
 
     verdict: Verdict
     where: Mapping[str, object] | None = None
@@ -78,6 +79,10 @@ def _verified(reference: Beside, text: str, launcher: str, tester: FloatTester |
     )
     if tester is None:
         return KernelVerdict(verdict)
+    lowering = check_lowering(reference.unit, reference.smaller, tester)
+    verdict = replace(verdict, lowering=lowering)
+    if lowering.passed is False:
+        return KernelVerdict(replace(verdict, passed=False, reason=lowering.words), check="lowering")
     tested = tester.test(text, launcher, program, inputs, outputs, seed % _SEEDS, shapes=shapes)
     if tested.passed:
         return KernelVerdict(

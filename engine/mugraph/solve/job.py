@@ -25,8 +25,8 @@ from mugraph.options import Options
 from mugraph.plans.names import kernel_name, plan_name
 from mugraph.plans.plan import RegionPlan
 from mugraph.search.direct import is_direct
-from mugraph.sizes.search_unit import unit_at
-from mugraph.sizes.timing import first_sizes, spans_of
+from mugraph.sizes.search_unit import at_other_sizes
+from mugraph.sizes.timing import spans_of
 from mugraph.solve.divisions import Division, fastest, left_to_pytorch
 from mugraph.solve.layouts import faster, is_settled, other_layouts
 from mugraph.solve.lowering import kept, lowering_of, with_lowering
@@ -129,6 +129,7 @@ class RegionJob:
             tools = self.tools
             smaller, most_us = tuple(self._smaller(unit)), self._most_us(unit)
             task = UnitTask(unit, place, self.options.bounds, tools.target, tools.compare_with, smaller, most_us)
+            task = replace(task, run_number=tools.run_number)
             self.together.add(key, task, possible_gain_us(unit, tools.target, tools.compare_with))
 
     def result(self) -> Generator[Event, None, RegionResult]:
@@ -318,8 +319,7 @@ class RegionJob:
 
     def _smaller(self, unit: SearchUnit) -> list[SearchUnit]:
         """At other sizes of its range than the largest."""
-        size = self.region.dynamic.range if self.region.dynamic is not None else None
-        return [unit_at(unit, self.region, at) for at in first_sizes(size)[1:]] if size is not None else []
+        return [*at_other_sizes(unit, self.region)]
 
     def _priced(self, known: UnitResult, place: Place) -> UnitResult:
         """With what PyTorch would take for the calls here: one program may have been written in several ways."""

@@ -17,6 +17,7 @@ from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.store.keys import region_key
 from mugraph.tune.device import Device
+from mugraph.verification.lowering.check import mark_of
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,10 @@ class Memory:
         measuring = self.tools.measurer is not None
         device = self.device.name if measuring else ""
         driver = (self.device.driver or "") if measuring else ""
-        return region_key(program, self.tools.target, device=device, driver=driver, space=f"{bounds}, {ranges}"), names
+        space = f"{bounds}, {ranges}"
+        if bounds.exact:  # what has the same bits as some calls may have others than those of the same program
+            space += f", {mark_of(unit)}"
+        return region_key(program, self.tools.target, device=device, driver=driver, space=space), names
 
     def _from_store(self, unit: SearchUnit, place: Place, key: str, names: Renaming) -> UnitResult | None:
         """Verified again."""

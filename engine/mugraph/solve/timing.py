@@ -199,7 +199,7 @@ class RegionTimer:
         peers = self.tools.peers.measurer if self.tools.peers is not None else measurer
         measured = against_peers(ours, eager, specs, peers, applied=applied, names=names)
         timing = _timing(measured)
-        if self.store is not None and timing.speedup is not None:
+        if self.store is not None and timing.speedup is not None and not self.cancelled():  # then it may lack some
             self.store.put(key, remember_timing(timing, measured.reason))
         return judged(timing, self.tools.compare_with), measured.reason
 

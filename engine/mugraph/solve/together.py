@@ -16,14 +16,12 @@ from typing import Literal
 from mugraph import sharing
 from mugraph.events import Event, Working
 from mugraph.executors.executor import CannotExecute, Executor, Lost
-from mugraph.executors.processes import Processes
-from mugraph.scratch import inside, scratch
 from mugraph.solve.filetime import FileTime
 from mugraph.solve.unit_task import Solved, UnitTask
 
 MOST = 8
 """Processes at most: each holds the values of a search in memory."""
-_LOOK_S = 0.05
+_LOOK_S = 0.02
 """Seconds between two looks at whether to stop."""
 SHARE = 0.6
 """Of a unit's fair share of the seconds that are left, what its search gets; its tests take the rest. What it does not
@@ -92,8 +90,9 @@ class Together:
 
     def stop(self) -> None:
         """Gives up all work."""
+        running = self._running
         self._waiting, self._running = {}, {}
-        if self._executor is not None:
+        if self._executor is not None and running:
             self._executor.interrupt()
 
     def _give_up(self) -> None:
@@ -143,15 +142,14 @@ def processors() -> int:
 
 
 @contextlib.contextmanager
-def together(workers: int, time: FileTime) -> Generator[Together | None]:
-    """None for one worker. Processes start with the first unit. They end with it, and what they leave behind is
-    removed."""
-    if workers < 2:
+def together(executor: Executor | None, time: FileTime) -> Generator[Together | None]:
+    """executor: None where no units are solved side by side. Its processes start with the first unit; those that still
+    work at the end of it are ended."""
+    if executor is None:
         yield None
         return
-    with scratch("units") as folder:
-        executor = Processes(workers, environment=inside(folder))
-        try:
-            yield Together(executor, workers, time)
-        finally:
-            executor.close()
+    units = Together(executor, executor.workers, time)
+    try:
+        yield units
+    finally:
+        units.stop()

@@ -7,6 +7,7 @@ from collections.abc import Generator, Hashable, Mapping
 from dataclasses import dataclass, field
 
 from mugraph.executors.executor import Executor
+from mugraph.executors.processes import Processes
 from mugraph.protocol.settings import CompareWith
 from mugraph.search.alike import Alike
 from mugraph.solve.filetime import FileTime
@@ -34,6 +35,8 @@ class Tools:
     file_time: how long a file may be searched for
     lowerings: whether programs of this run are what recorded calls compute, by the marks of their units
     alike, verdicts: topologies and verdicts of this run's units, for those that differ from them in sizes alone
+    units:    processes that solve search units side by side; None where they are solved one after the other
+    run_number: of the runs that are served one after the other
     """
 
     target: Target
@@ -51,6 +54,8 @@ class Tools:
     lowerings: dict[str, Lowering] = field(default_factory=dict[str, Lowering])
     alike: Alike = field(default_factory=Alike)
     verdicts: dict[Hashable, Verdict] = field(default_factory=dict[Hashable, Verdict])
+    units: Processes | None = None
+    run_number: int = 0
 
     @contextlib.contextmanager
     def on(self, what: str) -> Generator[None]:
@@ -62,11 +67,30 @@ class Tools:
         """The seconds since the last lap, by what they went to."""
         return self.spent.lap()
 
+    def begin_run(self) -> None:
+        """Nothing that was found in the runs before is known in this one; processes go on."""
+        self.solved, self.lowerings, self.alike, self.verdicts = {}, {}, Alike(), {}
+        self.file_time = FileTime()
+        if self.pool is not None:
+            self.pool.forget()
+        self.spent.here()
+        self.spent.lap()
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the processes that run now, but for those of `executor`, which may be anywhere."""
+        measurers = [self.measurer, self.peers.measurer if self.peers is not None else None]
+        found = [self.tester.pid, *(one.pid for one in measurers if one is not None)]
+        several = [one.pids for one in (self.pool, self.units) if one is not None]
+        return [pid for pid in (*found, *(pid for pids in several for pid in pids)) if pid is not None]
+
     def release(self) -> None:
-        """What lies on the device for a file that is done with."""
-        for measurer in (self.measurer, self.peers.measurer if self.peers is not None else None):
-            if measurer is not None:
-                measurer.release()
+        """What lies on the device for a file that is done with. What PyTorch still compiles for it is given up."""
+        self.tester.release()
+        if self.measurer is not None:
+            self.measurer.release()
+        if self.peers is not None:
+            self.peers.release()
 
     def begin(self) -> None:
         """Start the processes that will be needed, so that they import while a search runs."""

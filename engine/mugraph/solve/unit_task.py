@@ -33,7 +33,7 @@ class Solved:
 @dataclass(frozen=True)
 class UnitTask:
     """Where nothing is measured. smaller, most_us: as search_unit.solve has it. shortened: it has fewer seconds than
-    were asked for"""
+    were asked for. run_number: of the run, within which what is found of one unit serves others"""
 
     unit: SearchUnit
     place: Place
@@ -43,6 +43,7 @@ class UnitTask:
     smaller: tuple[SearchUnit, ...] = ()
     most_us: float = inf
     shortened: bool = False
+    run_number: int = 0
 
     def within(self, left_s: float) -> UnitTask:
         """Begun when so many seconds of its file are left."""
@@ -51,6 +52,9 @@ class UnitTask:
 
     def run(self) -> Solved:
         tools = _tools(self.target, self.compare_with)
+        if tools.run_number != self.run_number:
+            tools.begin_run()
+            tools.run_number = self.run_number
         tools.lap()
         steps = solve(self.unit, self.place, tools, self.bounds, smaller=self.smaller, most_us=self.most_us)
         events: list[Event] = []

@@ -35,6 +35,7 @@ class CompilePool:
         count = workers or min(_MOST, max(1, processors() - 1), max(2, processors() // beside()))
         self._start = start
         self._count = count
+        self._every: list[ChildProcess] = []
         self._idle: list[ChildProcess] = []
         self._known: dict[_Item, str | None] = {}
         self.spent = Stopwatch()
@@ -49,10 +50,18 @@ class CompilePool:
 
     def begin(self) -> None:
         """Start the processes without waiting for them. Raises process.Unavailable."""
-        while len(self._idle) < self._count:
-            self._idle.append(self._start())
-        for child in self._idle:
+        self._hire(self._count)
+        for child in self._every:
             child.begin()
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the processes that run now."""
+        return [child.pid for child in self._every if child.pid is not None]
+
+    def forget(self) -> None:
+        """What is known of subjects."""
+        self._known.clear()
 
     def compile(
         self,
@@ -62,8 +71,7 @@ class CompilePool:
     ) -> list[str | None]:
         """done: called with the number compiled so far."""
         new = [item for item in dict.fromkeys(subjects) if item not in self._known]
-        while len(self._idle) < min(self._count, len(new)):
-            self._idle.append(self._start())
+        self._hire(min(self._count, len(new)))
         finished = 0
         found: dict[_Item, str | None] = {}
 
@@ -86,7 +94,12 @@ class CompilePool:
                 list(threads.map(one, new))
         return [found[item] if item in found else self._known[item] for item in subjects]
 
+    def _hire(self, count: int) -> None:
+        while len(self._every) < count:
+            self._every.append(self._start())
+            self._idle.append(self._every[-1])
+
     def close(self) -> None:
-        for child in self._idle:
+        for child in self._every:
             child.close()
-        self._idle = []
+        self._every, self._idle = [], []

@@ -69,6 +69,7 @@ class Measurer:
     def __init__(self, child: Callable[[], ChildProcess] = ChildProcess) -> None:
         self._child = child()
         self._kept: dict[str, tuple[Subject, tuple[InputSpec, ...], Reply]] = {}
+        self._ran_users_code = False
         self.spent = Stopwatch()
 
     def __enter__(self) -> Self:
@@ -82,6 +83,11 @@ class Measurer:
     def close(self) -> None:
         self._child.close()
 
+    @property
+    def pid(self) -> int | None:
+        """Of the process, while it runs."""
+        return self._child.pid
+
     def begin(self) -> None:
         """Start the process without waiting for it. Raises process.Unavailable."""
         self._child.begin()
@@ -89,7 +95,13 @@ class Measurer:
     def end(self) -> None:
         """End the process, whatever it does. The next question starts another."""
         self._kept.clear()
+        self._ran_users_code = False
         self._child.kill()
+
+    @property
+    def ran_users_code(self) -> bool:
+        """Whether the process has: it knows modules as they were then, and may have started something."""
+        return self._ran_users_code and self._child.running
 
     def keep(self, subject: Subject, inputs: Sequence[InputSpec]) -> bool:
         """Compile and capture it now, for a comparison later. Whether it can be measured."""
@@ -106,7 +118,7 @@ class Measurer:
     def release(self) -> None:
         """What lies on the device for further measurements."""
         self._kept.clear()
-        if self._child.running:
+        if self._child.answers:  # one that still starts has nothing there
             self._ask(Drop(()), REPLAY_S)
 
     def _ask(self, request: Request, timeout_s: float) -> Reply:
@@ -116,6 +128,8 @@ class Measurer:
             reply = self._child.ask(request, timeout_s)
         if isinstance(reply, Failure) and reply.fatal:  # what was kept is gone with the process
             self._kept.clear()
+        elif isinstance(request, Enter):
+            self._ran_users_code = True
         return reply
 
     def hello(self) -> Hello:

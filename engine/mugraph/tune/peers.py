@@ -6,12 +6,14 @@ as the longer one. Nothing is measured while they compile, for max-autotune meas
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Sequence
 
 from mugraph.tune.measure import Measurer
 from mugraph.tune.messages import InputSpec, Subject
+from mugraph.tune.process import Unavailable
 
 _log = logging.getLogger("mugraph.tune")
 _ENDS_S = 0.05
@@ -28,10 +30,12 @@ class Peers:
         self.measurer = measurer
         self._patience_s = patience_s
         self._thread: threading.Thread | None = None
+        self._used = False
         self._stopped = threading.Event()
 
     def begin(self, subjects: Sequence[Subject], inputs: Sequence[InputSpec]) -> None:
         """Compile these, in the background. What an earlier region left is given up."""
+        self._used = True
         self._stopped.set()
         self._stopped = threading.Event()
         self._thread = threading.Thread(
@@ -79,8 +83,26 @@ class Peers:
         self._thread = None
         return True
 
+    def release(self) -> None:
+        """What lies on the device. What is still being compiled is given up."""
+        self._end()
+        self.measurer.release()
+
+    def renew(self, *, begin: bool = True) -> None:
+        """After `release`: end the process where it has run the user's code. begin: another one, without waiting for
+        it, in place of that and of one that has ended while it compiled"""
+        if self.measurer.ran_users_code:
+            self.measurer.end()
+        if begin and self._used:
+            with contextlib.suppress(Unavailable):  # the first that needs it is told
+                self.measurer.begin()
+
     def close(self) -> None:
+        self._end()
+        self.measurer.close()
+
+    def _end(self) -> None:
+        """Of what is being compiled: the process with it, unless it is done."""
         self._stopped.set()
         while not self.done(_ENDS_S):
             self.measurer.end()
-        self.measurer.close()

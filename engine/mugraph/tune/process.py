@@ -15,11 +15,13 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
 from mugraph.child_log import pass_on
+from mugraph.giving_up import LOOK_S, WORDS, GivingUp
 from mugraph.pickled import read_frame, write_frame
 from mugraph.scratch import inside, scratch
 from mugraph.store.place import cache_folder
@@ -39,12 +41,21 @@ class Unavailable(Exception):
 
 
 class ChildProcess:
-    """Starts on the first question; `ask` never raises for what the child does, it answers with a Failure."""
+    """Starts on the first question; `ask` never raises for what the child does, it answers with a Failure.
+
+    giving_up: while it is on, questions fail. A child that works on one is killed; one that still starts goes on.
+    """
 
     def __init__(
-        self, command: Sequence[str] = CHILD, *, environment: dict[str, str] | None = None, start_timeout_s: float = 120
+        self,
+        command: Sequence[str] = CHILD,
+        *,
+        environment: dict[str, str] | None = None,
+        start_timeout_s: float = 120,
+        giving_up: GivingUp | None = None,
     ) -> None:
         self._command = tuple(command)
+        self._giving_up = giving_up
         # Its temporary folder goes with it; what torch.compile keeps for another run does not.
         self._scratch = scratch("measure")
         kept = {"TORCHINDUCTOR_CACHE_DIR": str(cache_folder() / "torch-inductor")}
@@ -70,6 +81,17 @@ class ChildProcess:
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def answers(self) -> bool:
+        """Whether it has been started, and need not be waited for."""
+        return self.running and self.hello is not None
+
+    @property
+    def pid(self) -> int | None:
+        """While it runs."""
+        process = self._process
+        return process.pid if process is not None and process.poll() is None else None
+
     def begin(self) -> None:
         """Start if it is not running, without waiting for it: it imports for seconds. Raises Unavailable."""
         if not self.running:
@@ -77,6 +99,8 @@ class ChildProcess:
 
     def start(self) -> Hello:
         """Start if it is not running, and wait until it can be asked. Raises Unavailable."""
+        if self._given_up:
+            raise Unavailable(WORDS)
         self.begin()
         if self.hello is not None:
             return self.hello
@@ -84,6 +108,8 @@ class ChildProcess:
         if isinstance(first, Hello):
             self.hello = first
             return first
+        if self._given_up:  # it goes on starting, for whoever asks next
+            raise Unavailable(WORDS)
         reason = first.reason if isinstance(first, Failure) else "it answered out of turn"
         tail = self.log_tail()
         self.kill()
@@ -132,13 +158,21 @@ class ChildProcess:
         return reply
 
     def _next(self, timeout_s: float) -> Reply:
-        try:
-            reply = self._replies.get(timeout=timeout_s)
-        except queue.Empty:
-            return Failure(f"no answer within {timeout_s:.0f} s", fatal=True)
-        if reply is None:
-            return Failure(self._death(), fatal=True)
-        return cast(Reply, reply)
+        deadline = time.monotonic() + timeout_s
+        while not self._given_up:
+            left = deadline - time.monotonic()
+            try:
+                reply = self._replies.get(timeout=max(0.0, left if self._giving_up is None else min(left, LOOK_S)))
+            except queue.Empty:
+                if time.monotonic() < deadline:
+                    continue
+                return Failure(f"no answer within {timeout_s:.0f} s", fatal=True)
+            return Failure(self._death(), fatal=True) if reply is None else cast(Reply, reply)
+        return Failure(WORDS, fatal=True)
+
+    @property
+    def _given_up(self) -> bool:
+        return self._giving_up is not None and self._giving_up.on
 
     def _death(self) -> str:
         status = None

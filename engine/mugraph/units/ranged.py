@@ -63,11 +63,27 @@ def ranged_units(region: Region, refused: Collection[frozenset[int]] = ()) -> tu
 def values_at(region: Region, made: DynamicSize, size: int | Point) -> dict[int, TensorInfo]:
     """What the region's values are at a size; of several, where the first is this one and the others are the largest,
     or at a size of each."""
-    values, point = dict(region.values), made.point(size)
-    for value, info in values.items():
-        shape = _at(info.shape, made.shapes.get(value), point)
-        values[value] = replace(info, shape=shape, strides=_at(info.strides, made.strides.get(value), point))
-    return values
+    return _infos_at(region.values, made, size)
+
+
+def views_at(unit: SearchUnit, size: int | Point) -> tuple[tuple[Call, ...], dict[int, TensorInfo]]:
+    """The unit's views at a size, as `values_at` takes it, and what they make there."""
+    made = unit.general_views
+    if made is None:
+        return unit.views, dict(unit.view_values)
+    return calls_at(unit.views, made, size), _infos_at(unit.view_values, made, size)
+
+
+def _infos_at(values: Mapping[int, TensorInfo], made: DynamicSize, size: int | Point) -> dict[int, TensorInfo]:
+    point = made.point(size)
+    return {
+        value: replace(
+            info,
+            shape=_at(info.shape, made.shapes.get(value), point),
+            strides=_at(info.strides, made.strides.get(value), point),
+        )
+        for value, info in values.items()
+    }
 
 
 def calls_at(calls: Sequence[Call], made: DynamicSize, size: int | Point) -> tuple[Call, ...]:

@@ -345,9 +345,15 @@ def main() -> None:
         for line in sys.stdin:
             request = cast("dict[str, Any]", json.loads(line))
             broken = False
-            is_kernel = "unit" not in request
+            is_kernel = "module" in request
             try:
-                found = run(request, device, Path(folder)) if is_kernel else [_lowering(request)]
+                found: Sequence[ScenarioResult | LoweringResult] = ()
+                if is_kernel:
+                    found = run(request, device, Path(folder))
+                elif "unit" in request:
+                    found = [_lowering(request)]
+                else:
+                    torch.cuda.empty_cache()
                 results = [asdict(result) for result in found]
                 answer: dict[str, Any] = {"results": results, "device": name, "error": None}
             except Exception as error:

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Literal, Protocol, Self, cast
 
 from mugraph.child_log import pass_on
+from mugraph.giving_up import LOOK_S, WORDS, GivingUp
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
 from mugraph.ir.tensors import Tensor
@@ -29,6 +30,7 @@ Device = Literal["interpreter", "cuda"]
 
 _START_S = 120.0
 """What the first answer of a fresh process may take beyond the time-out: importing torch and Triton."""
+_RELEASE_S = 60.0
 _SAID = "stderr"
 """A file in the child's temporary folder."""
 
@@ -112,16 +114,21 @@ class FloatTester:
 
     device:    "interpreter" runs on CPU tensors with TRITON_INTERPRET=1; "cuda" on the current GPU
     timeout_s: for one kernel, all scenarios together
+    giving_up: while it is on, tests fail. A child that works on one is killed; one that still starts goes on
     Use as a context manager; leaving it ends the child.
     """
 
-    def __init__(self, device: Device = "interpreter", timeout_s: float = 60.0) -> None:
+    def __init__(
+        self, device: Device = "interpreter", timeout_s: float = 60.0, giving_up: GivingUp | None = None
+    ) -> None:
         self.device: Device = device
         self.timeout_s = timeout_s
+        self._giving_up = giving_up
         self._child: subprocess.Popen[bytes] | None = None
         self._scratch: Scratch | None = None
         self._heard = 0
         self._fresh = True
+        self._owes = False
         self._number = 0
 
     def __enter__(self) -> Self:
@@ -137,10 +144,22 @@ class FloatTester:
         if self._child is None:
             self._start()
 
+    @property
+    def pid(self) -> int | None:
+        """Of the child, while it runs."""
+        return self._child.pid if self._child is not None and self._child.poll() is None else None
+
+    def release(self) -> None:
+        """The memory of the device that the child keeps for the next kernel."""
+        if self.pid is not None and not self._fresh:  # a fresh one has none
+            self._number += 1
+            self._ask(json.dumps({"number": self._number}).encode() + b"\n", _RELEASE_S, "the release of its memory")
+
     def close(self) -> None:
         """End the child and everything it started."""
         if self._child is None:
             return
+        self._owes = False
         with suppress(ProcessLookupError):  # it may have ended by itself
             os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
@@ -203,6 +222,8 @@ class FloatTester:
     def _ask(self, request: bytes, timeout_s: float | None = None, what: str = "the kernel") -> dict[str, Any] | str:
         """The child's answer, or one sentence saying why there is none. timeout_s: None: the tester's own"""
         timeout_s = self.timeout_s if timeout_s is None else timeout_s
+        if self._given_up or (self._owes and not self._settled()):
+            return WORDS
         if self._child is None or self._child.poll() is not None:
             self.close()
             self._start()
@@ -214,9 +235,15 @@ class FloatTester:
         try:
             child.stdin.write(request)
             child.stdin.flush()
-            line = _read_line(child.stdout.fileno(), deadline)
+            line = _read_line(child.stdout.fileno(), deadline, self._giving_up)
         except (BrokenPipeError, ConnectionError):  # it has died, which is said below
             line = b""
+        if line is None and self._given_up:
+            if self._fresh:  # it goes on starting
+                self._owes = True
+            else:
+                self.close()
+            return WORDS
         if line is None:
             self.close()
             return f"{what} did not finish in {timeout_s:g} s"
@@ -229,6 +256,23 @@ class FloatTester:
         if answer["broken"]:
             self.close()
         return answer
+
+    @property
+    def _given_up(self) -> bool:
+        return self._giving_up is not None and self._giving_up.on
+
+    def _settled(self) -> bool:
+        """Waits for the answer to what was given up while the child was starting: nobody wants it. False where this
+        was given up as well."""
+        assert self._child is not None
+        assert self._child.stdout is not None
+        line = _read_line(self._child.stdout.fileno(), monotonic() + self.timeout_s + _START_S, self._giving_up)
+        if line is None and self._given_up:
+            return False
+        self._owes = False
+        if line is None or not line.endswith(b"\n") or json.loads(line)["broken"]:
+            self.close()
+        return True
 
     def _start(self) -> None:
         environment = dict(os.environ)
@@ -273,13 +317,19 @@ def float_test(
         return tester.test_kernel(kernel, program, seed)
 
 
-def _read_line(descriptor: int, deadline: float) -> bytes | None:
-    """Bytes up to a newline, or to the end of the stream; None when the deadline passes first."""
+def _read_line(descriptor: int, deadline: float, giving_up: GivingUp | None) -> bytes | None:
+    """Bytes up to a newline, or to the end of the stream; None when the deadline passes first, or they are given
+    up."""
     line = bytearray()
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
         while not line.endswith(b"\n"):
-            if not selector.select(max(0.0, deadline - monotonic())):
+            if not line and giving_up is not None and giving_up.on:
+                return None
+            left = max(0.0, deadline - monotonic())
+            if not selector.select(left if giving_up is None else min(left, LOOK_S)):
+                if monotonic() < deadline:
+                    continue
                 return None
             chunk = os.read(descriptor, 65536)
             if not chunk:

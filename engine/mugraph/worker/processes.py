@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import psutil
@@ -61,10 +61,11 @@ class Killed:
     others: tuple[int, ...] = ()
 
 
-def kill_children(keep: int | None = None) -> Killed:
+def kill_children(keep: int | None = None, spare: Collection[int] = ()) -> Killed:
     """Kills all that this process has started or adopted, and what that has started.
 
-    keep: a process of which only what it has started is killed
+    keep:  a process of which only what it has started is killed
+    spare: processes that stay with all that they have started
     """
     try:
         children = [child.pid for child in psutil.Process().children()]
@@ -72,7 +73,7 @@ def kill_children(keep: int | None = None) -> Killed:
     except psutil.Error as error:
         _log.warning("the processes that were started are not known, and may be left: %s", error)
         return Killed()
-    children = [child for child in children if child != keep]
+    children = [child for child in children if child != keep and child not in spare]
     killed = [pid for child in children for pid in kill_tree(child)]
     for child in kept:  # who reaps them
         kill_tree(child)

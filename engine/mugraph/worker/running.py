@@ -1,8 +1,8 @@
 """What the runner does: trace and search, in a process of its own (`runner`), started and ended by the engine's front.
 
-It does one job at a time and stays warm between jobs. Asked to stop, it kills what the job has started and ends the job
-at its next event; where that takes too long, the front kills it. When the front goes, it ends itself and all it has
-started.
+It does one job at a time and stays warm between jobs, with the processes of a search (`kept_tools`). Asked to stop, it
+kills what the job has started, gives up what it has asked those processes, and ends the job at its next event; where
+that takes too long, the front kills it. When the front goes, it ends itself and all it has started.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ from mugraph.worker.frames import (
     read,
     write,
 )
-from mugraph.worker.processes import kill_children, reap
+from mugraph.worker.kept_tools import IDLE_S, KeptTools
+from mugraph.worker.processes import Killed, kill_children, reap
 from mugraph.worker.texts import Unreadable, state_of
 from mugraph.worker.texts import read as read_document
 
@@ -75,8 +76,11 @@ class Blind(Store):
 
 
 class Runner:
-    def __init__(self, source: int, sink: int) -> None:
+    def __init__(self, source: int, sink: int, idle_s: float = IDLE_S) -> None:
+        """idle_s: without an order, after which the processes of searches are ended"""
         self._source, self._sink = source, sink
+        self._idle_s = idle_s
+        self._tools = KeptTools()
         self._orders: queue.Queue[TraceFile | SearchTrace] = queue.Queue()
         self._current: int | None = None
         self._stopped: set[int] = set()
@@ -89,16 +93,35 @@ class Runner:
         device = detect()
         self._say(RunnerReady(device, time.monotonic() - began))
         while True:
-            order = self._orders.get()
+            order = self._next()
             with self._lock:
                 self._current = order.job
             ended = self._done(order)
             with self._lock:
                 self._current = None
                 self._stopped.discard(order.job)
-            left = kill_children(keep=process_id())  # what the user's code has left behind
-            reap(left.children + left.others, 0.1)
+                self._tools.giving_up.end()
+            self._clear_up()
             self._say(ended)
+            if isinstance(order, SearchTrace):
+                self._tools.rest(soon_again=not ended.stopped)
+                self._clear_up()
+
+    def _next(self) -> TraceFile | SearchTrace:
+        while True:
+            try:
+                return self._orders.get(timeout=self._idle_s if self._tools.held else None)
+            except queue.Empty:
+                self._tools.close()
+
+    def _kill_others(self) -> Killed:
+        """Than those that serve the next job."""
+        return kill_children(keep=process_id(), spare=self._tools.pids)
+
+    def _clear_up(self) -> None:
+        """What the user's code has left behind."""
+        left = self._kill_others()
+        reap(left.children + left.others, 0.1)
 
     def _done(self, order: TraceFile | SearchTrace) -> Ended:
         try:
@@ -114,6 +137,7 @@ class Runner:
             _log.info("a job ended", exc_info=True)
             return Ended(order.job, f"the system refuses: {error.strerror or error}")
         except Exception as error:  # whatever it is, the next job must run
+            self._tools.close()
             return Ended(order.job, f"an internal error ({type(error).__name__}); details are in {note(error, 'job')}")
 
     def _trace(self, order: TraceFile) -> None:
@@ -155,6 +179,7 @@ class Runner:
     def _search(self, order: SearchTrace) -> Ended:
         device = detect()
         target = resolve(order.options.target, device)
+        tools = self._tools.of(device, target, order.options)
         with Blind(cache_folder() / FILE) if order.again else Store.open() as store:
             events = cast(
                 Generator[Event],
@@ -167,6 +192,7 @@ class Runner:
                     lambda: self._is_stopped(order.job),
                     taken=order.taken,
                     programs=_programs(order),
+                    tools=tools,
                 ),
             )
             with contextlib.closing(events):
@@ -187,8 +213,10 @@ class Runner:
             with self._lock:
                 self._stopped.add(order.job)
                 running = self._current == order.job
+                if running:
+                    self._tools.giving_up.begin()
             if running:  # it may be waiting for one of them
-                reap(kill_children(keep=process_id()).others, 0.1)
+                reap(self._kill_others().others, 0.1)
         kill_children()
         os._exit(0)
 

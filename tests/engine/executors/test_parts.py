@@ -9,10 +9,11 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from mugraph.executors.executor import Executor
+from mugraph.executors.executor import Executor, Lost
 from mugraph.executors.inline import Inline
 from mugraph.executors.parts import SpreadParts
 from mugraph.executors.processes import Processes
+from mugraph.executors.turns import Start
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.parts import PartTask
 from mugraph.search.kernel_graphs.run import KernelGraphs
@@ -83,3 +84,24 @@ def test_cancelled_while_another_process_works() -> None:
     assert workers.result(task, begun, lambda: time.monotonic() > end) is None
     assert executor.pids == []
     executor.close()
+
+
+def test_an_interruption_ends_those_that_have_work() -> None:
+    executor = Processes(3)
+    try:
+        executor.begin()
+        every = executor.pids
+        assert len(every) == 3
+        seated = executor.seat(Start(PROGRAM, (), Limits())).pid
+        task = PartTask(workloads.norm_transformer(d=64), H200, Limits(seconds=1000))
+        working = executor.submit(task)
+        executor.interrupt()
+        with pytest.raises(Lost):
+            working.result(timeout=30)
+        assert seated not in executor.pids
+        assert set(executor.pids) < set(every), "none is begun by it"
+        assert len(executor.pids) >= 1, "and one had nothing to do"
+        quick = PartTask(PROGRAM, H200, Limits(seconds=1.0))
+        assert executor.submit(quick).result() == quick.run()
+    finally:
+        executor.close()

@@ -5,7 +5,7 @@
 a second, "die" ends the process at once, "poison" is a fatal failure, "bad" fails and the
 process lives on. Anything else prepares; its time is the number after the last underscore ("fast_3" takes 3 µs). What
 a program calls takes ten times that, and 5 µs more once it is entered; entering "die" ends the process, entering
-"refuse" fails.
+"refuse" fails. Started with "after" and a path, it greets once there is such a file.
 """
 
 from __future__ import annotations
@@ -95,6 +95,8 @@ def answer(request: Request, ready: set[str]) -> Reply:
             us = {name: 10 * float(name.rsplit("_", 1)[1]) + 5 * (f"entered {name}" in ready) for name in names}
             return Timed({name: (us[name],) * rounds for name in names})
         case Drop(names):
+            if not names:
+                ready.clear()
             ready.difference_update(names, {f"entered {name}" for name in names})
             return Ok()
 
@@ -103,6 +105,8 @@ def main() -> None:
     if "refuse" in sys.argv:
         write_frame(sys.stdout.buffer, Failure("PyTorch sees no CUDA device", fatal=True))
         return
+    while "after" in sys.argv and not Path(sys.argv[-1]).exists():
+        time.sleep(0.01)
     write_frame(sys.stdout.buffer, Hello("Fake GPU", {"torch": "0"}, 1 << 20))
     ready: set[str] = set()
     while (request := read_frame(sys.stdin.buffer)) is not None:

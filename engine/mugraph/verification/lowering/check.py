@@ -21,8 +21,7 @@ def check_lowering(unit: SearchUnit, smaller: Sequence[SearchUnit], tester: Floa
     own = tester.test_lowering(unit)
     if own.passed is False:
         return Lowering(False, _fault(unit, own))
-    # Views of such a unit are those of the largest size.
-    for at in smaller if not unit.views else ():
+    for at in smaller:
         found = tester.test_lowering(at)
         if found.passed is False:
             return Lowering(False, f"{_fault(at, found)} ({_sizes(at.program.sizes)})")
