@@ -12,6 +12,7 @@ from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
 from mugraph.options import Bounds
+from mugraph.solve.one_kernel import PATIENCE
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
 from mugraph.solve.verdicts import Verdicts
@@ -20,6 +21,8 @@ _log = logging.getLogger("mugraph.solve")
 
 LEAST = 0.25
 """Of the seconds of a search, what kernel graphs get at least, however many the search for one kernel took."""
+LEAST_ALONE = 1.0 - PATIENCE
+"""The same where no single kernel fits on the device."""
 
 
 def kernel_graphs(
@@ -47,7 +50,7 @@ def kernel_graphs(
         max_block_ops=bounds.max_ops,
         blocks=blocks,
         candidates=candidates,
-        seconds=max(bounds.seconds - telling.seconds, LEAST * bounds.seconds),
+        seconds=max(bounds.seconds - telling.seconds, (LEAST if candidates else LEAST_ALONE) * bounds.seconds),
         alike=tools.alike,
     )
     several: list[Candidate] = []

@@ -22,7 +22,7 @@ MANY = 6
 """Axes with tiles: of so many none has four, or a convolution would take seconds."""
 MOST_WHOLE = 5
 """Elements of an axis without tiles."""
-MOST_ELEMENTS = 1 << 21
+MOST_ELEMENTS = 1 << 17
 """Of a value of the program: where it had more, axes without tiles have fewer. Pooled maps have many axes."""
 _MOST_CHANGES = 100
 """Times that axes are made longer."""
