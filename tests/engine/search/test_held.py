@@ -32,6 +32,24 @@ def group_norm(channels: int, pixels: int) -> TensorProgram:
     return b.program(b.mul("y", b.div("normed", centred, root), w), "b", "k", "c", "n")
 
 
+def deviation(pixels: int) -> TensorProgram:
+    """The root of the mean square of what is centred: of a row that is read twice."""
+    b = Builder("deviation", m=256, n=pixels)
+    x, count = b.input("x", "m", "n"), b.const("share", 1 / pixels)
+    mean = b.mul("mean", b.sum("total", x, "n"), count)
+    centred = b.add("centred", x, b.mul("negated", mean, b.const("minus_one", -1.0)))
+    squares = b.sum("squares", b.mul("square", centred, centred), "n")
+    return b.program(b.sqrt("root", b.mul("mean_square", squares, count)), "m")
+
+
+def softmax_of_values(row: int) -> TensorProgram:
+    """The sum of the exponentials is taken out of the product."""
+    b = Builder("softmax_of_values", m=64, n=row, d=64)
+    x, v = b.input("x", "m", "n"), b.input("v", "n", "d")
+    e = b.exp("e", x)
+    return b.program(b.dot("y", b.div("shares", e, b.sum("total", e, "n")), v, "n"), "m", "d")
+
+
 def softmax(row: int) -> TensorProgram:
     b = Builder("softmax", m=64, n=row)
     x, gain, shift = b.input("x", "m", "n"), b.input("gain", "n"), b.input("shift", "n")
@@ -39,7 +57,14 @@ def softmax(row: int) -> TensorProgram:
     return b.program(b.div("y", e, b.sum("total", e, "n")), "m", "n")
 
 
-@pytest.mark.parametrize("program", [group_norm(4, 64516), softmax(393_216)], ids=lambda program: program.name)
+TOO_LARGE = [group_norm(4, 64516), softmax(393_216), deviation(1 << 18)]
+NOT_TOO_LARGE = [
+    *(group_norm(4, 256), softmax(4096), deviation(4096)),
+    *(rmsnorm_linear(m=64, h=1 << 17), softmax_of_values(1 << 17)),
+]
+
+
+@pytest.mark.parametrize("program", TOO_LARGE, ids=lambda program: program.name)
 def test_what_is_too_large_has_no_kernel(program: TensorProgram) -> None:
     assert is_too_large_to_hold(program)
     with slow_clock():
@@ -48,7 +73,7 @@ def test_what_is_too_large_has_no_kernel(program: TensorProgram) -> None:
     assert not kernel_candidates(blocks, H100)
 
 
-@pytest.mark.parametrize("program", [group_norm(4, 256), softmax(4096), rmsnorm_linear(m=64)])
+@pytest.mark.parametrize("program", NOT_TOO_LARGE, ids=lambda program: program.name)
 def test_what_has_a_kernel_is_not_too_large(program: TensorProgram) -> None:
     with slow_clock():
         blocks = [found.block for found in Search(program, Limits(seconds=0.5, max_topologies=8)).run()]
