@@ -39,7 +39,7 @@ def topologies_of_one(
     a coarse look expects to be faster than all before. Raises NotSearchable.
 
     A program without a product ends its search where its kernel takes about as long as its traffic: no other topology
-    moves fewer bytes, or has more to save than that. The search ends early as well where no topology fits on the device.
+    moves fewer bytes, or has more to save than that. The search ends early where no topology fits, too.
     """
     patience_s = 0.0 if is_too_large_to_hold(program) else PATIENCE * bounds.seconds
     fitting = False

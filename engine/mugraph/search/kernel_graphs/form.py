@@ -136,7 +136,9 @@ class Form:
     def _is_doubted(self, part: Part) -> bool:
         """Has it all the reductions of a part with the same results for which no kernel was found? What keeps a kernel
         from fitting is what it reduces, not an element-wise value more or less that it loads."""
-        return any(values == part.values and reductions <= self._reductions(part) for values, reductions in self._barren)
+        return any(
+            values == part.values and reductions <= self._reductions(part) for values, reductions in self._barren
+        )
 
     def _reductions(self, part: Part) -> frozenset[str]:
         return frozenset(op.name for op in self._program(part).ops if op.kind.reduces)

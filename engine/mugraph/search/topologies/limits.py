@@ -76,8 +76,8 @@ class Stats:
                  form and the slack are less. What a larger program has beyond it may still be cut by `ended_by`
     complete_to: operators up to which every topology was found
     ended_by:    "space" (nothing left), "size" (the operator bound cut values off), "topologies", "values", "work",
-                 "memory", "time", "cancelled", "traffic" (a kernel takes about as long as reading and writing), or "fit"
-                 (no kernel found so far fits on the device)
+                 "memory", "time", "cancelled", "traffic" (a kernel takes about as long as reading and writing), or
+                 "fit" (no kernel found so far fits on the device)
     pruned:      reason -> pairs of values, or single operators on values, that were discarded. "expression": no part of
                  the output's abstract expression; "size": in no topology within the operator bound; "type": axes that
                  do not fit, or a loop's result inside of it; "field": division by zero, or the root of a negative;
