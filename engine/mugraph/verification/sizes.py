@@ -19,11 +19,11 @@ from mugraph.verification.mask_sizes import MaskGroup, mask_groups
 from mugraph.verification.relations import Relations
 
 MANY = 6
-"""Axes with tiles: of so many none has four, or a convolution would take seconds."""
+"""Axes with tiles: of so many none has four tiles, or a convolution would take seconds."""
 MOST_WHOLE = 5
 """Elements of an axis without tiles."""
 MOST_ELEMENTS = 1 << 17
-"""Of a value of the program: where it had more, axes without tiles have fewer. Pooled maps have many axes."""
+"""Of a value of the program: where it had more, axes have fewer. Pooled maps have many axes."""
 _MOST_CHANGES = 100
 """Times that axes are made longer."""
 _MOST_LENGTHENED = 12
@@ -91,7 +91,7 @@ def _parts(
     """(tile, size) of each axis, twice. most: elements of an axis without tiles"""
     small: dict[str, tuple[int, int]] = {}
     large: dict[str, tuple[int, int]] = {}
-    lengths = (10, 8) if len(parted) < MANY else (7, 8)
+    lengths = (10, 8) if len(parted) < MANY and most == MOST_WHOLE else (7, 8)
     for number, axis in enumerate(axes):
         if axis in single and axis in parted:
             small[axis], large[axis] = (1, 2), (1, 3)
