@@ -26,7 +26,7 @@ import torch
 import torch.nn.functional as F
 
 
-# mugraph: x=f32[64, 32, 128, 256], scale=f32[32, 1, 1], weight=f32[32], bias=f32[32]
+# mugraph: x=f32[16, 32, 128, 256], scale=f32[32, 1, 1], weight=f32[32], bias=f32[32]
 def normed(x, scale, weight, bias):
     return F.group_norm(torch.sigmoid((x + scale) * scale), 8, weight, bias)
 """
@@ -36,7 +36,7 @@ import torch
 import torch.nn.functional as F
 
 
-# mugraph: x=f32[1024, 256], w=f32[8192, 256], b=f32[8192], mean=f32[8192], var=f32[8192], gain=f32[8192]
+# mugraph: x=f32[512, 256], w=f32[8192, 256], b=f32[8192], mean=f32[8192], var=f32[8192], gain=f32[8192]
 def scores(x, w, b, mean, var, gain):
     return torch.softmax((F.linear(x, w, b) - mean) / torch.sqrt(var.abs() + 1e-5) * gain, dim=1)
 """
