@@ -12,7 +12,6 @@ from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
 from mugraph.options import Bounds
-from mugraph.solve.one_kernel import PATIENCE
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
 from mugraph.solve.verdicts import Verdicts
@@ -21,8 +20,8 @@ _log = logging.getLogger("mugraph.solve")
 
 LEAST = 0.25
 """Of the seconds of a search, what kernel graphs get at least, however many the search for one kernel took."""
-LEAST_ALONE = 1.0 - PATIENCE
-"""The same where no single kernel fits on the device."""
+LEAST_ALONE = 0.6
+"""The same where no single kernel fits on the device: what the search for one leaves then (one_kernel.PATIENCE)."""
 
 
 def kernel_graphs(
