@@ -122,7 +122,8 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 class SearchSummary(msgspec.Struct, frozen=True):
-    """ended_by: "space" (all of it was searched), "size", "topologies", "values", "time", "traffic" or "cancelled"."""
+    """ended_by: "space" (all of it was searched), "size", "topologies", "values", "time", "traffic", "fit" or
+    "cancelled"."""
 
     topologies: int
     candidates: int

@@ -12,6 +12,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.options import Bounds
 from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.schedules.cost import least_us
+from mugraph.search.schedules.held import is_too_large_to_hold
 from mugraph.search.schedules.sizes import Looks
 from mugraph.search.topologies.limits import Limits, Stats
 from mugraph.solve.telling import Telling
@@ -21,6 +22,9 @@ from mugraph.targets import Target
 
 LEVEL = 1.2
 """Times of what a program's traffic takes, at which its search ends."""
+PATIENCE = 0.4
+"""Of the seconds of a search, after which it ends where no kernel found so far fits on the device: the others are for
+kernel graphs. Each loop nest has given its first topology by then, and others of it seldom fit where that does not."""
 
 
 def topologies_of_one(
@@ -35,11 +39,16 @@ def topologies_of_one(
     a coarse look expects to be faster than all before. Raises NotSearchable.
 
     A program without a product ends its search where its kernel takes about as long as its traffic: no other topology
-    moves fewer bytes, or has more to save than that.
+    moves fewer bytes, or has more to save than that. The search ends early where no topology fits, too.
     """
+    patience_s = 0.0 if is_too_large_to_hold(program) else PATIENCE * bounds.seconds
+    fitting = False
+
+    def in_vain() -> bool:
+        return telling.first_hit_s is not None and not fitting and telling.seconds > patience_s
 
     def ended() -> bool:
-        return cancelled() or is_level(program, telling, tools.target)
+        return cancelled() or is_level(program, telling, tools.target) or in_vain()
 
     search = begin_search(program, Limits(bounds.max_ops, seconds=bounds.seconds), tools.executor, ended, tools.alike)
     looks = Looks(tools.target)
@@ -51,12 +60,14 @@ def topologies_of_one(
             yield from telling.hit(block)
         if telling.first_hit_s is not None:
             candidate = looks.at(block)
+            fitting = fitting or candidate is not None
             if candidate is not None and telling.is_promising(candidate) and verdicts.early(candidate).passed:
                 yield from telling.met(candidate)
         yield from telling.progress(len(blocks))
     stats = search.stats
-    level = stats.ended_by == "cancelled" and not cancelled()
-    return blocks, replace(stats, ended_by="traffic") if level else stats
+    if stats.ended_by == "cancelled" and not cancelled():
+        stats = replace(stats, ended_by="fit" if in_vain() else "traffic")
+    return blocks, stats
 
 
 def is_level(program: TensorProgram, telling: Telling, target: Target) -> bool:

@@ -77,7 +77,10 @@ def ranked_candidates(
         stats.pruned,
         out_of_time or stats.ended_by == "time",
     )
-    return Ranked(tuple(passed), report, None if passed else _nothing(len(blocks), every, verdicts, report))
+    reason = None if passed else _nothing(len(blocks), every, verdicts, report)
+    if not every and blocks and out_of_time:
+        reason = f"{reason}, and the search for several that compute it together ended by time"
+    return Ranked(tuple(passed), report, reason)
 
 
 def _first_right(

@@ -20,6 +20,8 @@ _log = logging.getLogger("mugraph.solve")
 
 LEAST = 0.25
 """Of the seconds of a search, what kernel graphs get at least, however many the search for one kernel took."""
+LEAST_ALONE = 0.6
+"""The same where no single kernel fits on the device: what the search for one leaves then (one_kernel.PATIENCE)."""
 
 
 def kernel_graphs(
@@ -47,7 +49,7 @@ def kernel_graphs(
         max_block_ops=bounds.max_ops,
         blocks=blocks,
         candidates=candidates,
-        seconds=max(bounds.seconds - telling.seconds, LEAST * bounds.seconds),
+        seconds=max(bounds.seconds - telling.seconds, (LEAST if candidates else LEAST_ALONE) * bounds.seconds),
         alike=tools.alike,
     )
     several: list[Candidate] = []

@@ -19,7 +19,11 @@ from mugraph.verification.mask_sizes import MaskGroup, mask_groups
 from mugraph.verification.relations import Relations
 
 MANY = 6
-"""Axes with tiles: of so many none has four, or a convolution would take seconds."""
+"""Axes with tiles: of so many none has four tiles, or a convolution would take seconds."""
+MOST_WHOLE = 5
+"""Elements of an axis without tiles."""
+MOST_ELEMENTS = 1 << 17
+"""Of a value of the program: where it had more, axes have fewer. Pooled maps have many axes."""
 _MOST_CHANGES = 100
 """Times that axes are made longer."""
 _MOST_LENGTHENED = 12
@@ -63,18 +67,9 @@ def assignments(
     parted = {equal.get(a, a) for block, grid in kernels for a in (*grid, *block.loop_axes)}
     alone = {equal.get(axis, axis) for axis in single}
     free = sorted({equal.get(axis, axis) for axis in full} - products.keys())
-    small: dict[str, tuple[int, int]] = {}
-    large: dict[str, tuple[int, int]] = {}
-    lengths = (10, 8) if len(parted) < MANY else (7, 8)
-    for number, axis in enumerate(free):
-        if axis in parted:
-            # (tile, size): 2 + 2, and three or four tiles of 3 with the last one cut short.
-            if axis in alone:
-                small[axis], large[axis] = (1, 2), (1, 3)
-                continue
-            small[axis], large[axis] = (2, 4), (3, lengths[number % 2])
-        else:
-            small[axis], large[axis] = ((2, 2), (5, 5)) if number % 2 else ((3, 3), (4, 4))
+    small, large = _parts(free, parted, alone, MOST_WHOLE)
+    if _elements(program, _complete(full, large, equal, products).sizes) > MOST_ELEMENTS:
+        small, large = _parts(free, parted, alone, 3)
     tensors = [*program.tensors, *(tensor for block, _ in kernels for tensor in block.tensors)]
     masks = mask_groups(program, blocks)
     found: list[Assignment] = []
@@ -88,6 +83,30 @@ def assignments(
             raise Malformed("no small sizes were found that its windows and masks can be tested at")
         found.append(assignment)
     return found[0], found[1]
+
+
+def _parts(
+    axes: Sequence[str], parted: Collection[str], single: Collection[str], most: int
+) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]]:
+    """(tile, size) of each axis, twice. most: elements of an axis without tiles"""
+    small: dict[str, tuple[int, int]] = {}
+    large: dict[str, tuple[int, int]] = {}
+    lengths = (10, 8) if len(parted) < MANY and most == MOST_WHOLE else (7, 8)
+    for number, axis in enumerate(axes):
+        if axis in single and axis in parted:
+            small[axis], large[axis] = (1, 2), (1, 3)
+        elif axis in parted:
+            # (tile, size): 2 + 2, and three or four tiles of 3 with the last one cut short.
+            small[axis], large[axis] = (2, 4), (3, lengths[number % 2])
+        else:
+            one, two = (2, most) if number % 2 else (3, most - 1)
+            small[axis], large[axis] = (one, one), (two, two)
+    return small, large
+
+
+def _elements(program: TensorProgram, sizes: Sizes) -> int:
+    """Of the largest value."""
+    return max(prod(sizes[axis] for axis in op.axes) for op in program.ops)
 
 
 def _lengthened(

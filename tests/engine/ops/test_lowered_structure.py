@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -157,3 +158,17 @@ def test_a_sigmoid_or_tanh_is_one_however_it_is_written() -> None:
     # of another multiple it is none
     program = check(lambda x, y: (1 + 2 * torch.tanh(x)) * y, {"x": X, "y": Y}).program
     assert [op.fn for op in program.ops if op.fn] == ["tanh"]
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x: torch.logsumexp(x.sum(1, keepdim=True), 1, keepdim=True),
+    lambda x: torch.logsumexp(torch.logsumexp(x.sum(1, keepdim=True).amax(1, keepdim=True), 1, True), 1, True),
+])  # fmt: skip
+def test_a_sum_of_exponentials_of_one_element_is_the_element(fn: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    program = check(fn, {"x": X}).program
+    assert [op.kind for op in program.compute_ops] == [Kind.SUM]
+
+
+def test_the_logarithm_of_a_row_of_exponentials_stays() -> None:
+    program = check(lambda x: torch.logsumexp(x, 1), {"x": X}).program
+    assert [op.kind for op in program.compute_ops] == [Kind.EXP, Kind.SUM, Kind.LOG]

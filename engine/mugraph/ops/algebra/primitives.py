@@ -233,6 +233,8 @@ class Primitives:
         return self._add(Node(Kind.UNARY, (a,), fn=fn))
 
     def opaque(self, kind: Kind, *operands: Node) -> Node:
+        if kind.opaque is not None and kind.opaque.undoes_exp and operands[0].kind is Kind.EXP:
+            return operands[0].inputs[0]  # as a sum of exponentials along an axis of size 1 is
         found = self.places.compared(kind, *operands) if len(operands) > 1 else None
         if found is not None:
             return found

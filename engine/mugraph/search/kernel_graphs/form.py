@@ -22,13 +22,15 @@ from mugraph.targets import Target
 
 _SCHEDULES = 6
 """Schedules of each kernel of a kernel graph, the others' being the best."""
+_DOUBTED = 8.0
+"""How many times its time a part counts with that has the reductions of one for which no kernel was found."""
 
 
 class Form:
     """The program, or an equal one with other values, and what is known of its parts.
 
     expected:   how many times what its traffic takes a part is expected to take that has not been searched
-    candidates: of the whole program, if it has been searched; remainders: what is left of them
+    candidates: of the whole program, None where it has not been searched; remainders: what is left of them
     """
 
     def __init__(
@@ -38,7 +40,7 @@ class Form:
         limits: GraphLimits,
         solver: Solver,
         expected: float,
-        candidates: Sequence[Candidate],
+        candidates: Sequence[Candidate] | None,
         remainders: Remainders,
     ) -> None:
         self.program, self._target, self._limits, self._solver = program, target, limits, solver
@@ -52,9 +54,10 @@ class Form:
         self.is_cut = False  # there may be more partitions than are kept
         self._programs: dict[Part, TensorProgram] = {}
         self._expected: dict[Part, float] = {}
+        self._barren: list[tuple[tuple[str, ...], frozenset[str]]] = []
         self.solved: dict[Part, Solved] = {}
-        if candidates:
-            self.solved[self._partitions.whole] = Solved(tuple(candidates))
+        if candidates is not None:
+            self._know(self._partitions.whole, Solved(tuple(candidates)))
 
     def best(self, within: float) -> list[Partition]:
         limits = self._limits
@@ -92,7 +95,12 @@ class Form:
         self._solver.expect(self._program(part) for part in parts if part not in self.solved)
 
     def solve(self, part: Part) -> None:
-        self.solved[part] = self._solver.solve(self._program(part))
+        self._know(part, self._solver.solve(self._program(part)))
+
+    def _know(self, part: Part, solved: Solved) -> None:
+        self.solved[part] = solved
+        if not solved.candidates:
+            self._barren.append((part.values, self._reductions(part)))
 
     def key_of(self, partition: Partition) -> Hashable:
         """Equal for partitions that differ only in names, or in the order of kernels that do not need one another."""
@@ -123,7 +131,17 @@ class Form:
             least = self._solver.least_us(program)
             expected = max(least * self._factor, self._remainder_us(part, program))
             self._expected[part] = expected if safe else float("inf")
-        return [(1, self._expected[part])]
+        return [(1, self._expected[part] * (_DOUBTED if self._is_doubted(part) else 1.0))]
+
+    def _is_doubted(self, part: Part) -> bool:
+        """Has it all the reductions of a part with the same results for which no kernel was found? What keeps a kernel
+        from fitting is what it reduces, not an element-wise value more or less that it loads."""
+        return any(
+            values == part.values and reductions <= self._reductions(part) for values, reductions in self._barren
+        )
+
+    def _reductions(self, part: Part) -> frozenset[str]:
+        return frozenset(op.name for op in self._program(part).ops if op.kind.reduces)
 
     def _remainder_us(self, part: Part, program: TensorProgram) -> float:
         """Of a part that computes the program's output, where it can be told from the kernels for all of it."""

@@ -29,7 +29,7 @@ class GraphLimits:
     partitions: int = 12
     slack: float = 1.3
     variants: int = 3
-    each: Limits = field(default_factory=lambda: Limits(seconds=1.0, max_topologies=6))
+    each: Limits = field(default_factory=lambda: Limits(seconds=4.0, work_seconds=1.0, max_topologies=6))
 
     @staticmethod
     def of(max_kernels: int, max_block_ops: int) -> GraphLimits:

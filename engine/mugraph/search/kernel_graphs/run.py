@@ -81,7 +81,8 @@ class KernelGraphs:
             forms.append(without_store(program, block.ops))
         known = by_estimate(candidates)
         remainders = Remainders(known, {op.name for op in program.compute_ops}, target)
-        self._forms = [Form(form, target, self._limits, self._solver, expected, known, remainders) for form in forms]
+        searched = known if known or blocks else None
+        self._forms = [Form(form, target, self._limits, self._solver, expected, searched, remainders) for form in forms]
 
     @property
     def stats(self) -> GraphStats:

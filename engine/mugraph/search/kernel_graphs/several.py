@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import replace
 from itertools import product, zip_longest
 
 from mugraph.ir.block import BlockGraph
@@ -67,7 +66,7 @@ class SeveralSearch:
         self._began, self._seconds, self._count, self._searches = time.monotonic(), None, 0, []
         known: dict[Hashable, tuple[Names, list[BlockGraph]]] = {}
         several = len({key_of(part)[0] for part in self._parts})
-        share = replace(self.limits, seconds=self.limits.seconds / several)
+        share = self.limits.shared(several)
         together: list[BlockGraph] | None = None
         for number, part in enumerate(self._parts):
             key, names = key_of(part)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappush, heapreplace, nsmallest
 from math import inf, prod
 
@@ -130,17 +130,21 @@ class Looks:
     def __init__(self, target: Target, limits: ScheduleLimits | None = None) -> None:
         limits = limits or ScheduleLimits()
         self._target = target
-        self._few = ScheduleLimits(SHORTLIST, limits.num_warps[:1], limits.num_stages[-2:-1] or limits.num_stages,
-                                   limits.shared_slack, limits.precisions)  # fmt: skip
+        few = replace(limits, max_candidates=SHORTLIST, num_stages=limits.num_stages[-2:-1] or limits.num_stages)
+        # Few warps first: more of them are for rows that few cannot hold.
+        self._few = [replace(few, num_warps=(warps,)) for warps in limits.num_warps]
         self._shortlists: dict[Hashable, list[Schedule]] = {}
         self._nearest: dict[Hashable, list[Schedule]] = {}
         """Of axes and loops of which none fitted: those that came nearest to it."""
 
     def at(self, block: BlockGraph) -> Candidate | None:
         """With the best schedule of few; None where none of them fits."""
-        shape, few = Shape(block), self._few
+        shape = Shape(block)
+        return next((found for few in self._few if (found := self._with(block, shape, few)) is not None), None)
+
+    def _with(self, block: BlockGraph, shape: Shape, few: ScheduleLimits) -> Candidate | None:
         key = (shape.grid_axes, block.loops, frozenset(shape.dot_axes), frozenset(shape.batch_axes),
-               frozenset(block.sizes.items()))  # fmt: skip
+               frozenset(block.sizes.items()), few.num_warps)  # fmt: skip
         best: Candidate | None = None
         for schedule in self._shortlists.get(key, ()):
             used = fits(shape, schedule, self._target, few)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from mugraph.ir.block import BlockGraph
@@ -31,6 +31,7 @@ class Limits:
     slack:          operators a topology may have more than the program's direct form
     seconds:        of wall-clock for the whole search; the work granted is in proportion (WORK_PER_SECOND), and ends a
                     search before the time does unless the machine is very busy
+    work_seconds:   that work is granted for, where they are fewer: on a busy machine the search may take longer for it
     max_loops:      loops in a block graph, nested or one after the other
     max_topologies: per loop nest; the smallest are kept
     max_values:     per loop nest; saturation stops there
@@ -40,6 +41,7 @@ class Limits:
     max_block_ops: int = 11
     slack: int = 2
     seconds: float = 20.0
+    work_seconds: float | None = None
     max_loops: int = 2
     max_topologies: int = 256
     max_values: int = 20_000
@@ -48,7 +50,12 @@ class Limits:
     @property
     def work(self) -> int:
         """Comparisons of abstract expressions, or as much other work."""
-        return int(self.seconds * WORK_PER_SECOND)
+        return int(WORK_PER_SECOND * (self.seconds if self.work_seconds is None else self.work_seconds))
+
+    def shared(self, among: int) -> Limits:
+        """Of each of so many searches, in place of one."""
+        work = None if self.work_seconds is None else self.work_seconds / among
+        return replace(self, seconds=self.seconds / among, work_seconds=work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,8 @@ class Stats:
                  form and the slack are less. What a larger program has beyond it may still be cut by `ended_by`
     complete_to: operators up to which every topology was found
     ended_by:    "space" (nothing left), "size" (the operator bound cut values off), "topologies", "values", "work",
-                 "memory", "time", "cancelled", or "traffic" (a kernel takes about as long as reading and writing)
+                 "memory", "time", "cancelled", "traffic" (a kernel takes about as long as reading and writing), or
+                 "fit" (no kernel found so far fits on the device)
     pruned:      reason -> pairs of values, or single operators on values, that were discarded. "expression": no part of
                  the output's abstract expression; "size": in no topology within the operator bound; "type": axes that
                  do not fit, or a loop's result inside of it; "field": division by zero, or the root of a negative;
