@@ -4,7 +4,6 @@ ones go away, and what is written in several ways (a sigmoid, silu, relu, abs) i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from math import exp, log, sqrt
 
 import numpy as np
@@ -12,8 +11,9 @@ import numpy as np
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim, AtomDims, Atoms
 from mugraph.ops.algebra.concat import Pieces
+from mugraph.ops.algebra.hiding import both, exponential
 from mugraph.ops.algebra.masks import Masks
-from mugraph.ops.algebra.nodes import HIDDEN, Node, conjuncts, constant_factor, factored, hidden, is_scaled, terms
+from mugraph.ops.algebra.nodes import HIDDEN, Node, constant_factor, factored, hidden, is_scaled, terms
 from mugraph.ops.algebra.places import Places, reach
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.sigmoids import share, shifted
@@ -44,8 +44,6 @@ class Primitives:
             return self.pieces.apply(node)
         if any(i.keep is not None for i in node.inputs):
             raise NotLowerable("minus infinity is added to what no exponential is taken of at once")
-        if any(atom in self.atoms.sections for atom in self.atoms.resolve(node.over)):
-            raise NotLowerable("a reduction over a part of a dimension was asked for at the whole of it")
         if any(atom in self.atoms.sections for atom in self.atoms.resolve(node.over)):
             raise NotLowerable("a reduction of a part of a dimension was asked for along all of it")
         if len(self.nodes) >= _MOST_NODES:
@@ -114,7 +112,7 @@ class Primitives:
         return self._add(Node(Kind.MASK, dims=(rows, columns), value=float(diagonal)))
 
     def hide(self, a: Node, keep: Node) -> Node:
-        """`a`, but minus infinity where the mask `keep` is 0."""
+        """`a`, but minus infinity where the mask or condition `keep` is 0."""
         if keep.kind is Kind.CONST:
             if keep.value == 0.0:
                 raise NotLowerable("a mask hides all of a value")
@@ -122,8 +120,7 @@ class Primitives:
         if a.cases:
             raise NotLowerable("a concatenation is masked")
         if a.keep is not None:
-            both = (*conjuncts(a.keep), *conjuncts(keep))
-            return hidden(a.inputs[0], reduce(self.mul, dict.fromkeys(both)))
+            return hidden(a.inputs[0], both(self, a.keep, keep))
         return hidden(a, keep)
 
     def add(self, a: Node, b: Node) -> Node:
@@ -190,7 +187,7 @@ class Primitives:
 
     def exp(self, a: Node) -> Node:
         if a.keep is not None:
-            return self.mul(self.exp(a.inputs[0]), a.keep)
+            return exponential(self, a)
         if a.kind is Kind.CONST and a.value < 700.0:
             return self.const(exp(a.value))
         if self.places.are_all(a):
