@@ -14,6 +14,7 @@ from mugraph.ops.algebra.concat import Pieces
 from mugraph.ops.algebra.hiding import both, exponential
 from mugraph.ops.algebra.masks import Masks
 from mugraph.ops.algebra.nodes import HIDDEN, Node, constant_factor, factored, hidden, is_scaled, terms
+from mugraph.ops.algebra.packed import SHIFTED, field
 from mugraph.ops.algebra.places import Places, reach
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.sigmoids import share, shifted
@@ -60,6 +61,8 @@ class Primitives:
     def _refuse_computed(node: Node) -> None:
         """Whole numbers that are read may be compared with such, or with places; nothing else is done with them."""
         is_truth = node.kind.opaque is not None and node.kind.opaque.is_truth
+        if any(i.raw == SHIFTED for i in node.inputs):
+            raise NotLowerable("bits of packed integers are computed with, which is outside the fragment")
         if not is_truth or not all(i.raw or i.reach is not None for i in node.inputs):
             raw = next(i.raw for i in node.inputs if i.raw)
             raise NotLowerable(f"an input of type {raw} is computed with, which is outside the fragment")
@@ -94,6 +97,10 @@ class Primitives:
         return self._add(Node(Kind.CONST, value=value))
 
     constant = const  # as kinds call it
+
+    def loaded(self, source: int, dims: AtomDims) -> Node:
+        """A value that was there before, at these axes; nothing is asked about its type."""
+        return self._add(Node(Kind.LOAD, source=source, dims=dims))
 
     def position(self, along: AtomDim, first: int = 0) -> Node:
         """The place along a dimension, none of which is a section, counted from `first`."""
@@ -233,6 +240,8 @@ class Primitives:
         found = self.places.compared(kind, *operands) if len(operands) > 1 else None
         if found is not None:
             return found
+        if kind is Kind.BIT_AND and operands[0].raw == SHIFTED:
+            return field(self, operands[0], int(operands[1].value))
         if kind.opaque is not None and all(operand.kind is Kind.CONST for operand in operands):
             return self.const(float(kind.opaque.numbers(*(np.float64(operand.value) for operand in operands))))
         return self._add(Node(kind, operands))
