@@ -9,7 +9,7 @@ from math import prod
 from mugraph.ir.calls import Argument, Symbol, TensorInfo
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.complexes import PARTS, part_of
-from mugraph.ops.algebra.packed import bytes_of, packed_dims
+from mugraph.ops.algebra.packed import bytes_of
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.sections import Section, spelled
 
@@ -75,9 +75,9 @@ def part_view_of(
 def bytes_view_of(
     value: int, info: TensorInfo, dims: AtomDims, sections: Mapping[int, Section], sizes: Mapping[int, int]
 ) -> tuple[View, AtomDims]:
-    """As view_of, of packed integers: the last of `dims` is the bytes of one."""
+    """As view_of, of packed integers, of which the bytes are read."""
     first = bytes_of(info)
-    view, axes = view_of(value, first, packed_dims(dims), sections, sizes)
+    view, axes = view_of(value, first, dims, sections, sizes)
     return replace(view, part=BYTES, first=first), axes
 
 

@@ -26,6 +26,7 @@ class Node:
           `keep` (hiding.py).
     cases, on: a concatenation (concat.py), no operator of the graph either: one of `cases` at each place along `on`.
     placed: it is in the builder's list.
+    fn: of a LOAD: what of the tensor is read, if not its elements (packed.py).
     raw: a LOAD: the type of whole numbers that are compared and nothing else.
     reach: the largest size of a number that is known to be whole and no input; None of any other.
     """

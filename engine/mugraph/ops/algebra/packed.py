@@ -7,12 +7,11 @@ it stands for the numbers that a mask takes a field of.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mugraph.ir.calls import TensorInfo
 from mugraph.ir.ops import Kind
-from mugraph.ops.algebra.axes import AtomDim, AtomDims
+from mugraph.ops.algebra.axes import AtomDim
 from mugraph.ops.algebra.building import Building
 from mugraph.ops.algebra.nodes import Node, in_pieces
 from mugraph.ops.algebra.places import line_of
@@ -22,12 +21,9 @@ PACKED = "i32"
 BYTE = "u8"
 SHIFTED = "shifted"
 """`raw` of a shift of packed integers; `value` is how many of its lowest bits it still has."""
+BYTES = "bytes"
+"""`fn` of a LOAD of what is in a tensor's memory: its last dimension is as that of `bytes_of`."""
 _BITS, _BYTES = 32, 4
-
-
-def is_bytes(dims: Sequence[AtomDim], info: TensorInfo) -> bool:
-    """Is a tensor read as the bytes in its memory, which are one more dimension?"""
-    return info.dtype == PACKED and len(dims) > len(info.shape)
 
 
 def bytes_of(info: TensorInfo) -> TensorInfo:
@@ -40,7 +36,7 @@ def bytes_of(info: TensorInfo) -> TensorInfo:
 
 def shifted(x: Node, amount: Node) -> Node | None:
     """`x >> amount`, if x is packed; by how much is looked at when a field is taken."""
-    is_packed = x.kind is Kind.LOAD and x.raw == PACKED and not x.windows
+    is_packed = x.kind is Kind.LOAD and x.raw == PACKED and bool(x.dims) and not x.windows
     return Node(Kind.SHIFT_RIGHT, (x, amount), raw=SHIFTED, value=_BITS) if is_packed else None
 
 
@@ -99,13 +95,8 @@ def _byte(b: Building, first: int, step: int, along: AtomDim) -> AtomDim:
 
 
 def _of_byte(b: Building, x: Node, byte: AtomDim, by: int, mask: int) -> Node:
-    found = b.loaded(x.source, (*x.dims, byte))
+    found = b.loaded(x.source, (*x.dims[:-1], (*x.dims[-1], *byte)), BYTES)
     if by:
         found = b.opaque(Kind.SHIFT_RIGHT, found, b.const(float(by)))
     return b.opaque(Kind.BIT_AND, found, b.const(float(mask)))
-
-
-def packed_dims(dims: AtomDims) -> AtomDims:
-    """As the dimensions of `bytes_of`."""
-    return (*dims[:-2], (*dims[-2], *dims[-1]))
 

@@ -86,7 +86,7 @@ class Primitives:
         if node.kind is Kind.LOAD:
             if node.windows:
                 raise NotLowerable("a concatenation of windows is outside the fragment")
-            return self._add(Node(Kind.LOAD, source=node.source, dims=dims, raw=node.raw))
+            return self._add(Node(Kind.LOAD, source=node.source, dims=dims, raw=node.raw, fn=node.fn))
         if node.kind.is_leaf or node.fn == HIDDEN:
             raise NotLowerable(f"a concatenation does not reach through {node.kind}")
         return node.kind.meaning(self, inputs, node.fn, over)
@@ -98,9 +98,9 @@ class Primitives:
 
     constant = const  # as kinds call it
 
-    def loaded(self, source: int, dims: AtomDims) -> Node:
+    def loaded(self, source: int, dims: AtomDims, fn: str = "") -> Node:
         """A value that was there before, at these axes; nothing is asked about its type."""
-        return self._add(Node(Kind.LOAD, source=source, dims=dims))
+        return self._add(Node(Kind.LOAD, source=source, dims=dims, fn=fn))
 
     def position(self, along: AtomDim, first: int = 0) -> Node:
         """The place along a dimension, none of which is a section, counted from `first`."""

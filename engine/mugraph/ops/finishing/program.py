@@ -15,7 +15,7 @@ from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.complexes import COMPLEX
 from mugraph.ops.algebra.nodes import HIDDEN, Node
-from mugraph.ops.algebra.packed import is_bytes, is_shifted
+from mugraph.ops.algebra.packed import BYTES, is_shifted
 from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
 from mugraph.ops.algebra.shifts import idle_shifts
 from mugraph.ops.finishing.flat_axes import with_flat_axes
@@ -159,8 +159,8 @@ def _named(
         if op.kind is Kind.LOAD:
             info, source = builder.values[op.source], sources.get(op.source, f"v{op.source}")
             dims, view = op.dims, None
-            if is_bytes(op.dims, info) or any(x in sections for dim in op.dims for x in dim):
-                made = part_view_of if info.dtype == COMPLEX else bytes_view_of if is_bytes(op.dims, info) else view_of
+            if op.fn == BYTES or any(x in sections for dim in op.dims for x in dim):
+                made = part_view_of if info.dtype == COMPLEX else bytes_view_of if op.fn == BYTES else view_of
                 view, dims = made(op.source, info, op.dims, sections, joined.sizes)
                 info = view.info
             title[i] = names.take(identifier(source) if view is None else f"{identifier(source)}_part")
@@ -180,8 +180,8 @@ def _named(
         ops.append(
             Op(
                 title[i], op.kind, tuple(title[x] for x in op.inputs), tuple(sorted(axis[x] for x in op.axes)),
-                tuple(sorted(axis[x] for x in op.over)), title[i] if op.kind is Kind.LOAD else "", op.value, op.fn,
-                op.f32, *(spell(op.dims) if op.kind.of_places else ()),
+                tuple(sorted(axis[x] for x in op.over)), title[i] if op.kind is Kind.LOAD else "", op.value,
+                "" if op.kind is Kind.LOAD else op.fn, op.f32, *(spell(op.dims) if op.kind.of_places else ()),
             )
         )  # fmt: skip
     for output, result in zip(outputs, results, strict=True):
