@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import torch
@@ -220,6 +220,8 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
                 result = call(args[0], **dict(function.keywords))
             case Kind.KEPT:
                 result = torch.where(args[0] != 0, args[1], 0.0)
+            case Kind.SEEN:
+                result = torch.where(args[0] != 0, args[1], -inf)
             case Kind.POWER_OF_TWO:
                 result = torch.exp2(args[0])
             case Kind.BIT_AND:
