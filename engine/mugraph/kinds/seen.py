@@ -1,4 +1,4 @@
-"""What a mask leaves of a logit: the value where the first operand is not zero, else minus infinity, whatever is there."""
+"""What a mask leaves of a logit: the value where the first operand is not zero, else minus infinity."""
 
 import numpy as np
 

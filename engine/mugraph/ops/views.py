@@ -13,7 +13,6 @@ from mugraph.ops.algebra.packed import bytes_of
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.sections import Section, spelled
 
-
 BYTES = "view(torch.uint8)"
 
 

@@ -9,7 +9,6 @@ from mugraph.ir.calls import operands
 from mugraph.ir.region import Argument, Call, Part, Ref, Region, SearchUnit, Symbol, TensorInfo
 from mugraph.ops.views import BYTES, View
 
-
 _BYTE = Symbol("torch.uint8")
 
 

@@ -1,4 +1,4 @@
-"""Small numbers packed into 32-bit integers: what `(w >> shifts) & m` is in bytes, against PyTorch on all kinds of bits."""
+"""Small numbers packed into 32-bit integers: what `(w >> shifts) & m` is in bytes, against PyTorch on any bits."""
 
 from __future__ import annotations
 

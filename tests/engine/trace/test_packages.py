@@ -1,4 +1,4 @@
-"""A file that its own package imports, as most packages' __init__ does: it is run once, and its names are one module's."""
+"""A file that its own package imports, as most packages' __init__ does: it is run once, as one module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks that are arguments, or rows of a triangle that the positions choose: one step of a decoder, and padded batches."""
+"""Masks that are arguments, or rows of a triangle that positions choose: a step of a decoder, and padded batches."""
 
 import torch
 import torch.nn.functional as F

@@ -20,10 +20,10 @@ from mugraph.ops.algebra.complexes import COMPLEX, PARTS, refuse_unknown
 from mugraph.ops.algebra.concat import Pieces
 from mugraph.ops.algebra.masks import Masks
 from mugraph.ops.algebra.nodes import Node, in_pieces
+from mugraph.ops.algebra.packed import cut, is_shifted
 from mugraph.ops.algebra.places import Places
 from mugraph.ops.algebra.primitives import Primitives
 from mugraph.ops.algebra.refusals import NotLowerable
-from mugraph.ops.algebra.packed import cut, is_shifted
 from mugraph.ops.algebra.spans import SMALL, span
 from mugraph.ops.algebra.spellings import canonical
 

@@ -41,11 +41,16 @@ class Counting(Protocol):
     def along(self, dim: AtomDim) -> Node: ...
 
 
-class Building(Operators, Protocol):
-    """A program that is being built (builder.py)."""
+class Axes(Operators, Protocol):
+    """With what dimensions are made of."""
 
     @property
     def atoms(self) -> Atoms: ...
+
+
+class Building(Axes, Protocol):
+    """A program that is being built (builder.py)."""
+
     @property
     def values(self) -> Mapping[int, TensorInfo]: ...
     @property

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from mugraph.ir.calls import TensorInfo
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim
-from mugraph.ops.algebra.building import Building
+from mugraph.ops.algebra.building import Axes
 from mugraph.ops.algebra.nodes import Node, in_pieces
 from mugraph.ops.algebra.places import line_of
 from mugraph.ops.algebra.refusals import NotLowerable
@@ -51,7 +51,7 @@ def is_shifted(node: Node) -> bool:
     return all(map(is_shifted, node.cases)) if node.cases else node.raw == SHIFTED
 
 
-def field(b: Building, node: Node, mask: int) -> Node:
+def field(b: Axes, node: Node, mask: int) -> Node:
     """`(x >> amount) & mask`. Raises NotLowerable where it does not lie within a byte."""
     x, amount = node.inputs
     if not 0 <= mask < 1 << int(node.value):
@@ -72,7 +72,7 @@ class _Places:
     step: int
 
 
-def _field(b: Building, x: Node, places: _Places, mask: int) -> Node:
+def _field(b: Axes, x: Node, places: _Places, mask: int) -> Node:
     dim, step = b.atoms.resolve(places.dim), places.step
     count = b.atoms.elements(dim)
     inside = max(1, 8 // step) if step > 0 else 0  # so many fields are in one byte
@@ -90,13 +90,12 @@ def _field(b: Building, x: Node, places: _Places, mask: int) -> Node:
     return in_pieces(found, inner) if inside > 1 else found[0]
 
 
-def _byte(b: Building, first: int, step: int, along: AtomDim) -> AtomDim:
+def _byte(b: Axes, first: int, step: int, along: AtomDim) -> AtomDim:
     return b.atoms.section(_BYTES, first, step, along)
 
 
-def _of_byte(b: Building, x: Node, byte: AtomDim, by: int, mask: int) -> Node:
+def _of_byte(b: Axes, x: Node, byte: AtomDim, by: int, mask: int) -> Node:
     found = b.loaded(x.source, (*x.dims[:-1], (*x.dims[-1], *byte)), BYTES)
     if by:
         found = b.opaque(Kind.SHIFT_RIGHT, found, b.const(float(by)))
     return b.opaque(Kind.BIT_AND, found, b.const(float(mask)))
-

@@ -240,11 +240,15 @@ class Primitives:
         found = self.places.compared(kind, *operands) if len(operands) > 1 else None
         if found is not None:
             return found
-        if kind is Kind.BIT_AND and operands[0].raw == SHIFTED:
-            return field(self, operands[0], int(operands[1].value))
+        if kind is Kind.BIT_AND and (taken := self._taken(*operands)) is not None:
+            return taken
         if kind.opaque is not None and all(operand.kind is Kind.CONST for operand in operands):
             return self.const(float(kind.opaque.numbers(*(np.float64(operand.value) for operand in operands))))
         return self._add(Node(kind, operands))
+
+    def _taken(self, x: Node, mask: Node) -> Node | None:
+        """A field of packed integers; None of anything else."""
+        return field(self, x, int(mask.value)) if x.raw == SHIFTED else None
 
     def sum(self, a: Node, over: Sequence[int]) -> Node:
         """Sum of `a` over the atoms; an axis `a` does not have counts as so many equal terms."""

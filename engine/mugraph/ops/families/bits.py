@@ -8,8 +8,8 @@ from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import Node
-from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.packed import is_shifted, shifted
+from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 from mugraph.ops.algebra.spans import SMALL, span
 

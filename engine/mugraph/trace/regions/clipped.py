@@ -1,8 +1,8 @@
 """Ranges that end where a tensor is full: at that one size its memory looks as if it were as long as the size.
 
 A cache of 32 places of which the first `n` are attended has one stride at every n. At n = 32 it is also what a tensor
-of n places would have, and a kernel made from that size would take the one for the other. So the region is made from the
-size before, and the last one is left to PyTorch.
+of n places would have, and a kernel made from that size would take the one for the other. So the region is made from
+the size before, and the last one is left to PyTorch.
 """
 
 from __future__ import annotations
