@@ -44,7 +44,7 @@ def launches(name: str, steps: int, folder: Path) -> dict[str, dict[str, int]]:
 
 
 def test_a_token_at_each_position(tmp_path: Path) -> None:
-    """Positions 1 to 31 of 0 to 31: with the last one the cache is full. That and the first are left to the original."""
+    """Positions 1 to 31 of 0 to 31: with the last the cache is full. That and the first are left to the original."""
     found = launches("tokens.py", 32, tmp_path)
     (attention,) = (counts for text, counts in found.items() if text.startswith("scores = "))
     assert set(attention.values()) == {30}

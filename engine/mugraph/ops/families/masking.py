@@ -38,18 +38,20 @@ def chosen(b: Builder, x: Node, keep: Node, other: float | None) -> Node:
     raise NotLowerable("a part replaced by anything but zero or minus infinity is outside the fragment")
 
 
+def kept(b: Builder, condition: Node, value: Node) -> Node:
+    """The value where a condition is 1, else 0, whatever the value is there."""
+    return b.mul(condition, value) if value.kind is Kind.CONST else b.opaque(Kind.KEPT, condition, value)
+
+
 def where_holds(b: Builder, condition: Node, x: Node, y: Node) -> Node:
     """`x` where a condition is 1, `y` where it is 0. The other one may be no number there."""
 
-    def part(condition: Node, value: Node) -> Node:
-        return b.mul(condition, value) if value.kind is Kind.CONST else b.opaque(Kind.KEPT, condition, value)
-
     if y.kind is Kind.CONST and y.value == 0.0:
-        return part(condition, x)
+        return kept(b, condition, x)
     opposite = b.sub(b.const(1.0), condition)
     if x.kind is Kind.CONST and x.value == 0.0:
-        return part(opposite, y)
-    return b.add(part(condition, x), part(opposite, y))
+        return kept(b, opposite, y)
+    return b.add(kept(b, condition, x), kept(b, opposite, y))
 
 
 def _of_places(b: Builder, condition: Ref, dims: AtomDims, holds: bool) -> Node | None:

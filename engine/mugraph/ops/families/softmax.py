@@ -17,6 +17,7 @@ from mugraph.ops.algebra.nodes import Node, conjuncts
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 from mugraph.ops.algebra.rows import rows
+from mugraph.ops.families.masking import kept
 from mugraph.ops.families.reduce import reduced
 
 
@@ -120,4 +121,4 @@ def attention(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         logits, seen = masked.logits, masked.seen
     weights = b.exp(logits)
     mixed = b.dot(b.div(weights, b.sum(weights, t)), b.at(v, (*shared(values[:-2]), t, e)), t)
-    return mixed if seen is None else b.opaque(Kind.KEPT, seen, mixed)
+    return mixed if seen is None else kept(b, seen, mixed)
