@@ -9,15 +9,19 @@ from math import prod
 from mugraph.ir.calls import Argument, Symbol, TensorInfo
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.complexes import PARTS, part_of
+from mugraph.ops.algebra.packed import bytes_of
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.sections import Section, spelled
+
+BYTES = "view(torch.uint8)"
 
 
 @dataclass(frozen=True)
 class View:
     """A part of the value with the number `value`.
 
-    part:  of a complex value "real" or "imag", which is taken first; "" of a real one. first: of that part
+    part:  of a complex value "real" or "imag", which is taken first; of packed integers their bytes; "" of any other.
+           first: of that part
     shape: in which the value is seen first; None: its own
     index: what is kept of each dimension of that shape
     seen:  of the value in that shape. info: of the view
@@ -65,6 +69,15 @@ def part_view_of(
     first = part_of(info)
     view, axes = view_of(value, first, dims[:-1], sections, sizes)
     return replace(view, part=PARTS[sections[last].start], first=first), axes
+
+
+def bytes_view_of(
+    value: int, info: TensorInfo, dims: AtomDims, sections: Mapping[int, Section], sizes: Mapping[int, int]
+) -> tuple[View, AtomDims]:
+    """As view_of, of packed integers, of which the bytes are read."""
+    first = bytes_of(info)
+    view, axes = view_of(value, first, dims, sections, sizes)
+    return replace(view, part=BYTES, first=first), axes
 
 
 def view_of(

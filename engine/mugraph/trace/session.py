@@ -106,7 +106,7 @@ class Session:
         try:
             if package is not None and path.stem != "__init__":
                 importlib.import_module(package)
-            self.namespace = self.workspace.run(self.source, name, package)
+            self.namespace = self.workspace.run(name, package)
         except BaseException as error:
             here = f", which is not installed in {sys.executable}" if isinstance(error, ModuleNotFoundError) else ""
             said = f"{path.name} cannot be imported: {sentence(error, self.source)}{here}"
@@ -227,7 +227,7 @@ def trace_request(request: Request) -> Trace:
     top, _, _ = package_of(path)
     cwd = Path.cwd()
     root = cwd if path.resolve().is_relative_to(cwd) else top.resolve()
-    session = Session(request, source, recorder, Workspace(root, recorder))
+    session = Session(request, source, recorder, Workspace(root, recorder, source))
     if not session.load():
         return Trace(request.path, errors=tuple(session.errors))
     partition = Partition()

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mugraph.ir.calls import operands
+from mugraph.ir.dtypes import INTEGERS, STORED
 from mugraph.units.fusion import joins_well
 from mugraph.units.growing import GrowingUnit, UnitPrograms, worthwhile
 from mugraph.units.lower import Lowered
 from mugraph.units.region_graph import RegionGraph
 
+_NOT_READ = INTEGERS - STORED.keys()
+"""Types of whole numbers that kernels read, if at all, to compare them."""
 _CALLS_AN_OPERATOR = 1.5
 """Calls per operator, at most: some calls are casts, or multiply by 1, and become no operator."""
 
@@ -69,20 +73,42 @@ class UnitGrowth:
     def _joined(
         self, calls: frozenset[int], i: int, output: int, needed: set[int]
     ) -> tuple[frozenset[int], Lowered | None] | None:
-        """The unit with call `i` added; None if that is not possible. A unit of views alone has no program yet."""
+        """The unit with call `i` added; None if that is not possible. A unit of views alone has no program yet.
+
+        Whole numbers that are computed here, as codes of packed weights, are no inputs: what makes them is added too.
+        """
         graph = self._graph
-        if not graph.lowerable(i) or graph.segment[i] != graph.segment[max(calls)]:
-            return None
         larger = calls | {i}
-        private = all(graph.private(value, larger, needed) for value in graph.calls[i].outputs)
-        if not private and not graph.shape_only(i):
+        if not self._may_join(i, larger, max(calls), needed):
             return None
         if all(graph.shape_only(n) for n in larger):
             return larger, None
         lowered = self._programs.lower(larger, output, self._programs.max_ops)
+        if lowered is None:
+            larger = self._with_whole_numbers(larger, calls, needed)
+            lowered = self._programs.lower(larger, output, self._programs.max_ops)
         if lowered is None or not joins_well(lowered.program, crowded=True):
             return None
         return larger, lowered
+
+    def _may_join(self, i: int, larger: frozenset[int], root: int, needed: set[int]) -> bool:
+        graph = self._graph
+        if not graph.lowerable(i) or graph.segment[i] != graph.segment[root]:
+            return False
+        is_made_of_nothing = not operands(graph.calls[i])  # it may be made again where it is read
+        private = all(graph.private(value, larger, needed) for value in graph.calls[i].outputs)
+        return private or is_made_of_nothing or graph.shape_only(i)
+
+    def _with_whole_numbers(self, larger: frozenset[int], calls: frozenset[int], needed: set[int]) -> frozenset[int]:
+        """With the calls that make the whole numbers it reads, but for those that something else reads."""
+        graph = self._graph
+        while True:
+            read = {v for v in graph.inputs(larger) if graph.region.values[v].dtype in _NOT_READ}
+            near = {graph.producer.get(value, -1) for value in read} - {-1}
+            more = {i for i in near if self._may_join(i, larger | near, max(calls), needed)}
+            if not more:
+                return larger
+            larger |= more
 
     def _trimmed(self, unit: GrowingUnit) -> GrowingUnit:
         """The unit without views of other units' outputs that would give it more axes than it needs. Outside the unit

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mugraph.ir.calls import operands
-from mugraph.ir.region import Argument, Call, Part, Ref, Region, SearchUnit, TensorInfo
-from mugraph.ops.views import View
+from mugraph.ir.region import Argument, Call, Part, Ref, Region, SearchUnit, Symbol, TensorInfo
+from mugraph.ops.views import BYTES, View
+
+_BYTE = Symbol("torch.uint8")
 
 
 class PartViews:
@@ -25,7 +27,8 @@ class PartViews:
         made: list[int] = []
         if view.part:
             assert view.first is not None
-            made.append(self._made(view, (), view.first, f"Tensor.{view.part}.__get__", (), near, view.value))
+            target, args = ("Tensor.view", (_BYTE,)) if view.part == BYTES else (f"Tensor.{view.part}.__get__", ())
+            made.append(self._made(view, (), view.first, target, args, near, view.value))
         if view.shape is not None:
             source = made[-1] if made else view.value
             made.append(self._made(view, view.shape, view.seen, "Tensor.view", view.shape, near, source))

@@ -18,6 +18,10 @@ CASES = {
     "two uses": ("return (w[i] @ v) * v[i]", 16),
     "index_select": ("return torch.index_select(w, 1, i).T @ w", 16),
     "compared": ("return (w @ v) * (i != 3).float().sum()", 100),
+    "fields of bits": ("return (w @ v) * ((i >> 4) & 0xF).float().sum()", 1 << 31),
+    "fields of fewer bits": ("return (w @ v) * ((i.view(5, 1) >> 4).to(torch.int8) & 3).float().sum()", 1 << 31),
+    "a shift by it": ("return (w @ v) * ((torch.ones(5, dtype=torch.int64) >> i) & 1).float().sum()", 32),
+    "a place that is shifted": ("return w[i >> 4] @ v", None),
     "no use that is known": ("return (w @ v) * torch.bincount(i, minlength=8)", None),
     "computed with": ("return w[i + 1] @ v", None),
 }

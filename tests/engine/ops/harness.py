@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from mugraph.ir.region import Argument, Call, Named, Position, Range, Ref, Regio
 from mugraph.ir.tensors import Tensor
 from mugraph.kinds import Opaque
 from mugraph.ops.functions.unary import UNARY
+from mugraph.ops.views import BYTES
 from mugraph.trace.pytorch.targets import target_of
 from mugraph.trace.run.triangles import triangle_of
 from mugraph.units.lower import Lowered, lower
@@ -133,12 +134,14 @@ def parts(lowered: Lowered, tensors: Mapping[int, torch.Tensor]) -> dict[str, to
     for name, value in lowered.inputs.items():
         view, tensor = lowered.views.get(name), tensors[value]
         if view is not None:
+            if view.part == BYTES:
+                tensor = tensor.view(torch.uint8)
             made = (tensor if view.shape is None else tensor.reshape(view.shape))[view.index]
             assert tuple(made.shape) == view.info.shape
             if tensor.is_contiguous():
                 assert tuple(made.stride()) == view.info.strides
             tensor = made
-        found[name] = tensor
+        found[name] = tensor.double()
     return found
 
 
@@ -217,6 +220,8 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
                 result = call(args[0], **dict(function.keywords))
             case Kind.KEPT:
                 result = torch.where(args[0] != 0, args[1], 0.0)
+            case Kind.SEEN:
+                result = torch.where(args[0] != 0, args[1], -inf)
             case Kind.POWER_OF_TWO:
                 result = torch.exp2(args[0])
             case Kind.BIT_AND:
@@ -272,7 +277,7 @@ def check(fn: Callable[..., Any], inputs: Mapping[str, torch.Tensor]) -> Lowered
     region = record(fn, inputs)
     lowered = lower_region(region)
     well_formed(lowered)
-    by_value = {live.value: inputs[live.expression].double() for live in region.live_ins}
+    by_value = {live.value: inputs[live.expression] for live in region.live_ins}
     got = evaluate(lowered.program, parts(lowered, by_value))
     want = fn(**{name: exact(tensor) for name, tensor in inputs.items()})
     wants = want if isinstance(want, tuple) else (want,)

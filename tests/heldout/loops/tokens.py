@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 
-# mugraph: x=f32[2, 1, 48], pos=1..28
+# mugraph: x=f32[2, 1, 48], pos=1..31
 class Attention(nn.Module):
     def __init__(self):
         super().__init__()

@@ -11,6 +11,8 @@ from mugraph.ops.algebra.registry import canonical, entry_for
 
 _ANY = 100
 """Calls that use integers as numbers and not as indices: they compare them, or compute with them."""
+_BITS, _PLACES_OF_BITS = 1 << 31, 32
+_SHIFTED, _MASKED = frozenset({"bitwise_right_shift", "__rshift__"}), frozenset({"bitwise_and", "__and__"})
 _USED_AS_THEY_ARE = frozenset({
     "eq", "ne", "lt", "le", "gt", "ge", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "add", "__add__",
     "__radd__", "sub", "__sub__", "__rsub__", "mul", "__mul__", "__rmul__", "div", "__truediv__", "to", "float", "half",
@@ -29,6 +31,8 @@ def index_limit(region: Region, value: int) -> int | None:
 
 def _of_use(region: Region, call: Call, value: int) -> int | None:
     target = canonical(call.target)
+    if (name := target.rpartition(".")[2]) in _SHIFTED or name in _MASKED:
+        return _bits(region, call, value, name)
     shapes = {number: info.shape for number, info in region.values.items()}
     if target in _PLACES:
         return _PLACES[target](call, value, shapes)
@@ -39,6 +43,16 @@ def _of_use(region: Region, call: Call, value: int) -> int | None:
         found = [index_limit(region, output) for output in integers] if entry and entry.shape_only else [None]
         return None if None in found else min(limit for limit in found if limit is not None)
     return _ANY if target.rpartition(".")[2] in _USED_AS_THEY_ARE else None
+
+
+def _bits(region: Region, call: Call, value: int, name: str) -> int | None:
+    """`x >> n` and `x & 0xF`: any bits will do where fields of them are all that is taken."""
+    first, other = _argument(call, 0, "input"), _argument(call, 1, "other")
+    if not isinstance(first, Ref) or first.value != value:
+        return _PLACES_OF_BITS
+    if name in _MASKED:
+        return _BITS if isinstance(other, int) else None
+    return _BITS if {index_limit(region, output) for output in call.outputs} == {_BITS} else None
 
 
 _Shapes = Mapping[int, tuple[int, ...]]

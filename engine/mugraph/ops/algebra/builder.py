@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
-from mugraph.ir.dtypes import COMPARED, COMPUTED, ELEMENTS, NARROW, READ
+from mugraph.ir.dtypes import COMPARED, COMPUTED, ELEMENTS, NARROW, READ, itemsize
 from mugraph.ir.ops import Kind
 from mugraph.ir.windows import Window
 from mugraph.ops.algebra.arguments import Arguments
@@ -20,6 +20,7 @@ from mugraph.ops.algebra.complexes import COMPLEX, PARTS, refuse_unknown
 from mugraph.ops.algebra.concat import Pieces
 from mugraph.ops.algebra.masks import Masks
 from mugraph.ops.algebra.nodes import Node, in_pieces
+from mugraph.ops.algebra.packed import cut, is_shifted
 from mugraph.ops.algebra.places import Places
 from mugraph.ops.algebra.primitives import Primitives
 from mugraph.ops.algebra.refusals import NotLowerable
@@ -172,6 +173,8 @@ class Builder(Primitives):
         self._f32, self._call = self._mixed and info.dtype == "f32", i
         node = entry.rule(self, Arguments(call, entry.parameters, value), dims)
         self._f32, self._call = outer
+        if (is_small or is_whole) and is_shifted(node):  # an operator of its own is what takes a field of it
+            return cut(node, 8 * itemsize(info.dtype))
         found = span(node, self.values) if is_small or is_whole else None
         known = node.reach is not None or node.raw in ("i32", info.dtype) or found is not None
         if is_whole and not known:  # it rounds, or may wrap around

@@ -21,10 +21,12 @@ class Node:
 
     windows: a LOAD: dimensions it reads through a window, each with the atoms that are its taps (Window.taps is not
              counted before the end).
-    keep: a MASK, or a product of such: where it is 0 the value is minus infinity. Such a value is no operator of the
-          graph: it stands for inputs[0], and an exponential of it is the exponential of that, times the mask.
+    keep: a MASK, another condition, or a product of such: where it is 0 the value is minus infinity. Such a value is no
+          operator of the graph: it stands for inputs[0], and an exponential of it is the exponential of that, times
+          `keep` (hiding.py).
     cases, on: a concatenation (concat.py), no operator of the graph either: one of `cases` at each place along `on`.
     placed: it is in the builder's list.
+    fn: of a LOAD: what of the tensor is read, if not its elements (packed.py).
     raw: a LOAD: the type of whole numbers that are compared and nothing else.
     reach: the largest size of a number that is known to be whole and no input; None of any other.
     """

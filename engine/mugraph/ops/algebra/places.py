@@ -20,7 +20,7 @@ _ABS = "abs"
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
     """constant + the sum of places times whole numbers. by: axes of a place -> its factor"""
 
     constant: int
@@ -101,14 +101,14 @@ class Places:
         if a.fn == _ABS:
             turned = self.compared(Kind.GREATER if kind is Kind.GREATER_EQUAL else Kind.GREATER_EQUAL, b, a)
             return None if turned is None else self._b.masks.opposite(turned)
-        line, other = _line(a), _line(b)
+        line, other = line_of(a), line_of(b)
         if line is None or other is None:
             return None
         by = {dim: line.by.get(dim, 0) - other.by.get(dim, 0) for dim in {**line.by, **other.by}}
         above = line.constant - other.constant - (kind is Kind.GREATER)
-        return self._not_negative(_Line(above, {dim: factor for dim, factor in by.items() if factor}))
+        return self._not_negative(Line(above, {dim: factor for dim, factor in by.items() if factor}))
 
-    def _not_negative(self, line: _Line) -> Node | None:
+    def _not_negative(self, line: Line) -> Node | None:
         """1 where it is 0 or more."""
         up = [dim for dim, factor in line.by.items() if factor > 0]
         down = [dim for dim, factor in line.by.items() if factor < 0]
@@ -132,20 +132,21 @@ def _below(node: Node) -> set[Kind]:
     return kinds
 
 
-def _line(node: Node) -> _Line | None:
+def line_of(node: Node) -> Line | None:
+    """A sum of places times whole numbers; None of any other node."""
     if node.kind is Kind.POSITION:
-        return _Line(int(node.value), {node.dims[0]: 1})
+        return Line(int(node.value), {node.dims[0]: 1})
     if node.kind is Kind.CONST:
-        return _Line(int(node.value), {})
+        return Line(int(node.value), {})
     scaled = constant_factor(node)
     if scaled is not None:
-        inner = _line(scaled[1])
+        inner = line_of(scaled[1])
         factor = int(scaled[0])
-        return None if inner is None else _Line(inner.constant * factor, {d: n * factor for d, n in inner.by.items()})
+        return None if inner is None else Line(inner.constant * factor, {d: n * factor for d, n in inner.by.items()})
     for one, other in terms(node)[:1]:
-        first, second = _line(one), _line(other)
+        first, second = line_of(one), line_of(other)
         if first is None or second is None:
             return None
         by = {dim: first.by.get(dim, 0) + second.by.get(dim, 0) for dim in {**first.by, **second.by}}
-        return _Line(first.constant + second.constant, by)
+        return Line(first.constant + second.constant, by)
     return None

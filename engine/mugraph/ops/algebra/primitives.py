@@ -4,7 +4,6 @@ ones go away, and what is written in several ways (a sigmoid, silu, relu, abs) i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from math import exp, log, sqrt
 
 import numpy as np
@@ -12,8 +11,10 @@ import numpy as np
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim, AtomDims, Atoms
 from mugraph.ops.algebra.concat import Pieces
+from mugraph.ops.algebra.hiding import both, exponential
 from mugraph.ops.algebra.masks import Masks
-from mugraph.ops.algebra.nodes import HIDDEN, Node, conjuncts, constant_factor, factored, hidden, is_scaled, terms
+from mugraph.ops.algebra.nodes import HIDDEN, Node, constant_factor, factored, hidden, is_scaled, terms
+from mugraph.ops.algebra.packed import SHIFTED, field
 from mugraph.ops.algebra.places import Places, reach
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.sigmoids import share, shifted
@@ -45,8 +46,6 @@ class Primitives:
         if any(i.keep is not None for i in node.inputs):
             raise NotLowerable("minus infinity is added to what no exponential is taken of at once")
         if any(atom in self.atoms.sections for atom in self.atoms.resolve(node.over)):
-            raise NotLowerable("a reduction over a part of a dimension was asked for at the whole of it")
-        if any(atom in self.atoms.sections for atom in self.atoms.resolve(node.over)):
             raise NotLowerable("a reduction of a part of a dimension was asked for along all of it")
         if len(self.nodes) >= _MOST_NODES:
             raise NotLowerable("the program is too large for one search unit")
@@ -62,6 +61,8 @@ class Primitives:
     def _refuse_computed(node: Node) -> None:
         """Whole numbers that are read may be compared with such, or with places; nothing else is done with them."""
         is_truth = node.kind.opaque is not None and node.kind.opaque.is_truth
+        if any(i.raw == SHIFTED for i in node.inputs):
+            raise NotLowerable("bits of packed integers are computed with, which is outside the fragment")
         if not is_truth or not all(i.raw or i.reach is not None for i in node.inputs):
             raw = next(i.raw for i in node.inputs if i.raw)
             raise NotLowerable(f"an input of type {raw} is computed with, which is outside the fragment")
@@ -85,7 +86,7 @@ class Primitives:
         if node.kind is Kind.LOAD:
             if node.windows:
                 raise NotLowerable("a concatenation of windows is outside the fragment")
-            return self._add(Node(Kind.LOAD, source=node.source, dims=dims, raw=node.raw))
+            return self._add(Node(Kind.LOAD, source=node.source, dims=dims, raw=node.raw, fn=node.fn))
         if node.kind.is_leaf or node.fn == HIDDEN:
             raise NotLowerable(f"a concatenation does not reach through {node.kind}")
         return node.kind.meaning(self, inputs, node.fn, over)
@@ -96,6 +97,10 @@ class Primitives:
         return self._add(Node(Kind.CONST, value=value))
 
     constant = const  # as kinds call it
+
+    def loaded(self, source: int, dims: AtomDims, fn: str = "") -> Node:
+        """A value that was there before, at these axes; nothing is asked about its type."""
+        return self._add(Node(Kind.LOAD, source=source, dims=dims, fn=fn))
 
     def position(self, along: AtomDim, first: int = 0) -> Node:
         """The place along a dimension, none of which is a section, counted from `first`."""
@@ -114,7 +119,7 @@ class Primitives:
         return self._add(Node(Kind.MASK, dims=(rows, columns), value=float(diagonal)))
 
     def hide(self, a: Node, keep: Node) -> Node:
-        """`a`, but minus infinity where the mask `keep` is 0."""
+        """`a`, but minus infinity where the mask or condition `keep` is 0."""
         if keep.kind is Kind.CONST:
             if keep.value == 0.0:
                 raise NotLowerable("a mask hides all of a value")
@@ -122,8 +127,7 @@ class Primitives:
         if a.cases:
             raise NotLowerable("a concatenation is masked")
         if a.keep is not None:
-            both = (*conjuncts(a.keep), *conjuncts(keep))
-            return hidden(a.inputs[0], reduce(self.mul, dict.fromkeys(both)))
+            return hidden(a.inputs[0], both(self, a.keep, keep))
         return hidden(a, keep)
 
     def add(self, a: Node, b: Node) -> Node:
@@ -190,7 +194,7 @@ class Primitives:
 
     def exp(self, a: Node) -> Node:
         if a.keep is not None:
-            return self.mul(self.exp(a.inputs[0]), a.keep)
+            return exponential(self, a)
         if a.kind is Kind.CONST and a.value < 700.0:
             return self.const(exp(a.value))
         if self.places.are_all(a):
@@ -238,9 +242,15 @@ class Primitives:
         found = self.places.compared(kind, *operands) if len(operands) > 1 else None
         if found is not None:
             return found
+        if kind is Kind.BIT_AND and (taken := self._taken(*operands)) is not None:
+            return taken
         if kind.opaque is not None and all(operand.kind is Kind.CONST for operand in operands):
             return self.const(float(kind.opaque.numbers(*(np.float64(operand.value) for operand in operands))))
         return self._add(Node(kind, operands))
+
+    def _taken(self, x: Node, mask: Node) -> Node | None:
+        """A field of packed integers; None of anything else."""
+        return field(self, x, int(mask.value)) if x.raw == SHIFTED else None
 
     def sum(self, a: Node, over: Sequence[int]) -> Node:
         """Sum of `a` over the atoms; an axis `a` does not have counts as so many equal terms."""

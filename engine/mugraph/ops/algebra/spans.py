@@ -11,6 +11,7 @@ from mugraph.ir.calls import TensorInfo
 from mugraph.ir.dtypes import STORED
 from mugraph.kinds import Kind
 from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.packed import BYTE, BYTES
 
 Span = tuple[int, int]
 """The least and the largest number, both included."""
@@ -33,7 +34,7 @@ def _span(node: Node, values: Mapping[int, TensorInfo]) -> Span | None:
         return (int(node.value), int(node.value)) if node.value.is_integer() else None
     if node.kind is Kind.LOAD:
         whole = {str(name): one for name, one in STORED.items() if one.is_whole}
-        one = whole.get(values[node.source].dtype)
+        one = whole.get(BYTE if node.fn == BYTES else values[node.source].dtype)
         return (int(one.least), int(one.largest)) if one is not None and one.least is not None else None
     if node.keep is not None or len(node.inputs) != 2:
         return None

@@ -8,6 +8,7 @@ from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.packed import is_shifted, shifted
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 from mugraph.ops.algebra.spans import SMALL, span
@@ -34,14 +35,20 @@ def masked(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     least, largest = SMALL.get(dtype, (0, 1 << 16))
     if not least <= number <= largest:
         raise NotLowerable(f"{args.call.target} by {number}, which is none of {dtype}, is outside the fragment")
+    x = b.broadcast(args.ref("input"), dims)
+    if is_shifted(taken := shifted(x, b.const(0.0)) or x):
+        return b.opaque(Kind.BIT_AND, taken, b.const(float(number)))
     return b.opaque(Kind.BIT_AND, _whole(b, args, dims), b.const(float(number)))
 
 
 @lowers(
     "Tensor.__rshift__", "torch.bitwise_right_shift", "Tensor.bitwise_right_shift", parameters="input other",
 )  # fmt: skip
-def shifted(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+def shift_right(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """`x >> n`: the sign stays. By as many places as the type has PyTorch's result is undefined."""
+    packed = shifted(b.broadcast(args.ref("input"), dims), b.broadcast(args.get("other"), dims))
+    if packed is not None:
+        return packed
     places = _constant(args)
     if not 0 <= places < 8:
         raise NotLowerable(f"{args.call.target} by {places} places is outside the fragment")

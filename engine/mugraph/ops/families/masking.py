@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from mugraph.ir.calls import Ref
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.arguments import Arguments
@@ -28,7 +30,7 @@ def filler(b: Builder, args: Arguments, name: str) -> float | None:
 
 
 def chosen(b: Builder, x: Node, keep: Node, other: float | None) -> Node:
-    """`x` where `keep` is 1, elsewhere a number (None: minus infinity)."""
+    """`x` where the mask `keep` is 1, elsewhere a number (None: minus infinity)."""
     if other is None:
         return b.hide(x, keep)
     if other == 0.0:
@@ -36,18 +38,20 @@ def chosen(b: Builder, x: Node, keep: Node, other: float | None) -> Node:
     raise NotLowerable("a part replaced by anything but zero or minus infinity is outside the fragment")
 
 
+def kept(b: Builder, condition: Node, value: Node) -> Node:
+    """The value where a condition is 1, else 0, whatever the value is there."""
+    return b.mul(condition, value) if value.kind is Kind.CONST else b.opaque(Kind.KEPT, condition, value)
+
+
 def where_holds(b: Builder, condition: Node, x: Node, y: Node) -> Node:
     """`x` where a condition is 1, `y` where it is 0. The other one may be no number there."""
 
-    def part(condition: Node, value: Node) -> Node:
-        return b.mul(condition, value) if value.kind is Kind.CONST else b.opaque(Kind.KEPT, condition, value)
-
     if y.kind is Kind.CONST and y.value == 0.0:
-        return part(condition, x)
+        return kept(b, condition, x)
     opposite = b.sub(b.const(1.0), condition)
     if x.kind is Kind.CONST and x.value == 0.0:
-        return part(opposite, y)
-    return b.add(part(condition, x), part(opposite, y))
+        return kept(b, opposite, y)
+    return b.add(kept(b, condition, x), kept(b, opposite, y))
 
 
 def _of_places(b: Builder, condition: Ref, dims: AtomDims, holds: bool) -> Node | None:
@@ -70,8 +74,10 @@ def masked_fill(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         keep = _of_places(b, args.ref("mask"), dims, holds=False)
         if keep is not None and filler(b, args, "value") in (None, 0.0):
             return chosen(b, b.broadcast(args.ref("input"), dims), keep, filler(b, args, "value"))
-        holds = b.broadcast(args.ref("mask"), dims)
-        return where_holds(b, holds, b.const(args.number("value")), b.broadcast(args.ref("input"), dims))
+        holds, x = b.broadcast(args.ref("mask"), dims), b.broadcast(args.ref("input"), dims)
+        if _hides(b, args, "value"):
+            return b.hide(x, b.masks.opposite(holds))
+        return where_holds(b, holds, b.const(args.number("value")), x)
     other = filler(b, args, "value")
     keep = b.masks.where(args.ref("mask"), dims, holds=False)
     return chosen(b, b.broadcast(args.ref("input"), dims), keep, other)
@@ -85,8 +91,13 @@ def where(b: Builder, args: Arguments, dims: AtomDims) -> Node:
             keep = _of_places(b, condition, dims, holds) if _filled(b, args, filled) else None
             if keep is not None and filler(b, args, filled) in (None, 0.0):
                 return chosen(b, b.broadcast(args.operand(kept), dims), keep, filler(b, args, filled))
+        holds = b.broadcast(condition, dims)
+        if _hides(b, args, "other"):
+            return b.hide(b.broadcast(args.operand("input"), dims), holds)
+        if _hides(b, args, "input"):
+            return b.hide(b.broadcast(args.operand("other"), dims), b.masks.opposite(holds))
         x, y = (b.broadcast(args.operand(name), dims) for name in ("input", "other"))
-        return where_holds(b, b.broadcast(condition, dims), x, y)
+        return where_holds(b, holds, x, y)
     b.masks.truth(condition)
     number = _filled(b, args, "other")
     if number:
@@ -94,6 +105,15 @@ def where(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         return chosen(b, b.broadcast(args.operand("input"), dims), keep, filler(b, args, "other"))
     keep = b.masks.where(condition, dims, holds=False)
     return chosen(b, b.broadcast(args.operand("other"), dims), keep, filler(b, args, "input"))
+
+
+def _hides(b: Builder, args: Arguments, name: str) -> bool:
+    """Is the argument minus infinity itself? (A condition that is read may choose between two finite numbers.)"""
+    argument = args.get(name)
+    if isinstance(argument, Ref):
+        triangle = b.values[argument.value].triangle
+        return triangle is not None and triangle.is_uniform and triangle.below is None
+    return argument == -inf
 
 
 def _filled(b: Builder, args: Arguments, name: str) -> bool:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import reduce
 from math import sqrt
 
 from mugraph.ir.calls import Ref
+from mugraph.ir.dtypes import largest
+from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.hiding import read_parts
 from mugraph.ops.algebra.nodes import Node, conjuncts
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 from mugraph.ops.algebra.rows import rows
+from mugraph.ops.families.masking import kept
 from mugraph.ops.families.reduce import reduced
 
 
@@ -46,18 +52,34 @@ def logsumexp(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return b.log(b.sum(b.exp(x), over))
 
 
-def _masked(b: Builder, logits: Node, mask: Ref, dims: AtomDims) -> Node:
-    """Logits under a mask, which holds truth values or is added to them. It must follow from places along axes: any
-    other might hide a whole row."""
+@dataclass(frozen=True)
+class _Masked:
+    """Logits under a mask, which holds truth values or is added to them.
+
+    seen: 1 where something of a row is seen, at the axes of the mask that do not run along it; None where it is so for
+          every row
+    """
+
+    logits: Node
+    seen: Node | None
+
+
+def _masked(b: Builder, logits: Node, mask: Ref, dims: AtomDims) -> _Masked:
     is_constant, is_truth = b.values[mask.value].triangle is not None, b.values[mask.value].dtype == "bool"
     if is_constant and is_truth:
-        return b.hide(logits, b.masks.where(mask, dims))
+        return _Masked(b.hide(logits, b.masks.where(mask, dims)), None)
     found = b.broadcast(mask, dims)
-    if is_truth and conjuncts(found):
-        return b.hide(logits, found)
-    if is_truth or not (is_constant or b.places.decide(found)):
-        raise NotLowerable("attention with a mask that does not follow from places is outside the fragment")
-    return b.add(logits, found)
+    if is_truth and (conjuncts(found) or found.kind is Kind.CONST):
+        return _Masked(b.hide(logits, found), None)
+    along = () if b.shape(mask)[-1:] == (1,) else dims[-1]
+    if is_truth:
+        return _Masked(b.hide(logits, found), b.amax(found, along))
+    if found.keep is not None and (read := read_parts(found.keep)):
+        return _Masked(b.add(logits, found), b.amax(reduce(b.mul, read), along))
+    if is_constant or b.places.decide(found):
+        return _Masked(b.add(logits, found), None)
+    hides_all = b.opaque(Kind.GREATER, b.const(-largest("f32")), b.amax(found, along))  # no NaN does
+    return _Masked(b.add(logits, found), b.masks.opposite(hides_all))
 
 
 @lowers(
@@ -65,7 +87,9 @@ def _masked(b: Builder, logits: Node, mask: Ref, dims: AtomDims) -> Node:
     parameters="query key value attn_mask dropout_p is_causal scale enable_gqa",
 )
 def attention(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    """softmax(query @ key.T * scale) @ value; query [.., heads, s, d], key and value [.., heads or fewer, t, d]."""
+    """softmax(query @ key.T * scale) @ value; query [.., heads, s, d], key and value [.., heads or fewer, t, d].
+
+    Where a mask hides all of a row, the result is 0, as PyTorch says since version 2.5."""
     q, k, v = args.ref("query"), args.ref("key"), args.ref("value")
     if args.number("dropout_p", 0.0) != 0.0:
         raise NotLowerable("attention with dropout draws random numbers")
@@ -91,7 +115,10 @@ def attention(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     logits = b.mul(b.const(args.number("scale", 1.0 / sqrt(shape[-1]))), logits)
     if args.flag("is_causal"):  # the first query sees the first key, also where there are more keys than queries
         logits = b.hide(logits, b.mask(s, t, 0))
+    seen: Node | None = None
     if args.has("attn_mask"):
-        logits = _masked(b, logits, args.ref("attn_mask"), (*batch, s, t))
+        masked = _masked(b, logits, args.ref("attn_mask"), (*batch, s, t))
+        logits, seen = masked.logits, masked.seen
     weights = b.exp(logits)
-    return b.dot(b.div(weights, b.sum(weights, t)), b.at(v, (*shared(values[:-2]), t, e)), t)
+    mixed = b.dot(b.div(weights, b.sum(weights, t)), b.at(v, (*shared(values[:-2]), t, e)), t)
+    return mixed if seen is None else kept(b, seen, mixed)

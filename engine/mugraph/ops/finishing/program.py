@@ -15,6 +15,7 @@ from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.complexes import COMPLEX
 from mugraph.ops.algebra.nodes import HIDDEN, Node
+from mugraph.ops.algebra.packed import BYTES, is_shifted
 from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
 from mugraph.ops.algebra.shifts import idle_shifts
 from mugraph.ops.finishing.flat_axes import with_flat_axes
@@ -22,7 +23,7 @@ from mugraph.ops.finishing.joined_axes import JoinedAxes
 from mugraph.ops.finishing.names import Names, identifier
 from mugraph.ops.finishing.shared_operators import SharedGraph, SharedOperator
 from mugraph.ops.finishing.unify import reachable, unify
-from mugraph.ops.views import View, part_view_of, view_of
+from mugraph.ops.views import View, bytes_view_of, part_view_of, view_of
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ def finish(builder: Builder, outputs: Sequence[Output], sources: Mapping[int, st
     """
     if any(output.node.keep is not None for output in outputs):
         raise NotLowerable("an output with minus infinity in it is outside the fragment")
+    if any(is_shifted(output.node) for output in outputs):
+        raise NotLowerable("an output of packed integers is outside the fragment")
     unify(builder, [(output.dims, output.node) for output in outputs])
     nodes = reachable(builder, [output.node for output in outputs])
     joined = JoinedAxes(builder, nodes, [output.dims for output in outputs])
@@ -156,8 +159,8 @@ def _named(
         if op.kind is Kind.LOAD:
             info, source = builder.values[op.source], sources.get(op.source, f"v{op.source}")
             dims, view = op.dims, None
-            if any(x in sections for dim in op.dims for x in dim):
-                made = part_view_of if info.dtype == COMPLEX else view_of
+            if op.fn == BYTES or any(x in sections for dim in op.dims for x in dim):
+                made = part_view_of if info.dtype == COMPLEX else bytes_view_of if op.fn == BYTES else view_of
                 view, dims = made(op.source, info, op.dims, sections, joined.sizes)
                 info = view.info
             title[i] = names.take(identifier(source) if view is None else f"{identifier(source)}_part")
@@ -177,8 +180,8 @@ def _named(
         ops.append(
             Op(
                 title[i], op.kind, tuple(title[x] for x in op.inputs), tuple(sorted(axis[x] for x in op.axes)),
-                tuple(sorted(axis[x] for x in op.over)), title[i] if op.kind is Kind.LOAD else "", op.value, op.fn,
-                op.f32, *(spell(op.dims) if op.kind.of_places else ()),
+                tuple(sorted(axis[x] for x in op.over)), title[i] if op.kind is Kind.LOAD else "", op.value,
+                "" if op.kind is Kind.LOAD else op.fn, op.f32, *(spell(op.dims) if op.kind.of_places else ()),
             )
         )  # fmt: skip
     for output, result in zip(outputs, results, strict=True):

@@ -24,6 +24,7 @@ from mugraph.ir.ranges import (
     product_of,
 )
 from mugraph.ir.region import Argument, Call, Named, Region, TensorInfo
+from mugraph.trace.regions.clipped import clipped
 from mugraph.trace.regions.size_words import listed, other_calls, other_values, said, same_kind
 
 _EQUALS = re.compile(r"(?P<what>.*) == (?P<value>\d+)", re.DOTALL)
@@ -131,7 +132,8 @@ def _dynamic(
     used = {name for found in (*shapes.values(), *strides.values()) for one in found for name in one.sizes}
     first, *others = leading([one for one in ranges if one.name in used] or ranges)
     made = DynamicSize(first, shapes, strides, calls, tuple(others))
-    return replace(region, dynamic=made, guards=tuple(_guards(region, seen, made, points)))
+    found = replace(region, dynamic=made, guards=tuple(_guards(region, seen, made, points)))
+    return clipped(found, seen[1:])
 
 
 def _same_values(region: Region, other: Region) -> bool:

@@ -19,10 +19,15 @@ from mugraph.trace.syntax.statements import statement_problem
 
 
 class Workspace:
-    """Instruments every file of the user's that is imported. root: of the user's code; libraries below it are not."""
+    """Instruments every file of the user's that is imported.
 
-    def __init__(self, root: Path, recorder: Recorder) -> None:
+    root:   of the user's code; libraries below it are not
+    traced: the file that regions are looked for in. Its text may be newer than the file
+    """
+
+    def __init__(self, root: Path, recorder: Recorder, traced: Source) -> None:
         self.root = root
+        self.traced = traced
         self.recorder = recorder
         self.files: list[File] = []
         self.codes: dict[str, CodeType] = {}  # of the files, by path
@@ -31,6 +36,8 @@ class Workspace:
         """Raises SyntaxError or ValueError."""
         import ast
 
+        if source is self.traced:  # inspect.getsource must see its text
+            linecache.cache[source.path] = (len(source.text), None, list(source.lines), source.path)
         base = sum(len(file.numbering.nodes) for file in self.files)
         numbering = number_nodes(source.tree, base)
         for node in numbering.nodes:
@@ -46,14 +53,17 @@ class Workspace:
         self.recorder.judge.files.add(source.path)
         return code
 
-    def run(self, source: Source, name: str, package: str | None) -> dict[str, object]:
-        """Runs a file as a module. Raises what it raises."""
+    def run(self, name: str, package: str | None) -> dict[str, object]:
+        """Runs the traced file as a module, if its package has not imported it: a second run would make other classes
+        than those that the package's other modules have. Raises what it raises."""
+        source = self.traced
+        imported = sys.modules.get(name)
+        if imported is not None and source.path in self.codes and imported.__file__ == source.path:
+            return imported.__dict__
         module = ModuleType(name)
         module.__file__ = source.path
         module.__package__ = package or ""
         module.__dict__[HOOKS] = self.recorder
-        # inspect.getsource must see the text that is traced, which may be newer than the file
-        linecache.cache[source.path] = (len(source.text), None, list(source.lines), source.path)
         code = self.compile(source)
         sys.modules[name] = module
         exec(code, module.__dict__)
@@ -75,7 +85,9 @@ class _Loader(importlib.machinery.SourceFileLoader):
         self.workspace = workspace
 
     def get_code(self, fullname: str) -> CodeType | None:
-        return self.workspace.compile(Source(self.path, read_source(Path(self.path))))
+        traced = self.workspace.traced
+        is_traced = self.path == traced.path
+        return self.workspace.compile(traced if is_traced else Source(self.path, read_source(Path(self.path))))
 
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__[HOOKS] = self.workspace.recorder

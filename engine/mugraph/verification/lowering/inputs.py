@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from mugraph.ir.calls import TensorInfo, Triangle, operands
+from mugraph.ir.calls import Symbol, TensorInfo, Triangle, operands
 from mugraph.ir.dtypes import ELEMENTS, INTEGERS, is_read
 from mugraph.ir.region import SearchUnit
 from mugraph.verification.compared import Meant, meant
@@ -66,6 +66,7 @@ def draw(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.Genera
     program = unit.program
     scales: dict[int, float] = {}
     classes: dict[int, Meant] = {}
+    packed = {value for call in unit.views if Symbol("torch.uint8") in call.args for value in operands(call)}
     said = meant(program)
     some = torch.tensor(tuple(_special(unit)), dtype=torch.float64)
     for tensor in program.tensors:
@@ -79,9 +80,20 @@ def draw(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.Genera
     return {
         value: _of_triangle(info, info.triangle, getattr(torch, wide))
         if info.triangle is not None
+        else _bits(info, generator)
+        if value in packed
         else _drawn(info, numbers, getattr(torch, wide), scales.get(value, 1.0), some, classes.get(value), generator)
         for value, info in read_values(unit).items()
     }
+
+
+def _bits(info: TensorInfo, random: torch.Generator) -> Tensor:
+    """Integers of which bits are taken: any."""
+    reach = 1 + sum((size - 1) * abs(stride) for size, stride in zip(info.shape, info.strides, strict=True))
+    dtype: torch.dtype = getattr(torch, ELEMENTS[info.dtype].torch)
+    ends = torch.iinfo(dtype)
+    memory = torch.randint(ends.min, ends.max, (min(reach, _PERIOD),), dtype=dtype, generator=random)
+    return _repeated(memory, reach).as_strided(info.shape, info.strides)
 
 
 def _special(unit: SearchUnit) -> Iterator[float]:

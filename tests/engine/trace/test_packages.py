@@ -1,0 +1,94 @@
+"""A file that its own package imports, as most packages' __init__ does: it is run once, as one module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mugraph.ir.region import Region, Trace
+from mugraph.trace.tracer import trace_file
+
+MODEL = """\
+import torch
+from torch import nn
+
+from .helpers import Base, doubled
+
+RUNS = doubled.__globals__.setdefault("RUNS", [])
+RUNS.append(__name__)
+assert len(RUNS) == 1, "it is run twice"
+
+
+class Norm(Base):
+    def __init__(self, width=32):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def scaled(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+
+    def forward(self, x):
+        return self.scaled(x) * self.weight
+
+
+def turned(x, w):
+    return x @ w
+
+
+# mugraph: x=f32[4, 32], w=f32[32, 32]
+def layer(x, w):
+    y = turned(x, w)
+    return doubled(y).relu()
+
+
+# mugraph: x=f32[4, 32]
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = Norm()
+        self.linear = nn.Linear(32, 32)
+
+    def forward(self, x):
+        return x + self.linear(self.norm(x))
+"""
+HELPERS = """\
+from torch import nn
+
+
+class Base(nn.Module):
+    pass
+
+
+def doubled(x):
+    return x + x
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    package = tmp_path / "decoders"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .model import Layer\n\n__all__ = ['Layer']\n")
+    (package / "helpers.py").write_text(HELPERS)
+    (package / "model.py").write_text(MODEL)
+    return package / "model.py"
+
+
+def found(trace: Trace) -> dict[str, Region]:
+    assert trace.errors == ()
+    return {region.function: region for region in trace.regions if region.status is None}
+
+
+def test_functions_and_methods_are_inlined(model: Path) -> None:
+    regions = found(trace_file(model))
+    assert len(regions["layer"].calls) == 3
+    assert "turned" in regions["layer"].ran
+    assert {"Norm", "Layer"} & set(regions["Layer.forward"].ran) == {"Norm"}
+    assert regions["Layer.forward"].calls[-1].target == "Tensor.add"
+
+
+def test_the_text_that_is_traced_may_be_newer_than_the_file(model: Path) -> None:
+    newer = MODEL.replace("return x @ w", "return (x @ w) * 2.0")
+    regions = found(trace_file(model, source=newer))
+    assert len(regions["layer"].calls) == 4
+    assert model.read_text() == MODEL
