@@ -88,12 +88,11 @@ class FieldArithmetic:
         q = rng.integers(0, Q, count, dtype=np.int64) if self.with_q else None
         return rng.integers(0, P, count, dtype=np.int64), q
 
-    def repeated(self, times: int) -> FieldArithmetic:
-        """The same seeds, each so many times in a row; which are valid is kept apart."""
+    def selected(self, seeds: NDArray[np.intp]) -> FieldArithmetic:
+        """These of the seeds, in this order; which are valid is kept apart."""
         again = copy(self)
-        again.repetitions = self.repetitions * times
-        again.valid = np.repeat(self.valid, times)
-        again._omega, again._keys = np.repeat(self._omega, times), np.repeat(self._keys, times)
+        again.repetitions = len(seeds)
+        again.valid, again._omega, again._keys = self.valid[seeds], self._omega[seeds], self._keys[seeds]
         again._tables, again._window = None, 6
         return again
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,38 +50,86 @@ def draw_inputs(
     arguments = arguments_of(program.ops, "sqrt")
     if not arguments or not of_squares:
         return inputs()
-    exponents = _under_exponentials(program, field)
-    frame = Frame.of(program.sizes)
+    search = _Search(program, field, arguments, home)
     validity = field.valid.copy()
-    wrong: NDArray[np.bool_] = np.zeros(field.repetitions, np.bool_)
-    fewest, since = np.inf, 0
-    at_once = max(1, min(_AT_ONCE, _SMALL // max(1, sum(value.p.size for value in drawn.values()))))
-    several = field.repeated(at_once) if at_once > 1 else field
-
-    def to_draw(own: FieldArithmetic) -> _Rows:
-        return _wrong_rows(program, frame, inputs(), own, arguments, exponents, home)
-
-    for _ in range(0, _ROUNDS, at_once):
-        found = to_draw(field)
-        wrong = found.seeds
-        fewest, since = (found.count, 0) if found.count < fewest else (fewest, since + at_once)
-        if not wrong.any() or since >= _PATIENCE or found.hopeless:
-            break
-        before = drawn
-        if at_once > 1:
-            drawn = {name: _repeated(value, at_once) for name, value in drawn.items()}
-        for owner, where in found.redraw.items():
-            drawn[owner] = _replaced(drawn[owner], np.repeat(where, at_once, 0), several, rng)
-        if at_once > 1:
-            again = to_draw(several).redraw
-            drawn = {
-                name: _best(value, again.get(name), found.redraw.get(name), before[name], at_once)
-                for name, value in drawn.items()
-            }
+    wrong = search.make_right(drawn, rng)
     # Divisions met while drawing say nothing about the inputs that were kept.
     # A seed still wrong after all rounds counts for nothing.
     field.valid = validity & ~wrong
     return inputs()
+
+
+@dataclass(frozen=True)
+class _Search:
+    """For draws at which no row is wrong. arguments: of the program's roots"""
+
+    program: TensorProgram
+    field: FieldArithmetic
+    arguments: Sequence[str]
+    home: Mapping[str, str]
+
+    def make_right(self, drawn: dict[str, FieldValue], rng: np.random.Generator) -> NDArray[np.bool_]:
+        """Draw rows of these again until they are right. Which seeds are still wrong: [repetitions]
+
+        A seed whose rows are all right is put aside: the longer it takes, the fewer are evaluated.
+        """
+        left: NDArray[np.intp] = np.arange(self.field.repetitions)
+        here, field = dict(drawn), self.field
+        fewest, since, rounds = np.inf, 0, 0
+        while rounds < _ROUNDS:
+            found = self._wrong(here, field)
+            for name, value in here.items():
+                drawn[name] = _with_rows(drawn[name], left, value)
+            still = np.flatnonzero(found.seeds)
+            if not still.size:
+                return np.zeros(self.field.repetitions, np.bool_)
+            if len(still) < len(left):
+                left = left[still]
+                here = {name: _rows_of(value, still) for name, value in here.items()}
+                field = self.field.selected(left)
+            redraw = {name: where[still] for name, where in found.redraw.items()}
+            at_once = max(1, min(_AT_ONCE, _SMALL // max(1, sum(value.p.size for value in here.values()))))
+            fewest, since = (found.count, 0) if found.count < fewest else (fewest, since + at_once)
+            if since >= _PATIENCE or found.hopeless:
+                break
+            here = self._again(here, field, redraw, at_once, rng)
+            rounds += at_once
+        wrong = np.zeros(self.field.repetitions, np.bool_)
+        wrong[left] = True
+        return wrong
+
+    def _again(
+        self,
+        here: dict[str, FieldValue],
+        field: FieldArithmetic,
+        redraw: Mapping[str, NDArray[np.bool_]],
+        at_once: int,
+        rng: np.random.Generator,
+    ) -> dict[str, FieldValue]:
+        """With new draws of the rows that are wrong: of so many draws the best one of each."""
+        places = np.repeat(np.arange(field.repetitions), at_once)
+        several = field.selected(places) if at_once > 1 else field
+        tried = {name: _rows_of(value, places) for name, value in here.items()} if at_once > 1 else dict(here)
+        for owner, where in redraw.items():
+            tried[owner] = _replaced(tried[owner], where[places] if at_once > 1 else where, several, rng)
+        if at_once == 1:
+            return tried
+        wrong = self._wrong(tried, several).redraw
+        return {
+            name: _best(value, wrong.get(name), redraw.get(name), here[name], at_once) for name, value in tried.items()
+        }
+
+    def _wrong(self, drawn: Mapping[str, FieldValue], field: FieldArithmetic) -> _Rows:
+        inputs = {name: drawn[owner] for name, owner in self.home.items()}
+        return _wrong_rows(self.program, self._frame, inputs, field, self.arguments, self._exponents, self.home)
+
+    @cached_property
+    def _frame(self) -> Frame:
+        return Frame.of(self.program.sizes)
+
+    @cached_property
+    def _exponents(self) -> frozenset[str]:
+        return _under_exponentials(self.program, self.field)
 
 
 @dataclass(frozen=True)
@@ -193,8 +242,19 @@ def _replaced(
     return FieldValue(one, other)
 
 
-def _repeated(value: FieldValue, times: int) -> FieldValue:
-    return FieldValue(np.repeat(value.p, times, 0), None if value.q is None else np.repeat(value.q, times, 0))
+def _rows_of(value: FieldValue, seeds: NDArray[np.intp]) -> FieldValue:
+    return FieldValue(value.p[seeds], None if value.q is None else value.q[seeds])
+
+
+def _with_rows(value: FieldValue, seeds: NDArray[np.intp], rows: FieldValue) -> FieldValue:
+    """With these rows for those of the seeds."""
+    if len(seeds) == len(value.p):
+        return rows
+    one, other = value.p.copy(), None if value.q is None else value.q.copy()
+    one[seeds] = rows.p
+    if other is not None and rows.q is not None:
+        other[seeds] = rows.q
+    return FieldValue(one, other)
 
 
 def _best(
