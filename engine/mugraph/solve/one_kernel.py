@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import replace
+from math import inf
 
 from mugraph.events import Event
 from mugraph.executors.searches import begin_search
@@ -12,7 +13,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.options import Bounds
 from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.schedules.cost import least_us
-from mugraph.search.schedules.held import is_too_large_to_hold
+from mugraph.search.schedules.held import holds_rows, is_too_large_to_hold
 from mugraph.search.schedules.sizes import Looks
 from mugraph.search.topologies.limits import Limits, Stats
 from mugraph.solve.telling import Telling
@@ -39,9 +40,12 @@ def topologies_of_one(
     a coarse look expects to be faster than all before. Raises NotSearchable.
 
     A program without a product ends its search where its kernel takes about as long as its traffic: no other topology
-    moves fewer bytes, or has more to save than that. The search ends early where no topology fits, too.
+    moves fewer bytes, or has more to save than that. The search ends early where rows have to be held and no topology
+    fits, too.
     """
-    patience_s = 0.0 if is_too_large_to_hold(program) else PATIENCE * bounds.seconds
+    patience_s = inf
+    if holds_rows(program):  # else a coarse look that finds no tiles that fit says nothing of others
+        patience_s = 0.0 if is_too_large_to_hold(program) else PATIENCE * bounds.seconds
     fitting = False
 
     def in_vain() -> bool:

@@ -39,7 +39,9 @@ def test_a_mean_that_is_taken_off_after_the_product_is_refused_and_a_scale_after
     """`xw - mean·Σw` loses digits: x is centred before it is multiplied, as the program does."""
     assert regions["centred"]["status"] == "improved"
     source = regions["centred"]["kernel_source"]
-    assert re.search(r"torch\.mm\(difference, w|tl\.dot\(x [+-] \w+\[:, None\], w", source), source
+    assert re.search(r"torch\.mm\(difference, w|tl\.dot\(difference, w|tl\.dot\(x [+-] \w+\[:, None\], w", source), (
+        source
+    )
     assert regions["centred"]["verification"]["max_rel_error"] < 1e-5
     assert regions["scaled"]["status"] == "improved"
     assert regions["scaled"]["verification"]["passed"] is True

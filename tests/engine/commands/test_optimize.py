@@ -149,6 +149,7 @@ def test_verify_takes_what_optimize_found(model: Path, tmp_path: Path, capfd: py
     (graph,) = json.loads(capfd.readouterr().out)["graphs"]
     assert set(graph) == {
         "index", "passed", "reason", "lax", "repetitions", "bound", "max_rel_error", "ulps", "proof", "seed",
+        "lowering",
     }  # fmt: skip
     assert graph["passed"] is True
 

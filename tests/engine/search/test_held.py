@@ -7,7 +7,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.search import Limits, Search
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.run import KernelGraphs
-from mugraph.search.schedules.held import is_too_large_to_hold
+from mugraph.search.schedules.held import holds_rows, is_too_large_to_hold
 from mugraph.search.schedules.sizes import Looks, ScheduleLimits, schedules
 from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.targets import TARGETS
@@ -72,3 +72,9 @@ def test_a_long_norm_is_several_kernels() -> None:
     assert search.stats.parts < 8
     verdict = verify_topologies(program, [(kernel.block, None) for kernel in best.kernels])
     assert verdict.passed, verdict.reason
+
+
+def test_what_may_be_tiled_as_one_likes_holds_no_rows() -> None:
+    """A search for one kernel then goes on, whatever its first topologies' coarse tiles are."""
+    assert all(holds_rows(program) for program in (group_norm(4, 256), softmax(4096), deviation(4096)))
+    assert not any(holds_rows(program) for program in (rmsnorm_linear(m=64, h=4096), softmax_of_values(1 << 17)))

@@ -83,6 +83,11 @@ def is_too_large_to_hold(program: TensorProgram) -> bool:
     return any(_elements_held(program, value) > MAX_REGISTERS * _THREADS for value in program.outputs)
 
 
+def holds_rows(program: TensorProgram) -> bool:
+    """Has a thread block to hold all of some axis? Where it has not, tiles may be as small as they need be."""
+    return any(_elements_held(program, value) > 1 for value in program.outputs)
+
+
 def _elements_held(program: TensorProgram, output: str) -> int:
     """Of the largest value on the way to an output, at least, that one block holds."""
     needed = {output}
