@@ -19,6 +19,8 @@ CUTS = 6
 """Cuts, the best by a coarse look, for which all numbers of parts are looked at."""
 MOST_PARTS = 1024
 """Of a reduction without products."""
+OTHERS = 24
+"""Topologies that are slower by estimate than `most` candidates of others, and are kept with one candidate each."""
 SPLITS = 6
 """Pairs of kernels all of whose schedules are estimated."""
 
@@ -37,7 +39,18 @@ def kernel_candidates(
     """
     blocks = list(blocks)
     found = [*best(blocks, target, limits), *split_candidates(blocks, target, limits, uncut)]
-    return diverse(sorted(found, key=lambda candidate: candidate.estimate_us)[:most])
+    found.sort(key=lambda candidate: candidate.estimate_us)
+    return diverse([*found[:most], *_of_other_topologies(found[:most], found[most:])])
+
+
+def _of_other_topologies(chosen: Iterable[Candidate], left: Iterable[Candidate]) -> list[Candidate]:
+    """The best one of each topology that has none among those chosen: all of these may lose digits."""
+    known = {candidate.topology for candidate in chosen}
+    others: dict[tuple[int, ...], Candidate] = {}
+    for candidate in left:
+        if candidate.topology not in known:
+            others.setdefault(candidate.topology, candidate)
+    return list(others.values())[:OTHERS]
 
 
 def split_candidates(
