@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -12,13 +11,14 @@ from pathlib import Path
 
 from mugraph.checking.again import Checked, Here, check_again
 from mugraph.edit.source.record import Record
+from mugraph.sharing import processors
 
 Module = tuple[Path, Record]
 
 
 def check_all(modules: Sequence[Module], here: Here, seed: int | None = None) -> list[Checked]:
     """Of each region of each module, in the order of the modules. seed: as check_again takes it"""
-    workers = min(_processors(), len(modules))
+    workers = min(processors() if _forks_well() else 1, len(modules))
     if workers < 2:
         return [one for module, record in modules for one in check_again(module, record, here, seed)]
     # The largest first: they have the most kernels, and none is left for the end.
@@ -36,8 +36,5 @@ def _answer(asked: Future[list[Checked]], module: Module, here: Here, seed: int 
         return check_again(*module, here, seed)
 
 
-def _processors() -> int:
-    """That forks of this process may run on. One, where processes cannot fork, or should not."""
-    if not sys.platform.startswith("linux"):
-        return 1
-    return len(os.sched_getaffinity(0))
+def _forks_well() -> bool:
+    return sys.platform.startswith("linux")

@@ -15,7 +15,8 @@ from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import Tuned, Variant, tune
-from mugraph.verification.float_test import FloatResult, FloatTester
+from mugraph.verification.float_results import FloatResult
+from mugraph.verification.float_test import FloatTester
 
 OTHERS = 4
 """Variants of further topologies, the best of each, that are compared with the fastest at the largest size."""

@@ -11,7 +11,7 @@ from mugraph.ir.kernel import KernelSource
 from mugraph.ir.region import SearchUnit
 from mugraph.triton_text.check import check_bits
 from mugraph.units.rounding import NotKnown, rounding_type
-from mugraph.verification.float_test import FloatResult
+from mugraph.verification.float_results import FloatResult
 from mugraph.verification.verdict import SameBits
 
 _SEEN = "its text rounds as PyTorch does, but"

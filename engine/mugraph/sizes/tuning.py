@@ -11,7 +11,8 @@ from mugraph.sizes.table import SizeTable, at_step, at_tested_steps, merged, wor
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
 from mugraph.tune.tuner import Variant, tune
-from mugraph.verification.float_test import FloatResult, FloatTester
+from mugraph.verification.float_results import FloatResult
+from mugraph.verification.float_test import FloatTester
 
 MEASURED = 6
 """Schedules of one kernel that are measured at one size, the best by estimate."""

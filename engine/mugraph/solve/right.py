@@ -13,7 +13,7 @@ from mugraph.optimizer.nodes import node_of
 from mugraph.sizes.table import tested_sizes
 from mugraph.store.keys import versions
 from mugraph.verification.document import proof_of
-from mugraph.verification.float_test import FloatResult
+from mugraph.verification.float_results import FloatResult
 from mugraph.verification.verdict import SameBits, Verdict
 
 

@@ -21,7 +21,8 @@ from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuners.model_then_walk import MEASURED, ModelThenWalk
 from mugraph.tune.tuners.tuner import Told, Tuner
-from mugraph.verification.float_test import FloatResult, FloatTester
+from mugraph.verification.float_results import FloatResult
+from mugraph.verification.float_test import FloatTester
 
 COMPARED = 4
 """The fastest, measured together before they are tested."""

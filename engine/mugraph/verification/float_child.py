@@ -30,8 +30,8 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
 from mugraph.orphan import end_with_parent
 from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
+from mugraph.verification.float_results import LoweringResult
 from mugraph.verification.float_specials import SPECIALS, trouble
-from mugraph.verification.float_test import LoweringResult
 from mugraph.verification.interpreter import patch_interpreter
 from mugraph.verification.judge import Compared
 from mugraph.verification.lowering.run import beside_calls

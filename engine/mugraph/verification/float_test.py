@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -25,6 +24,7 @@ from mugraph.ir.region import SearchUnit
 from mugraph.ir.tensors import Tensor
 from mugraph.scratch import Scratch, inside, scratch
 from mugraph.sharing import turn
+from mugraph.verification.float_results import FloatResult, LoweringResult, result_of
 
 Device = Literal["interpreter", "cuda"]
 
@@ -47,66 +47,6 @@ class Kernel(Protocol):
     def standalone(self) -> str:
         """A complete module with a function launch_<name>(<inputs>) that returns the outputs."""
         ...
-
-
-@dataclass(frozen=True)
-class FloatScenario:
-    """One kind of inputs; errors are ||out - ref|| / ||ref||. ulps: the largest difference of an element from what
-    eager PyTorch rounds it to, in units in the last place. same_bits: every element of every output is what eager
-    PyTorch rounds it to, or both are NaN; same_but_zeros: so it is if 0 and -0 are one"""
-
-    name: str
-    passed: bool
-    error: float
-    eager_error: float
-    ulps: float
-    same_bits: bool = False
-    same_but_zeros: bool = False
-
-
-@dataclass(frozen=True)
-class FloatResult:
-    """
-    passed:          the kernel ran and its error is a small multiple of eager PyTorch's in every scenario
-    reason:          why not, in one sentence
-    max_rel_error:   the largest over the scenarios of ||out - ref|| / ||ref||, ref in float64; None if nothing ran
-    eager_rel_error: eager PyTorch's in the same scenario
-    device:          "interpreter" or the GPU's name; None if the process never answered
-    """
-
-    passed: bool
-    reason: str | None
-    max_rel_error: float | None = None
-    eager_rel_error: float | None = None
-    device: str | None = None
-    scenarios: tuple[FloatScenario, ...] = ()
-
-    @property
-    def ulps(self) -> Mapping[str, float]:
-        """Scenario -> largest difference from eager PyTorch's rounding, in units in the last place."""
-        return {one.name: one.ulps for one in self.scenarios if one.ulps == one.ulps}
-
-
-@dataclass(frozen=True)
-class LoweringResult:
-    """
-    passed: None where it could not be told whether the program is what the calls compute
-    reason: why it is not, or why it could not be told: a clause
-    output: the program's tensor that differs, "" for none; value: its value number
-    sizes:  of the program's axes, where they were smaller than its own
-    wide:   the type that stood for all floating-point types
-    share:  of the outputs' elements, that were compared
-    error:  the largest difference, relative to the root mean square of an output
-    """
-
-    passed: bool | None
-    reason: str = ""
-    output: str = ""
-    value: int = -1
-    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
-    wide: str = "float64"
-    share: float = 1.0
-    error: float = 0.0
 
 
 class FloatTester:
@@ -205,7 +145,7 @@ class FloatTester:
             answer = self._ask(json.dumps(request).encode() + b"\n")
         if isinstance(answer, str):
             return FloatResult(False, answer)
-        return _result(answer)
+        return result_of(answer)
 
     def test_lowering(self, unit: SearchUnit, seed: int = 0, timeout_s: float = 20.0) -> LoweringResult:
         """The recorded calls of a search unit, run by PyTorch, beside its tensor program. Never raises for what they
@@ -336,29 +276,3 @@ def _read_line(descriptor: int, deadline: float, giving_up: GivingUp | None) -> 
                 break
             line += chunk
     return bytes(line)
-
-
-def _result(answer: dict[str, Any]) -> FloatResult:
-    device = str(answer["device"])
-    if answer["error"] is not None:
-        return FloatResult(False, f"the kernel failed: {answer['error']}", device=device)
-    results = cast("list[dict[str, Any]]", answer["results"])
-    if not results:
-        return FloatResult(False, "the program overflows its own types for all inputs tried", device=device)
-    scenarios = tuple(
-        FloatScenario(
-            r["scenario"], r["passed"], r["error"], r["eager_error"], r["ulps"], r["same_bits"], r["same_but_zeros"]
-        )
-        for r in results
-    )
-    reason = next((str(r["reason"]) for r in results if not r["passed"]), None)
-    measured = [s for s in scenarios if s.error == s.error]  # NaN: nothing to compare
-    worst = max(measured, key=lambda s: s.error, default=None)
-    return FloatResult(
-        reason is None,
-        reason,
-        worst.error if worst else None,
-        worst.eager_error if worst else None,
-        device,
-        scenarios,
-    )

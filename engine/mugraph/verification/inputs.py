@@ -107,13 +107,13 @@ class _Search:
         rng: np.random.Generator,
     ) -> dict[str, FieldValue]:
         """With new draws of the rows that are wrong: of so many draws the best one of each."""
-        places = np.repeat(np.arange(field.repetitions), at_once)
-        several = field.selected(places) if at_once > 1 else field
-        tried = {name: _rows_of(value, places) for name, value in here.items()} if at_once > 1 else dict(here)
-        for owner, where in redraw.items():
-            tried[owner] = _replaced(tried[owner], where[places] if at_once > 1 else where, several, rng)
         if at_once == 1:
-            return tried
+            return {**here, **{name: _replaced(here[name], where, field, rng) for name, where in redraw.items()}}
+        places = np.repeat(np.arange(field.repetitions), at_once)
+        several = field.selected(places)
+        tried = {name: _rows_of(value, places) for name, value in here.items()}
+        for owner, where in redraw.items():
+            tried[owner] = _replaced(tried[owner], where[places], several, rng)
         wrong = self._wrong(tried, several).redraw
         return {
             name: _best(value, wrong.get(name), redraw.get(name), here[name], at_once) for name, value in tried.items()

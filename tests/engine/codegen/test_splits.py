@@ -14,7 +14,8 @@ from mugraph.ir.kernel import KernelSource, Rejected, Unfinished
 from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
 from mugraph.ir.transforms.resizing import resize
 from mugraph.targets import TARGETS
-from mugraph.verification.float_test import FloatResult, FloatTester
+from mugraph.verification.float_results import FloatResult
+from mugraph.verification.float_test import FloatTester
 from mugraph.verification.verifier import verify_schedules
 from syrupy.assertion import SnapshotAssertion
 

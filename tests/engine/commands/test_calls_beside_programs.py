@@ -4,7 +4,6 @@ with: a rule that reads a call wrongly is found there too."""
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,13 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.json import mugraph_to_json
 from mugraph.ir.mugraph import GraphKernel, MuGraph
 from mugraph.ir.ops import Kind
-from mugraph.ops.algebra.registry import entries
-from mugraph.verification.float_test import FloatTester, LoweringResult
+from mugraph.verification.float_results import LoweringResult
+from mugraph.verification.float_test import FloatTester
 
 from tests.engine.verification.graphs import tensor
 from tests.engine.verification.through_exp import SIZES, Writer, X, Y
+from tests.support.mislowered import RIGHT, WRONG
 
-RIGHT = """
-# mugraph: x=f16[512, 4096]
-def right(x):
-    return torch.sigmoid(x * torch.exp(x)) + x
-"""
-WRONG = """
-# mugraph: x=f16[512, 4096]
-def wrong(x):
-    return torch.sigmoid(x.to(torch.bool) * torch.exp(x)) + x
-"""
 PRODUCT = """
 # mugraph: x=f16[8, 16], y=f16[8, 16]
 def product(x, y):
@@ -55,12 +45,6 @@ def launch(x, y):
     return z
 """
 SAID = "the program is not what PyTorch's own calls compute: of "
-
-
-@pytest.fixture
-def a_cast_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it was once: what is cast to a truth value is taken for the number itself."""
-    monkeypatch.setitem(entries(), "Tensor.to", replace(entries()["Tensor.to"], truth=True))
 
 
 def model(folder: Path, *functions: str) -> Path:

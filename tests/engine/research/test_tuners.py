@@ -24,7 +24,7 @@ from mugraph.research.tuners.times import Estimated, MeasuredTimes, OutOfTime
 from mugraph.targets import TARGETS
 from mugraph.tune.measure import Refused
 from mugraph.tune.statistics import Summary
-from mugraph.verification.float_test import FloatResult
+from mugraph.verification.float_results import FloatResult
 
 SVG = "{http://www.w3.org/2000/svg}"
 USED = [name for name in TUNERS if name != "boosted" or installed("sklearn")]

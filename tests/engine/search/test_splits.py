@@ -198,6 +198,18 @@ def test_one_topology_in_several_numbers_of_parts() -> None:
     assert one.topology != replace(one, then=None).topology
 
 
+def test_each_topology_has_a_candidate_however_few_are_asked_for() -> None:
+    """Those that are estimated to be the fastest may all lose digits (mugraph.verification.conditioning)."""
+    blocks = blocks_of(gemm_chain(4, 1024, 1024, 128, 128))
+
+    def alone(most: int) -> set[tuple[int, ...]]:
+        return {found.topology for found in kernel_candidates(blocks, H200, most=most) if len(found.kernels) == 1}
+
+    every = alone(1_000_000)
+    assert len(every) > 2
+    assert alone(2) == every
+
+
 def test_chains_outside_loops_that_the_compiler_gets_wrong_are_not_offered() -> None:
     """Right sides under 64 columns on the wide path: what a swapped product of 8 queries has."""
     cut = next(cut for cut in cuts_of(attention(2, 8, 8192, 128), 64) if cut.axis == "n" and len(cut.parts) == 2)

@@ -28,7 +28,7 @@ from mugraph.tune.device import Device
 from mugraph.tune.measure import Compared
 from mugraph.tune.messages import Agreed, Hello
 from mugraph.tune.statistics import Summary
-from mugraph.verification.float_test import FloatResult, LoweringResult
+from mugraph.verification.float_results import FloatResult, LoweringResult
 
 TARGET = TARGETS["h100"]
 GAIN = "2.40x on the device, 2.12x as called, 2.00x torch.compile (1.76x as called)"

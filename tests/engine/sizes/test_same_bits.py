@@ -17,7 +17,7 @@ from mugraph.pipeline import Options, run_trace
 from mugraph.sizes.same_bits import same_bits
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.device import detect, resolve
-from mugraph.verification.float_test import FloatResult, FloatScenario
+from mugraph.verification.float_results import FloatResult, FloatScenario
 from mugraph.verification.verdict import Verdict
 
 SOURCE = """import torch

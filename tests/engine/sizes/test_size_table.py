@@ -28,7 +28,7 @@ from mugraph.trace.tracer import trace_file
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import Variant
 from mugraph.units.search_units import single_units
-from mugraph.verification.float_test import FloatResult
+from mugraph.verification.float_results import FloatResult
 
 TARGET = TARGETS["h100"]
 TEXT = """\

@@ -12,7 +12,7 @@ from mugraph.tune.device import Device
 from mugraph.tune.measure import Compared
 from mugraph.tune.messages import Agreed, Hello, Subject
 from mugraph.tune.statistics import Summary
-from mugraph.verification.float_test import FloatResult, LoweringResult
+from mugraph.verification.float_results import FloatResult, LoweringResult
 
 TARGET = TARGETS["h100"]
 HERE = Device("a GPU", "gpu", TARGET, TARGET.capability, "1")

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from mugraph.events import Done, RegionResult
 from mugraph.log import log_path
-from mugraph.ops.algebra.registry import entries
 from mugraph.options import Options
 from mugraph.pipeline import run
 from mugraph.reports.document import file_document
 from mugraph.reports.text import evidence
 from mugraph.store import Store
-from mugraph.verification.float_test import FloatTester, LoweringResult
+from mugraph.verification.float_results import LoweringResult
+from mugraph.verification.float_test import FloatTester
 
-RIGHT = """
-# mugraph: x=f16[512, 4096]
-def right(x):
-    return torch.sigmoid(x * torch.exp(x)) + x
-"""
-WRONG = """
-# mugraph: x=f16[512, 4096]
-def wrong(x):
-    return torch.sigmoid(x.to(torch.bool) * torch.exp(x)) + x
-"""
-
-
-@pytest.fixture
-def a_cast_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it was once: what is cast to a truth value is taken for the number itself."""
-    monkeypatch.setitem(entries(), "Tensor.to", replace(entries()["Tensor.to"], truth=True))
+from tests.support.mislowered import RIGHT, WRONG
 
 
 def solved(folder: Path, *functions: str, store: Store | None = None) -> dict[str, RegionResult]:

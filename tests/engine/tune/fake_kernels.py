@@ -12,7 +12,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.tune.measure import Refused
 from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import Variant
-from mugraph.verification.float_test import FloatResult
+from mugraph.verification.float_results import FloatResult
 
 SIDE = 12
 PROGRAM = cast(TensorProgram, SimpleNamespace(sizes={}))

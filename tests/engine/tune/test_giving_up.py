@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -148,8 +149,7 @@ def test_peers_under_way_are_given_up_by_a_release():
 
 
 def test_peers_of_a_cancelled_search_end_at_once(giving_up: GivingUp):
-    start = lambda: ChildProcess(FAKE, giving_up=giving_up)  # noqa: E731
-    with contextlib.closing(Peers(Measurer(start), patience_s=60)) as peers:
+    with contextlib.closing(Peers(Measurer(partial(ChildProcess, FAKE, giving_up=giving_up)), patience_s=60)) as peers:
         peers.begin([subject("hang_1"), subject("hang_2")], INPUTS)
         while not peers.measurer._child.answers:
             time.sleep(0.01)

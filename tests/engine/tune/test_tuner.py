@@ -25,7 +25,7 @@ from mugraph.tune.statistics import Summary
 from mugraph.tune.tuner import TRIED, Variant, tune
 from mugraph.tune.tuners.model_then_walk import MEASURED, WALKS
 from mugraph.units.search_units import single_units
-from mugraph.verification.float_test import FloatResult
+from mugraph.verification.float_results import FloatResult
 
 TARGET = TARGETS["h100"]
 TEXT = """\

@@ -7,7 +7,8 @@ from dataclasses import replace
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import DType
 from mugraph.ir.transforms.resizing import resize
-from mugraph.verification.float_test import FloatResult, FloatTester
+from mugraph.verification.float_results import FloatResult
+from mugraph.verification.float_test import FloatTester
 
 from tests.engine.verification.graphs import attention, rms_norm_linear
 from tests.engine.verification.kernels import ATTENTION, RMS_NORM_LINEAR, with_constants

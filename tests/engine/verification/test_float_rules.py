@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from mugraph.verification.float_test import FloatResult, FloatTester
+from mugraph.verification.float_results import FloatResult
+from mugraph.verification.float_test import FloatTester
 
 from tests.engine.verification.launchers import FAMILIES
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 from mugraph.ir.tensors import DType
 from mugraph.verification.float_inputs import make_inputs, scenarios
-from mugraph.verification.float_test import FloatResult, FloatTester
+from mugraph.verification.float_results import FloatResult
+from mugraph.verification.float_test import FloatTester
 
 from tests.engine.verification.float_programs import norm_program
 from tests.engine.verification.launchers import FAMILIES

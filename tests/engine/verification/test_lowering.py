@@ -21,7 +21,7 @@ from mugraph.ops.algebra.registry import entries
 from mugraph.ops.algebra.rows import Rows
 from mugraph.ops.families import norm
 from mugraph.trace.regions.replay import replay
-from mugraph.verification.float_test import LoweringResult
+from mugraph.verification.float_results import LoweringResult
 from mugraph.verification.lowering.run import beside_calls
 
 from tests.engine.ops.harness import evaluate, randn
@@ -48,8 +48,8 @@ def found(fn: Two) -> LoweringResult:
 # What was wrong before
 
 
-def test_a_cast_to_truth_values_is_no_cast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(entries(), "Tensor.to", replace(entries()["Tensor.to"], truth=True))
+@pytest.mark.usefixtures("a_cast_is_nothing")
+def test_a_cast_to_truth_values_is_no_cast() -> None:
     result = found(lambda x, y: x.to(torch.bool) * torch.exp(x))
     assert result.passed is False
     assert "other numbers" in result.reason

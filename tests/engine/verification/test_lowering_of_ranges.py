@@ -13,7 +13,8 @@ from mugraph.sizes.search_unit import at_other_sizes
 from mugraph.trace.tracer import trace_file
 from mugraph.units.ranged import ranged_units
 from mugraph.units.region_units import cut_region
-from mugraph.verification.float_test import FloatTester, LoweringResult
+from mugraph.verification.float_results import LoweringResult
+from mugraph.verification.float_test import FloatTester
 from mugraph.verification.lowering.check import check_lowering
 from mugraph.verification.lowering.run import beside_calls
 

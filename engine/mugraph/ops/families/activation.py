@@ -10,6 +10,7 @@ from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 from mugraph.ops.families.masking import where_holds
+from mugraph.ops.families.slices import part
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
@@ -103,9 +104,5 @@ def sign(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 def glu(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """The first half along a dimension, times the sigmoid of the second."""
     x, dim = args.ref("input"), args.integer("dim", -1) % len(dims)
-    size = b.shape(x)[dim]
-
-    def half(start: int) -> Node:
-        return b.at(x, (*dims[:dim], b.atoms.section(size, start, 1, dims[dim]), *dims[dim + 1 :]))
-
-    return b.mul(half(0), b.unary("sigmoid", half(size // 2)))
+    gate = part(b, x, dims, dim, b.shape(x)[dim] // 2)
+    return b.mul(part(b, x, dims, dim, 0), b.unary("sigmoid", gate))

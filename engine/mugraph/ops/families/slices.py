@@ -53,9 +53,8 @@ def getitem(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return b.at(x, found)
 
 
-def _part(b: Builder, args: Arguments, dims: AtomDims, dim: int, start: int) -> Node:
-    """The operand's elements from `start` on, along one dimension that stays."""
-    x = args.ref("input")
+def part(b: Builder, x: Ref, dims: AtomDims, dim: int, start: int) -> Node:
+    """A tensor's elements from `start` on, along one dimension that stays."""
     size = b.shape(x)[dim]
     return b.at(x, (*dims[:dim], b.atoms.section(size, start, 1, dims[dim]), *dims[dim + 1 :]))
 
@@ -74,7 +73,7 @@ def _dimension(b: Builder, args: Arguments, default: int | None = None) -> int:
 @lowers("Tensor.narrow", "torch.narrow", parameters="input dim start length", shape_only=True)
 def narrow(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     dim = _dimension(b, args)
-    return _part(b, args, dims, dim, args.integer("start") % b.shape(args.ref("input"))[dim])
+    return part(b, args.ref("input"), dims, dim, args.integer("start") % b.shape(args.ref("input"))[dim])
 
 
 @lowers("Tensor.select", "torch.select", parameters="input dim index", shape_only=True)
@@ -97,7 +96,7 @@ def split(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """However the parts are said, the recorded shapes say where they are."""
     dim = _dimension(b, args, 0)
     before = args.call.outputs[: args.call.outputs.index(args.output)]
-    return _part(b, args, dims, dim, sum(b.values[value].shape[dim] for value in before))
+    return part(b, args.ref("input"), dims, dim, sum(b.values[value].shape[dim] for value in before))
 
 
 def _operands(b: Builder, args: Arguments) -> tuple[Ref, ...]:

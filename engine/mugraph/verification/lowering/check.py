@@ -12,7 +12,8 @@ from mugraph.ir.calls import operands, renumbered
 from mugraph.ir.content import digest
 from mugraph.ir.region import SearchUnit
 from mugraph.ir.transforms.renaming import canonical
-from mugraph.verification.float_test import FloatTester, LoweringResult
+from mugraph.verification.float_results import LoweringResult
+from mugraph.verification.float_test import FloatTester
 from mugraph.verification.verdict import Lowering
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from mugraph.ir.calls import is_inplace
 from mugraph.ir.region import SearchUnit
 from mugraph.trace.regions.replay import NotReplayable, replay
-from mugraph.verification.float_test import LoweringResult
+from mugraph.verification.float_results import LoweringResult
 from mugraph.verification.lowering.calls import Wide, on_processor
 from mugraph.verification.lowering.inputs import NotDrawn, Numbers, draw, program_inputs
 from mugraph.verification.lowering.judge import KNOWN, Jittered, judge
