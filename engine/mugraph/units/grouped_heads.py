@@ -8,7 +8,7 @@ PyTorch's other way to compute it would copy them out as well (`can_use_flash_at
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, operands
@@ -16,16 +16,15 @@ from mugraph.ir.dtypes import NARROW
 from mugraph.ir.region import Region
 from mugraph.ir.transforms.renaming import key_of
 from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
-from mugraph.ops.algebra.registry import canonical, entry_for
+from mugraph.ops.algebra.registry import entry_for
 from mugraph.trace.regions.value_names import value_names
 from mugraph.units.biases import argument
 from mugraph.units.growing import identifier_of
 from mugraph.units.lower import Lowered, lower
 from mugraph.units.region_graph import RegionGraph
 
-_TARGET = "torch.nn.functional.scaled_dot_product_attention"
 _GROUPED = "enable_gqa"
-_NAMES = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", _GROUPED)
+_TENSORS = ("query", "key", "value")
 _HEAD = 256
 """Elements of a head up to which PyTorch has a fused kernel."""
 
@@ -42,7 +41,7 @@ class Grouped:
 def with_grouped_heads(region: Region) -> Region:
     """The region without repeated keys and values where PyTorch needs none. What repeated them is left; nothing may
     read it. A region for a range of sizes stays as it is: its calls are written for each of them."""
-    if region.dynamic is not None or not any(canonical(call.target) == _TARGET for call in region.calls):
+    if region.dynamic is not None or not any(_names(call) for call in region.calls):
         return region
     graph = RegionGraph(region)
     return replace(region, calls=tuple(_grouped(call, region, graph) or call for call in region.calls))
@@ -53,7 +52,7 @@ def as_written(region: Region, plain: Sequence[Call]) -> tuple[list[Call], list[
 
     region: as recorded
     """
-    recorded = {call.outputs: call for call in region.calls if canonical(call.target) == _TARGET}
+    recorded = {call.outputs: call for call in region.calls if _names(call)}
     there = {value for call in plain for value in call.outputs}
     usual, found = list[Call](), list[Grouped]()
     for call in plain:
@@ -82,10 +81,10 @@ def _between(own: Call, call: Call, region: Region) -> list[Call]:
 
 def _grouped(call: Call, region: Region, graph: RegionGraph) -> Call | None:
     """The call of keys and values as they are; None where they are not repeated, or PyTorch would copy them."""
-    if canonical(call.target) != _TARGET or not _is_fused(call, region):
+    given = {name: argument(call, at, name) for at, name in enumerate(_names(call))}
+    if not given or not _is_fused(given, region):
         return None
-    given = {name: argument(call, at, name) for at, name in enumerate(_NAMES)}
-    query, key, value = (given[name] for name in _NAMES[:3])
+    query, key, value = (given[name] for name in _TENSORS)
     if not isinstance(query, Ref) or not isinstance(key, Ref) or not isinstance(value, Ref):
         return None
     heads = region.values[query.value].shape[1]
@@ -93,27 +92,31 @@ def _grouped(call: Call, region: Region, graph: RegionGraph) -> Call | None:
         for second in _sources(value.value, heads, graph):
             if region.values[first].shape[:3] != region.values[second].shape[:3]:
                 continue
-            named: dict[str, Argument] = {name: one for name, one in given.items() if name not in _NAMES[:3]}
-            kwargs = {name: one for name, one in named.items() if one is not None and name != _GROUPED}
-            new = Call(call.target, (query, Ref(first), Ref(second)), {**kwargs, _GROUPED: True}, call.outputs,
-                       call.range)  # fmt: skip
+            rest = {name: one for name, one in given.items() if name not in _TENSORS and one is not None}
+            tensors = query, Ref(first), Ref(second)
+            new = Call(call.target, tensors, {**rest, _GROUPED: True}, call.outputs, call.range)
             if _is_same(call, new, region):
                 return new
     return None
 
 
-def _is_fused(call: Call, region: Region) -> bool:
+def _names(call: Call) -> tuple[str, ...]:
+    """Of its parameters, in order, where the call is one that takes grouped heads; else nothing."""
+    entry = entry_for(call.target)
+    return entry.parameters if entry is not None and _GROUPED in entry.parameters else ()
+
+
+def _is_fused(given: Mapping[str, Argument], region: Region) -> bool:
     """Whether PyTorch has a kernel that takes grouped heads for it, on any device that kernels are made for."""
-    tensors = [argument(call, at, name) for at, name in enumerate(_NAMES[:3])]
+    tensors = [given[name] for name in _TENSORS]
     infos = [region.values[one.value] for one in tensors if isinstance(one, Ref) and one.value in region.values]
-    mask, dropout, causal, grouped = (argument(call, at, _NAMES[at]) for at in (3, 4, 5, 7))
-    if len(infos) != 3 or mask is not None or dropout or grouped:
+    if len(infos) != 3 or given["attn_mask"] is not None or given["dropout_p"] or given[_GROUPED]:
         return False
     if any(len(info.shape) != 4 or info.dtype not in NARROW or info.strides[-1] != 1 for info in infos):
         return False
     query, key, _ = infos
     widths = {info.shape[-1] for info in infos}
-    return len(widths) == 1 and max(widths) <= _HEAD and not (causal and query.shape[2] != key.shape[2])
+    return len(widths) == 1 and max(widths) <= _HEAD and not (given["is_causal"] and query.shape[2] != key.shape[2])
 
 
 def _sources(value: int, heads: int, graph: RegionGraph) -> Iterator[int]:
