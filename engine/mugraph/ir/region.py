@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mugraph.ir.calls import Argument, Call, Position, Range, Ref, Symbol, TensorInfo, Triangle, operands
+from mugraph.ir.memory_order import Order
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.ran import Ran
 from mugraph.ir.ranges import DynamicSize, Product
@@ -124,6 +125,8 @@ class SearchUnit:
     general_views: of a region with a range: what of the views varies with its size
     values:  what is known of all that its calls read and make
     varying: of a region with ranges: axes of the program whose size varies -> what it is of the region's sizes
+    laid:    values that it makes, whose dimensions its program has in the order in which they lie in memory -> that
+             order
     """
 
     program: TensorProgram
@@ -138,6 +141,11 @@ class SearchUnit:
     general_views: DynamicSize | None = None
     values: Mapping[int, TensorInfo] = field(default_factory=dict[int, TensorInfo])
     varying: Mapping[str, Product] = field(default_factory=dict[str, Product])
+    laid: Mapping[int, Order] = field(default_factory=dict[int, Order])
+
+    def order_of(self, value: int) -> Order:
+        """In which its program has the dimensions of a value that it makes and that is known."""
+        return self.laid.get(value, tuple(range(len(self.values[value].shape))))
 
     def known(self, values: Mapping[int, TensorInfo]) -> dict[int, TensorInfo]:
         """Of values, those that its calls read and make."""

@@ -83,6 +83,12 @@ class Tensor:
         windows with `edge`, whose places are no sums of indices, the tensor's first element is where they begin."""
         return -sum(window.pad * self.strides[window.dim] for window in self.windows if not window.edge)
 
+    def is_within(self, other: Tensor) -> bool:
+        """Is it known to be of the other's memory: has it the same source, or is that a view of the other's, as
+        `x[:, 64:]` is of `x`?"""
+        views = f"{other.source}.", f"{other.source}["
+        return bool(other.source) and (self.source == other.source or self.source.startswith(views))
+
     @property
     def windowed(self) -> frozenset[str]:
         """Axes of its windows."""

@@ -17,10 +17,9 @@ from mugraph.events import UnitResult
 from mugraph.ir.calls import Call
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ops.algebra.registry import canonical, entry_for
-from mugraph.solve.pytorch import pytorch_us, stays_us, turning_gains_us
+from mugraph.solve.pytorch import kept_us, pytorch_us
 from mugraph.targets import Target
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
-from mugraph.units.layouts import usual_and_turned
 
 
 @dataclass(frozen=True)
@@ -60,11 +59,10 @@ class Division:
                 total += solution.estimate_us if solution.measured_us is None else solution.measured_us
             else:
                 total += pytorch_us(part, target).eager_us
-        plain, turned = usual_and_turned(self.region, plain)
-        stays = stays_us(self.region, plain, None, target)
-        if stays is None:
+        kept = kept_us(self.region, plain, None, target)
+        if kept is None:
             return total if not plain else None
-        return total + stays.eager_us - turning_gains_us(turned, self.region.values, target)
+        return total + kept[1]
 
 
 def fastest(divisions: Sequence[Division], target: Target) -> Division:

@@ -15,6 +15,8 @@ from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.schedules.cost import estimate_library_us, least_us
 from mugraph.solve.telling import Place
 from mugraph.targets import Target
+from mugraph.units.grouped_heads import Grouped, as_written
+from mugraph.units.layouts import usual_and_turned
 from mugraph.units.ranged import calls_at, values_at
 
 
@@ -44,7 +46,28 @@ def stays_us(region: Region, calls: Sequence[Call], size: Point | None, target: 
     return baseline(calls, values, (kept - here) | others | {live.value for live in region.live_outs}, target)
 
 
-def turning_gains_us(calls: Sequence[Call], values: Mapping[int, TensorInfo], target: Target) -> float:
+def kept_us(region: Region, calls: Sequence[Call], size: Point | None, target: Target) -> tuple[Baseline, float] | None:
+    """Of calls that PyTorch runs beside the kernels: as the user's code has them; and as they are made there. As
+    `stays_us`."""
+    usual, turned = usual_and_turned(region, calls)
+    written, grouped = as_written(region, usual)
+    stays = stays_us(region, written, size, target)
+    if stays is None:
+        return None
+    gains = _turning_gains_us(turned, region.values, target) + _grouping_gains_us(grouped, region.values, target)
+    return stays, stays.eager_us - gains
+
+
+def _grouping_gains_us(grouped: Sequence[Grouped], values: Mapping[int, TensorInfo], target: Target) -> float:
+    """What is saved where keys and values are not copied out."""
+    return sum(
+        baseline(one.written, values, one.call.outputs, target).eager_us
+        - baseline([one.call], values, one.call.outputs, target).eager_us
+        for one in grouped
+    )
+
+
+def _turning_gains_us(calls: Sequence[Call], values: Mapping[int, TensorInfo], target: Target) -> float:
     """What is saved by convolutions channels last, the copies of their operands counted. calls: in the usual order"""
     return sum(
         baseline([call], values, call.outputs, target).eager_us - turned_us([call], values, target) for call in calls

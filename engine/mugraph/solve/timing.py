@@ -33,7 +33,7 @@ from mugraph.sizes.timing import next_size, of_sizes
 from mugraph.solve.ahead import kernels_of_module
 from mugraph.solve.offering import PEERS_OF, judged
 from mugraph.solve.programs import ProgramText
-from mugraph.solve.pytorch import pytorch_us, stays_us, turning_gains_us
+from mugraph.solve.pytorch import kept_us, pytorch_us
 from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited
 from mugraph.store import Store
@@ -41,7 +41,6 @@ from mugraph.targets import figures_of
 from mugraph.tune.against import Measurement, Times, against_peers, peer_subjects
 from mugraph.tune.device import Device
 from mugraph.tune.messages import Applied, InputSpec, Subject
-from mugraph.units.layouts import usual_and_turned
 from mugraph.units.ranged import region_at
 
 _EARLY_BYTES = 1 << 30
@@ -135,11 +134,10 @@ class RegionTimer:
         if not pytorch:
             return Timing()
         plain = [call for step in plan.steps if isinstance(step, PlainCalls) for call in step.calls]
-        plain, turned = usual_and_turned(region, plain)
-        stays = stays_us(region, [call for call in plain if computed.isdisjoint(call.outputs)], size, target)
-        if stays is not None:
-            pytorch.append(stays)
-            ours_us.append(stays.eager_us - turning_gains_us(turned, region.values, target))
+        kept = kept_us(region, [call for call in plain if computed.isdisjoint(call.outputs)], size, target)
+        if kept is not None:
+            pytorch.append(kept[0])
+            ours_us.append(kept[1])
         found = beside(pytorch, ours_us)
         if found is None:
             return Timing()

@@ -83,6 +83,7 @@ class UnitPrograms:
                 identifier_of(region),
                 self._names,
                 region.names.keys(),
+                as_they_lie=True,
             )
         except NotLowerable:
             return None

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from mugraph.ir.calls import is_inplace, operands
+from mugraph.ir.memory_order import is_dense
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Call, Part, PlainCalls, Region, SearchUnit
 from mugraph.ops.algebra.registry import entry_for
@@ -25,7 +26,7 @@ from mugraph.units.fusion import fits, joins_well, kernel_us
 from mugraph.units.growing import identifier_of
 from mugraph.units.lower import Lowered, NotLowerable, lower
 from mugraph.units.part_views import read_by
-from mugraph.units.region_graph import RegionGraph, is_contiguous
+from mugraph.units.region_graph import RegionGraph
 from mugraph.units.search_units import single_units
 from mugraph.units.shared_axes import with_shared_axes
 
@@ -142,7 +143,7 @@ class _Joiner:
         entry = entry_for(call.target)
         if entry is None or entry.shape_only or len(call.outputs) != 1 or is_inplace(call):
             return False
-        return is_contiguous(self._region.values[call.outputs[0]])
+        return is_dense(self._region.values[call.outputs[0]])
 
     def _are_free(self, one: _Item, other: _Item) -> bool:
         """Whether no third item has to run between them."""
@@ -186,7 +187,9 @@ class _Joiner:
         parts = (*one.own, *other.own)
         apart = tuple(item.unit for item in in_order(parts))
         made = tuple(self._region.calls[i] for i in sorted(calls))
-        unit = SearchUnit(lowered.program, lowered.inputs, lowered.outputs, made, lowered.origins, apart)
+        unit = SearchUnit(
+            lowered.program, lowered.inputs, lowered.outputs, made, lowered.origins, apart, laid=lowered.laid
+        )
         unit = replace(unit, values=unit.known(self._region.values))
         reads = frozenset(lowered.inputs.values())
         return _Item(unit, calls, reads, tuple(outputs), self._us({*reads, *outputs}, lowered.program), parts)
@@ -196,13 +199,20 @@ class _Joiner:
         chosen = [region.calls[i] for i in sorted(calls)]
         try:
             lowered = lower(
-                chosen, region.values, region.live_ins, outputs, identifier_of(region), self._names, region.names.keys()
+                chosen,
+                region.values,
+                region.live_ins,
+                outputs,
+                identifier_of(region),
+                self._names,
+                region.names.keys(),
+                as_they_lie=True,
             )
         except NotLowerable:
             return None
         if lowered.views:  # parts of tensors are views that one unit takes
             return None
-        return Lowered(with_shared_axes(lowered.program), lowered.inputs, lowered.outputs, lowered.origins)
+        return replace(lowered, program=with_shared_axes(lowered.program))
 
     # --- the order -------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mugraph.ir.memory_order import Order, in_order, memory_order
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Call, Named, Ref, TensorInfo
 from mugraph.ops.algebra.builder import Builder
@@ -22,6 +23,7 @@ class Lowered:
     inputs:  name of an input tensor -> value number; several names may share one
     outputs: name of an output tensor -> value number
     views:   name of an input tensor that is only a part of its value -> which
+    laid:    as of a SearchUnit
     origins: name of an operator -> positions of the calls it is part of
     """
 
@@ -30,6 +32,7 @@ class Lowered:
     outputs: Mapping[str, int] = field(default_factory=dict[str, int])
     origins: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     views: Mapping[str, View] = field(default_factory=dict[str, View])
+    laid: Mapping[int, Order] = field(default_factory=dict[int, Order])
 
 
 def lower(
@@ -40,26 +43,34 @@ def lower(
     name: str,
     names: Mapping[int, str] | None = None,
     bound: Collection[int] = (),
+    *,
+    as_they_lie: bool = False,
 ) -> Lowered:
     """The tensor program that computes `outputs` from the values that no call produces.
 
     live_ins: expressions by which the user's code reads some of those values
     names:    names of values; a value without one is named by what the user's code binds it to
     bound:    those that the user's code has named itself; their names count most
+    as_they_lie: the dimensions of outputs in the order in which they lie in memory, so that a kernel that writes them
+              row by row leaves them as the user's code does
 
     Raises NotLowerable with one sentence saying why, and Duplicated when a value should be loaded instead of computed.
     """
     names = names or {}
     builder = Builder(calls, values, names, frozenset(bound), entry_for)
-    wanted: list[Output] = []
+    wanted, laid = list[Output](), dict[int, Order]()
     for value in outputs:
         shape = values[value].shape
         letters = ("", "n", "mn", "bmn", "bcmn", "bcdmn")[len(shape)] if len(shape) < 6 else "n" * len(shape)
         dims = tuple(builder.fresh(size, letter, 1) for size, letter in zip(shape, letters, strict=True))
         node = builder.pieces.written(builder.at(Ref(value), dims))
+        order = memory_order(values[value])
+        if as_they_lie and order != tuple(range(len(shape))):
+            laid[value], dims = order, in_order(order, dims)
         wanted.append(Output(value, names.get(value, "out"), dims, node))
     sources = {**names, **{live.value: live.expression for live in live_ins}}
     found = finish(builder, wanted, sources, name)
     # Two outputs never share a value (finish refuses), so tensors and wanted outputs come in one order.
     tensors = [tensor.name for tensor in found.program.outputs.values()]
-    return Lowered(found.program, found.inputs, dict(zip(tensors, outputs, strict=True)), found.origins, found.views)
+    tied = dict(zip(tensors, outputs, strict=True))
+    return Lowered(found.program, found.inputs, tied, found.origins, found.views, laid)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mugraph.ir.calls import operands
+from mugraph.ir.memory_order import is_dense
 from mugraph.ir.region import Call, Part, PlainCalls, SearchUnit, Symbol
 from mugraph.units.growing import GrowingUnit
 from mugraph.units.part_views import PartViews
-from mugraph.units.region_graph import RegionGraph, is_contiguous
+from mugraph.units.region_graph import RegionGraph
 
 _VIEWS = frozenset({"Tensor.view"})
 
@@ -18,7 +19,7 @@ def in_order(graph: RegionGraph, units: Sequence[GrowingUnit], plain: set[int]) 
     """By last call: whatever a unit reads was computed by an earlier call of the region."""
     by_last = {unit.last: unit for unit in units}
     values = graph.region.values
-    restrided = {unit.output for unit in units if not is_contiguous(values[unit.output])}
+    restrided = {unit.output for unit in units if not is_dense(values[unit.output])}
     result: list[Part] = []
     run: list[Call] = []
     views = PartViews(graph.region)
@@ -50,6 +51,7 @@ def _search_unit(graph: RegionGraph, unit: GrowingUnit, views: PartViews) -> Sea
         views=tuple(views.calls[number] for number in made),
         view_values={number: views.values[number] for number in made},
         viewed={view.value: graph.region.values[view.value] for view in lowered.views.values()},
+        laid=lowered.laid,
     )
     return replace(found, values=found.known({**graph.region.values, **found.view_values}))
 

@@ -140,11 +140,13 @@ def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUn
                 identifier_of(region),
                 value_names(region),
                 region.names.keys(),
+                as_they_lie=True,
             )
         except NotLowerable as error:
             raise Varies(str(error)) from None
         other = lowered.program
-        if full.sizes.keys() != other.sizes.keys() or (full.ops, _layouts(full)) != (other.ops, _layouts(other)):
+        differs = (full.ops, _layouts(full), unit.laid) != (other.ops, _layouts(other), lowered.laid)
+        if full.sizes.keys() != other.sizes.keys() or differs:
             raise Varies(other_program(unit, other, made, at))
         if any(not _same_layout(a, b, full, other) for a, b in zip(full.tensors, other.tensors, strict=True)):
             raise Varies(f"the strides at {at.largest} say nothing of those at {at.here_briefly}")

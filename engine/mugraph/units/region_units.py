@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mugraph.ir.region import Part, Region
 from mugraph.units.biases import with_biases_apart, without_biases
+from mugraph.units.grouped_heads import with_grouped_heads
 from mugraph.units.layouts import FASTER, Ranks, read_by_calls, turnable, with_channels_last
 from mugraph.units.own_names import with_own_names
 from mugraph.units.part_views import with_views
@@ -23,7 +24,7 @@ def cut_region(
     turned:  convolutions that are computed channels last where only kernels read them
     """
     left = {next(iter(values)) for values in refused if len(values) == 1}
-    apart = with_biases_apart(region, left)
+    apart = with_biases_apart(with_grouped_heads(region), left)
     alone = without_biases(region, apart)
     without = [frozenset(alone.get(value, value) for value in values) for values in refused]
     chosen = turnable(apart, turned, {alone.get(value, value) for value in left})

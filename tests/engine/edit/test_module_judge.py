@@ -123,3 +123,42 @@ def test_what_is_written_is_compared_too(kernel: Callable[..., torch.Tensor], tm
     (_, result), (_, cache) = module["_errors"]("case", CPU)
     assert result is None
     assert (cache is None) == (kernel is _attended)
+
+
+def _up_to(x: torch.Tensor, cache: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    """What is in the cache up to a place."""
+    seen = torch.arange(cache.shape[0]) <= at
+    return x + (cache * seen[:, None]).sum(0)
+
+
+def _first_alone(x: torch.Tensor, cache: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    return x + cache[0]
+
+
+@pytest.mark.parametrize("kernel", [_up_to, _first_alone])
+def test_places_in_a_cache_are_drawn(kernel: Callable[..., torch.Tensor], tmp_path: Path) -> None:
+    text = tmp_path / "kernels.py"
+    text.write_text(f"{IMPORTS}\n\n{JUDGE}\n\n{MASKS}")
+    specs = (
+        ((64,), (1,), torch.float32, 1.0),
+        ((96, 64), (64, 1), torch.float32, 1.0),
+        ((1,), (1,), torch.int32, range(96)),
+    )
+    module: dict[str, Any] = {"__name__": "kernels", "__file__": str(text)}
+    exec(compile(text.read_text(), str(text), "exec"), module)
+    module["_CASES"] = {"case": (kernel, _up_to, None, specs)}
+    ((_, found),) = module["_errors"]("case", CPU)
+    assert (found is None) == (kernel is _up_to)
+
+
+@pytest.mark.parametrize("what", [range(40), range(3), range(-(1 << 31), 1 << 31)], ids=str)
+def test_integers_are_in_their_range(what: range, tmp_path: Path) -> None:
+    text = tmp_path / "kernels.py"
+    text.write_text(f"{IMPORTS}\n\n{MASKS}")
+    module: dict[str, Any] = {"__name__": "kernels", "__file__": str(text)}
+    exec(compile(text.read_text(), str(text), "exec"), module)
+    found = module["_filled"](torch.zeros(5, 8, dtype=torch.int32), what, torch.Generator().manual_seed(0))
+    numbers = set(found.flatten().tolist())
+    assert all(one in what for one in numbers)
+    assert len(numbers) == min(len(what), 40)  # no two are one where there are enough
+    assert (min(numbers) < 0) == (what.start < 0)

@@ -119,6 +119,14 @@ def test_a_result_gets_the_strides_the_program_had(maker, plan):
     assert "    y = y.to(torch.float16)\n    return _laid_out(y, (1, 4))\n" in text
 
 
+def test_a_result_that_is_written_as_it_lies_is_not_copied(maker, plan):
+    plain, step = plan.steps
+    region = replace(plan.region, values={**plan.region.values, 5: TensorInfo((16, 4), (1, 16), "f16")})
+    laid = replace(step, unit=replace(step.unit, laid={5: (1, 0)}))
+    text = module_text([replace(plan, region=region, steps=(plain, laid))], maker.kernels, original_path=PATH)
+    assert "    y = y.to(torch.float16)\n    return y.permute(1, 0)\n" in text
+
+
 def test_a_dimension_of_size_one_has_no_stride_to_compare(maker, plan):
     region = plan.region
     thin = replace(region, values={**region.values, 0: TensorInfo((1, 8), (99, 1), "f32")})

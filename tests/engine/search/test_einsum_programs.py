@@ -129,7 +129,7 @@ def check_unit(unit: SearchUnit, values: Mapping[int, torch.Tensor], program: Ei
     shapes = {tensor.name: tensor.shape(unit.program.sizes) for tensor in tensors}  # neighbouring axes may be one
     inputs = {name: values[value].reshape(shapes[name]).numpy()[None] for name, value in unit.inputs.items()}
     ((output, value),) = unit.outputs.items()
-    expected = values[value].reshape(shapes[output]).numpy()[None]
+    expected = values[value].permute(unit.order_of(value)).reshape(shapes[output]).numpy()[None]
     meaning = evaluate_program(unit.program, inputs, arithmetic)[output]
     assert close(meaning, expected), f"lowered wrongly:\n{program.source}\n{unit.program}"
     try:

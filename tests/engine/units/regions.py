@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from mugraph.ir.memory_order import in_order, inverse
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.trace.regions.replay import replay
 from mugraph.units.search_units import single_units
@@ -52,8 +53,10 @@ def run(region: Region, cut_up: tuple[Part, ...], inputs: dict[str, torch.Tensor
         env = replay(unit.views, env)
         assert all(value in env for value in unit.inputs.values())
         results = evaluate(unit.program, {name: env[value].double() for name, value in unit.inputs.items()})
-        shaped = {number: region.values[number].shape for number in unit.outputs.values()}
-        env |= {unit.outputs[name]: result.reshape(shaped[unit.outputs[name]]) for name, result in results.items()}
+        for name, result in results.items():
+            value = unit.outputs[name]
+            order = unit.order_of(value)
+            env[value] = result.reshape(in_order(order, region.values[value].shape)).permute(inverse(order))
     return env
 
 

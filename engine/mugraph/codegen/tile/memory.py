@@ -64,7 +64,8 @@ def _read_once(out: Values, value: Value, node: Node) -> bool:
     """No other block and no other iteration reads these elements, so the cache need not keep them."""
     tensor = out.block.tensor(node.tensor)
     grid = [axis for axis, p in out.plan.items() if p.role is Role.GRID]
-    shared = tensor.source and any(t.source == tensor.source for t in out.block.tensors if t is not tensor)
+    others = [other for other in out.block.tensors if other is not tensor]
+    shared = any(tensor.is_within(other) or other.is_within(tensor) for other in others)
     strides = tensor.axis_strides(out.block.sizes)
     if tensor.windows:  # neighbouring positions share elements
         return False

@@ -13,6 +13,7 @@ from mugraph.edit.module.entry import entry_names, on_tensors
 from mugraph.edit.module.evidence import Speed, evidence
 from mugraph.edit.module.globals_read import with_looked_up
 from mugraph.edit.module.guard_paths import module_classes
+from mugraph.edit.module.index_limits import integers_text
 from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import operator_text, torch_type, tuple_text
 from mugraph.edit.module.parts import PRELUDE
@@ -24,6 +25,7 @@ from mugraph.edit.module.written import places_written, written
 from mugraph.edit.names import operator_name
 from mugraph.edit.source.record import VARIABLE, Record, record_text
 from mugraph.edit.source.text import EditError, SourceFile
+from mugraph.ir.dtypes import INTEGERS, itemsize
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.plans.scales import input_scales
@@ -200,8 +202,8 @@ def _apart(kernels: Mapping[str, KernelSource], plans: Sequence[RegionPlan]) -> 
 
 def _cases(plans: Sequence[RegionPlan]) -> str:
     """The table of how to try a region's kernels: functions, where they were tested, the inputs' shapes, strides, types
-    and standard deviations (of masks: what they hold; None: places to write to), and the positions of inputs that it
-    writes to, if any."""
+    and standard deviations (of masks: what they hold; of integers: which they may be, if that is known; None: places to
+    write to), and the positions of inputs that it writes to, if any."""
     lines = ["_CASES = {"]
     for plan, case, values in [(one, *named) for one in plans for named in cases_of(one).items()]:
         lines.append(f'    "{case}": (')
@@ -214,6 +216,8 @@ def _cases(plans: Sequence[RegionPlan]) -> str:
             mask = masks_of(plan).get(live_in.value)
             drawn = f"({triangle_text(mask, info)})" if mask else f"{scales.get(live_in.value, 1.0):.2g}"
             drawn = "None" if live_in.value in places else drawn
+            if info.dtype in INTEGERS and itemsize(info.dtype) > 1 and not mask:
+                drawn = integers_text(replace(plan.region, values=values), live_in.value) or drawn
             lines.append(f"            ({shape}, {strides}, {dtype}, {drawn}),")
         lines += ["        ),", *([f"        {tuple_text(changed)},"] if (changed := written(plan.region)) else [])]
         lines.append("    ),")

@@ -29,6 +29,14 @@ def index_limit(region: Region, value: int) -> int | None:
     return min((limit for limit in limits if limit is not None), default=_ANY)
 
 
+def integers_text(region: Region, value: int) -> str:
+    """Which integers `value` may hold, as a range's text: places in a cache, any bits. Empty where it is not known."""
+    limit = index_limit(region, value)
+    if limit is None:
+        return ""
+    return f"range({-_BITS}, {_BITS})" if limit == _BITS else f"range({limit})"
+
+
 def _of_use(region: Region, call: Call, value: int) -> int | None:
     target = canonical(call.target)
     if (name := target.rpartition(".")[2]) in _SHIFTED or name in _MASKED:

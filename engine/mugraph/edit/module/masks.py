@@ -38,11 +38,17 @@ def _holds(tensor: torch.Tensor, diagonal: int, below: float, above: float) -> b
 
 
 def _filled(
-    tensor: torch.Tensor, what: float | tuple[int, float, float] | None, random: torch.Generator
+    tensor: torch.Tensor, what: float | tuple[int, float, float] | range | None, random: torch.Generator
 ) -> torch.Tensor:
     """With random numbers of a standard deviation, or as the mask that it is. Numbers of eight bits are drawn as well:
-    a weight of nothing but zeros would hide every fault. Larger integers may be places in other tensors: zeros; places
-    that are written to (None) are counted, so that no two are one."""
+    a weight of nothing but zeros would hide every fault. So are integers of which it is known what they may be: as
+    places in a cache, of which no two are one where there are enough. Others may be places in other tensors: zeros, or
+    counted where they are written to (None)."""
+    if isinstance(what, range):
+        if tensor.numel() <= len(what) <= 1 << 22:
+            places = torch.randperm(len(what), device=tensor.device, generator=random)[: tensor.numel()]
+            return tensor.copy_(places.view(tensor.shape) + what.start)
+        return tensor.copy_(torch.randint(what.start, what.stop, tensor.shape, device=tensor.device, generator=random))
     if what is None:
         return tensor.copy_(torch.arange(tensor.numel(), device=tensor.device).view(tensor.shape))
     if isinstance(what, tuple):

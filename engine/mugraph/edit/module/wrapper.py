@@ -16,6 +16,7 @@ from mugraph.edit.module.wrapper_sizes import RunSizes
 from mugraph.edit.names import parameter_name
 from mugraph.ir.calls import STORES, is_inplace, operands
 from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.ir.memory_order import Order, in_order, inverse
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Call, Region, TensorInfo
 from mugraph.ir.tensors import Tensor, contiguous_strides
@@ -276,7 +277,8 @@ def _kernel_call(
     outputs = [step.unit.outputs[tensor.name] for tensor in kernel.outputs]
     lines += call(", ".join(names[value] for value in outputs) + " = ", f"_{kernel.name}", arguments, width=110)
     for tensor, value in zip(kernel.outputs, outputs, strict=True):
-        lines += _as_recorded(tensor, kernel, values[value], names[value], value, sizes)
+        order = step.unit.laid.get(value, tuple(range(len(values[value].shape))))
+        lines += _as_recorded(tensor, kernel, values[value], order, names[value], value, sizes)
         checked.add(value)
     return lines
 
@@ -292,19 +294,24 @@ def _addresses_alike(tensor: Tensor, kernel: KernelSource, info: TensorInfo) -> 
 
 
 def _as_recorded(
-    tensor: Tensor, kernel: KernelSource, info: TensorInfo, name: str, value: int, sizes: RunSizes
+    tensor: Tensor, kernel: KernelSource, info: TensorInfo, order: Order, name: str, value: int, sizes: RunSizes
 ) -> list[str]:
-    """Lines that turn a kernel's contiguous output into the tensor the program had: later code may view it."""
+    """Lines that turn a kernel's contiguous output, whose dimensions are in this order, into the tensor the program
+    had: later code may view it."""
     lines: list[str] = []
     shape = tensor.shape(kernel.sizes)
     if prod(shape) != prod(info.shape) or any(s == 0 and d > 1 for d, s in zip(info.shape, info.strides, strict=True)):
         raise Rejected(f"{kernel.name} stores {tensor.name} in another shape than the program's")
     if tensor.dtype != info.dtype:
         lines.append(f"{name} = {name}.to({torch_type(info.dtype)})")
+    laid = in_order(order, info.shape)
     strides = contiguous_strides(tensor.dims, kernel.sizes)
-    if shape != info.shape:
-        lines.append(f"{name} = {name}.view({sizes.shape(value)})")
-        strides = contiguous_strides(tuple((str(d),) for d in range(len(info.shape))), _sizes(info.shape))
+    if shape != laid:
+        lines.append(f"{name} = {name}.view({sizes.shape(value, order)})")
+        strides = contiguous_strides(tuple((str(d),) for d in range(len(laid))), _sizes(laid))
+    if order != tuple(range(len(order))):
+        lines.append(f"{name} = {name}.permute({', '.join(map(str, inverse(order)))})")
+        strides = in_order(inverse(order), strides)
     if not _same_strides(info.shape, strides, info.strides):
         lines.append(f"{name} = _laid_out({name}, {sizes.strides(value)})")
     return lines

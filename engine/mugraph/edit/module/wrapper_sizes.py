@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from mugraph.edit.module.operator import tuple_text
 from mugraph.ir.calls import Call
 from mugraph.ir.kernel import Rejected
+from mugraph.ir.memory_order import Order, in_order
 from mugraph.ir.names import Scope
 from mugraph.ir.ranges import Product, SizeRange
 from mugraph.ir.region import Region
@@ -54,10 +55,11 @@ class RunSizes:
         """That read the sizes."""
         return [f"{name} = {self.given[size]}" for size, name in self.names.items()]
 
-    def shape(self, value: int) -> str:
-        """A value's shape as a tuple."""
+    def shape(self, value: int, order: Order | None = None) -> str:
+        """A value's shape as a tuple, its dimensions in an order."""
         info, made = self.region.values[value], self.region.dynamic
-        return tuple_text(self._dims(info.shape, made.shapes.get(value) if made else None))
+        dims = self._dims(info.shape, made.shapes.get(value) if made else None)
+        return tuple_text(dims if order is None else in_order(order, dims))
 
     def strides(self, value: int) -> str:
         """A value's strides as a tuple."""

@@ -53,7 +53,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A LOAD or STORE. whole: bytes of its tensor, each once. width: of an element"""
+    """A LOAD or STORE. whole: bytes of its tensor, each once. width: of an element. again: another one loads them"""
 
     op: Op
     is_store: bool
@@ -62,6 +62,7 @@ class Access:
     innermost: tuple[str, ...]
     is_scattered: bool
     is_looped: bool
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,18 @@ class Shape:
         tensor = self.block.tensor(op.tensor)
         run, is_looped = innermost(tensor, self.sizes), bool(self.varies[op.name])
         is_scattered, is_store = op.name in self.scattered, op.kind is Kind.STORE
-        return Access(op, is_store, self.itemsize[op.tensor], self.whole(op), run, is_scattered, is_looped)
+        again = not is_store and self._is_loaded_elsewhere(tensor)
+        return Access(op, is_store, self.itemsize[op.tensor], self.whole(op), run, is_scattered, is_looped, again)
+
+    def _is_loaded_elsewhere(self, tensor: Tensor) -> bool:
+        """As a part of what is read as a whole, or of the same memory before."""
+        is_later = False
+        for other in (self.block.tensor(op.tensor) for op in self.block.ops if op.kind is Kind.LOAD):
+            if other is tensor:
+                is_later = True
+            elif tensor.is_within(other) and not (is_later and other.is_within(tensor)):
+                return True
+        return False
 
     def _computed(self, op: Op) -> Computed:
         source = self.ops[op.inputs[0]] if op.kind.reduces else op

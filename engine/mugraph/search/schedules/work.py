@@ -107,7 +107,7 @@ def _memory(
 def traffic(found: Work, shape: Shape, schedule: Schedule, access: Access, tiles: Tiles, blocks: int) -> None:
     """Adds the bytes that the grid loads or stores: they follow from the tiles alone."""
     width, whole = access.width, access.whole
-    found.unique += whole
+    found.unique += 0 if access.again else whole
     # Each element is stored once, also where several blocks have it.
     each = width * shape.moved(tiles, access.op) * shape.trips(schedule, tiles, access.op)
     moved = whole if access.is_store else max(whole, each * blocks)

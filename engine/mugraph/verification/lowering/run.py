@@ -145,7 +145,8 @@ def _compared(
         exact = outputs(piece.program, evaluate(piece.program, given, wanted=tuple(program.outputs)))
         for name, ours in exact.items():
             layout, value = program.tensor(name), unit.outputs[name]
-            theirs = piece.of(layout, called[value].reshape(shapes[name])).to(torch.float64)
+            laid = called[value].permute(unit.order_of(value))
+            theirs = piece.of(layout, laid.reshape(shapes[name])).to(torch.float64)
             judged = judge(ours, theirs, wide, lambda name=name: jittered()[name])
             if judged.trouble is not None:
                 wrong = LoweringResult(False, judged.trouble, name, value, wide=wide)

@@ -14,6 +14,7 @@ from itertools import count
 from math import prod
 
 from mugraph.ir.calls import Argument, Call, TensorInfo
+from mugraph.ir.memory_order import Order, in_order, inverse
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
 from mugraph.ir.tensors import Sizes, Tensor
@@ -62,9 +63,11 @@ def _resized(unit: SearchUnit, axes: Collection[str], together: bool) -> SearchU
     read = read_values(unit)
     of_inputs = {value: (old.tensor(name), program.tensor(name)) for name, value in unit.inputs.items()}
     of_outputs = {value: (old.tensor(name), program.tensor(name)) for name, value in unit.outputs.items()}
-    values: dict[int, TensorInfo] = {}
-    for value, info in {**read, **{value: unit.values[value] for value in unit.outputs.values()}}.items():
-        values[value] = _info(info, (of_inputs | of_outputs).get(value), old.sizes, program.sizes, numbers)
+    values = {
+        value: _info(info, of_inputs.get(value), old.sizes, program.sizes, numbers) for value, info in read.items()
+    }
+    for value, tensors in of_outputs.items():
+        values[value] = _laid_info(unit.values[value], unit.order_of(value), tensors, old.sizes, program.sizes, numbers)
     return replace(
         unit,
         program=program,
@@ -85,6 +88,16 @@ def _info(
     if shape == info.shape:
         return info
     return replace(info, shape=shape, strides=tuple(prod(shape[at + 1 :]) for at in range(len(shape))))
+
+
+def _laid_info(
+    info: TensorInfo, order: Order, tensors: tuple[Tensor, Tensor], old: Sizes, new: Sizes, numbers: _Numbers
+) -> TensorInfo:
+    """Of an output, whose tensor has its dimensions in this order."""
+    laid = replace(info, shape=in_order(order, info.shape), strides=in_order(order, info.strides))
+    found = _info(laid, tensors, old, new, numbers)
+    back = inverse(order)
+    return replace(info, shape=in_order(back, found.shape), strides=in_order(back, found.strides))
 
 
 class _Numbers:
