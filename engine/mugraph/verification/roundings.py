@@ -117,11 +117,12 @@ class Perturbed:
         return (after.square() - whole.square()).clamp_min(0.0).sum(-1).sqrt()
 
     def _on_the_way(self, op: Op, axes: Sequence[str], data: Tensor) -> Tensor:
-        """Of a running sum, what it has come to tile by tile up to each place, as the root of the sum of squares: that
-        is what is rounded. data, axes: its numbers"""
+        """Of a running sum, what it has come to up to each place, as the root of the sum of squares: that is what is
+        rounded where one number is added after the other, as PyTorch's own kernels do along all axes but the last.
+        data, axes: its numbers"""
         (axis,) = op.over
         position = axes.index(axis)
-        squares = data.square() / min(_TILE, max(_SMALLEST_TILE, data.shape[position] // _PARTS))
+        squares = data.square()
         turned = squares.flip(position) if op.kind.backwards else squares
         so_far = turned.cumsum(position)
         return (so_far.flip(position) if op.kind.backwards else so_far).sqrt()
