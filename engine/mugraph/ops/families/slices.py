@@ -11,7 +11,7 @@ from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.concat import MOST
-from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.nodes import Node, factors
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 
@@ -139,7 +139,17 @@ def _among_zeros(b: Builder, refs: Sequence[Ref], dims: AtomDims, dim: int) -> N
     (one,) = others
     size, first = b.shape(refs[one])[dim], sum(b.shape(ref)[dim] for ref in refs[:one]) - before
     found = b.at(refs[one], (*dims[:dim], b.atoms.section(size, -first, 1, along), *dims[dim + 1 :]))
-    return b.mul(b.mul(b.mask(along, (), -first), b.mask((), along, first + size - 1)), found)
+    behind = b.mask((), along, first + size - 1)
+    before = b.mask(along, (), -first)
+    return b.mul(behind if _begins_with_zeros(found, before) else b.mul(before, behind), found)
+
+
+def _begins_with_zeros(node: Node, before: Node) -> bool:
+    """Is it a running sum of what is zero where `before`, a mask of the first places, is?"""
+    if not node.kind.scans or node.kind.backwards or node.dims != before.dims[:1]:
+        return False
+    masks = [factor for pair in factors(node.inputs[0]) for factor in pair]
+    return any((m.kind, m.dims, m.value) == (before.kind, before.dims, before.value) for m in masks)
 
 
 @lowers("torch.stack", parameters="tensors dim", joins=True)
