@@ -22,7 +22,7 @@ OUTSIDE = {
     "gathered": "torch.gather",
     "best_of": "torch.topk",
     "chosen_rows": "Tensor.__getitem__",
-    "running": "torch.cumsum",
+    "running": "torch.cumprod",
     "only_sorted": "torch.sort",
 }
 """Functions that are cut, and where."""

@@ -74,7 +74,7 @@ def in_block(name: str) -> str:
 
 def in_kernel_graph(name: str) -> str:
     """The same before a cumulative sum, which nothing fuses with."""
-    return f"{COMMENT}def {name}(x, y, w):\n    v = {TABLE[name].text}\n    return torch.cumsum(v, 0) @ w\n"
+    return f"{COMMENT}def {name}(x, y, w):\n    v = {TABLE[name].text}\n    return torch.logcumsumexp(v, 0) @ w\n"
 
 
 def optimized(path: Path) -> FileResult:

@@ -109,7 +109,10 @@ def places_of(tensor: Json, order: list[str], sizes: Mapping[str, int]) -> Place
             window = windows[number]
             _counts(window, dim, sizes)
             at = len(dim) - window["taps"]
-            place = along(dim[:at]) * window["stride"] + along(dim[at:]) * window["dilation"] - window["pad"]
+            positions = along(dim[:at])
+            if window.get("reverse"):
+                positions = prod(sizes[axis] for axis in dim[:at]) - 1 - positions
+            place = positions * window["stride"] + along(dim[at:]) * window["dilation"] - window["pad"]
             if window.get("edge"):
                 place = _repeated(place, extent(window, dim, sizes), window["dilation"])
             outside = outside | (place < 0) | (place >= extent(window, dim, sizes))

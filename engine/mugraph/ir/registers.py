@@ -26,7 +26,7 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.placement import left_behind, varying
 
-THREAD_LEVEL = frozenset(kind for kind in Kind if kind.is_elementwise or kind.reduces)
+THREAD_LEVEL = frozenset(kind for kind in Kind if kind.is_elementwise or kind.reduces or kind.scans)
 """What a thread graph may hold besides constants."""
 
 

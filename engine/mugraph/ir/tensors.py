@@ -61,8 +61,9 @@ class Tensor:
         return f"{self.dtype}{list(shape)} with strides {strides}"
 
     def axis_strides(self, sizes: Sizes) -> dict[str, int]:
-        """Distance in elements between neighbours along each axis. (Where a window has a pad, the place that all first
-        elements meet in lies before the tensor: `origin`.)"""
+        """Distance in elements between neighbours along each axis: towards the end of the tensor or, of `reversed`
+        ones, towards its beginning. (Where a window has a pad, the place that all first elements meet in lies before
+        the tensor: `origin`.)"""
         strides: dict[str, int] = {}
         windows = {window.dim: window for window in self.windows}
         for number, (dim, stride) in enumerate(zip(self.dims, self.strides, strict=True)):
@@ -93,6 +94,12 @@ class Tensor:
     def windowed(self) -> frozenset[str]:
         """Axes of its windows."""
         return frozenset(axis for window in self.windows for axis in self.dims[window.dim])
+
+    @property
+    def reversed(self) -> frozenset[str]:
+        """Axes whose places are counted from their last one."""
+        turned = (window for window in self.windows if window.reverse)
+        return frozenset(axis for window in turned for axis in window.split(self.dims[window.dim])[0])
 
     @property
     def taps(self) -> frozenset[str]:

@@ -4,6 +4,9 @@ The axes of a windowed dimension are *positions*, outermost first, then *taps*. 
 position * stride + tap * dilation - pad of the dimension is read, zero where there is no such place. A convolution's
 height is a window of the output's rows (positions) and the kernel's rows (taps).
 
+A window in `reverse` counts its positions from the last one: of one tap, it is a dimension from its end to its
+beginning.
+
 A window with `edge` reads what another tap of its position reads where there is no such place: the nearest place that
 is a whole number of dilations away. A maximum over its taps is one over the places that are there.
 """
@@ -26,6 +29,7 @@ class Window:
     pad:      places before the dimension's first one that the first position reaches, at least 0
     rest:     places of the dimension after the last one that is read; where negative, so many are read beyond its end
     edge:     beyond the dimension, is the nearest place read that is whole dilations away? Else zero
+    reverse:  is the last position the first to be read?
     """
 
     dim: int
@@ -35,6 +39,7 @@ class Window:
     pad: int = 0
     rest: int = 0
     edge: bool = False
+    reverse: bool = False
 
     def split(self, axes: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The dimension's axes as positions and taps."""
@@ -50,7 +55,8 @@ class Window:
         """Which place is read for each position and tap, taps fastest; -1 where there is none."""
         positions, taps = (prod(sizes[axis] for axis in part) for part in self.split(axes))
         extent = self.extent(axes, sizes)
-        read = (p * self.stride + t * self.dilation - self.pad for p in range(positions) for t in range(taps))
+        order = range(positions)[::-1] if self.reverse else range(positions)
+        read = (p * self.stride + t * self.dilation - self.pad for p in order for t in range(taps))
         if self.edge:
             return [self.nearest(place, extent) for place in read]
         return [place if 0 <= place < extent else -1 for place in read]

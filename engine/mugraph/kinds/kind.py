@@ -29,6 +29,7 @@ class Role(Enum):
     LEAF = auto()  # it has no operands
     ELEMENTWISE = auto()  # it has the axes of its operands
     REDUCING = auto()  # it lacks the axes in `over`, of one tile or tensor
+    SCANNING = auto()  # it has the axes of its operand, and goes along the one in `over` from one end to the other
     ACCUMULATING = auto()  # it closes a loop
     STORING = auto()
 
@@ -48,6 +49,10 @@ class Arithmetic(Protocol[V]):
     def amax(self, a: V, over: Any, /) -> V: ...
     def sum(self, a: V, over: Any, /) -> V: ...
     def dot(self, a: V, b: V, over: Any, /) -> V: ...
+
+    def running(self, a: V, over: Any, backwards: bool, /) -> V:
+        """The sums of what stands up to each place, itself included; backwards: from each place on."""
+        ...
 
 
 Meaning = Callable[[Any, Sequence[Any], str, Any], Any]
@@ -130,6 +135,7 @@ class Kind(metaclass=_Kinds):
     terms:     REDUCING two operands: the element-wise kind of what it adds up
     contracts: REDUCING: it has such terms: a sum of products, which tensor cores compute
     is_plain_sum: REDUCING: it adds, and no products
+    backwards: SCANNING: it begins at the last place
 
     Drawn, named and written:
     shown:     in a drawing, with {0}, {1}, {over}, {tensor}, {fn}, {value}: `max({0}, {1})`
@@ -180,6 +186,7 @@ class Kind(metaclass=_Kinds):
         by_inverse: str = "",
         terms: str = "",
         accumulator: Accumulator | None = None,
+        backwards: bool = False,
         shown: str = "",
         symbol: str = "",
         of_itself: str = "",
@@ -221,6 +228,7 @@ class Kind(metaclass=_Kinds):
         self.repeats = accumulator is None or bool(accumulator.repeated)
         self.adds = self.reduces and self.repeats
         self.is_plain_sum = self.adds and not self.contracts
+        self.scans, self.backwards = role is Role.SCANNING, backwards
         self.is_function = "fn" in self.fields and self.is_elementwise
         self._terms, self._by_inverse = terms, by_inverse
         _KINDS[name] = self

@@ -48,6 +48,9 @@ class Zeros:
     def sum(self, a: bool, over: object) -> bool:
         return a
 
+    def running(self, a: bool, over: object, backwards: bool) -> bool:
+        return a
+
     def amax(self, a: bool, over: object) -> bool:
         return a
 

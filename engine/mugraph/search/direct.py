@@ -1,16 +1,19 @@
 """Programs without a reduction or a product: each has one topology, which is the program itself.
 
-Nothing of it is computed twice or kept between iterations, so there is nothing to search for: its time is that of its
-traffic, however its operators are arranged.
+Nothing of it is computed twice, so there is nothing to search for: its time is that of its traffic, however its
+operators are arranged. Where sums run along an axis, a loop over that axis is a topology besides: it carries them from
+tile to tile, so that rows may be of any length.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
+from mugraph.ir.block import BlockGraph, Loop
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.search.kernel_graphs.parts import as_block
 from mugraph.search.topologies.frame import check
 from mugraph.search.topologies.limits import Found, Stats
 
@@ -37,4 +40,27 @@ class DirectSearch:
 
     def run(self) -> Iterator[Found]:
         self._count = 1
-        yield Found(as_block(self.program), time.monotonic() - self._began)
+        whole = as_block(self.program)
+        yield Found(whole, time.monotonic() - self._began)
+        for axis in looped_axes(self.program):
+            self._count += 1
+            yield Found(replace(whole, loops=(Loop(axis),)), time.monotonic() - self._began)
+
+
+def looped_axes(program: TensorProgram) -> list[str]:
+    """Axes that all running sums along them go through in one direction: a loop does as well."""
+    ways: dict[str, set[bool]] = {}
+    for op in program.ops:
+        if op.kind.scans:
+            ways.setdefault(op.over[0], set()).add(op.kind.backwards)
+    return [axis for axis, directions in ways.items() if len(directions) == 1]
+
+
+def as_block(program: TensorProgram) -> BlockGraph:
+    """The program as a block graph without loops: what it computes, whatever computes it."""
+    stores = [
+        Op(f"store_{tensor.name}", Kind.STORE, (value,), program.op(value).axes, tensor=tensor.name)
+        for value, tensor in program.outputs.items()
+    ]
+    tensors = (*program.tensors, *program.outputs.values())
+    return BlockGraph(program.name, dict(program.sizes), tensors, (*program.ops, *stores))

@@ -150,6 +150,9 @@ class BitField(FieldArithmetic):
     def dot(self, a: FieldValue, b: FieldValue, over: tuple[int, ...]) -> FieldValue:
         raise NotSame("it adds up products, and PyTorch's order is not known")
 
+    def running(self, a: FieldValue, over: tuple[int, ...], backwards: bool) -> FieldValue:
+        raise NotSame("it adds up elements, and PyTorch's order is not known")
+
     def indicator(self, where: NDArray[np.bool_]) -> FieldValue:
         raise NotSame("it multiplies by a mask")
 

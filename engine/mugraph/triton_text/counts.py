@@ -94,6 +94,10 @@ class CountField(FieldArithmetic):
         self._left -= int(np.prod(np.broadcast_shapes(a.p.shape, b.p.shape)))
         return self._value(self.forms.dot(self.elements(a.p), self.elements(b.p), over))
 
+    def running(self, a: FieldValue, over: tuple[int, ...], backwards: bool) -> FieldValue:
+        self._left -= a.p.size
+        return self._value(self.forms.running(self.elements(a.p), over, backwards))
+
     def _both(self, a: FieldValue, b: FieldValue) -> tuple[Elements, Elements]:
         self._left -= int(np.prod(np.broadcast_shapes(a.p.shape, b.p.shape)))
         return self.elements(a.p), self.elements(b.p)

@@ -91,8 +91,8 @@ class UnitPrograms:
 
 
 def worthwhile(unit: GrowingUnit) -> bool:
-    """Has its program a reduction or a product to gain from?"""
-    return any(op.kind.reduces for op in unit.lowered.program.ops)
+    """Has its program a reduction, a running sum or a product to gain from?"""
+    return any(op.kind.reduces or op.kind.scans for op in unit.lowered.program.ops)
 
 
 def prepared(program: TensorProgram) -> int:

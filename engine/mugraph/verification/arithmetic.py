@@ -47,6 +47,7 @@ class Arithmetic(Protocol[V]):
     def amax(self, a: V, over: tuple[int, ...]) -> V: ...
     def sum(self, a: V, over: tuple[int, ...]) -> V: ...
     def dot(self, a: V, b: V, over: tuple[int, ...]) -> V: ...
+    def running(self, a: V, over: tuple[int, ...], backwards: bool) -> V: ...
     def shape(self, a: V) -> tuple[int, ...]: ...
     def rearrange(self, a: V, how: Rearrange) -> V: ...
 
@@ -75,6 +76,29 @@ def assemble_arrays(
     for index, piece in pieces:
         whole[index] = piece
     return whole
+
+
+def running_sums(a: NDArray[Any], over: tuple[int, ...], backwards: bool) -> NDArray[Any]:
+    """Of the numbers up to each place along the one position in `over`; backwards: from each place on."""
+    (position,) = over
+    turned = np.flip(a, position) if backwards else a
+    sums = turned.cumsum(position)
+    return np.flip(sums, position) if backwards else sums
+
+
+def running_totals(
+    a: NDArray[Any], over: tuple[int, ...], backwards: bool, add: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+) -> NDArray[Any]:
+    """As `running_sums`, of elements that are no numbers."""
+    (position,) = over
+    places = range(a.shape[position])
+    total: NDArray[Any] | None = None
+    found: list[NDArray[Any]] = []
+    for place in reversed(places) if backwards else places:
+        element = np.take(a, [place], position)
+        total = element if total is None else add(total, element)
+        found.append(total)
+    return np.concatenate(found[::-1] if backwards else found, position)
 
 
 class FloatArithmetic:
@@ -134,6 +158,9 @@ class FloatArithmetic:
             optimize=True,
         )
         return np.expand_dims(flat, over)
+
+    def running(self, a: NDArray[np.float64], over: tuple[int, ...], backwards: bool) -> NDArray[np.float64]:
+        return running_sums(a, over, backwards)
 
     def shape(self, a: NDArray[np.float64]) -> tuple[int, ...]:
         return a.shape

@@ -49,6 +49,7 @@ def _windows(tensor: Tensor, sizes: Sizes) -> tuple[Window, ...]:
             stride=window.stride if positions > 1 else 1,
             dilation=window.dilation if taps > 1 or edge else 1,
             edge=edge,
+            reverse=window.reverse and positions > 1,
         )
         if plain != Window(window.dim, 0) or min(positions, taps) > 1:
             found.append(plain)

@@ -83,6 +83,9 @@ class RoundedArithmetic(FloatArithmetic):
         product = super().dot(nearest(a, self._factors), nearest(b, self._factors), over)
         return nearest(product, self._results)
 
+    def running(self, a: Reals, over: tuple[int, ...], backwards: bool) -> Reals:
+        return nearest(super().running(a, over, backwards), self._results)
+
 
 class OwnArithmetic(RoundedArithmetic):
     """The program's own roundings: PyTorch adds up at least two parts of a sum, in float32 or better.
@@ -207,7 +210,7 @@ def _held(data: Reals, dtype: DType) -> Reals:
 def _mirrored(program: TensorProgram, tensor: Tensor, data: Reals, sign: float, rng: np.random.Generator) -> Reals:
     """Along the first dimension that something is summed over, the second half repeats the first but for a little;
     what is left of an odd size is little."""
-    reduced = {axis for op in program.ops if op.kind.reduces for axis in op.over}
+    reduced = {axis for op in program.ops if op.kind.reduces or op.kind.scans for axis in op.over}
     for position, dim in enumerate(tensor.dims, start=1):
         half = data.shape[position] // 2
         if half and reduced.intersection(dim):

@@ -95,6 +95,8 @@ def result_axes(op: Op, operands: Sequence[frozenset[str]], tensors: Mapping[str
         if not op.over or not axes.issuperset(op.over):
             raise Malformed(f"{op.name} reduces {', '.join(op.over) or 'nothing'}, its operands have {sorted(axes)}")
         axes = axes.difference(op.over)
+    if op.kind.scans and (len(op.over) != 1 or not axes.issuperset(op.over)):
+        raise Malformed(f"{op.name} runs along {', '.join(op.over) or 'nothing'}, its operand has {sorted(axes)}")
     if op.kind is not Kind.STORE and axes != frozenset(op.axes):
         raise Malformed(f"{op.name} has axes {sorted(axes)}, the graph says {sorted(op.axes)}")
     return axes
@@ -119,12 +121,12 @@ def load(tensor: Tensor, value: V, frame: Frame, arithmetic: Arithmetic[V]) -> V
 
 
 def apply(op: Op, operands: Sequence[V], frame: Frame, arithmetic: Arithmetic[V]) -> V:
-    """The value of a constant, mask, position, element-wise operator, sum or dot."""
+    """The value of a constant, mask, position, element-wise operator, sum, running sum or dot."""
     if op.kind is Kind.CONST:
         return arithmetic.constant(op.value, frame.rank)
     if op.kind.of_places:
         return of_places(op, frame, arithmetic)
-    if op.kind.is_elementwise or op.kind.reduces:
+    if op.kind.is_elementwise or op.kind.reduces or op.kind.scans:
         return op.kind.meaning(OfRank(arithmetic, frame.rank), operands, op.fn, frame.positions(op.over))
     raise Malformed(f"{op.name}: {op.kind} has no meaning here")
 

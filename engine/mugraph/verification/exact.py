@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mugraph.ir.ops import Kind
 from mugraph.ops.functions.by_erf import ERF, GELU, gelu_by_erf
 from mugraph.ops.functions.through_exp import CONSTANTS, form
-from mugraph.verification.arithmetic import Index, Rearrange, assemble_arrays
+from mugraph.verification.arithmetic import Index, Rearrange, assemble_arrays, running_totals
 from mugraph.verification.constants import read
 from mugraph.verification.expressions import Expression, Expressions
 
@@ -116,6 +116,9 @@ class ExactArithmetic:
 
     def dot(self, a: Elements, b: Elements, over: tuple[int, ...]) -> Elements:
         return self.sum(self.mul(a, b), over)
+
+    def running(self, a: Elements, over: tuple[int, ...], backwards: bool) -> Elements:
+        return running_totals(a, over, backwards, self.add)
 
     def shape(self, a: Elements) -> tuple[int, ...]:
         return a.shape

@@ -125,6 +125,8 @@ class Structure:
                 self._check_store(op, axes, lanes)
             case _ if op.kind.reduces:
                 lanes = lanes.difference(op.over)
+            case _ if op.kind.scans:
+                self._check_running(op, varies, lanes)
             case _:
                 pass
         self._check_nest(op, varies)
@@ -135,6 +137,13 @@ class Structure:
         loops = varies & set(self.block.loop_axes)
         if loops and not any(loops <= path for path in self.paths):
             raise Malformed(f"{op.name} varies along {sorted(loops)}, which are not loops of one nest")
+
+    def _check_running(self, op: Op, varies: frozenset[str], lanes: frozenset[str]) -> None:
+        (axis,) = op.over
+        if axis in lanes:
+            raise Malformed(f"{op.name} runs along partial sums over {axis}")
+        if axis in varies and axis not in self.block.loop_axes:
+            raise Malformed(f"{op.name} runs along {axis}, of which each block has a part")
 
     def _check_store(self, op: Op, axes: frozenset[str], lanes: frozenset[str]) -> None:
         tensor = self.block.tensor(op.tensor)
@@ -240,6 +249,8 @@ class _Execution(Generic[V]):
 
     def _needed(self, op: Op, coordinates: Coordinates) -> list[tuple[str, Coordinates]]:
         """Tiles that this tile of the operator's value is made of."""
+        if op.kind.scans and (before := self._before(op, coordinates)) is not None:
+            return [(op.inputs[0], coordinates), (op.name, before)]
         if op.kind is not Kind.ACCUM:
             return [(operand, coordinates) for operand in op.inputs]
         axis = op.over[0]
@@ -256,6 +267,8 @@ class _Execution(Generic[V]):
                 return of_places(op, self._frame, self._arithmetic, lambda a: self._cut(a, op.axes, coordinates))
             case Kind.ACCUM:
                 return self._accumulated(op, operands)
+            case kind if kind.scans and op.over[0] in self._structure.varies[op.name]:
+                return self._run_on(op, operands)
             case _:
                 return apply(op, operands, self._frame, self._arithmetic)
 
@@ -291,6 +304,45 @@ class _Execution(Generic[V]):
                 total = part if total is None else join(numbers, (total, part), "", ())
         assert total is not None
         return total
+
+    def _before(self, op: Op, coordinates: Coordinates) -> Coordinates | None:
+        """Of a running sum along a looped axis, the tiles that its loop runs before these; None before the first."""
+        (axis,) = op.over
+        if axis not in self._structure.varies[op.name]:
+            return None
+        runs = self._runs[axis]
+        at = runs.index(coordinates[axis]) + (1 if op.kind.backwards else -1)
+        return {**coordinates, axis: runs[at]} if 0 <= at < len(runs) else None
+
+    def _run_on(self, op: Op, operands: Sequence[V]) -> V:
+        """A running sum through the iterations of a loop: each begins with what the one before it ended with.
+        operands: the tiles, and those of the result before them, if any"""
+        (axis,) = op.over
+        along, over = self._frame.positions([axis])[0], self._frame.positions([_over_tiles(axis)])[0]
+        on, backwards = self._arithmetic, op.kind.backwards
+
+        def end(array: NDArray[Any], at_the_first: bool, position: int) -> NDArray[Any]:
+            return array.take([0 if at_the_first else -1], position)
+
+        carried: V | None = None
+        if len(operands) > 1:
+            last = on.rearrange(operands[1], lambda array: end(array, backwards, over))
+            carried = on.rearrange(last, lambda array: end(array, backwards, along))
+        count = on.shape(operands[0])[over]
+        done: list[tuple[int, V]] = []
+        for turn in range(count)[::-1] if backwards else range(count):
+            found = apply(op, [self._tile(operands[0], {axis: turn})], self._frame, on)
+            found = found if carried is None else on.add(found, carried)
+            carried = on.rearrange(found, lambda array: end(array, backwards, along))
+            done.append((turn, found))
+        shape = list(on.shape(done[0][1]))
+        shape[over] = count
+        pieces: list[tuple[Index, V]] = []
+        for turn, found in done:
+            index = [slice(None)] * len(shape)
+            index[over] = slice(turn, turn + 1)
+            pieces.append((tuple(index), found))
+        return on.assemble(tuple(shape), pieces)
 
     def _tile(self, tiles: V, within: Mapping[str, int]) -> V:
         """Of tiles that lie together, the one at these numbers; of an axis that they do not vary with, the only one."""

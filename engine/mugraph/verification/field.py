@@ -23,7 +23,7 @@ from mugraph.ops.functions.by_erf import ERF, GELU, gelu_by_erf
 from mugraph.ops.functions.by_sign import BY_SIGN, MAX
 from mugraph.ops.functions.through_exp import SIGMOID, form
 from mugraph.verification import modular, order
-from mugraph.verification.arithmetic import Index, Rearrange, assemble_arrays
+from mugraph.verification.arithmetic import Index, Rearrange, assemble_arrays, running_sums
 from mugraph.verification.constants import Base, read
 from mugraph.verification.mixing import joined, mix
 from mugraph.verification.modular import Residues, mod
@@ -206,6 +206,10 @@ class FieldArithmetic:
     def dot(self, a: FieldValue, b: FieldValue, over: tuple[int, ...]) -> FieldValue:
         q = None if a.q is None or b.q is None else modular.dot(a.q, b.q, over, Q)
         return FieldValue(modular.dot(a.p, b.p, over, P), q)
+
+    def running(self, a: FieldValue, over: tuple[int, ...], backwards: bool) -> FieldValue:
+        q = None if a.q is None else mod(running_sums(a.q, over, backwards), Q)
+        return FieldValue(mod(running_sums(a.p, over, backwards), P), q)
 
     def shape(self, a: FieldValue) -> tuple[int, ...]:
         return a.p.shape

@@ -224,7 +224,9 @@ def _drawn(program: TensorProgram, inputs: Mapping[str, Tensor], generator: torc
 
 def _even(program: TensorProgram) -> float:
     """A relative error that all of an output may share. Tensor cores cut off what they add up."""
-    longest = max((prod(program.sizes[a] for a in op.over) for op in program.ops if op.kind.reduces), default=1)
+    longest = max(
+        (prod(program.sizes[a] for a in op.over) for op in program.ops if op.kind.reduces or op.kind.scans), default=1
+    )
     cut = longest / 32 if any(EPSILON[tensor.dtype] > SINGLE for tensor in program.tensors) else longest**0.5
     return SINGLE * (8 + cut)
 

@@ -193,7 +193,7 @@ def _is_centred(program: TensorProgram, tensor: Layout) -> bool:
         if plain.intersection(op.inputs):
             if op.kind.contracts:
                 continue
-            if op.kind.reduces or op.kind.primitives & {"exp", "unary", "opaque"}:
+            if op.kind.reduces or op.kind.scans or op.kind.primitives & {"exp", "unary", "opaque"}:
                 return True
             plain.add(op.name)
     return False

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mugraph.ir.ops import Kind
 from mugraph.ops.functions.through_exp import form
-from mugraph.verification.arithmetic import Index, Rearrange, assemble_arrays
+from mugraph.verification.arithmetic import Index, Rearrange, assemble_arrays, running_totals
 from mugraph.verification.constants import Base, read
 from mugraph.verification.primes import Q, elements, random_powers
 
@@ -153,6 +153,9 @@ class FormArithmetic:
 
     def dot(self, a: Elements, b: Elements, over: tuple[int, ...]) -> Elements:
         return self.sum(self.mul(a, b), over)
+
+    def running(self, a: Elements, over: tuple[int, ...], backwards: bool) -> Elements:
+        return running_totals(a, over, backwards, self.add)
 
     def shape(self, a: Elements) -> tuple[int, ...]:
         return a.shape

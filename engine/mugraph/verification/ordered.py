@@ -120,6 +120,10 @@ class OrderedArithmetic:
     def dot(self, a: Ordered, b: Ordered, over: tuple[int, ...]) -> Ordered:
         return self._kept(Ordered(self._signs.dot(a.value, b.value, over), self._floats.dot(a.real, b.real, over)))
 
+    def running(self, a: Ordered, over: tuple[int, ...], backwards: bool) -> Ordered:
+        value = self._signs.running(a.value, over, backwards)
+        return self._kept(Ordered(value, self._floats.running(a.real, over, backwards)))
+
     def shape(self, a: Ordered) -> tuple[int, ...]:
         return a.real.shape
 

@@ -80,5 +80,5 @@ def _largest(program: TensorProgram) -> int:
             axes[op.name] = (*op.rows, *op.columns)
         else:
             both = dict.fromkeys(axis for name in op.inputs for axis in axes[name])
-            axes[op.name] = tuple(axis for axis in both if axis not in op.over)
+            axes[op.name] = tuple(axis for axis in both if op.kind.scans or axis not in op.over)
     return max((prod(program.sizes[axis] for axis in one) for one in axes.values()), default=1)

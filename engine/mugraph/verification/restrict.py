@@ -111,7 +111,7 @@ def free_axes(program: TensorProgram, blocks: Sequence[BlockGraph], relations: R
         (program.ops, (*program.tensors, *program.outputs.values())),
         *((block.ops, block.tensors) for block in blocks),
     ):
-        fixed.update(axis for op in ops if op.kind.reduces for axis in op.over)
+        fixed.update(axis for op in ops if op.kind.reduces or op.kind.scans for axis in op.over)
         for group in (group for op in ops if op.kind.of_places for group in (op.rows, op.columns)):
             fixed.update(group[1:])
         for tensor in tensors:
@@ -128,4 +128,4 @@ def _fixed_in(tensor: Tensor) -> Iterable[str]:
     for number, dim in enumerate(tensor.dims):
         if number in windows:
             positions, taps = windows[number].split(dim)
-            yield from (*positions[1:], *taps)
+            yield from (*positions[0 if windows[number].reverse else 1 :], *taps)

@@ -90,6 +90,8 @@ class Perturbed:
         if op.kind.ulps:
             size = hypot(size, op.kind.ulps * SINGLE)
         more = so_far = None
+        if op.kind.scans:
+            more = SINGLE * self._on_the_way(op, operands[0].axes, data)
         if op.kind.is_plain_sum:
             more = SINGLE * self._partial(op, operands[0])
         elif op.kind.contracts:
@@ -113,6 +115,17 @@ class Perturbed:
         after = terms.cumsum(-1)[..., tile - 1 : terms.shape[-1] - 1 : tile]
         whole = terms.sum(-1, keepdim=True)
         return (after.square() - whole.square()).clamp_min(0.0).sum(-1).sqrt()
+
+    def _on_the_way(self, op: Op, axes: Sequence[str], data: Tensor) -> Tensor:
+        """Of a running sum, what it has come to up to each place, as the root of the sum of squares: that is what is
+        rounded where one number is added after the other, as PyTorch's own kernels do along all axes but the last.
+        data, axes: its numbers"""
+        (axis,) = op.over
+        position = axes.index(axis)
+        squares = data.square()
+        turned = squares.flip(position) if op.kind.backwards else squares
+        so_far = turned.cumsum(position)
+        return (so_far.flip(position) if op.kind.backwards else so_far).sqrt()
 
     def _partial_products(self, op: Op, operands: Sequence[Value]) -> tuple[Tensor, Tensor]:
         """The same of a product, which adds one number after the other: the root of the sum of squares of what it has

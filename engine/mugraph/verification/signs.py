@@ -98,6 +98,9 @@ class SignArithmetic:
         is_square = a.value.p.shape == b.value.p.shape and bool((a.value.p == b.value.p).all())
         return Signed(self._field.dot(a.value, b.value, over), is_square or self._neither(a, b))
 
+    def running(self, a: Signed, over: tuple[int, ...], backwards: bool) -> Signed:
+        return Signed(self._field.running(a.value, over, backwards), self._known(a))
+
     def shape(self, a: Signed) -> tuple[int, ...]:
         return self._field.shape(a.value)
 

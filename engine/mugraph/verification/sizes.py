@@ -47,7 +47,7 @@ class Assignment:
 def grid_axes(block: BlockGraph) -> tuple[str, ...]:
     """Axes a topology can be parallel over: in an output, neither looped nor reduced (Mirage's omap must be able to put
     the blocks' tiles together; an output without the axis is stored by the first of the blocks along it)."""
-    reduced = {axis for op in block.ops if op.kind.reduces for axis in op.over}
+    reduced = {axis for op in block.ops if op.kind.reduces or op.kind.scans for axis in op.over}
     stored = dict.fromkeys(axis for tensor in block.outputs for axis in tensor.axes)
     return tuple(axis for axis in stored if axis not in reduced and axis not in block.loop_axes)
 

@@ -172,6 +172,13 @@ class TorchArithmetic:
     def dot(self, a: Value, b: Value, over: Collection[str]) -> Value:
         return summed(over, a, b)
 
+    def running(self, a: Value, over: Collection[str], backwards: bool) -> Value:
+        (axis,) = over
+        position = a.axes.index(axis)
+        if not backwards:
+            return Value(a.data.cumsum(position), a.axes)
+        return Value(a.data.flip(position).cumsum(position).flip(position), a.axes)
+
 
 def _each(function: Callable[..., Tensor], *operands: Value) -> Value:
     """A function of the elements of each place."""

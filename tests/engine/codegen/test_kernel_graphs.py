@@ -15,7 +15,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
 from mugraph.ir.transforms.resizing import resize
-from mugraph.search.kernel_graphs.parts import as_block
+from mugraph.search.direct import as_block
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram
 from mugraph.search.schedules.splits import cuts
 from mugraph.verification.float_test import FloatTester

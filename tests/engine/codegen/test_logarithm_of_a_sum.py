@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import Schedule
-from mugraph.search.kernel_graphs.parts import as_block
+from mugraph.search.direct import as_block
 
 from tests.engine.ops.harness import lower_region, randn, record
 

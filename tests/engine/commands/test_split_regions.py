@@ -32,7 +32,7 @@ def decode(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 # mugraph: q=f16[1, 16, 32], k=f16[1, 4096, 32], v=f16[1, 4096, 32]
 def twice(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     once = torch.softmax(q @ k.transpose(-1, -2) * 0.125, dim=-1) @ v
-    again = torch.cumsum(once, dim=-1)
+    again = torch.cumprod(once, dim=-1)
     return torch.softmax(again @ k.transpose(-1, -2) * 0.125, dim=-1) @ v
 """
 

@@ -25,7 +25,7 @@ from mugraph.targets import TARGETS
 assert mugraph.__file__ is not None
 ENGINE = Path(mugraph.__file__).parent
 MOST = 4
-COMPUTING = [kind for kind in Kind if kind.is_elementwise or kind.reduces]
+COMPUTING = [kind for kind in Kind if kind.is_elementwise or kind.reduces or kind.scans]
 LIBRARY = {
     "convolution": r"convolution|\bconv(\d?d)?\b",
     "matrix_product": r"torch\.b?mm\b",

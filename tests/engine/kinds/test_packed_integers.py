@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from mugraph.ops.views import BYTES
-from mugraph.search.kernel_graphs.parts import as_block
+from mugraph.search.direct import as_block
 from mugraph.units.lower import NotLowerable
 from mugraph.verification.verifier import verify_topology
 

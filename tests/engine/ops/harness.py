@@ -109,7 +109,8 @@ def load(tensor: torch.Tensor, layout: Tensor, sizes: Mapping[str, int]) -> torc
         pads = [0] * (2 * tensor.dim())
         behind = 2 * (tensor.dim() - 1 - window.dim)
         pads[behind : behind + 2] = [window.pad, max(0, -window.rest)]
-        places = torch.arange(positions)[:, None] * window.stride + torch.arange(taps) * window.dilation
+        order = torch.arange(positions).flip(0) if window.reverse else torch.arange(positions)
+        places = order[:, None] * window.stride + torch.arange(taps) * window.dilation
         if window.edge:  # another element of the same window
             places = within(places - window.pad, tensor.shape[window.dim])
         else:
@@ -186,8 +187,15 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
             values[op.name] = ("".join(letter[axis] for axis in op.rows), numbers)
             continue
         have = {axis for name in op.inputs for axis in program.op(name).axes}
-        assert op.axes == tuple(sorted(have - set(op.over))), op
+        assert op.axes == tuple(sorted(have - (set() if op.kind.scans else set(op.over)))), op
         assert set(op.over) <= set.intersection(*(set(program.op(name).axes) for name in op.inputs)) or not op.over, op
+        if op.kind.scans:
+            have, tensor = values[op.inputs[0]]
+            along = [have.index(letter[axis]) for axis in op.over]
+            turned = tensor.flip(along) if op.kind.backwards else tensor
+            sums = turned.cumsum(along[0])
+            values[op.name] = have, sums.flip(along) if op.kind.backwards else sums
+            continue
         if op.kind in (Kind.SUM, Kind.DOT):
             assert op.over
             values[op.name] = einsum(op.inputs, op.axes)

@@ -10,6 +10,13 @@ import torch
 from tests.engine.ops.rule_draws import Drawn, Indices, Rng, T, drawn, shape, some
 
 
+def running(rng: Rng) -> Drawn:
+    of = shape(rng)
+    one = rng.randrange(-len(of), len(of))
+    options = some(rng, dtype=torch.float32)
+    return rng.choice((drawn(T(of), one, **options), drawn(T(of), **{rng.choice(("dim", "axis")): one})))
+
+
 def largest(rng: Rng) -> Drawn:
     of = shape(rng)
     dims = sorted({rng.randrange(len(of)) for _ in range(2)})
@@ -246,7 +253,7 @@ REDUCTIONS: dict[str, Callable[[Rng], Drawn]] = {
     "margin_ranking_loss": loss("three", "margin"), "cosine_similarity": similarity, "pairwise_distance": distance,
     "cross_entropy": cross_entropy, "nll_loss": nll_loss,
     "triplet_margin_loss": triplet, "group_norm": group_norm, "instance_norm": instance_norm, "normalize": normalize,
-    "softmax": softmax, **POOLS,
+    "softmax": softmax, "cumsum": running, **POOLS,
 }  # fmt: skip
 REDUCTIONS_BY_TARGET: dict[str, Callable[[Rng], Drawn]] = {
     "torch.nn.functional.softmax": old_softmax,

@@ -188,6 +188,16 @@ def roll(rng: Rng) -> Drawn:
     ))  # fmt: skip
 
 
+def flip(rng: Rng) -> Drawn:
+    return rng.choice((
+        drawn(T((4, 5)), (rng.randrange(-2, 2),)), drawn(T((4, 5)), (0, 1)), drawn(T((2, 1, 3)), dims=(1, 2)),
+    ))  # fmt: skip
+
+
+def turned(rng: Rng) -> Drawn:
+    return drawn(T((rng.choice((1, 3)), 4, *rng.choice(((), (2,))))))
+
+
 def pixel_shuffle(rng: Rng) -> Drawn:
     r = rng.choice((1, 2, 3))
     return drawn(T((*rng.choice(((), (2,))), 2 * r * r, 3, rng.choice((1, 4)))), r)
@@ -221,7 +231,8 @@ VIEWS: dict[str, Callable[[Rng], Drawn]] = {
     "repeat_interleave": repeat_interleave, "getitem": getitem, "narrow": narrow, "select": select, "chunk": chunk,
     "split": split, "split_with_sizes": split_with_sizes, "tensor_split": tensor_split, "unbind": unbind,
     "pixel_shuffle": pixel_shuffle, "pixel_unshuffle": pixel_unshuffle, "channel_shuffle": channel_shuffle,
-    "interpolate": nearest, "upsample": nearest, "roll": roll, "hstack": hstack,
+    "interpolate": nearest, "upsample": nearest, "roll": roll, "hstack": hstack, "flip": flip,
+    "fliplr": turned, "flipud": turned,
     "column_stack": columns, "vstack": vstack, "row_stack": vstack,
     "cat": cat, "concat": cat, "concatenate": cat, "stack": stack,
 }  # fmt: skip

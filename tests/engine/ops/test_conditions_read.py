@@ -14,7 +14,7 @@ from mugraph.ir.block import Schedule
 from mugraph.ir.ops import Kind
 from mugraph.ir.spec.block import store_violations
 from mugraph.ops.algebra.refusals import NotLowerable
-from mugraph.search.kernel_graphs.parts import as_block
+from mugraph.search.direct import as_block
 from mugraph.triton_text.refusals import Unreadable
 from mugraph.triton_text.tiles import Arithmetic, Floats
 from mugraph.verification.float_inputs import make_inputs

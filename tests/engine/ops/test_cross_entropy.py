@@ -16,7 +16,7 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.algebra.refusals import NotLowerable
-from mugraph.search.kernel_graphs.parts import as_block
+from mugraph.search.direct import as_block
 from mugraph.units.outside import outside
 from mugraph.verification.float_inputs import make_inputs, scenarios
 from mugraph.verification.verifier import verify_topology

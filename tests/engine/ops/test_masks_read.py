@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from mugraph.ir.ops import Kind
-from mugraph.search.kernel_graphs.parts import as_block
+from mugraph.search.direct import as_block
 from mugraph.verification.verifier import verify_topology
 
 from tests.engine.ops.harness import check, randn

@@ -18,7 +18,7 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec.block import store_violations
 from mugraph.ops.algebra.refusals import NotLowerable
-from mugraph.search.kernel_graphs.parts import as_block
+from mugraph.search.direct import as_block
 from mugraph.search.schedules.tiles import Shape
 from mugraph.triton_text.functions import FUNCTIONS
 from mugraph.triton_text.refusals import Unreadable

@@ -19,7 +19,7 @@ from mugraph.ir.spec import check_program
 from mugraph.ir.text.parser import parse_program
 from mugraph.ir.text.printer import format_program
 from mugraph.ops.algebra.refusals import NotLowerable
-from mugraph.search.kernel_graphs.parts import as_block
+from mugraph.search.direct import as_block
 from mugraph.search.run import Search
 from mugraph.search.schedules.tiles import Shape
 from mugraph.verification.verifier import verify_topology

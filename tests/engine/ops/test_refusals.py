@@ -19,7 +19,7 @@ POSITIVE = randn(4, 6).abs() + 0.5
 REFUSED: dict[str, tuple[Callable[..., Any], dict[str, torch.Tensor], str]] = {
     "sizes that do not nest": (lambda x: x.view(2, 3).transpose(0, 1).reshape(2, 3) * 2, {"x": V}, "nest"),
     "a slice across rows": (lambda x: (x * 2).view(24)[3:17] + 1, {"x": X}, "whole pieces"),
-    "unknown call": (lambda x: torch.cumsum(x, 0), {"x": X}, "no rule"),
+    "unknown call": (lambda x: torch.cumprod(x, 0), {"x": X}, "no rule"),
     "integers": (lambda x, i: x * i, {"x": X, "i": torch.arange(6)}, "i64"),
     "all of a masked row, by an argument": (
         lambda x, m: x.masked_fill(m, float("-inf")).sum(1), {"x": X, "m": X > 0}, "minus infinity"

@@ -17,10 +17,10 @@ from mugraph.ir.spec import check_candidate, check_program
 from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.ir.transforms.renaming import key_of
 from mugraph.search import Limits, Search
+from mugraph.search.direct import as_block
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.merge import merged
 from mugraph.search.kernel_graphs.partitions import Part, Partitions
-from mugraph.search.kernel_graphs.parts import as_block
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing

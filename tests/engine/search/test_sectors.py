@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mugraph.ir.block import Schedule
 from mugraph.ir.tensors import Tensor
-from mugraph.search.kernel_graphs.parts import as_block
+from mugraph.search.direct import as_block
 from mugraph.search.schedules.cost import estimate_us
 from mugraph.search.schedules.sectors import in_sectors, innermost
 from mugraph.targets import TARGETS

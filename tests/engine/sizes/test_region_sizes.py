@@ -49,7 +49,7 @@ def the_same(rows: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
 
 # mugraph: b=1..64, x=f16[b, 64], w=f16[64, 48], v=f16[48, 32]
 def two_kernels(x: torch.Tensor, w: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    summed = torch.cumsum(torch.relu(x @ w), dim=-1)
+    summed = torch.cumprod(torch.relu(x @ w), dim=-1)
     return torch.relu(summed @ v)
 """
 

@@ -91,7 +91,7 @@ def test_the_calls_compute_the_same(fn: Callable[..., Any], inputs: dict[str, to
 
 def test_where_no_kernel_follows_the_call_is_as_recorded() -> None:
     def ends(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        return torch.cumsum(F.conv_transpose2d(torch.tanh(x * 2), w, b), 1)
+        return torch.cumprod(F.conv_transpose2d(torch.tanh(x * 2), w, b), 1)
 
     region = record(ends, X)
     _, parts = cut_region(region)

@@ -111,7 +111,7 @@ def test_random_regions(seed: int) -> None:
     rng = random.Random(seed)
     choices = [
         lambda a, b: a @ b * 0.3, lambda a, b: a + b, lambda a, b: rms(a), lambda a, b: F.silu(a) * b,
-        lambda a, b: torch.softmax(a, -1), lambda a, b: a.T, lambda a, b: torch.cumsum(a, 0) * 0.3,
+        lambda a, b: torch.softmax(a, -1), lambda a, b: a.T, lambda a, b: torch.cumprod(a, 0) * 0.3,
         lambda a, b: a - b.sum(0),
     ]  # fmt: skip
     values = random_dag(rng, choices, 12)

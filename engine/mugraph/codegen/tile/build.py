@@ -45,6 +45,8 @@ class _Builder:
             self._accum(op, node)
         elif op.kind.reduces:
             self._reduce(op, node)
+        elif op.kind.scans:
+            self._run(op, node)
         elif op.kind is Kind.STORE:
             self._store(op, node)
         elif op.kind is Kind.LOAD:
@@ -116,6 +118,20 @@ class _Builder:
             self._define(op.name, replace(node, axes=axes, over=wide))
         else:
             self._without(op.name, node.inputs[0], axes)
+
+    def _run(self, op: Op, node: Node) -> None:
+        (value,), (axis,) = node.inputs, op.over
+        if axis not in self.plan:  # of one element
+            self.alias[op.name] = value
+            return
+        axes = self.nodes[value].axes
+        if axis not in axes:
+            raise Rejected(f"{op.name} runs along axis {axis}, which its operand does not have.")
+        if self.plan[axis].role is Role.GRID:
+            raise Rejected(f"{op.name} runs along axis {axis}, which is partitioned over the grid.")
+        if self.plan[axis].role is Role.LOOP and axis not in self.vary[value]:
+            raise Rejected(f"{op.name} runs along axis {axis}, whose loop is over.")
+        self._define(op.name, replace(node, axes=axes, over=frozenset((axis,))))
 
     def _without(self, name: str, value: str, axes: frozenset[str]) -> None:
         """`name` is `value` itself, less scalar axes."""

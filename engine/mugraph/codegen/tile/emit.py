@@ -48,6 +48,7 @@ class Emitter(Values):
         self._maxima = RowMaxima(self, softmax)
         self._into: dict[str, str] = {}  # accumulator of an inner loop -> the outer one's name, which it adds to
         self._called: dict[str, str] = {}  # accumulator of an open loop -> its name
+        self._backwards: dict[str, str] = {}  # looped axis -> what counts its tiles from the end
 
     def emit(self) -> Region:
         root = Region()
@@ -115,8 +116,9 @@ class Emitter(Values):
             else:
                 self._store(node, body)
         home.memo.update(done)
-        home.items += before
-        home.items.append(Block(self._header(axis, members, home), [*body.head, *body.items, *after]))
+        home.items += [*before, *body.before]
+        head = [*self._turned(axis), *body.head] if body.backwards else body.head
+        home.items.append(Block(self._header(axis, members, home, body), [*head, *body.items, *after]))
         self._open -= {n.name for n in members}
 
     def _pass(self, node: Node, axis: str) -> int:
@@ -133,16 +135,34 @@ class Emitter(Values):
             return False
         return self._home(node, home) is home and self._pass(node, axis) == turn
 
-    def _header(self, axis: str, members: Sequence[Node], home: Region) -> str:
+    def _header(self, axis: str, members: Sequence[Node], home: Region, body: Region) -> str:
         names = self.indices.names
         start, end = "", ""
-        if all(node.kind in (ROWMAX, Kind.ACCUM) for node in members):
+        # What is carried through a loop is carried through all of it.
+        if body.backwards is None and all(node.kind in (ROWMAX, Kind.ACCUM) for node in members):
             # In what is left out everything is 0, which may be the largest.
             sums = all(accumulator(node.fn).neutral == 0.0 for node in members)
             if sums:
                 start, end = self.masks.ends(axis, (n.inputs[0] for n in members), self.nodes, home.bound)
         step = f", {names.block[axis]}" if self.plan[axis].wide else ""
-        return f"for {names.loop[axis]} in range({start or 0}, {end or names.size[axis]}{step})"
+        place = self._from_end(axis) if body.backwards else names.loop[axis]
+        return f"for {place} in range({start or 0}, {end or names.size[axis]}{step})"
+
+    def _from_end(self, axis: str) -> str:
+        """The distance of a tile from the last one, in a loop that begins there."""
+        if axis not in self._backwards:
+            self._backwards[axis] = self.fresh(f"{axis}_back")
+        return self._backwards[axis]
+
+    def _turned(self, axis: str) -> list[Item]:
+        """Where a loop is that begins at its last iteration."""
+        names, plan = self.indices.names, self.plan[axis]
+        last = f"{names.size[axis]} - 1"
+        if plan.padded:
+            last = f"({last}) // {names.block[axis]} * {names.block[axis]}"
+        elif plan.wide:
+            last = f"{names.size[axis]} - {names.block[axis]}"
+        return [Line(names.loop[axis], Expr((f"{last} - {self._from_end(axis)}",)))]
 
     def _accumulate(self, node: Node, home: Region, body: Region, before: list[Item]) -> Value:
         dims = self.dims(node)

@@ -127,7 +127,7 @@ def _is_of_degree_0(nodes: Nodes, own: Mapping[str, float], rows: frozenset[str]
     numbers, degrees = Degree(), dict[str, float]()
     for node in nodes.values():
         below = [degrees[name] for name in node.inputs]
-        if node.kind.reduces and any(below):
+        if (node.kind.reduces or node.kind.scans) and any(below):
             return False
         try:
             if node.name in own:

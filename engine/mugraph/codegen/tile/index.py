@@ -153,14 +153,16 @@ class Indices:
         for axis in sorted(summed, key=lambda a: -abs(strides[a])):
             if strides[axis] == 0 and not self.plan[axis].wide:
                 continue
-            index = self.at(axis, dims, ".to(tl.int64)" if far else "")
+            index = self.at(axis, dims, ".to(tl.int64)" if far else "", turned=axis in tensor.reversed)
             terms.append(index if symbols[axis] == "1" else f"{index} * {symbols[axis]}")
         return " + ".join(terms)
 
-    def at(self, axis: str, dims: Sequence[Dim], suffix: str = "") -> str:
-        """The axis's index, as it broadcasts in a tile of `dims`. suffix: a conversion of it"""
+    def at(self, axis: str, dims: Sequence[Dim], suffix: str = "", *, turned: bool = False) -> str:
+        """The axis's index, as it broadcasts in a tile of `dims`. suffix: a conversion of it. turned: counted from the
+        axis's end"""
         index = self.names.index[axis] + suffix
-        return index + self.broadcast(self.dim_of[axis], dims) if self.plan[axis].wide else index
+        index = index + self.broadcast(self.dim_of[axis], dims) if self.plan[axis].wide else index
+        return f"({self.names.size[axis]} - 1 - {index})" if turned else index
 
     def _check_strides(self, tensor: Tensor, strides: Mapping[str, int], symbols: Mapping[str, str]) -> None:
         """A stride that is written as a number must not vary with a size that lies inside of it. What a program reads

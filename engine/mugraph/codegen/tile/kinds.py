@@ -24,6 +24,7 @@ class TileKind:
     reduces: bool = False
     adds: bool = False
     contracts: bool = False
+    scans: bool = False
     chooses: bool = False
     commutes: bool = False
     is_exponential: bool = False

@@ -83,7 +83,7 @@ def vanishing(mask: Node, nodes: Nodes) -> frozenset[str]:
         if node.kind is KEEP:
             kept = {one.name for one in conjuncts(nodes[node.inputs[1]], nodes)}
             gone = mask.name in kept or (below[0] and node.value == 0.0)
-        elif node.kind in (Kind.STORE, ROWMAX) or not any(below):
+        elif node.kind in (Kind.STORE, ROWMAX) or node.kind.scans or not any(below):
             gone = False
         else:
             gone = node.kind.meaning(_Nothing(), below, node.fn, node.over)

@@ -13,7 +13,7 @@ class Node:
     """One tile operator.
 
     axes: it varies along inside a tile, scalar ones (tile 1) included
-    over: SUM, AMAX, DOT, ROWMAX: wide axes reduced
+    over: SUM, AMAX, DOT, ROWMAX: wide axes reduced. A running sum: the axis, wide or not
     loop: ACCUM, ROWMAX: the loop it closes
     rows, columns: MASK, POSITION: as in the block graph, axes of size 1 included
     """

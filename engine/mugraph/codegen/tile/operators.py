@@ -10,6 +10,7 @@ from mugraph.codegen.tile.pads import Pad, Unknown
 from mugraph.codegen.tile.pointwise import constant, keep, pointwise, position
 from mugraph.codegen.tile.products import dot, dot_pads
 from mugraph.codegen.tile.reductions import reduced
+from mugraph.codegen.tile.running import running
 from mugraph.codegen.tile.text import Expr, Region, Value
 from mugraph.codegen.tile.values import Values
 from mugraph.ir.ops import Kind
@@ -35,4 +36,6 @@ def operator(out: Values, node: Node, region: Region) -> Value:
         return out.define(out.value_name(node), out.dims(node), pads, region, dot(out, node, region))
     if node.kind.reduces:
         return reduced(out, node, region)
+    if node.kind.scans:
+        return running(out, node, region)
     return pointwise(out, node, region)

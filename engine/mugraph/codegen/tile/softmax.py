@@ -81,6 +81,7 @@ def safe_softmax(
             shift = replace(shift, inputs=(name,))
             alias |= {node.name: exp.name for node in nodes.values() if exp.name in node.inputs}
         _keeps_rows(exp, nodes, degree, reduced)
+        _runs_along_rows(exp, nodes, plan, degree, reduced)
         shifts[exp.name], scales[shift.name] = shift, scale
         for name, d in degree.items():
             if d:
@@ -208,3 +209,11 @@ def _keeps_rows(exp: Node, nodes: Nodes, degree: Mapping[str, float], reduced: f
         if degree[node.name] and not rows <= node.axes:
             missing = ", ".join(sorted(rows - node.axes))
             raise Rejected(f"{node.name} mixes rows of the softmax {exp.name} that have different maxima ({missing}).")
+
+
+def _runs_along_rows(exp: Node, nodes: Nodes, plan: Plan, degree: Mapping[str, float], reduced: frozenset[str]) -> None:
+    """A running sum of what is relative to a maximum adds up what is relative to one and the same."""
+    for node in nodes.values():
+        together = node.over <= reduced and all(plan[axis].role is not Role.LOOP for axis in node.over)
+        if node.kind.scans and degree[node.name] and not together:
+            raise Rejected(f"{node.name} runs along values of {exp.name} that have different maxima.")

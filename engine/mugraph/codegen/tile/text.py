@@ -94,7 +94,11 @@ Item = Assign | Line | Block
 
 @dataclass(eq=False)
 class Region:
-    """The kernel's body, or a loop's: `head` holds its indices."""
+    """The kernel's body, or a loop's: `head` holds its indices.
+
+    before:    a loop's: what is carried through its iterations, as it begins
+    backwards: a loop's: does it begin at its last iteration? None where it does not matter
+    """
 
     parent: Region | None = None
     axis: str = ""
@@ -102,6 +106,8 @@ class Region:
     head: list[Item] = field(default_factory=list["Item"])
     items: list[Item] = field(default_factory=list["Item"])
     memo: dict[str, Value] = field(default_factory=dict[str, Value])
+    before: list[Item] = field(default_factory=list["Item"])
+    backwards: bool | None = None
     running: dict[str, Value] = field(default_factory=dict[str, Value])
     """ROWMAX being computed by this loop -> its value in this iteration."""
 

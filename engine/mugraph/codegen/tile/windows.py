@@ -61,7 +61,7 @@ def _place(tensor: Tensor, window: Window, dims: Sequence[Dim], indices: Indices
     for axes, step in zip(window.split(tensor.dims[window.dim]), (window.stride, window.dilation), strict=True):
         for axis in reversed(axes):
             if axis in indices.plan:
-                index = indices.at(axis, dims)
+                index = indices.at(axis, dims, turned=axis in tensor.reversed)
                 terms.append(index if step == 1 else f"{index} * {step}")
             step *= indices.sizes[axis]
     return " + ".join(terms)

@@ -20,7 +20,7 @@ from mugraph.ir.tensors import contiguous_strides
 from mugraph.kinds import Role
 from mugraph.targets import Target
 
-PROGRAM_ROLES = frozenset({Role.LEAF, Role.ELEMENTWISE, Role.REDUCING})
+PROGRAM_ROLES = frozenset({Role.LEAF, Role.ELEMENTWISE, Role.REDUCING, Role.SCANNING})
 
 
 class SpecError(ValueError):

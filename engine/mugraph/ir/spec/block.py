@@ -28,6 +28,11 @@ def loop_violations(block: BlockGraph, passes: int) -> Iterator[str]:
         for one, other in combinations(sorted(inputs & paths.keys()), 2):
             if one not in paths[other] and other not in paths[one]:
                 yield f"{op.name} varies in loops {one} and {other}, neither of which is inside the other"
+        if op.kind.scans:
+            for axis in (axis for axis in op.over if axis in inputs):
+                for inner in sorted(inputs - {axis}):
+                    if axis in paths.get(inner, ()):
+                        yield f"{op.name} runs along loop {axis} while its input varies in {inner}, a loop inside it"
         if op.kind is Kind.ACCUM:
             yield from _accum_violations(op, inputs, paths)
         # The operator runs inside the outer loops as well: what an outer loop adds up is complete only after that

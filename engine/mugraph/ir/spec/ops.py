@@ -124,7 +124,9 @@ def _axes_violations(op: Op, values: Mapping[str, Op], tensors: Mapping[str, Ten
         yield f"{op.name}: {op.kind} of {_shown(operands)} has axes {sorted(expected)}, not {list(op.axes)}"
     if op.over != tuple(sorted(over)):
         yield f"{op.name}: `over` is not sorted or has an axis twice: {list(op.over)}"
-    if op.kind.reduces:
+    if op.kind.scans and len(over) != 1:
+        yield f"{op.name}: {op.kind} runs along one axis, not {len(over)}"
+    if op.kind.reduces or op.kind.scans:
         for axis in sorted(over):
             if not all(axis in operand for operand in operands):
                 yield f"{op.name}: {op.kind} over {axis}, which an operand does not have"

@@ -16,6 +16,7 @@ from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
 from mugraph.ir.windows import Window
 
 WINDOW_FIGURES = ("stride", "dilation", "pad", "rest")
+WINDOW_MARKS = ("edge", "reverse")
 """Figures of a window in the order in which they are printed; default ones are not printed."""
 PLACES = {Kind.MASK: ("rows", "columns", "diagonal"), Kind.POSITION: ("rows", "first")}
 """Arguments of what follows from places along axes; the last one is the operator's value."""
@@ -59,7 +60,8 @@ def _dimension(axes: tuple[str, ...], window: Window | None) -> str:
     figures = [
         f" {name} {value}" for name in WINDOW_FIGURES if (value := getattr(window, name)) != getattr(plain, name)
     ]
-    return f"window {positions} over {taps}{''.join(figures)}{' edge' if window.edge else ''}"
+    marks = [f" {name}" for name in WINDOW_MARKS if getattr(window, name)]
+    return f"window {positions} over {taps}{''.join((*figures, *marks))}"
 
 
 def format_loops(loops: Iterable[Loop], tiles: Mapping[str, int]) -> str:

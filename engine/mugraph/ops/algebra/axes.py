@@ -100,9 +100,9 @@ class Atoms:
             return inner
         pieces = size // length
         if length > 1 and size % length == 0:
-            if step == 1 and start % length == 0:
+            if step == 1 and start % length == 0 and start >= 0:
                 return (*self._section(Section(pieces, start // length, 1, ())), *inner)
-            if step == pieces:
+            if step == pieces and 0 <= start < pieces:
                 return (*inner, *self._section(Section(pieces, start, 1, ())))
         return self._section(Section(size, start, step if inner else 1, inner))
 
@@ -120,7 +120,7 @@ class Atoms:
             low, high = (
                 (0, size - 1) if section is None else (section.start, section.last(self.elements(section.inner)))
             )
-            first, last = first * size + low, last * size + high
+            first, last = first * size + min(low, high), last * size + max(low, high)
         return first, last
 
     def free(self, dim: Sequence[int]) -> AtomDim:

@@ -24,6 +24,7 @@ from mugraph.ops.algebra.packed import cut, is_shifted
 from mugraph.ops.algebra.places import Places
 from mugraph.ops.algebra.primitives import Primitives
 from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.shifted import shifted
 from mugraph.ops.algebra.spans import SMALL, span
 from mugraph.ops.algebra.spellings import canonical
 
@@ -135,6 +136,8 @@ class Builder(Primitives):
             return self.pair(*views)
         if info.dtype not in READ:
             raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
+        if not windows:
+            dims, windows = shifted(self.atoms, dims)
         raw = info.dtype if info.dtype in COMPARED else ""
         return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows, raw=raw))
 

@@ -37,9 +37,9 @@ class Pieces:
         dim = atoms.resolve(dim)
         if len(dim) == 1 and dim[0] in atoms.sections:
             section = atoms.sections[dim[0]]
-            last = section.last(atoms.elements(section.inner))
+            low, high = sorted((section.start, section.last(atoms.elements(section.inner))))
             for i, (end, length) in enumerate(zip(ends, lengths, strict=True)):
-                if end - length <= section.start and last < end:
+                if end - length <= low and high < end:
                     return ask(i, atoms.section(length, section.start - end + length, section.step, section.inner))
         size = gcd(*lengths)
         place, rest = atoms.regroup(dim, (ends[-1] // size, size))
@@ -68,6 +68,8 @@ class Pieces:
         on = b.atoms.resolve(next(i.on for i in node.inputs if i.cases))
         over = b.atoms.resolve(node.over)
         gone = [atom for atom in on if atom in over]
+        if gone and node.kind.scans:
+            raise NotLowerable("a running sum goes through the pieces of a concatenation")
         if gone and len(gone) < len(on):
             raise NotLowerable("a part of a concatenation's pieces is summed")
         rest = tuple(atom for atom in over if atom not in gone)
@@ -128,6 +130,8 @@ class Pieces:
                 return b.add(b.const(node.value), b.places.along(dims[0]))
             return b.again(node, (), (), dims)
         over = b.atoms.resolve(node.over)
+        if node.kind.scans and any(atom in by for atom in over):
+            raise NotLowerable("a running sum goes through the pieces of a concatenation")
         if any(atom in by for atom in over):
             return self._summed(node, over, by)
         inputs = tuple(self._at(i, by, done) for i in node.inputs)

@@ -16,8 +16,8 @@ HIDDEN = "hidden"
 @dataclass(eq=False, slots=True)
 class Node:
     """An operator at given axes. LOAD: `source` is the value number, `dims` its axes. MASK: `dims` are its rows and its
-    columns. hint: a name it would like; bound: it is the user's. call: position of the call whose rule made it, -1 for
-    none.
+    columns. A running sum: `dims` are what it runs along, outermost first. hint: a name it would like; bound: it is the
+    user's. call: position of the call whose rule made it, -1 for none.
 
     windows: a LOAD: dimensions it reads through a window, each with the atoms that are its taps (Window.taps is not
              counted before the end).

@@ -257,6 +257,18 @@ class Primitives:
         self.masks.refuse_empty(a, tuple(over))
         return self._add(Node(Kind.SUM, (a,), over=tuple(over))) if over else a
 
+    def running(self, a: Node, over: Sequence[int], backwards: bool) -> Node:
+        """The sums of `a` up to each place along the atoms, counted row by row; backwards: from each place on. A factor
+        that is a constant goes out of them."""
+        run = self.atoms.resolve(over)
+        if not run:
+            return a
+        scaled = constant_factor(a)
+        if scaled is not None:
+            return self._scale(scaled[0], self.running(scaled[1], run, backwards))
+        kind = Kind.RUNNING_SUM_BACK if backwards else Kind.RUNNING_SUM
+        return self._add(Node(kind, (a,), over=run, dims=(run,)))
+
     def dot(self, a: Node, b: Node, over: Sequence[int]) -> Node:
         """Sum over the atoms of the product."""
         return self._add(Node(Kind.DOT, (a, b), over=tuple(over))) if over else self.mul(a, b)

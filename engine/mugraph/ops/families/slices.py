@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
 from mugraph.ir.calls import Argument, Ref, Symbol
+from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.builder import Builder
-from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.concat import MOST
+from mugraph.ops.algebra.nodes import Node, factors
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 
@@ -116,7 +119,37 @@ def _joined(b: Builder, args: Arguments, dims: AtomDims, dim: int) -> Node:
     if any(len(b.shape(ref)) != len(dims) for ref in refs):
         raise NotLowerable("tensors that become matrices before they are joined are outside the fragment")
     lengths = [b.shape(ref)[dim] for ref in refs]
+    if sum(lengths) // gcd(*lengths) > MOST and (found := _among_zeros(b, refs, dims, dim)) is not None:
+        return found
     return b.pieces.joined(lengths, dims[dim], lambda i, at: b.at(refs[i], (*dims[:dim], at, *dims[dim + 1 :])))
+
+
+def _among_zeros(b: Builder, refs: Sequence[Ref], dims: AtomDims, dim: int) -> Node | None:
+    """One tensor with zeros before and behind it: the tensor, some places further, where it is; None of any others."""
+    asked = [tuple(b.fresh(size) for size in b.shape(ref)) for ref in refs]
+    nodes = [b.at(ref, at) for ref, at in zip(refs, asked, strict=True)]  # what is not zero is asked for again below
+    others = [i for i, node in enumerate(nodes) if not (node.kind is Kind.CONST and node.value == 0.0)]
+    along = b.atoms.resolve(dims[dim])
+    section = b.atoms.sections.get(along[0]) if len(along) == 1 else None
+    before = 0
+    if section is not None and section.step == 1 and section.inner:
+        before, along = section.start, b.atoms.resolve(section.inner)
+    if len(others) != 1 or any(atom in b.atoms.sections for atom in along):
+        return None
+    (one,) = others
+    size, first = b.shape(refs[one])[dim], sum(b.shape(ref)[dim] for ref in refs[:one]) - before
+    found = b.at(refs[one], (*dims[:dim], b.atoms.section(size, -first, 1, along), *dims[dim + 1 :]))
+    behind = b.mask((), along, first + size - 1)
+    before = b.mask(along, (), -first)
+    return b.mul(behind if _begins_with_zeros(found, before) else b.mul(before, behind), found)
+
+
+def _begins_with_zeros(node: Node, before: Node) -> bool:
+    """Is it a running sum of what is zero where `before`, a mask of the first places, is?"""
+    if not node.kind.scans or node.kind.backwards or node.dims != before.dims[:1]:
+        return False
+    masks = [factor for pair in factors(node.inputs[0]) for factor in pair]
+    return any((m.kind, m.dims, m.value) == (before.kind, before.dims, before.value) for m in masks)
 
 
 @lowers("torch.stack", parameters="tensors dim", joins=True)

@@ -10,6 +10,7 @@ from mugraph.ir.windows import Window
 from mugraph.kinds import Accumulator, kind_named
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.finishing.joined_axes import JoinedAxes
 
 _Key = tuple[Kind, tuple[int, ...], tuple[int, ...], int, AtomDims, tuple[Window, ...], float, str]
@@ -47,6 +48,8 @@ class SharedGraph:
         product with their number, their maximum is one of them."""
         over = self._joined.dim(node.over)
         parts = node.kind.accumulator
+        if node.kind.scans:
+            return self._running(node, inputs, over)
         if parts is None:
             return self._op(node, node.kind, inputs, ())
         if not node.kind.contracts:
@@ -58,6 +61,13 @@ class SharedGraph:
         missing = tuple(x for x in over if x not in a and x not in b)
         made = self._op(node, node.kind if both else node.kind.terms, (left, right), both)
         return self._repeated(made, missing, node, parts)
+
+    def _running(self, node: Node, inputs: tuple[int, ...], over: tuple[int, ...]) -> int:
+        if len(over) > 1:
+            raise NotLowerable("a running sum along several axes is outside the fragment")
+        if not self.operators[inputs[0]].axes.issuperset(over):
+            raise NotLowerable("a running sum of what is the same at all places is outside the fragment")
+        return self._op(node, node.kind, inputs, over)
 
     def _reduced(self, i: int, over: tuple[int, ...], node: Node, parts: Accumulator) -> int:
         present = tuple(x for x in over if x in self.operators[i].axes)
@@ -76,7 +86,8 @@ class SharedGraph:
 
     def _op(self, node: Node, kind: Kind, inputs: tuple[int, ...], over: tuple[int, ...]) -> int:
         dims = self._joined.dims(node.dims)
-        axes = self._joined.axes(node.dims).union(*(self.operators[i].axes for i in inputs)) - set(over)
+        axes = self._joined.axes(node.dims).union(*(self.operators[i].axes for i in inputs))
+        axes = axes if kind.scans else axes - set(over)
         over = tuple(sorted(over))
         named = kind is node.kind  # an operator that stands in for the node goes by what it does itself
         hint, bound = (node.hint, node.bound) if named else ("", False)

@@ -38,7 +38,7 @@ def scopes(builder: Builder, nodes: Sequence[Node]) -> tuple[AxisSets, AxisSets]
         seen[node] = frozenset(atom for dim in node.dims for atom in builder.atoms.free(dim)).union(
             over, *(free[i] for i in node.inputs)
         )
-        free[node] = seen[node] - over
+        free[node] = seen[node] if node.kind.scans else seen[node] - over
     return seen, free
 
 
@@ -47,7 +47,8 @@ def _returns(builder: Builder, nodes: Sequence[Node], axis: int) -> bool:
     _, free = scopes(builder, nodes)
     reduced: set[Node] = set()
     for node in nodes:
-        if any(i in reduced for i in node.inputs) or axis in builder.atoms.resolve(node.over):
+        own = () if node.kind.scans else builder.atoms.resolve(node.over)
+        if any(i in reduced for i in node.inputs) or axis in own:
             reduced.add(node)
         if node.kind.contracts:
             for a, b in (node.inputs, node.inputs[::-1]):

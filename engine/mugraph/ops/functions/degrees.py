@@ -50,6 +50,9 @@ class Degrees:
     def dot(self, a: float, b: float, over: object) -> float:
         return a + b
 
+    def running(self, a: float, over: object, backwards: bool) -> float:
+        return a
+
     def none(self, *degrees: float) -> float:
         """0 where no operand depends on the number; else there is no degree."""
         if any(degrees):

@@ -22,3 +22,7 @@ class Expressions:
 
     def dot(self, a: NF, b: NF, over: int) -> NF:
         return self._algebra.sum(over, self._algebra.mul(a, b))
+
+    def running(self, a: NF, over: int, backwards: bool) -> NF:
+        """A function of which nothing is known, along one axis."""
+        return self._algebra.unary(f"running sum {'back ' if backwards else ''}along {over}", a)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +92,17 @@ def joined(parts: Sequence[Residues], commutes: bool) -> Residues:
     for part in parts[1:]:
         word = _mixed(word, _JOINED).astype(np.int64) + part
     return word
+
+
+def running_sums(x: NDArray[Any], slots: tuple[int, ...], backwards: bool) -> NDArray[Any]:
+    """Of the elements up to each place; backwards: from each place on. slots: an axis's tile, and then its iterations
+    where it is looped, which count its tiles"""
+    moved = np.moveaxis(x, slots[::-1], range(-len(slots), 0))
+    flat = moved.reshape(*moved.shape[: x.ndim - len(slots)], -1)
+    turned = flat[..., ::-1] if backwards else flat
+    sums = turned.cumsum(-1)
+    found = (sums[..., ::-1] if backwards else sums).reshape(moved.shape)
+    return np.moveaxis(found, range(-len(slots), 0), slots[::-1])
 
 
 def _mixed(x: Residues, salt: int) -> NDArray[np.uint64]:

@@ -9,11 +9,12 @@ from mugraph.ir.block import Candidate
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.renaming import key_of
+from mugraph.search.direct import as_block
 from mugraph.search.kernel_graphs.chain import Apart, chained
 from mugraph.search.kernel_graphs.expected import Remainders
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.partitions import Options, Part, Partition, Partitions
-from mugraph.search.kernel_graphs.parts import Solved, as_block, by_estimate
+from mugraph.search.kernel_graphs.parts import Solved, by_estimate
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
 from mugraph.search.schedules.cost import estimate_call_us

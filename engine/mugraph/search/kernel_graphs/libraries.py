@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from mugraph.ir.block import Candidate, Schedule
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
+from mugraph.search.direct import as_block
 from mugraph.search.kernel_graphs.chain import Apart, chained
-from mugraph.search.kernel_graphs.parts import as_block, by_estimate
+from mugraph.search.kernel_graphs.parts import by_estimate
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram
 from mugraph.search.schedules.cost import estimate_call_us

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.library import library_call
-from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.search.alike import Alike
+from mugraph.search.direct import DirectSearch, as_block, is_direct, looped_axes
 from mugraph.search.kernel_graphs.several import SeveralSearch
 from mugraph.search.run import Search
 from mugraph.search.schedules.cost import estimate_call_us
@@ -69,6 +69,8 @@ class PartTask:
         """Topologies; of several outputs those of each laid over one another."""
         begin = Search if len(self.program.outputs) == 1 else SeveralSearch
         try:
+            if is_direct(self.program) and looped_axes(self.program):  # which only a direct search has a loop for
+                return [found.block for found in DirectSearch(self.program).run()]
             search = alike.known(self.program, self.limits)
             if search is None:
                 search = begin(self.program, self.limits, cancelled)
@@ -96,13 +98,3 @@ class Workers(Protocol):
 def by_estimate(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """Best first."""
     return tuple(sorted(candidates, key=lambda candidate: candidate.estimate_us))
-
-
-def as_block(program: TensorProgram) -> BlockGraph:
-    """The program as a block graph without loops: what it computes, whatever computes it."""
-    stores = [
-        Op(f"store_{tensor.name}", Kind.STORE, (value,), program.op(value).axes, tensor=tensor.name)
-        for value, tensor in program.outputs.items()
-    ]
-    tensors = (*program.tensors, *program.outputs.values())
-    return BlockGraph(program.name, dict(program.sizes), tensors, (*program.ops, *stores))

@@ -8,7 +8,8 @@ from concurrent.futures import Future
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.renaming import Names, Renaming, key_of
 from mugraph.search.alike import Alike
-from mugraph.search.kernel_graphs.parts import PartTask, Solved, Workers, as_block, by_estimate
+from mugraph.search.direct import as_block
+from mugraph.search.kernel_graphs.parts import PartTask, Solved, Workers, by_estimate
 from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.schedules.cost import least_us
 from mugraph.search.schedules.held import is_too_large_to_hold

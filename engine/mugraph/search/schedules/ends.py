@@ -66,12 +66,17 @@ def _shares(
 def ends(block: BlockGraph) -> dict[str, End]:
     """Loop -> what ends it, of loops that only add up products with the masks. (A maximum does not pass over zeros.)"""
     found: dict[str, End] = {}
+    carried = {axis for op in block.ops if op.kind.scans for axis in op.over}  # through all of their loops
     for mask in (op for op in block.ops if op.kind is Kind.MASK):
         gone = _vanishing(mask, block)
         for side, ending in ((mask.columns, End(last=mask)), (mask.rows, End(first=mask))):
             axis = side[-1] if side else ""
             closing = [op for op in block.ops if op.kind is Kind.ACCUM and op.over == (axis,)]
-            if axis in block.loop_axes and all(op.inputs[0] in gone and not op.fn for op in closing):
+            if (
+                axis in block.loop_axes
+                and axis not in carried
+                and all(op.inputs[0] in gone and not op.fn for op in closing)
+            ):
                 found[axis] = _joined(found.get(axis), ending)
     return found
 

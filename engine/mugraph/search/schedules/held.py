@@ -71,6 +71,9 @@ class Needs:
     def dot(self, a: Need, b: Need, over: object) -> Need:
         return self.mul(a, b)
 
+    def running(self, a: Need, over: object, backwards: bool) -> Need:
+        return self._entangled(a)
+
     def _entangled(self, *operands: Need) -> Need:
         return Need.ENTANGLED if any(operands) else Need.NONE
 

@@ -99,7 +99,8 @@ def _cut(block: BlockGraph, axis: str) -> Cut | None:
     inside = _above(block, closed)
     after = _above(block, {op.name for op in stores}, stop=closed)
     again = any(closed.intersection(op.inputs) for op in inside)
-    if again or any(axis in (*op.axes, *op.over) for op in after if op.name not in closed):
+    runs = any(op.kind.scans and axis in op.over for op in inside)  # each part would begin with what another ended with
+    if again or runs or any(axis in (*op.axes, *op.over) for op in after if op.name not in closed):
         return None
     split, part = f"{axis}_split", f"{axis}_part"
     if {split, part} & block.sizes.keys():  # it was split before

@@ -113,7 +113,7 @@ class Shape:
         self.products = [self._product(op) for op in block.ops if op.kind.contracts]
         self.is_exact = any(p.is_exact and p.is_matrix for p in self.products)
         """Does it have products of float32, to which tensor cores are a choice?"""
-        self.is_stream = not any(op.kind.reduces for op in block.ops)
+        self.is_stream = not any(op.kind.reduces or op.kind.scans for op in block.ops)
         """Element by element, one pass over memory?"""
         self.dot_axes = {axis for p in self.products for side in p.sides for axis in side}
         # Without rows or columns of its own a product is multiply and sum: its batch may be as wide as it likes.
@@ -174,7 +174,8 @@ class Shape:
         # The tensor cores add a product to its accumulator.
         is_added = op.kind is Kind.ACCUM and self.ops[op.inputs[0]].kind.contracts
         instructions = 0 if is_added else op.kind.instructions
-        return Computed(op, source, instructions, op.kind.reduces, "exp" in op.kind.primitives)
+        exchanges = op.kind.reduces or op.kind.scans
+        return Computed(op, source, instructions, exchanges, "exp" in op.kind.primitives)
 
     def tiles(self, schedule: Schedule) -> Tiles:
         """Lanes of each axis in a tile: padded to a power of two, and to 16 at the side of a product, where axes that

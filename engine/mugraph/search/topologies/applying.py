@@ -99,8 +99,16 @@ class Applying:
         mask, after, nf, expressions = value.mask, value.after, value.nf, self._expressions
         for kind, meaning, fn in self._functions:
             yield Application(kind, mask, after, meaning(expressions, (nf,), fn, 1), fn=fn)
+        yield from self._run(value)
         for kind in self._reductions:
             yield from self._reduced(value, kind)
+
+    def _run(self, value: Value) -> Iterator[Application]:
+        """Running sums along an axis that the value has all of: in a loop, tile by tile."""
+        for one in self._frame.running:
+            if value.mask & one.mask == one.mask:
+                nf = one.kind.meaning(self._expressions, (value.nf,), "", one.prime)
+                yield Application(one.kind, value.mask, value.after, nf, one.slots, one.axes)
 
     def _reduced(self, value: Value, kind: Kind) -> Iterator[Application]:
         """Along a tile, and over a loop."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from mugraph.search.topologies.limits import NotSearchable
 from mugraph.search.topologies.residues import Evaluation, Number, Undefined
 from mugraph.search.topologies.signs import draw
 
-_ROLES = frozenset({Role.LEAF, Role.ELEMENTWISE, Role.REDUCING})
+_ROLES = frozenset({Role.LEAF, Role.ELEMENTWISE, Role.REDUCING, Role.SCANNING})
 _SEEDS = 8
 """Draws tried before a program is given up because a denominator of it is always zero."""
 
@@ -72,6 +73,20 @@ class Reduction:
     prime: int
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A running sum that the program has, along a whole axis.
+
+    mask, slots: the axis's. prime: product of their primes
+    """
+
+    kind: Kind
+    axes: tuple[str, ...]
+    mask: int
+    slots: tuple[int, ...]
+    prime: int
+
+
 class Frame:
     """The slots for one set of loops, and what the program computes in them."""
 
@@ -89,6 +104,7 @@ class Frame:
         self.sizes = tuple(2 + (i % 2) for i in range(len(self.axes))) + tuple(2 for _ in loops)
         self.primes = tuple(itertools.islice(_primes(), self.rank))
         self.reductions = self._reductions()
+        self.running = self._running()
         self.expressions = Expressions(algebra)
         self.values: dict[str, Value] = {}
         for seed in range(_SEEDS):
@@ -190,13 +206,22 @@ class Frame:
             return algebra.atom((op.kind.name, op.rows, op.columns, op.value))
         prime = 1
         for slot in self._slots(op):
-            if whole or slot < len(self.axes):
+            if whole or op.kind.scans or slot < len(self.axes):
                 prime *= self.primes[slot]
         return op.kind.meaning(self.expressions, inputs, op.fn, prime)
 
+    def _running(self) -> tuple[Running, ...]:
+        found: dict[tuple[Kind, tuple[str, ...]], Running] = {}
+        for op in self.program.ops:
+            if op.kind.scans:
+                slots = self._slots(op)
+                prime = prod(self.primes[slot] for slot in slots)
+                found[op.kind, op.over] = Running(op.kind, op.over, self.mask(op.over), slots, prime)
+        return tuple(found.values())
+
     def _reductions(self) -> tuple[Reduction, ...]:
         """Single reduced axes, and the sets the program reduces at once."""
-        sets = {op.over for op in self.program.ops if op.over}
+        sets = {op.over for op in self.program.ops if op.kind.reduces}
         sets |= {(axis,) for axes in sets for axis in axes}
         found: list[Reduction] = []
         for axes in sorted(sets, key=lambda axes: (len(axes), axes)):

@@ -23,6 +23,7 @@ from mugraph.search.algebra.field import (
     later,
     oracle,
     power_of_omega,
+    running_sums,
     square_root,
 )
 from mugraph.search.topologies.signs import REALS, Reals, has_negative
@@ -108,6 +109,9 @@ class Evaluation:
         p = (a.p * b.p % P).sum(axis=over, keepdims=True) % P
         return Number(p, a.past_exp or b.past_exp, ("dot", a, b, over))
 
+    def running(self, a: Number, over: tuple[int, ...], backwards: bool) -> Number:
+        return Number(running_sums(a.p, over, backwards) % P, a.past_exp, ("running", a, over, backwards))
+
     def by_form(self, fn: str, a: Number) -> Number | None:
         """The function as what it is made of, where the algebra has it so."""
         known = fn in self._by_form and (fn != SIGMOID or not a.past_exp)
@@ -159,6 +163,9 @@ class _Second:
 
     def dot(self, a: Number, b: Number, over: tuple[int, ...]) -> Residues:
         return (self._of(a) * self._of(b) % Q).sum(axis=over, keepdims=True) % Q
+
+    def running(self, a: Number, over: tuple[int, ...], backwards: bool) -> Residues:
+        return running_sums(self._of(a), over, backwards) % Q
 
 
 def real(a: Number) -> Reals:

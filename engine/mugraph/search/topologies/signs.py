@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mugraph.ir.ops import Kind, Op
 from mugraph.ops.functions.floats import float_unary
+from mugraph.search.algebra.field import running_sums
 
 Reals = NDArray[np.float64]
 
@@ -90,6 +91,9 @@ class RealArithmetic:
 
     def dot(self, a: Reals, b: Reals, over: tuple[int, ...]) -> Reals:
         return (a * b).sum(axis=over, keepdims=True)
+
+    def running(self, a: Reals, over: tuple[int, ...], backwards: bool) -> Reals:
+        return running_sums(a, over, backwards)
 
 
 REALS = RealArithmetic()

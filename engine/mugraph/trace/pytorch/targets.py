@@ -92,7 +92,7 @@ _WRITING = words("__iadd__ __isub__ __imul__ __itruediv__ __ipow__ masked_fill")
 REPEATABLE = frozenset({"Tensor.__setitem__", "Tensor.index_copy_", "Tensor.copy_"})
 """Calls that write to their first argument what does not depend on what it held: made twice, they leave the same."""
 
-# What makes a region worth a search: products and reductions, by the last part of the target.
+# What makes a region worth a search: products, reductions and running sums, by the last part of the target.
 _MATTERS = words(
     """
     addbmm addmm addmv addr baddbmm bilinear bmm cdist chain_matmul dot einsum ger inner linear matmul mm multi_dot mv
@@ -103,7 +103,7 @@ _MATTERS = words(
     avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d max_pool1d_with_indices max_pool2d_with_indices
     max_pool3d_with_indices adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d
     adaptive_max_pool2d adaptive_max_pool3d hinge_embedding_loss binary_cross_entropy binary_cross_entropy_with_logits
-    soft_margin_loss margin_ranking_loss cross_entropy
+    soft_margin_loss margin_ranking_loss cross_entropy cumsum
     """
 )
 
@@ -178,7 +178,7 @@ def impurity(target: str, args: tuple[object, ...], kwargs: Mapping[str, object]
 
 
 def matters(target: str) -> bool:
-    """Whether the target is a product or a reduction, which a fused kernel can be better at."""
+    """Whether the target is a product, a reduction or a running sum, which a fused kernel can be better at."""
     return last_part(target) in _MATTERS
 
 

@@ -17,7 +17,7 @@ from mugraph.ir.mugraph import LibraryKernel, MuGraph
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.optimizer.nodes import LIBRARY, node_of
-from mugraph.search.kernel_graphs.parts import as_block
+from mugraph.search.direct import as_block
 from mugraph.search.schedules.cost import estimate_call_us
 from mugraph.targets import TARGETS
 from mugraph.verification.document import verify_mugraph

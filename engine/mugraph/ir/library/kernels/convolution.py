@@ -82,7 +82,9 @@ def match(block: BlockGraph) -> LibraryCall | None:
     if x.dims[channel][of_group:] != c or weight.dims[0][: len(group)] != group or of_group < 0:
         return None
     windows = {window.dim: window for window in x.windows}
-    if not windows.keys() <= set(range(channel + 1, len(x.dims))) or any(window.edge for window in x.windows):
+    if not windows.keys() <= set(range(channel + 1, len(x.dims))) or any(
+        window.edge or window.reverse for window in x.windows
+    ):
         return None
     steps: list[Window] = []
     for i in range(rank):
