@@ -11,6 +11,7 @@ import typer
 
 from mugraph.commands.common import FAILED, INTERRUPTED, USAGE, WrongUsage, need, say_error, show_log, where
 from mugraph.commands.setting_options import tuner_named, with_settings
+from mugraph.one_thread import set_one_thread
 from mugraph.protocol.settings import EngineSettings
 
 app = typer.Typer(
@@ -51,6 +52,7 @@ def optimize(
     """Show what can be fused in a file, the kernels, and the evidence that they are right."""
     place = where(path)
     need("torch", "triton")
+    set_one_thread(os.environ)
     if verbose:
         show_log()
     from mugraph.commands.optimize import optimize as command
@@ -89,6 +91,7 @@ def verify(
     if (ugraph is None) == (kernel is None):
         raise WrongUsage("give either --ugraph FILE or --kernel PATH:LAUNCHER")
     need("torch")
+    set_one_thread(os.environ)
     if kernel is not None:
         from mugraph.commands.verify_kernel import verify as of_kernel
 

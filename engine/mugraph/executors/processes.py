@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from mugraph.executors.executor import CannotExecute, Lost, result_of, value_of
 from mugraph.executors.requests import Do, Leave, Take, Turn
 from mugraph.executors.tasks import Task
 from mugraph.executors.turns import Order, Start, Turned
+from mugraph.one_thread import with_one_thread
 from mugraph.pickled import read_frame, write_frame
 from mugraph.sharing import processors
 
@@ -119,7 +121,7 @@ class _Host:
         try:
             self._process = subprocess.Popen(
                 command,
-                env=environment,
+                env=with_one_thread(os.environ if environment is None else environment),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,  # a Ctrl-C at the terminal is ours to handle

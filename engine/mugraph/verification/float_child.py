@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from mugraph import child_log
+from mugraph.freed_memory import give_back, keep_freed_memory
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
 from mugraph.orphan import end_with_parent
@@ -48,6 +49,8 @@ _WHOLE = 3
 """Pieces of a program that are all compared with float64; of more, as many."""
 _KEPT_BYTES = 1 << 30
 """Of the device's memory: what the process may keep for the next kernel, and others cannot have."""
+_KEPT_HERE_BYTES = 1 << 29
+"""Of the computer's memory, likewise."""
 
 
 @dataclass(frozen=True)
@@ -339,6 +342,7 @@ def _lowering(request: Mapping[str, Any]) -> LoweringResult:
 
 def main() -> None:
     end_with_parent()
+    keep_freed_memory()
     kind = sys.argv[1]
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -376,6 +380,7 @@ def main() -> None:
             answers.flush()
             if broken:
                 return
+            give_back(_KEPT_HERE_BYTES)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from mugraph.giving_up import LOOK_S, WORDS, GivingUp
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
 from mugraph.ir.tensors import Tensor
+from mugraph.one_thread import with_one_thread
 from mugraph.scratch import Scratch, inside, scratch
 from mugraph.sharing import turn
 from mugraph.verification.float_results import FloatResult, LoweringResult, result_of
@@ -226,7 +227,7 @@ class FloatTester:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                env=inside(self._scratch, environment),
+                env=inside(self._scratch, with_one_thread(environment)),
                 start_new_session=True,  # so that close() ends its children with it
             )
         self._fresh = True

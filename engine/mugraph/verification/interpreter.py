@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mugraph.ir.block import PRECISIONS
+from mugraph.verification.interpreter_speed import patch_once_a_launch
 
 
 def patch_interpreter() -> None:
@@ -51,6 +52,7 @@ def patch_interpreter() -> None:
                 return cast(self, src, dst_type)
 
     builder.create_dot, builder.cast_impl = create_dot, cast_impl
+    patch_once_a_launch(interpreter)
     _take_precisions(interpreter)
     _take_numbers(interpreter)
     _take_libdevice(interpreter)

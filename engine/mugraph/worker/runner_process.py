@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, cast
 
+from mugraph.one_thread import with_one_thread
 from mugraph.scratch import Scratch, inside, scratch
 from mugraph.worker.frames import Order, Word, read, write
 from mugraph.worker.processes import kill_children, kill_tree, reap, stop
@@ -60,7 +61,7 @@ class RunnerProcess:
             self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=inside(self._scratch),
+            env=with_one_thread(inside(self._scratch)),
             start_new_session=True,
             bufsize=0,
         )

@@ -1,4 +1,4 @@
-"""Files are traced, and kernels run in Triton's interpreter, in forks."""
+"""Files that commands are given, and where they keep what they find."""
 
 from __future__ import annotations
 
@@ -19,8 +19,3 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def own_cache(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept between runs is kept beside the model: by all of a module's tests, and by none else."""
     monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(model.parent / "cache"))
-
-
-@pytest.fixture(autouse=True)
-def _forked(forks: None) -> None:
-    """For all of them but those that ask for a whole process."""

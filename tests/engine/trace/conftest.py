@@ -13,11 +13,6 @@ from mugraph.trace.tracer import trace_file
 PRELUDE = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n"
 
 
-@pytest.fixture(autouse=True)
-def _forked(forks: None) -> None:
-    """All of them are traced in forks but those that ask for a whole process."""
-
-
 @pytest.fixture
 def trace(tmp_path: Path) -> Callable[..., Trace]:
     """trace(source, **options): the trace of a program; torch, F and nn are imported for it."""

@@ -51,7 +51,8 @@ class Jittered:
 
     def _wrong(self, data: Tensor) -> Tensor:
         signs = torch.randint(0, 2, data.shape, generator=self._random, dtype=torch.int8).to(data.dtype)
-        return torch.where(data == data.round(), data, data * (1.0 + self._size * (2.0 * signs - 1.0)))
+        wrong = signs.mul_(2.0 * self._size).add_(1.0 - self._size).mul_(data)  # by 1 + size or 1 - size, exactly
+        return torch.where(data == data.round(), data, wrong)
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from mugraph.verification.lowering.work import Work, work_of
 from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.torch_reference import evaluate, outputs
 
-QUICK_PRODUCTS, QUICK_ELEMENTS = 1e10, 8e7
-"""Up to which the calls are run at their own sizes in float64: about a second on two processors."""
-QUICK_PROGRAM = 1.6e8
+QUICK_PRODUCTS, QUICK_ELEMENTS = 4e9, 2e7
+"""Up to which the calls are run at their own sizes in float64: about a second on two processors, draws and all."""
+QUICK_PROGRAM = 4e7
 """Numbers that the program's operators make, windows spread out, up to which all of it is evaluated."""
 MOST_PRODUCTS, MOST_ELEMENTS = 1.5e11, 2.5e8
 """Up to which they are run at their own sizes at all, in float32: some seconds, and a gigabyte."""

@@ -1,0 +1,33 @@
+"""Processes that multiply small matrices are told to do it with one thread, unless the user has said how many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+
+import psutil
+import pytest
+from mugraph.executors.processes import Processes
+from mugraph.verification.float_test import FloatTester
+
+VARIABLE = "OPENBLAS_NUM_THREADS"
+
+
+def started() -> Iterator[Mapping[str, str]]:
+    """The environments of a process that searches and of one that runs kernels."""
+    with closing(Processes(1)) as processes, closing(FloatTester()) as tester:
+        processes.begin()
+        tester.begin()
+        assert tester.pid is not None
+        for pid in (*processes.pids, tester.pid):
+            yield psutil.Process(pid).environ()
+
+
+@pytest.mark.usefixtures("whole_process")
+@pytest.mark.parametrize(("said", "expected"), [(None, "1"), ("3", "3")])
+def test_they_have_one_thread(monkeypatch: pytest.MonkeyPatch, said: str | None, expected: str) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    if said is not None:
+        monkeypatch.setenv(VARIABLE, said)
+    found = [environment[VARIABLE] for environment in started()]
+    assert found == [expected] * 2
