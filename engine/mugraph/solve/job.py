@@ -188,8 +188,9 @@ class RegionJob:
         if plan is None:
             reasons = list(dict.fromkeys(found.reason for found in results if found.reason))
             return RegionResult(region, "no-gain", "; ".join(reasons) or None, units=tuple(results), search=report)
-        timing = timer.estimated(plan, results, use_all=True)
-        reason = timing.why_not or "the kernel found is not expected to be faster than PyTorch's own"
+        slower = [found.reason for found in results if found.solution is not None and found.reason]
+        timing = timer.alone(results) or timer.estimated(plan, results, use_all=True)
+        reason = "; ".join(slower) or timing.why_not or _NOT_EXPECTED
         return RegionResult(region, "no-gain", reason, plan, sources, tuple(results), timing, report)
 
     def _cut_and_solved(self) -> Generator[Event, None, tuple[list[Part], list[UnitResult], SearchReport]]:
@@ -330,6 +331,9 @@ class RegionJob:
         return replace(known, solution=replace(known.solution, library_us=library))
 
 
+_NOT_EXPECTED = "the kernel found is not expected to be faster than PyTorch's own"
+
+
 def _is_mislowered(found: UnitResult) -> bool:
     """Then it says nothing of other units whose program is the same."""
     return found.lowering is not None and found.lowering.passed is False
@@ -338,7 +342,9 @@ def _is_mislowered(found: UnitResult) -> bool:
 def _is_tested(found: UnitResult) -> bool:
     """False for a kernel that did not pay where it was found, and would pay here."""
     solution = found.solution
-    return solution is None or solution.tested or not solution.is_expected_to_pay
+    if solution is None or solution.tested or not solution.is_expected_to_pay:
+        return True
+    return solution.measured_us is not None  # it did not, and was so slow that it was not tested
 
 
 def _has_turned(region: Region, parts: Sequence[Part]) -> bool:

@@ -18,13 +18,13 @@ from mugraph.sizes.table import SizeTable, step_of
 from mugraph.sizes.text import text_checked
 from mugraph.sizes.tuning import tuned_sizes
 from mugraph.solve.paying import plain_us
-from mugraph.solve.right import Outcome, Right, with_float
+from mugraph.solve.right import Outcome, Right, Slower, with_float
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
 from mugraph.solve.tuners import tuner_among
 from mugraph.solve.writing import Written, kernels_of
 from mugraph.tune.measure import Measurer
-from mugraph.tune.tuner import Variant, tune
+from mugraph.tune.tuner import Variant, is_hopeless, tune
 
 
 def fastest_that_is_right(
@@ -40,6 +40,7 @@ def fastest_that_is_right(
     """smaller: of a size in a range, the unit at others than the largest, which count as much"""
     yield telling.working(f"measuring {telling.place.name}", 0, len(written.variants))
     rejected: Counter[str] = Counter()
+    plain = None if smaller else plain_us(unit, measurer)
 
     def made(candidate: Candidate) -> Variant | None:
         try:
@@ -51,13 +52,25 @@ def fastest_that_is_right(
 
     ranked = [variant for variant, _ in written.variants]
     tuner = tuner_among(ranked, made, tools.target, bounds)
-    tuned = tune(unit.program, ranked, measurer, tools.tester, tools.pool, tuner=tuner, trials=bounds.trials)
+    tuned = tune(
+        unit.program,
+        ranked,
+        measurer,
+        tools.tester,
+        tools.pool,
+        tuner=tuner,
+        trials=bounds.trials,
+        worth_us=plain,
+    )
     for one, us in [*tuned.measured_us, *tuned.again_us]:
         yield telling.timed(one.candidate, us)
+    if plain is not None and tuned.best_us is not None and is_hopeless(tuned.best_us, plain):
+        rejected.update(reason for _, reason in tuned.refused)
+        return Outcome(None, rejected, Slower(tuned.best_us, plain))
     fastest: Iterable[Chosen] = tuned.in_turn()
     if smaller:
-        plain = {step_of(table.program, one.program): plain_us(one, measurer) or inf for one in smaller}
-        fastest = by_sizes(table, tuned, ranked, plain, measurer, tools.tester, tools.pool)
+        others = {step_of(table.program, one.program): plain_us(one, measurer) or inf for one in smaller}
+        fastest = by_sizes(table, tuned, ranked, others, measurer, tools.tester, tools.pool)
     for variant, summary, largest in fastest:
         source, tested = tuned_sizes(table, variant, largest, measurer, tools.tester, tools.pool)
         if not tested.passed:
@@ -79,7 +92,9 @@ def fastest_that_is_right(
             rejected[bits.words] += 1
             continue
         verdict = with_float(verdict, tested, indexing, text, unit.program, bits)
-        plain_alone = plain_us(unit, measurer) if telling.place.units > 1 else None
+        if smaller and telling.place.units > 1:
+            plain = plain_us(unit, measurer)
+        plain_alone = plain if telling.place.units > 1 else None
         rejected.update(reason for _, reason in tuned.refused)
         return Outcome(Right(variant.candidate, source, verdict, summary.median_us, plain_alone), rejected)
     rejected.update(reason for _, reason in tuned.refused)

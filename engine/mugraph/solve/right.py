@@ -30,10 +30,25 @@ class Right:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of the tests of some kernels. right: the best that passed all; rejected: reason -> how many others did not."""
+    """Of the tests of some kernels. right: the best that passed all; rejected: reason -> how many others did not.
+    slower: where PyTorch's calls were measured to be so much faster than all kernels that none of these was tested"""
 
     right: Right | None
     rejected: Mapping[str, int]
+    slower: Slower | None = None
+
+
+@dataclass(frozen=True)
+class Slower:
+    """The fastest kernel, and what PyTorch's calls take. Microseconds on the device."""
+
+    us: float
+    plain_us: float
+
+    @property
+    def words(self) -> str:
+        times = f"{self.us:.1f} µs against {self.plain_us:.1f}"
+        return f"on the device the kernel is slower than the code as it runs, {times}"
 
 
 def with_float(

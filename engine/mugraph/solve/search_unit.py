@@ -101,6 +101,9 @@ def solve(
         with tools.on("verification"):
             found = yield from fastest_that_is_right(kernels, unit, smaller, table, telling, tools, measurer, bounds)
     rejected = kernels.rejected + Counter(found.rejected)
+    if found.slower is not None:
+        shown = replace(_untested(kernels, library), measured_us=found.slower.us, plain_us=found.slower.plain_us)
+        return result(shown, found.slower.words, rejected)
     if found.right is None:
         failed = "no kernel passed the float test" if not bounds.exact else "no kernel is to be offered"
         return result(None, f"{failed}: {_most_common(rejected)}", rejected)

@@ -40,6 +40,7 @@ from mugraph.store import Store
 from mugraph.targets import figures_of
 from mugraph.tune.against import Measurement, Times, against_peers, peer_subjects
 from mugraph.tune.device import Device
+from mugraph.tune.measure import METHOD
 from mugraph.tune.messages import Applied, InputSpec, Subject
 from mugraph.units.ranged import region_at
 
@@ -108,6 +109,16 @@ class RegionTimer:
             found = [self._estimate(plan, results, point, use_all) for point in points]
             timings[at] = _least_gain([judged(one, self.tools.compare_with) for one in found])
         return of_sizes(size, timings)
+
+    def alone(self, results: Sequence[UnitResult]) -> Timing | None:
+        """Of a region that is one unit, where its kernel was measured beside the code as it runs, and nothing else."""
+        (solution,) = (one.solution for one in results) if len(results) == 1 else (None,)
+        if solution is None or solution.measured_us is None or solution.plain_us is None:
+            return None
+        plain, ours = solution.plain_us, solution.measured_us
+        gain, peers = plain / ours, {CODE: plain}
+        timing = Timing(plain, ours, gain, peers, CODE, gain, source="measured", device=self.device.name, method=METHOD)
+        return judged(timing, self.tools.compare_with)
 
     def _estimate(
         self, plan: RegionPlan, results: Sequence[UnitResult], size: Point | None, use_all: bool = False

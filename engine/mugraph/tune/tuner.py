@@ -28,6 +28,9 @@ COMPARED = 4
 """The fastest, measured together before they are tested."""
 FINALISTS = 3
 """That are right, at most."""
+HOPELESS = 1.5
+"""Times what candidates have to be faster than: where the best of a batch takes as long, no other is measured. A walk
+gains a part of that, and estimates were wrong by more."""
 TRIED = 5
 """Schedules of one topology that are wrong on the device before its others are given up: a fault of a schedule, or of
 its compilation, is of one or two; rounding of the topology's, or of a library's kernel in it, of all."""
@@ -71,6 +74,11 @@ class Tuned:
     def measured(self) -> int:
         """How many were timed."""
         return len(self.measured_us)
+
+    @property
+    def best_us(self) -> float | None:
+        """The least time, of one run."""
+        return min((us for _, us in self.measured_us), default=None)
 
     def in_turn(self) -> Iterator[Found]:
         """Those that are right on the device, fastest first, with what the float test found there. Each is tested when
@@ -118,6 +126,7 @@ def tune(
     around: Callable[[Variant], Sequence[Variant]] = lambda _: (),
     tuner: Tuner[Variant] | None = None,
     trials: int | None = None,
+    worth_us: float | None = None,
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Tuned:
@@ -132,18 +141,20 @@ def tune(
     around:   variants one step from the given one, best first by estimate
     tuner:    says what is measured; None: the best of the variants, then those around the fastest of them
     trials:   measured at most; None: as many as the tuner asks for
+    worth_us: what they have to be faster than, if that is known
     progress: called with (measured, of how many)
     """
-    batch = _Batch(program, measurer, pool, progress, cancelled)
+    batch = _Batch(program, measurer, pool, worth_us, progress, cancelled)
     tuner = tuner or ModelThenWalk(variants, around, _text, _estimate)
-    while not cancelled():
+    while not cancelled() and not is_hopeless(batch.best_us, worth_us):
         left = inf if trials is None else trials - len(batch.known)
         asked = tuner.ask() if left > 0 else ()
         if not asked:
             break
         tuner.tell(batch.measure(asked if left >= len(asked) else asked[: int(left)]))
     ranked = sorted(batch.times, key=lambda pair: pair[1].median_us)
-    again = _again(program, ranked[:COMPARED], measurer)
+    hopeless = is_hopeless(batch.best_us, worth_us)
+    again = _again(program, ranked[:COMPARED], measurer) if not hopeless else ranked[:COMPARED]
     refused = batch.refused
     return Tuned(
         tuple((variant, summary.median_us) for variant, summary in batch.times),
@@ -177,6 +188,11 @@ def _tested(
         refused.append((variant, found.reason or "wrong on the device"))
 
 
+def is_hopeless(best_us: float | None, worth_us: float | None) -> bool:
+    """Whether the best that was measured is so slow that none can be expected to be fast enough."""
+    return best_us is not None and worth_us is not None and best_us > HOPELESS * worth_us
+
+
 def _text(variant: Variant) -> str:
     return variant.kernel.standalone()
 
@@ -192,12 +208,17 @@ class _Batch:
     program: TensorProgram
     measurer: Measurer
     pool: CompilePool | None
+    worth_us: float | None
     progress: Callable[[int, int], None] | None
     cancelled: Callable[[], bool]
     times: list[tuple[Variant, Summary]] = field(default_factory=list[tuple[Variant, Summary]])
     refused: list[tuple[Variant, str]] = field(default_factory=list[tuple[Variant, str]])
     known: dict[str, float | None] = field(default_factory=dict[str, float | None])
     """Texts -> microseconds; None where there is no time."""
+
+    @property
+    def best_us(self) -> float | None:
+        return min((summary.median_us for _, summary in self.times), default=None)
 
     def measure(self, variants: Sequence[Variant]) -> list[Told[Variant]]:
         """Of all, with what is known of those whose text was measured before."""
@@ -207,7 +228,8 @@ class _Batch:
                 self.known[_text(variant)] = None
                 new.append(variant)
         chosen = self._compiled(new)
-        results = self.measurer.measure_kernels([(v.subject, _specs(self.program, v)) for v in chosen], rounds=12)
+        kernels = [(v.subject, _specs(self.program, v)) for v in chosen]
+        results = self.measurer.measure_kernels(kernels, rounds=12, best_us=self.worth_us)
         for variant in chosen:
             if self.cancelled():
                 break

@@ -75,7 +75,7 @@ class Measuring:
     def hello(self) -> Hello:
         return Hello("a GPU", {}, 1 << 20)
 
-    def measure_kernels(self, subjects: Sequence[tuple[Any, Any]], rounds: int) -> Iterator[Summary]:
+    def measure_kernels(self, subjects: Sequence[tuple[Any, Any]], rounds: int, **_: object) -> Iterator[Summary]:
         return (self.measure_kernel(subject, inputs, rounds) for subject, inputs in subjects)
 
     def measure_kernel(self, subject: Any, inputs: Any, rounds: int) -> Summary:

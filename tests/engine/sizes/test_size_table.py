@@ -123,7 +123,7 @@ class Device:
 
     asked: list[Any] = field(default_factory=list)
 
-    def measure_kernels(self, subjects: Sequence[tuple[Any, Any]], rounds: int) -> Iterator[Summary]:
+    def measure_kernels(self, subjects: Sequence[tuple[Any, Any]], rounds: int, **_: object) -> Iterator[Summary]:
         return (self._measured(subject, inputs, rounds) for subject, inputs in subjects)
 
     def _measured(self, subject: Any, inputs: Any, rounds: int) -> Summary:

@@ -56,8 +56,8 @@ class Machine:
         self.seconds += 100
         return Summary(us, 0.01, 9)
 
-    def measure_kernels(self, kernels: Sequence[tuple[Subject, Any]], rounds: int) -> Iterator[Summary]:
-        return (self._measured(2.0 + 0.1 * len(subject.source)) for subject, _ in kernels)
+    def measure_kernels(self, kernels: Sequence[tuple[Subject, Any]], rounds: int, **_: object) -> Iterator[Summary]:
+        return (self._measured(2.0 + 1e-4 * len(subject.source)) for subject, _ in kernels)
 
     def measure_kernel(self, subject: Subject, inputs: object, rounds: int = 9) -> Summary:
         return self._measured(10.0)

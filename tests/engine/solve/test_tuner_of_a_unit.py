@@ -20,6 +20,7 @@ from mugraph.trace.tracer import trace_file
 from mugraph.tune.messages import Subject
 from mugraph.tune.statistics import Summary
 from mugraph.units.search_units import single_units
+from mugraph.verification.float_results import FloatResult
 
 from tests.engine.solve.machine import TARGET, Machine
 
@@ -42,7 +43,9 @@ class Timed(Machine):
 
     timed: list[str] = field(default_factory=list[str])
 
-    def measure_kernels(self, kernels: Sequence[tuple[Subject, object]], rounds: int = 9) -> Iterator[Summary]:
+    def measure_kernels(
+        self, kernels: Sequence[tuple[Subject, object]], rounds: int = 9, **_: object
+    ) -> Iterator[Summary]:
         for subject, _ in kernels:
             self.timed.append(subject.source)
             yield Summary(_us(subject.source), 0.01, rounds)
@@ -94,3 +97,24 @@ def test_another_tuner_is_another_search() -> None:
     )
     assert len({str(Bounds(tuner=tuner)) for tuner in NAMES}) == len(NAMES)
     assert str(Bounds(trials=41)) != str(Bounds())
+
+
+@dataclass
+class Slow(Timed):
+    """Every kernel takes 60 times as long as PyTorch's calls, and none may be tested."""
+
+    def measure_kernel(self, subject: Subject, inputs: object, rounds: int = 9) -> Summary:
+        return Summary(0.1, 0.01, rounds)
+
+    def test_kernel(self, *_: object) -> FloatResult:
+        raise AssertionError("a kernel that nobody will use was tested")
+
+
+def test_what_is_far_slower_than_pytorch_is_measured_and_not_tested(unit: SearchUnit) -> None:
+    result = solved(unit, Slow(), "walk")
+    solution = result.solution
+    assert solution is not None
+    assert not solution.tested
+    assert not solution.pays
+    assert (solution.measured_us, solution.plain_us) == (6.0, 0.1)
+    assert result.reason == "on the device the kernel is slower than the code as it runs, 6.0 µs against 0.1"

@@ -71,7 +71,8 @@ def test_kernels_compile_while_pytorch_does_and_are_measured_after_it(trace: Tra
     result = solved(trace, machine)
     assert result.status == "improved", result.reason
     first = [said for number, said in enumerate(machine.log) if said != machine.log[number - 1]]
-    assert first[:5] == ["peers begin", "compiles", "peers compile", "peers done", "compiles"]
+    # What is measured first is PyTorch alone, which the kernels have to be faster than.
+    assert first[:6] == ["peers begin", "compiles", "peers compile", "peers done", "measures", "compiles"]
     assert machine.log.index("peers done") < machine.log.index("measures")
 
 

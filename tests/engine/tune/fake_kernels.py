@@ -53,7 +53,9 @@ class Problem:
         near = [(x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)]
         return sorted((self.variant(at) for at in near if at in self._us), key=lambda one: one.candidate.estimate_us)
 
-    def measure_kernels(self, kernels: Sequence[tuple[Any, Any]], rounds: int) -> Iterator[Summary | Refused]:
+    def measure_kernels(
+        self, kernels: Sequence[tuple[Any, Any]], rounds: int, **_: object
+    ) -> Iterator[Summary | Refused]:
         for subject, _ in kernels:
             self.asked.append(subject.name)
             at = self._at(subject.name)

@@ -74,7 +74,7 @@ class Landscape:
         self.asked.append(subject.source)
         return Summary(1.0 + distance(self.schedules[subject.source]), 0.01, rounds)
 
-    def measure_kernels(self, kernels: Sequence[tuple[Any, Any]], rounds: int) -> Iterator[Summary]:
+    def measure_kernels(self, kernels: Sequence[tuple[Any, Any]], rounds: int, **_: object) -> Iterator[Summary]:
         for subject, inputs in kernels:
             yield self.measure_kernel(subject, inputs, rounds)
 
@@ -93,7 +93,9 @@ class Judge:
         return FloatResult(passed, None if passed else "wrong", 1e-4, 1e-4, "GPU")
 
 
-def walk(program: TensorProgram, start: Candidate, wrong: set[str] | None = None) -> tuple[Any, Landscape]:
+def walk(
+    program: TensorProgram, start: Candidate, wrong: set[str] | None = None, worth_us: float | None = None
+) -> tuple[Any, Landscape]:
     land = Landscape({})
 
     def known(one: Variant) -> Variant:
@@ -109,7 +111,8 @@ def walk(program: TensorProgram, start: Candidate, wrong: set[str] | None = None
                 continue
         return near
 
-    tuned = tune(program, [known(variant(start))], cast(Any, land), cast(Any, Judge(wrong or set())), around=around)
+    judge = cast(Any, Judge(wrong or set()))
+    tuned = tune(program, [known(variant(start))], cast(Any, land), judge, around=around, worth_us=worth_us)
     return tuned, land
 
 
@@ -181,3 +184,17 @@ def test_a_topology_that_is_always_wrong_is_given_up(found: tuple[TensorProgram,
     assert len(judge.asked) == TRIED
     assert len(tuned.refused) == len(variants)
     assert sum("other schedules of its topology" in reason for _, reason in tuned.refused) == len(variants) - TRIED
+
+
+def test_what_is_far_slower_than_it_has_to_be_is_not_tuned(found: tuple[TensorProgram, Candidate]) -> None:
+    """No walk begins, and none is measured once more: times were 1.5 times what would be of use."""
+    program, start = found
+    _, land = walk(program, start)
+    best = min(1.0 + distance(one) for one in land.schedules.values())
+    first = 1.0 + distance(start.schedule)
+    assert first > best
+    cut_off, asked = walk(program, start, worth_us=first / 1.6)
+    assert cut_off.measured == len(asked.asked) == 1
+    assert cut_off.best_us == first
+    goes_on, _ = walk(program, start, worth_us=first / 1.4)
+    assert goes_on.best_us == best
