@@ -189,9 +189,8 @@ def test_a_topology_that_is_always_wrong_is_given_up(found: tuple[TensorProgram,
 def test_what_is_far_slower_than_it_has_to_be_is_not_tuned(found: tuple[TensorProgram, Candidate]) -> None:
     """No walk begins, and none is measured once more: times were 1.5 times what would be of use."""
     program, start = found
-    _, land = walk(program, start)
-    best = min(1.0 + distance(one) for one in land.schedules.values())
-    first = 1.0 + distance(start.schedule)
+    tuned, _ = walk(program, start)
+    best, first = tuned.best_us, 1.0 + distance(start.schedule)
     assert first > best
     cut_off, asked = walk(program, start, worth_us=first / 1.6)
     assert cut_off.measured == len(asked.asked) == 1
