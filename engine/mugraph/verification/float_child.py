@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import nan, prod
 from pathlib import Path
 from typing import Any, cast
@@ -30,6 +30,7 @@ from mugraph.freed_memory import give_back, keep_freed_memory
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
 from mugraph.orphan import end_with_parent
+from mugraph.verification.across import Evaluation
 from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
 from mugraph.verification.float_results import LoweringResult
 from mugraph.verification.float_specials import SPECIALS, trouble
@@ -39,7 +40,7 @@ from mugraph.verification.lowering.run import beside_calls
 from mugraph.verification.near import Near
 from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed
-from mugraph.verification.torch_reference import evaluate, outputs
+from mugraph.verification.torch_reference import outputs
 
 _log = logging.getLogger("mugraph.verification")
 
@@ -106,11 +107,13 @@ class _Run:
         if isinstance(results, str):
             return self._failed(results)
         squares: dict[str, _Squares] = {name: _Squares() for name in results}
-        for piece in self._to_be_judged(results, generator):
+        every = list(pieces(self.program, across=True))
+        beside = _Beside(self.program, self.drawn.inputs, every, generator)
+        for piece in self._to_be_judged(every, results, generator):
             if self.scenario in SPECIALS:
-                failed = self._judged_by_numbers(piece, results)
+                failed = self._judged_by_numbers(piece, results, beside)
             else:
-                failed = self._judged(piece, results, squares, generator)
+                failed = self._judged(piece, results, squares, beside)
             if failed is not None:
                 return failed
         ulps = nan if self.scenario in SPECIALS else max(one.ulps for one in squares.values())
@@ -122,9 +125,10 @@ class _Run:
         errors = max(one.errors for one in squares.values()) if counts else (nan, nan)
         return ScenarioResult(self.scenario, True, None, *errors, ulps, same, zeros)
 
-    def _to_be_judged(self, results: Mapping[str, Tensor], generator: torch.Generator) -> Iterator[Piece]:
+    def _to_be_judged(
+        self, every: Sequence[Piece], results: Mapping[str, Tensor], generator: torch.Generator
+    ) -> Iterator[Piece]:
         """Of a program of gigabytes: a few pieces, then all that are further from eager PyTorch than those."""
-        every = list(pieces(self.program))
         if len(every) <= _WHOLE:
             yield from every
             return
@@ -149,24 +153,24 @@ class _Run:
             yield name, (piece.of(layout, result), piece.of(layout, self.drawn.eager[name]))
 
     def _judged(
-        self, piece: Piece, results: Mapping[str, Tensor], squares: Mapping[str, _Squares], generator: torch.Generator
+        self, piece: Piece, results: Mapping[str, Tensor], squares: Mapping[str, _Squares], beside: _Beside
     ) -> ScenarioResult | None:
         """What is wrong in a piece, if anything. squares: what it adds to them"""
-        program, inputs = piece.program, piece.inputs(self.drawn.inputs)
-        exact = outputs(program, evaluate(program, inputs, wanted=tuple(program.outputs)))
+        program = piece.program
+        exact = beside.exact(piece)
         mine = {name: piece.of(self.program.tensor(name), result) for name, result in results.items()}
         eager = {name: piece.of(self.program.tensor(name), self.drawn.eager[name]).to(torch.float64) for name in mine}
         for name, result in mine.items():
             squares[name].add(result.to(torch.float64), eager[name], exact[name], result.dtype)
-        draws = [_drawn(program, inputs, generator) for _ in range(_DRAWS)]
+        draws = [beside.drawn(number, piece) for number in range(_DRAWS)]
         for name, result in mine.items():
             even = _even(program) if self.scenario == "normal" else None
             drawn = [draw[name] for draw in draws]
             compared = Compared(result.to(torch.float64), exact[name], eager[name], drawn, result.dtype, even)
             trouble = compared.trouble()
             if trouble is not None and compared.is_at_few_elements:
-                for _ in range(_MORE_DRAWS):
-                    drawn.append(_drawn(program, inputs, generator)[name])
+                for number in range(_DRAWS, _DRAWS + _MORE_DRAWS):
+                    drawn.append(beside.drawn(number, piece)[name])
                 trouble = replace(compared, draws=drawn).trouble()
             if trouble is not None:
                 ours, others = squares[name].errors
@@ -174,11 +178,10 @@ class _Run:
                 return self._failed(f"{name} {trouble}{told}", ours, others)
         return None
 
-    def _judged_by_numbers(self, piece: Piece, results: Mapping[str, Tensor]) -> ScenarioResult | None:
+    def _judged_by_numbers(self, piece: Piece, results: Mapping[str, Tensor], beside: _Beside) -> ScenarioResult | None:
         """What is wrong in a piece where some inputs are no numbers, if anything."""
         program = piece.program
-        values = evaluate(program, piece.inputs(self.drawn.inputs), wanted=tuple(program.outputs))
-        for name, exact in outputs(program, values).items():
+        for name, exact in beside.exact(piece).items():
             wrong = trouble(program, name, piece.of(self.program.tensor(name), results[name]), exact)
             if wrong is not None:
                 return self._failed(wrong)
@@ -220,9 +223,30 @@ class _Run:
         return ScenarioResult(self.scenario, False, f"{reason} ({self.scenario} inputs)", error, eager_error)
 
 
-def _drawn(program: TensorProgram, inputs: Mapping[str, Tensor], generator: torch.Generator) -> dict[str, Tensor]:
-    """A run with random errors where a right kernel has them: its outputs."""
-    return outputs(program, evaluate(program, inputs, Perturbed(program, generator), wanted=tuple(program.outputs)))
+@dataclass
+class _Beside:
+    """The program's outputs in float64, piece by piece: exact, and drawn with random errors where a right kernel has
+    them."""
+
+    program: TensorProgram
+    inputs: Mapping[str, Tensor]
+    every: Sequence[Piece]
+    generator: torch.Generator
+    _exact: Evaluation | None = None
+    _draws: dict[int, Evaluation] = field(default_factory=dict[int, Evaluation])
+
+    def exact(self, piece: Piece) -> dict[str, Tensor]:
+        self._exact = self._exact or self._evaluation(None)
+        return outputs(piece.program, self._exact.of(piece))
+
+    def drawn(self, number: int, piece: Piece) -> dict[str, Tensor]:
+        """Of one number what is reduced over several pieces is the same in all of them."""
+        if number not in self._draws:
+            self._draws[number] = self._evaluation(Perturbed(self.program, self.generator))
+        return outputs(piece.program, self._draws[number].of(piece))
+
+    def _evaluation(self, rounding: Perturbed | None) -> Evaluation:
+        return Evaluation(self.program, self.inputs, self.every, rounding, tuple(self.program.outputs))
 
 
 def _even(program: TensorProgram) -> float:

@@ -21,6 +21,7 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
+from mugraph.verification.across import Evaluation
 from mugraph.verification.compared import meant
 from mugraph.verification.evaluate import ancestors, arguments_of
 from mugraph.verification.float_kinds import FAR, centred, far, others, with_kinds, with_spikes
@@ -29,7 +30,7 @@ from mugraph.verification.pieces import LARGE, pieces
 from mugraph.verification.roundings import TORCH_TYPES, Eager
 from mugraph.verification.rows import reduced
 from mugraph.verification.stored import held
-from mugraph.verification.torch_reference import Value, evaluate, largest, outputs
+from mugraph.verification.torch_reference import Value, largest, outputs
 
 Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits", "subnormal"] | Special
 _GUARD = 1024  # elements; keeps the start of the tensor aligned
@@ -211,8 +212,10 @@ def _bounded_logits(
     for _ in range(8 if arguments else 0):
         inputs = {name: _expanded(drawn[owner], program, name) for name, owner in home.items()}
         top = 0.0
-        for piece in pieces(program):
-            values = evaluate(piece.program, piece.inputs(inputs), wanted=arguments)
+        parts = list(pieces(program, across=True))
+        exact = Evaluation(program, inputs, parts, wanted=arguments)
+        for piece in parts:
+            values = exact.of(piece)
             top = max(top, *(float(values[name].data.abs().max()) for name in arguments))
         if not 0 < top < float("inf") or (0.5 < bound / top < 2):
             break
@@ -253,8 +256,10 @@ def _rounded_if(
     """None where `holds` says no of the values of a piece."""
     types = {tensor.name: TORCH_TYPES[tensor.dtype] for tensor in program.outputs.values()}
     found: dict[str, Tensor] = {}
-    for piece in pieces(program):
-        values = evaluate(piece.program, piece.inputs(inputs), Eager(piece.program))
+    parts = list(pieces(program, across=True))
+    eager = Evaluation(program, inputs, parts, Eager(program))
+    for piece in parts:
+        values = eager.of(piece)
         if not holds(values):
             return None
         # The output's own rounding belongs to the eager program as well.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import reduce
 from math import hypot, prod, sqrt
 
@@ -13,7 +13,8 @@ from torch import Tensor
 from mugraph.ir.dtypes import COMPUTED, READ, DType
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.verification.torch_reference import Value, summed
+from mugraph.verification.so_far import TILE, ProductSoFar, SumSoFar
+from mugraph.verification.torch_reference import Joined, OfResult, Value
 
 TORCH_TYPES: Mapping[DType, torch.dtype] = {name: getattr(torch, one.torch) for name, one in READ.items()}
 EPSILON: Mapping[DType, float] = {name: one.epsilon for name, one in READ.items()}
@@ -22,12 +23,6 @@ SINGLE = EPSILON["f32"]
 SINGLES: Sequence[DType] = ("f32",)
 SPREAD = 0.41
 """Root mean square of a relative rounding error, as a part of the largest (numbers spread evenly over a binade)."""
-_TILE = 256
-"""Numbers of a sum that are added in a tree, or side by side; what is left is added one after the other."""
-_SMALLEST_TILE, _PARTS = 16, 8
-"""A short sum is added up by tiles as well: by an eighth of it, or 16."""
-_LOOKS = 8
-"""At what a product has come to, on the way to the end."""
 _CHOICES = frozenset({"relu", "abs"})
 
 
@@ -44,6 +39,9 @@ class Eager:
 
     def result(self, op: Op, operands: Sequence[Value], data: Tensor) -> Tensor:
         return _round(data, self._precision[op.name])
+
+    def joined(self, op: Op) -> Joined:
+        return OfResult(self, op)
 
 
 class Perturbed:
@@ -81,40 +79,38 @@ class Perturbed:
         return self._wrong(data, size, _least(self._coarsest) if rounded else 0.0) if size else data
 
     def result(self, op: Op, operands: Sequence[Value], data: Tensor) -> Tensor:
+        if op.kind.reduces:
+            whole = self.joined(op)
+            whole.add(operands, 1.0)
+            return whole.result(data)
         if op.kind.chooses or op.fn in _CHOICES:
             return data
+        more = SINGLE * self._on_the_way(op, operands[0].axes, data) if op.kind.scans else None
+        wrong = self.off(op, data, more)
+        if op.fn:  # x * (1 + erf(x)) and its kin cancel
+            wrong = wrong + (self._wrong(operands[0].data, SINGLE) - operands[0].data)
+        return wrong
+
+    def joined(self, op: Op) -> Joined:
+        if op.kind.is_plain_sum:
+            return _Off(self, op, SumSoFar(op, self._sizes))
+        if op.kind.contracts:
+            return _Off(self, op, ProductSoFar(op, self._sizes, self._steps(op)))
+        return _Off(self, op, None)
+
+    def off(self, op: Op, data: Tensor, more: Tensor | None = None, so_far: Tensor | None = None) -> Tensor:
+        """An operator's result with the errors that it may have. more, so_far: of `_wrong`"""
         kind = self._precision[op.name]
         size = EPSILON[kind] if kind else SINGLE
         if op.kind.adds:
             size = hypot(size, SINGLE * sqrt(self._steps(op) / 3))
         if op.kind.ulps:
             size = hypot(size, op.kind.ulps * SINGLE)
-        more = so_far = None
-        if op.kind.scans:
-            more = SINGLE * self._on_the_way(op, operands[0].axes, data)
-        if op.kind.is_plain_sum:
-            more = SINGLE * self._partial(op, operands[0])
-        elif op.kind.contracts:
-            more, exact = self._partial_products(op, operands)
-            more, so_far = SINGLE * more, data - exact
-        wrong = self._wrong(data, size, _least(kind), more, so_far)
-        if op.fn:  # x * (1 + erf(x)) and its kin cancel
-            wrong = wrong + (self._wrong(operands[0].data, SINGLE) - operands[0].data)
-        return wrong
+        return self._wrong(data, size, _least(kind), more, so_far)
 
     def _steps(self, op: Op) -> float:
         terms = prod(self._sizes[axis] for axis in op.over)
-        return terms if op.kind.contracts else 1 + terms / _TILE
-
-    def _partial(self, op: Op, operand: Value) -> Tensor:
-        """How much more than the whole a sum has come to after each tile but the last, as the root of the sum of
-        squares: where terms cancel, that is what is rounded."""
-        dims = [operand.axes.index(axis) for axis in op.over]
-        terms = operand.data.movedim(dims, [at - len(dims) for at in range(len(dims))]).flatten(-len(dims))
-        tile = max(_SMALLEST_TILE, min(_TILE, terms.shape[-1] // _PARTS))
-        after = terms.cumsum(-1)[..., tile - 1 : terms.shape[-1] - 1 : tile]
-        whole = terms.sum(-1, keepdim=True)
-        return (after.square() - whole.square()).clamp_min(0.0).sum(-1).sqrt()
+        return terms if op.kind.contracts else 1 + terms / TILE
 
     def _on_the_way(self, op: Op, axes: Sequence[str], data: Tensor) -> Tensor:
         """Of a running sum, what it has come to up to each place, as the root of the sum of squares: that is what is
@@ -126,20 +122,6 @@ class Perturbed:
         turned = squares.flip(position) if op.kind.backwards else squares
         so_far = turned.cumsum(position)
         return (so_far.flip(position) if op.kind.backwards else so_far).sqrt()
-
-    def _partial_products(self, op: Op, operands: Sequence[Value]) -> tuple[Tensor, Tensor]:
-        """The same of a product, which adds one number after the other: the root of the sum of squares of what it has
-        come to, beyond what it would be if that grew evenly. It is looked at a few times on the way. And the product.
-        """
-        axis = max(op.over, key=lambda axis: self._sizes[axis])
-        size, steps = self._sizes[axis], self._steps(op)
-        looks = min(_LOOKS, size)
-        whole = squares = torch.zeros((), device=operands[0].data.device)
-        for look in range(looks):
-            first, last = size * look // looks, size * (look + 1) // looks
-            whole = whole + summed(op.over, *(_between(value, axis, first, last) for value in operands)).data
-            squares = squares + whole.square() * (steps / looks)
-        return (squares - whole.square() * (steps / 3)).clamp_min_(0.0).sqrt_(), whole
 
     def _wrong(
         self,
@@ -166,10 +148,23 @@ class Perturbed:
         return torch.where(wrong * data.sign() > 0.0, wrong, 0.0)  # nothing is rounded beyond zero: a square has a root
 
 
-def _between(value: Value, axis: str, first: int, last: int) -> Value:
-    if axis not in value.axes:
-        return value
-    return replace(value, data=value.data.narrow(value.axes.index(axis), first, last - first))
+@dataclass(frozen=True)
+class _Off:
+    """A reduction's result with the errors that it may have. so_far: None of one that chooses: it has none"""
+
+    perturbed: Perturbed
+    op: Op
+    so_far: SumSoFar | ProductSoFar | None
+
+    def add(self, operands: Sequence[Value], share: float) -> None:
+        if self.so_far is not None:
+            self.so_far.add(operands, share)
+
+    def result(self, data: Tensor) -> Tensor:
+        if self.so_far is None:
+            return data
+        beyond, exact = self.so_far.beyond()
+        return self.perturbed.off(self.op, data, SINGLE * beyond, None if exact is None else data - exact)
 
 
 def _least(kind: DType | None) -> float:

@@ -36,6 +36,32 @@ class Rounding(Protocol):
 
     def operand(self, op: Op, position: int, data: Tensor) -> Tensor: ...
     def result(self, op: Op, operands: Sequence[Value], data: Tensor) -> Tensor: ...
+    def joined(self, op: Op) -> Joined:
+        """Of a reduction that is computed in parts: what it takes to round its result."""
+        ...
+
+
+class Joined(Protocol):
+    def add(self, operands: Sequence[Value], share: float) -> None:
+        """share: of all that is reduced"""
+        ...
+
+    def result(self, data: Tensor) -> Tensor:
+        """data: joined from all parts"""
+        ...
+
+
+@dataclass(frozen=True)
+class OfResult:
+    """Where the rounding depends on the result alone."""
+
+    rounding: Rounding
+    op: Op
+
+    def add(self, operands: Sequence[Value], share: float) -> None: ...
+
+    def result(self, data: Tensor) -> Tensor:
+        return self.rounding.result(self.op, (), data)
 
 
 class Exact:
@@ -47,45 +73,63 @@ class Exact:
     def result(self, op: Op, operands: Sequence[Value], data: Tensor) -> Tensor:
         return data
 
+    def joined(self, op: Op) -> Joined:
+        return OfResult(self, op)
+
 
 def evaluate(
     program: TensorProgram,
     inputs: Mapping[str, Tensor],
     rounding: Rounding | None = None,
     wanted: Collection[str] | None = None,
+    given: Mapping[str, Value] | None = None,
 ) -> dict[str, Value]:
     """Value name -> its value.
 
     inputs:   tensor name -> tensor of the storage type, in PyTorch's shape
     rounding: none: exact
     wanted:   values to compute; others are let go as soon as nothing needs them. All if not given.
+    given:    values that are known
     """
     rounding = rounding or Exact()
-    values: dict[str, Value] = {}
-    device = next(iter(inputs.values())).device
-    numbers = TorchArithmetic(device)
-    needed = ancestors(program.ops, program.outputs if wanted is None else wanted)
-    ops = [op for op in program.ops if wanted is None or op.name in needed]
+    known = given or {}
+    values: dict[str, Value] = dict(known)
+    ops = [op for op in program.ops if op.name not in known]
+    if wanted is not None:
+        needed = ancestors(ops, wanted)
+        ops = [op for op in ops if op.name in needed]
     last = {name: op.name for op in ops for name in op.inputs}
     for op in ops:
-        if op.kind is Kind.LOAD:
-            tensor = program.tensor(op.tensor)
-            sizes = [program.sizes[axis] for axis in tensor.axes]
-            data = _through_windows(inputs[tensor.name], tensor, program.sizes).reshape(sizes).to(torch.float64)
-            values[op.name] = Value(data, tensor.axes)
-        elif op.kind is Kind.CONST:
-            values[op.name] = numbers.constant(op.value)
-        elif op.kind.of_places:
-            values[op.name] = _of_places(op, program.sizes, device)
-        else:
-            operands = [values[name] for name in op.inputs]
-            given = [replace(v, data=rounding.operand(op, at, v.data)) for at, v in enumerate(operands)]
-            value = op.kind.meaning(numbers, given, op.fn, op.over)
-            values[op.name] = Value(rounding.result(op, operands, value.data), value.axes)
+        values[op.name] = value_of(op, program, inputs, values, rounding)
         if wanted is not None:
             for name in {name for name in op.inputs if last[name] == op.name and name not in wanted}:
                 del values[name]
     return values
+
+
+def value_of(
+    op: Op, program: TensorProgram, inputs: Mapping[str, Tensor], values: Mapping[str, Value], rounding: Rounding
+) -> Value:
+    """Of one operator. values: its operands, at least"""
+    device = next(iter(inputs.values())).device
+    if op.kind is Kind.LOAD:
+        tensor = program.tensor(op.tensor)
+        sizes = [program.sizes[axis] for axis in tensor.axes]
+        data = _through_windows(inputs[tensor.name], tensor, program.sizes).reshape(sizes).to(torch.float64)
+        return Value(data, tensor.axes)
+    if op.kind is Kind.CONST:
+        return TorchArithmetic(device).constant(op.value)
+    if op.kind.of_places:
+        return _of_places(op, program.sizes, device)
+    operands = [values[name] for name in op.inputs]
+    value = computed(op, operands, rounding)
+    return Value(rounding.result(op, operands, value.data), value.axes)
+
+
+def computed(op: Op, operands: Sequence[Value], rounding: Rounding) -> Value:
+    """What an operator makes of its operands, before its result is rounded."""
+    rounded = [replace(v, data=rounding.operand(op, at, v.data)) for at, v in enumerate(operands)]
+    return op.kind.meaning(TorchArithmetic(operands[0].data.device), rounded, op.fn, op.over)
 
 
 def _through_windows(data: Tensor, tensor: Layout, sizes: Sizes) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from mugraph.ir.ops import Op
 from mugraph.verification.lowering.calls import Wide
-from mugraph.verification.torch_reference import Value
+from mugraph.verification.torch_reference import Joined, OfResult, Value
 
 RELATIVE = {"float64": 1e-9, "float32": 1e-5}
 """Of an element: a difference that is none."""
@@ -48,6 +48,9 @@ class Jittered:
     def result(self, op: Op, operands: Sequence[Value], data: Tensor) -> Tensor:
         is_truth = op.kind.opaque is not None and op.kind.opaque.is_truth
         return data if op.kind.chooses or is_truth or op.fn in _KEPT else self._wrong(data)
+
+    def joined(self, op: Op) -> Joined:
+        return OfResult(self, op)
 
     def _wrong(self, data: Tensor) -> Tensor:
         signs = torch.randint(0, 2, data.shape, generator=self._random, dtype=torch.int8).to(data.dtype)
