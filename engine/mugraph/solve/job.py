@@ -172,7 +172,7 @@ class RegionJob:
         if not results:
             said = "; ".join(dict.fromkeys([*reasons_against(region), *self.lost]))
             left = outside_words(region)
-            status = "unsupported" if said or left else "no-gain"
+            status = "unsupported" if (said or left) and not self.lost else "no-gain"  # a search that lost is one
             reason = said or "; ".join(filter(None, (left, nothing_to_gain(region, self.tools.target))))
             return RegionResult(region, status, reason, search=report)
         name = self._plan_name = self._plan_name or self.names.unique(self.name)
