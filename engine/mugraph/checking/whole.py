@@ -31,6 +31,8 @@ TRIALS = 5
 PATIENCE_S = 8.0
 """No further trial begins after this: inputs of gigabytes are drawn for seconds."""
 SEED = 42
+_PART = 1 << 26
+"""Elements that are compared at once."""
 TOLERANCES: Mapping[torch.dtype, float] = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 """Of an element: absolute, and relative to what it should be. KernelBench's, by the type of the results."""
 
@@ -139,6 +141,9 @@ def _furthest(found: torch.Tensor, wanted: torch.Tensor, tolerance: float) -> fl
     """The largest error as a multiple of what is allowed there. What is no number in both is right."""
     if not wanted.is_floating_point():
         return 0.0 if torch.equal(found, wanted) else float("inf")
+    if wanted.numel() > _PART:  # of gigabytes, a part at a time: float64 takes several times the memory
+        parts = zip(found.reshape(-1).split(_PART), wanted.reshape(-1).split(_PART), strict=True)
+        return max(_furthest(one, other, tolerance) for one, other in parts)
     same = (found == wanted) | (found.isnan() & wanted.isnan())
     error = (found.double() - wanted.double()).abs() / (tolerance + tolerance * wanted.double().abs())
     error = torch.where(same, 0.0, error)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 import torch
-from mugraph.checking.whole import compare
+from mugraph.checking import whole
 from mugraph.cli import run
 from mugraph.commands.bench_one import Asked, options_of
 from mugraph.commands.bench_run import Journal, Run, Worker
@@ -159,12 +159,16 @@ def test_wrong_usage(
         (("1.0 + ", "(1.0 + 1e-7) + "), None),
     ],
 )
-def test_kernelbenchs_comparison(tmp_path: Path, change: tuple[str, str], why: str | None):
-    """Of files that differ by hand."""
+@pytest.mark.parametrize("part", [1 << 26, 100])
+def test_kernelbenchs_comparison(
+    tmp_path: Path, change: tuple[str, str], why: str | None, part: int, monkeypatch: pytest.MonkeyPatch
+):
+    """Of files that differ by hand, with results in one part and in several."""
+    monkeypatch.setattr(whole, "_PART", part)
     before, after = tmp_path / "before.py", tmp_path / "after.py"
     before.write_text(PROBLEM)
     after.write_text(PROBLEM.replace(*change))
-    found = compare(before, after, torch.device("cpu"))
+    found = whole.compare(before, after, torch.device("cpu"))
     assert found["right"] is (why is None)
     assert str(found["why"]).startswith(str(why))
     assert (found["calls"], found["trials"]) == (0, 1 if "instead of" in str(why) else 5)
@@ -199,7 +203,7 @@ def test_sums_that_cancel_are_compared_with_float64(tmp_path: Path, change: str,
     before, after = tmp_path / "before.py", tmp_path / "after.py"
     before.write_text(CANCELS)
     after.write_text(CANCELS.replace("x.sum(1)", change))
-    found = compare(before, after, torch.device("cpu"))
+    found = whole.compare(before, after, torch.device("cpu"))
     assert found["right"] is right, found
     assert isinstance(found["worst"], float)
     assert found["worst"] > 1.0, "beyond the tolerance in any case"

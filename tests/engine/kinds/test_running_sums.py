@@ -182,18 +182,18 @@ def test_a_loop_carries_the_sum_and_reads_each_tile_once() -> None:
     program = program_of(last)
     text = kernel_of(program, looped(program), with_tiles(looped(program), 16)).jit
     assert text.count("tl.load(") == 1
-    (carried,) = re.findall(r"(\w+) \+= tl\.sum", text)
+    (carried,) = re.findall(r"(\w+) = tl\.sum", text)
     assert f"{carried}[:, None] + tl.cumsum(" in text
     assert text.index(f"{carried} = tl.zeros(") < text.index("for ")
 
 
 MUTANTS: dict[str, tuple[Function, str, str]] = {
     "the carried sum is dropped": (last, r"\w+_carried\[:, None\] \+ ", ""),
-    "the carried sum is never added to": (last, r"\n +\w+_carried \+= .*", ""),
-    "the carried sum is replaced": (last, r"_carried \+= ", "_carried = "),
-    "the carried sum holds this tile already": (
-        last, r"(\n +)(\w+) = (\w+)(\[:, None\] \+ .*)\n +(\w+_carried \+= .*)", r"\1\5\1\2 = \3\4",
-    ),
+    "the carried sum is never added to": (last, r"\n +\w+_carried = tl\.sum\([\s\S]*?(?=\n +tl\.store)", ""),
+    "the carried sum is added twice": (last, r"_carried = tl\.sum", "_carried += tl.sum"),
+    "the carried sum is that of the tile alone": (last, r"(\[None, :\], )x_running(, 0\.0)", r"\1x\2"),
+    "the carried sum lacks the last element": (last, r"== (\w+) - 1\)", r"== \1 - 2)"),
+    "the carried sum is that before the tile": (last, r"== (\w+) - 1\)", "== 0)"),
     "it starts at one": (last, r"tl\.zeros\(\((.*),\), .*\)", r"tl.full((\1,), 1.0, tl.float32)"),
     "a loop starts one tile late": (last, r"range\(0, ", "range(16, "),
     "the wrong way in a tile": (backwards, ", reverse=True", ""),
@@ -334,7 +334,7 @@ def test_beside_reductions_and_products() -> None:
     program = programs[1]
     block = next(found.block for found in Search(program, Limits(max_block_ops=4)).run() if found.block.loops)
     source = kernel_of(program, block, with_tiles(block, 16))
-    assert "_carried +=" in source.jit
+    assert "_carried = tl.sum(" in source.jit
     assert text_passes(program, source, text_of(source))
 
 
@@ -383,7 +383,8 @@ def test_forms() -> None:
 
 @pytest.mark.parametrize("fn", [first, backwards, before, from_its_end])
 def test_compiles(fn: Function) -> None:
-    program = program_of(fn)
-    for rows in (1, 4):
-        source = kernel_of(program, looped(program), with_tiles(looped(program), 16, rows))
+    """Tiles of several elements a thread, in several rows, are what a pass of Triton's has made invalid."""
+    program = program_of(fn, 40, 5000)
+    for rows, tile in ((1, 16), (4, 16), (4, 64)):
+        source = kernel_of(program, looped(program), with_tiles(looped(program), tile, rows))
         assert ".target sm_90" in compile_for(source, 90).ptx

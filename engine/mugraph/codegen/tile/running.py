@@ -7,7 +7,6 @@ from mugraph.codegen.tile.axes import Dim, Role
 from mugraph.codegen.tile.index import subscript
 from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pads import ANY, Pad, summed
-from mugraph.codegen.tile.reductions import reduction
 from mugraph.codegen.tile.text import Expr, Line, Prec, Ref, Region, Value, uses
 from mugraph.codegen.tile.values import Values
 from mugraph.ir.kernel import Rejected
@@ -39,9 +38,24 @@ def running(out: Values, node: Node, region: Region) -> Value:
     region.before.append(Line(carried.name, Expr((out.filled(rest, "0.0"),))))
     text = Expr((Ref(carried, index=subscript(rest, dims)), " + ", *parts), Prec.ADD)
     found = out.define(name, dims, pads, region, text, named=True)
-    whole = reduction("tl.sum", value, [along] if along is not None else [])
-    region.items.append(Line(carried.name, uses(whole, region), "+="))
+    if along is None:
+        region.items.append(Line(carried.name, uses(Expr((Ref(value),)), region), "+="))
+        return found
+    region.items.append(Line(carried.name, uses(_end(out, found, along, node.kind), region)))
     return found
+
+
+def _end(out: Values, found: Value, along: Dim, kind: Kind) -> Expr:
+    """The element that the next tile goes on from. What is masked away is 0, so the sum stays as it is to the end.
+
+    The tile's own sum would be one number less to choose, but a sum of what is loaded, added to what a loop carries and
+    uses otherwise as well, is what Triton's pass for the locality of threads makes invalid (seen in 3.6 and 3.7).
+    """
+    (size,) = out.shape((along,)).strip("(,)").split(",")
+    place = "0" if kind.backwards else f"{size} - 1"
+    is_end = f"(tl.arange(0, {size}) == {place}){subscript((along,), found.dims)}"
+    head = (f"tl.sum(tl.where({is_end}, ", Ref(found), ", 0.0)")
+    return Expr((*head, ")" if len(found.dims) == 1 else f", axis={found.dims.index(along)})"))
 
 
 def _in_tile(kind: Kind, value: Value, along: Dim | None) -> tuple[str | Ref, ...]:
