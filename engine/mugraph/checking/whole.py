@@ -142,7 +142,7 @@ def _furthest(found: torch.Tensor, wanted: torch.Tensor, tolerance: float) -> fl
     if not wanted.is_floating_point():
         return 0.0 if torch.equal(found, wanted) else float("inf")
     if wanted.numel() > _PART:  # of gigabytes, a part at a time: float64 takes several times the memory
-        parts = zip(found.reshape(-1).split(_PART), wanted.reshape(-1).split(_PART), strict=True)
+        parts = zip(*(torch.split(one.reshape(-1), _PART) for one in (found, wanted)), strict=True)
         return max(_furthest(one, other, tolerance) for one, other in parts)
     same = (found == wanted) | (found.isnan() & wanted.isnan())
     error = (found.double() - wanted.double()).abs() / (tolerance + tolerance * wanted.double().abs())
