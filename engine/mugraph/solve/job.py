@@ -37,7 +37,7 @@ from mugraph.solve.recalling import Memory
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
 from mugraph.solve.timing import RegionTimer, with_sizes
-from mugraph.solve.together import Together
+from mugraph.solve.together import DIRECT, Together
 from mugraph.solve.tools import Tools
 from mugraph.solve.unit_task import Solved, UnitTask
 from mugraph.store import Store
@@ -121,7 +121,7 @@ class RegionJob:
             return
         for number, unit in enumerate(units):
             key, _ = self._key(unit)
-            if self._memory.has(key) or is_direct(unit.program):
+            if self._memory.has(key):
                 continue
             wanted = kernel_name(self.name, number + 1 if len(units) > 1 else None)
             turned = _has_turned(self.region, parts)
@@ -130,7 +130,8 @@ class RegionJob:
             smaller, most_us = tuple(self._smaller(unit)), self._most_us(unit)
             task = UnitTask(unit, place, self.options.bounds, tools.target, tools.compare_with, smaller, most_us)
             task = replace(task, run_number=tools.run_number)
-            self.together.add(key, task, possible_gain_us(unit, tools.target, tools.compare_with))
+            effort = DIRECT if is_direct(unit.program) else 1.0
+            self.together.add(key, task, possible_gain_us(unit, tools.target, tools.compare_with), effort)
 
     def result(self) -> Generator[Event, None, RegionResult]:
         region = self.region
