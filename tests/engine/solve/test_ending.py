@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from math import inf
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from mugraph.events import Event, FirstHit, UnitResult
+from mugraph.events import Done, Event, FirstHit, UnitResult
 from mugraph.ir.region import SearchUnit
 from mugraph.options import Bounds
+from mugraph.pipeline import Options, run
 from mugraph.search.topologies.limits import never
-from mugraph.solve import testing
+from mugraph.solve import job, search_unit, testing
 from mugraph.solve.ending import NO_END, SEARCHED, Ending
 from mugraph.solve.ranking import Ranked, ranked_candidates
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place, Telling
 from mugraph.solve.tools import Tools
+from mugraph.store import Store
+from mugraph.store.results import FILE
 from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
 from mugraph.units.search_units import single_units
@@ -162,3 +167,28 @@ def test_when_it_is_over_no_other_kernel_is_tested(unit: SearchUnit) -> None:
     other = StandIn(testing.FLOAT_TRIED)
     assert solved(unit, other, NO_END).solution is None
     assert other.asked > 1
+
+
+@pytest.mark.parametrize(("near", "times"), [(False, 1), (True, 2)])
+def test_what_ended_early_is_not_for_other_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, near: bool, times: int
+) -> None:
+    """A unit that is solved in the process of its run, twice; its search is said to have had no time for all."""
+    endings: list[Ending] = []
+
+    def solve(*args: Any, ending: Ending, **named: Any) -> Generator[Event, None, UnitResult]:
+        endings.append(ending)
+        found = yield from search_unit.solve(*args, **named)
+        return replace(found, search=replace(found.search, out_of_time=True))
+
+    monkeypatch.setattr(job, "solve", solve)
+    monkeypatch.setattr(job, "Ending", lambda stops_at: Ending(0.0 if near else stops_at))
+    path = tmp_path / "model.py"
+    path.write_text(TEXT)
+    options = Options(target="h100", measure=False, budget_s=2.0, file_budget_s=100.0)
+    with Store.open(tmp_path / FILE) as store, slow_clock():
+        for _ in range(2):
+            assert any(isinstance(event, Done) for event in run(path, None, options, store=store))
+    assert len(endings) == times
+    assert [one.is_near for one in endings] == [near] * times
+    assert all(one.search_s < 100 for one in endings)
