@@ -1,8 +1,8 @@
 """The search units of a file, solved side by side in processes of their own, before their regions ask for them.
 
-Each unit is solved as it would be here, so the results are the same. The units that may gain most are begun first; none
-of them gets so much of the file's time that nothing is left for the others. Only where nothing is measured: a
-measurement wants a quiet machine.
+Each unit is solved as it would be here, so the results are the same. The units that may gain most for their seconds are
+begun first; none of them gets so much of the file's time that nothing is left for the others. Only where nothing is
+measured: a measurement wants a quiet machine.
 """
 
 from __future__ import annotations
