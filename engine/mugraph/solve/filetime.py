@@ -47,6 +47,11 @@ class FileTime:
         return self.left_s <= 0
 
     @property
+    def stops_at(self) -> float:
+        """By its clock, when it will be long over if all seconds until then count."""
+        return self._clock() + self.left_s + (_OVER - 1) * self._limit_s
+
+    @property
     def is_long_over(self) -> bool:
         """Whoever is still at work is to be stopped."""
         return -self.left_s >= (_OVER - 1) * self._limit_s

@@ -28,6 +28,7 @@ from mugraph.search.direct import is_direct
 from mugraph.sizes.search_unit import at_other_sizes
 from mugraph.sizes.timing import spans_of
 from mugraph.solve.divisions import Division, fastest, left_to_pytorch
+from mugraph.solve.ending import NO_END, Ending
 from mugraph.solve.layouts import faster, is_settled, other_layouts
 from mugraph.solve.lowering import kept, lowering_of, with_lowering
 from mugraph.solve.planning import planned
@@ -37,7 +38,7 @@ from mugraph.solve.recalling import Memory
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
 from mugraph.solve.timing import RegionTimer, with_sizes
-from mugraph.solve.together import Together
+from mugraph.solve.together import DIRECT, Together
 from mugraph.solve.tools import Tools
 from mugraph.solve.unit_task import Solved, UnitTask
 from mugraph.store import Store
@@ -121,7 +122,7 @@ class RegionJob:
             return
         for number, unit in enumerate(units):
             key, _ = self._key(unit)
-            if self._memory.has(key) or is_direct(unit.program):
+            if self._memory.has(key):
                 continue
             wanted = kernel_name(self.name, number + 1 if len(units) > 1 else None)
             turned = _has_turned(self.region, parts)
@@ -130,7 +131,8 @@ class RegionJob:
             smaller, most_us = tuple(self._smaller(unit)), self._most_us(unit)
             task = UnitTask(unit, place, self.options.bounds, tools.target, tools.compare_with, smaller, most_us)
             task = replace(task, run_number=tools.run_number)
-            self.together.add(key, task, possible_gain_us(unit, tools.target, tools.compare_with))
+            effort = DIRECT if is_direct(unit.program) else 1.0
+            self.together.add(key, task, possible_gain_us(unit, tools.target, tools.compare_with), effort)
 
     def result(self) -> Generator[Event, None, RegionResult]:
         region = self.region
@@ -300,11 +302,18 @@ class RegionJob:
             return self._late(unit, place, self.tools.file_time.words)
         self.timer.begin()
         bounds, smaller = self.options.bounds.within(self.tools.file_time.left_s), self._smaller(unit)
-        most_us = self._most_us(unit)
-        found = yield from solve(unit, place, self.tools, bounds, self.cancelled, smaller=smaller, most_us=most_us)
+        most_us, ending = self._most_us(unit), self._ending()
+        found = yield from solve(
+            unit, place, self.tools, bounds, self.cancelled, smaller=smaller, most_us=most_us, ending=ending
+        )
         if not self.cancelled() and not _is_mislowered(found):
-            memory.keep(found, key, lasting=bounds == self.options.bounds or not found.search.out_of_time)
+            shortened = bounds != self.options.bounds or ending.is_near
+            memory.keep(found, key, lasting=not (shortened and found.search.out_of_time))
         return found
+
+    def _ending(self) -> Ending:
+        """None is near where something is measured: that does not count, so it is not known when the time is over."""
+        return Ending(self.tools.file_time.stops_at) if self.tools.measurer is None else NO_END
 
     def _late(self, unit: SearchUnit, place: Place, why: str) -> UnitResult:
         report = SearchReport(complete=False, ended_by="time")

@@ -16,6 +16,7 @@ from mugraph.search.schedules.cost import least_us
 from mugraph.search.schedules.held import holds_rows, is_too_large_to_hold
 from mugraph.search.schedules.sizes import Looks
 from mugraph.search.topologies.limits import Limits, Stats
+from mugraph.solve.ending import NO_END, Ending
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
 from mugraph.solve.verdicts import Verdicts
@@ -35,6 +36,7 @@ def topologies_of_one(
     cancelled: Callable[[], bool],
     verdicts: Verdicts,
     telling: Telling,
+    ending: Ending = NO_END,
 ) -> Generator[Event, None, tuple[list[BlockGraph], Stats]]:
     """All that are found, and how the search ended. The first that is right is told of at once, and after it each that
     a coarse look expects to be faster than all before. Raises NotSearchable.
@@ -54,7 +56,8 @@ def topologies_of_one(
     def ended() -> bool:
         return cancelled() or is_level(program, telling, tools.target) or in_vain()
 
-    search = begin_search(program, Limits(bounds.max_ops, seconds=bounds.seconds), tools.executor, ended, tools.alike)
+    limits = Limits(bounds.max_ops, seconds=bounds.within(ending.search_s).seconds)
+    search = begin_search(program, limits, tools.executor, ended, tools.alike)
     looks = Looks(tools.target)
     blocks: list[BlockGraph] = []
     for found in search.run():

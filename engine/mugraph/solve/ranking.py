@@ -13,6 +13,7 @@ from mugraph.options import Bounds
 from mugraph.search.schedules.diverse import diverse
 from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.search.topologies.limits import NotSearchable
+from mugraph.solve.ending import NO_END, Ending
 from mugraph.solve.one_kernel import is_level, topologies_of_one
 from mugraph.solve.several_kernels import kernel_graphs
 from mugraph.solve.telling import Telling
@@ -44,16 +45,18 @@ def ranked_candidates(
     bounds: Bounds,
     cancelled: Callable[[], bool],
     worth_us: float = inf,
+    ending: Ending = NO_END,
 ) -> Generator[Event, None, Ranked]:
     """Search for one kernel, schedule, search for several, verify: each candidate is told of as soon as it is known to
     be right.
 
     worth_us: of candidates that are estimated to take as long, the best alone is wanted
+    ending: near it, what is right so far is all
     """
     yield telling.searching(0, 0.0)
     verdicts = Verdicts(program, tools.on, tools.verdicts)
     try:
-        blocks, stats = yield from topologies_of_one(program, tools, bounds, cancelled, verdicts, telling)
+        blocks, stats = yield from topologies_of_one(program, tools, bounds, cancelled, verdicts, telling, ending)
     except NotSearchable as error:
         return Ranked((), SearchReport(total_s=telling.seconds, complete=False), str(error))
     every = kernel_candidates(blocks, tools.target, uncut=program.least)
@@ -61,11 +64,11 @@ def ranked_candidates(
     several, out_of_time = list[Candidate](), False
     if not is_level(program, telling, tools.target):
         several, out_of_time = yield from kernel_graphs(
-            program, blocks, every, best, tools, bounds, cancelled, verdicts, telling
+            program, blocks, every, best, tools, bounds, cancelled, verdicts, telling, ending
         )
     if several:
         every = diverse(sorted([*every, *several], key=lambda candidate: candidate.estimate_us))
-    passed = yield from _best_right(every, verdicts, telling, worth_us)
+    passed, cut_short = yield from _best_right(every, verdicts, telling, worth_us, ending)
     report = SearchReport(
         telling.first_hit_s,
         telling.seconds,
@@ -75,7 +78,7 @@ def ranked_candidates(
         stats.complete_to,
         stats.ended_by,
         stats.pruned,
-        out_of_time or stats.ended_by == "time",
+        out_of_time or cut_short or stats.ended_by == "time",
     )
     reason = None if passed else _nothing(len(blocks), every, verdicts, report)
     if not every and blocks and out_of_time:
@@ -99,10 +102,11 @@ def _first_right(
 
 
 def _best_right(
-    every: Sequence[Candidate], verdicts: Verdicts, telling: Telling, worth_us: float
-) -> Generator[Event, None, list[Judged]]:
-    """All candidates of the best topologies that are right."""
+    every: Sequence[Candidate], verdicts: Verdicts, telling: Telling, worth_us: float, ending: Ending
+) -> Generator[Event, None, tuple[list[Judged], bool]]:
+    """All candidates of the best topologies that are right; and whether some were left out for want of time."""
     passed: list[Judged] = []
+    cut_short = False
     good: set[tuple[int, ...]] = set()
     for candidate in every:
         key = candidate.topology
@@ -111,13 +115,16 @@ def _best_right(
                 continue
             if len(good) >= VERIFIED or len(verdicts) >= TRIED:
                 continue
+            if passed and ending.is_near:
+                cut_short = True
+                continue
             yield telling.working(f"verifying {telling.place.function}", len(good), VERIFIED)
         verdict = verdicts.of(candidate)
         if verdict.passed and (key in good or len(good) < VERIFIED):
             yield from telling.met(candidate)
             good.add(key)
             passed.append((candidate, verdict))
-    return passed
+    return passed, cut_short
 
 
 def _nothing(blocks: int, every: Sequence[Candidate], verdicts: Verdicts, report: SearchReport) -> str:

@@ -25,6 +25,7 @@ from mugraph.ir.region import SearchUnit
 from mugraph.options import Bounds
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.table import SizeTable
+from mugraph.solve.ending import NO_END, Ending
 from mugraph.solve.lowering import lowering_of, with_lowering
 from mugraph.solve.measuring import fastest_that_is_right
 from mugraph.solve.paying import pays_at
@@ -52,11 +53,13 @@ def solve(
     *,
     smaller: Sequence[SearchUnit] = (),
     most_us: float = inf,
+    ending: Ending = NO_END,
 ) -> Generator[Event, None, UnitResult]:
     """Events, then the result. Never raises for a program that has no good kernel: the result says why.
 
     smaller: of a size in a range, the unit at others than the largest, where its kernel may pay as well
     most_us: what another way to divide the region takes for the unit, by estimate
+    ending:  when it has to be done
     """
     tools.begin()
     telling = Telling(place)
@@ -65,12 +68,13 @@ def solve(
     with tools.on("search"), tools.file_time.counting():
         # A size of a range, and a device, may show what the estimate at the largest size does not.
         worth_us = library if measurer is None and not smaller else inf
-        ranked = yield from ranked_candidates(program, telling, tools, bounds, cancelled, worth_us)
+        ranked = yield from ranked_candidates(program, telling, tools, bounds, cancelled, worth_us, ending)
 
-    def result(solution: Solution | None, reason: str | None, rejected: Mapping[str, int]) -> UnitResult:
-        return UnitResult(
-            unit, solution, ranked.report, reason, rejected, kernel=place.name, considered=telling.considered
-        )
+    def result(
+        solution: Solution | None, reason: str | None, rejected: Mapping[str, int], *, cut_short: bool = False
+    ) -> UnitResult:
+        report = replace(ranked.report, out_of_time=ranked.report.out_of_time or cut_short)
+        return UnitResult(unit, solution, report, reason, rejected, kernel=place.name, considered=telling.considered)
 
     if not ranked.candidates:
         return result(None, ranked.reason, {})
@@ -93,7 +97,7 @@ def solve(
         return replace(result(None, lowering.words, kernels.rejected), lowering=lowering)
     if measurer is None:
         with tools.on("verification"), tools.file_time.counting():
-            found = yield from best_that_is_right(kernels, unit, telling, tools, exact=bounds.exact)
+            found = yield from best_that_is_right(kernels, unit, telling, tools, exact=bounds.exact, ending=ending)
     else:
         if tools.pool is not None and bounds.tuner == "walk":
             compiled_ahead(program, [variant for variant, _ in kernels.variants], tools.pool)
@@ -106,7 +110,8 @@ def solve(
         return result(shown, found.slower.words, rejected)
     if found.right is None:
         failed = "no kernel passed the float test" if not bounds.exact else "no kernel is to be offered"
-        return result(None, f"{failed}: {_most_common(rejected)}", rejected)
+        reason = f"{failed}: {_most_common(rejected)}"
+        return result(None, reason, rejected, cut_short=ending.is_over)
     telling.chosen(found.right.candidate)
     with tools.on("verification"):
         right = proved(found.right, program)

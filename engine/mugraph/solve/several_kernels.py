@@ -12,6 +12,7 @@ from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.program import TensorProgram
 from mugraph.options import Bounds
+from mugraph.solve.ending import NO_END, Ending
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
 from mugraph.solve.verdicts import Verdicts
@@ -34,12 +35,14 @@ def kernel_graphs(
     cancelled: Callable[[], bool],
     verdicts: Verdicts,
     telling: Telling,
+    ending: Ending = NO_END,
 ) -> Generator[Event, None, tuple[list[Candidate], bool]]:
     """All that can be launched for every size. Each that is right and expected to be faster than all before is told of
     at once. And whether the time was over before all was searched.
 
     blocks, candidates: of one kernel. best: of the candidates that are right, the fastest by estimate
     """
+    seconds = max(bounds.seconds - telling.seconds, (LEAST if candidates else LEAST_ALONE) * bounds.seconds)
     graphs = begin_kernel_graphs(
         program,
         tools.target,
@@ -49,7 +52,7 @@ def kernel_graphs(
         max_block_ops=bounds.max_ops,
         blocks=blocks,
         candidates=candidates,
-        seconds=max(bounds.seconds - telling.seconds, (LEAST if candidates else LEAST_ALONE) * bounds.seconds),
+        seconds=min(seconds, ending.search_s) if best is not None else seconds,
         alike=tools.alike,
     )
     several: list[Candidate] = []

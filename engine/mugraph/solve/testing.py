@@ -16,6 +16,7 @@ from mugraph.sizes.smaller import smaller
 from mugraph.sizes.table import at_tested_steps
 from mugraph.sizes.text import text_checked
 from mugraph.sizes.tuning import tested_at_sizes
+from mugraph.solve.ending import NO_END, Ending
 from mugraph.solve.right import Outcome, Right, with_float
 from mugraph.solve.telling import Telling
 from mugraph.solve.tools import Tools
@@ -28,17 +29,26 @@ FLOAT_TRIED = 6
 
 
 def best_that_is_right(
-    written: Written, unit: SearchUnit, telling: Telling, tools: Tools, *, exact: bool = False
+    written: Written,
+    unit: SearchUnit,
+    telling: Telling,
+    tools: Tools,
+    *,
+    exact: bool = False,
+    ending: Ending = NO_END,
 ) -> Generator[Event, None, Outcome]:
     """A kernel is right if its tiles are right over finite fields, and its results in floating point. It runs compiled
     and at full size where its device is here, else in Triton's interpreter at reduced sizes: full ones take minutes.
 
     exact: only a kernel that is known to have the same bits as PyTorch
+    ending: when it is over, no other kernel is tested than the first
     """
     program = unit.program
     where = "on the device" if tools.compiled else "in Triton's interpreter"
     rejected: Counter[str] = Counter()
     for number, (variant, verdict) in enumerate(written.variants):
+        if number and ending.is_over:
+            break
         yield telling.working(f"testing {telling.place.name} {where}", number, len(written.variants))
         whole = kernels_of(variant.candidate)
         small, kernels = smaller(program, whole)

@@ -1,14 +1,14 @@
 """The search units of a file, solved side by side in processes of their own, before their regions ask for them.
 
-Each unit is solved as it would be here, so the results are the same. The units that may gain most are begun first; none
-of them gets so much of the file's time that nothing is left for the others. Only where nothing is measured: a
-measurement wants a quiet machine.
+Each unit is solved as it would be here, so the results are the same. The units that may gain most for their seconds are
+begun first; none of them gets so much of the file's time that nothing is left for the others. Only where nothing is
+measured: a measurement wants a quiet machine.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import CancelledError, Future, wait
 from dataclasses import dataclass
 from typing import Literal
@@ -16,6 +16,7 @@ from typing import Literal
 from mugraph import sharing
 from mugraph.events import Event, Working
 from mugraph.executors.executor import CannotExecute, Executor, Lost
+from mugraph.solve.ending import SEARCHED
 from mugraph.solve.filetime import FileTime
 from mugraph.solve.unit_task import Solved, UnitTask
 
@@ -23,9 +24,8 @@ MOST = 8
 """Processes at most: each holds the values of a search in memory."""
 _LOOK_S = 0.02
 """Seconds between two looks at whether to stop."""
-SHARE = 0.6
-"""Of a unit's fair share of the seconds that are left, what its search gets; its tests take the rest. What it does not
-need is for others."""
+DIRECT = 0.2
+"""Of the work on a unit that is searched, the work on one of which there is nothing to search."""
 _LOSSES = 2
 """Processes that may die over one unit before it is solved in this one."""
 
@@ -35,12 +35,18 @@ Answer = Solved | Literal["late", "given up", "here"]
 
 @dataclass
 class _Waiting:
-    """gain_us: by which units are put in order. number: of equal gains the first added goes first"""
+    """effort: 1 for a unit that is searched. number: of equal gains the first added goes first"""
 
     task: UnitTask
     gain_us: float
     number: int
+    effort: float = 1.0
     losses: int = 0
+
+    @property
+    def order(self) -> tuple[float, int]:
+        """What gains most for its seconds goes first."""
+        return -self.gain_us / self.effort, self.number
 
 
 class Together:
@@ -54,18 +60,18 @@ class Together:
         self._number = 0
         self._begun = False
 
-    def add(self, key: str, task: UnitTask, gain_us: float) -> None:
-        """Equal keys are one unit, which gains for each of them."""
+    def add(self, key: str, task: UnitTask, gain_us: float, effort: float = 1.0) -> None:
+        """Equal keys are one unit, which gains for each of them. effort: 1, or DIRECT"""
         if self._executor is None or key in self._running or key in self._done:
             return
-        waiting = self._waiting.setdefault(key, _Waiting(task, 0.0, self._number))
+        waiting = self._waiting.setdefault(key, _Waiting(task, 0.0, self._number, effort))
         waiting.gain_us += gain_us
         self._number += 1
 
     @property
     def is_worth_it(self) -> bool:
         """Whether processes have been started, or there is enough to do for them."""
-        return self._begun or len(self._waiting) > 1
+        return self._begun or _effort(self._waiting.values()) > 1
 
     def answer(self, key: str, region: int, cancelled: Callable[[], bool]) -> Generator[Event, None, Answer]:
         """Waits for the unit; others go on meanwhile. region: for events"""
@@ -110,12 +116,15 @@ class Together:
         if self._time.is_over:
             self._done |= dict.fromkeys(self._waiting, "late")
             self._waiting = {}
-        left_s = SHARE * self._time.left_s * self._workers / max(1, len(self._waiting) + len(self._running))
-        in_order = sorted(self._waiting.items(), key=lambda row: (-row[1].gain_us, row[1].number))
+        running = [waiting for waiting, _ in self._running.values()]
+        every = _effort([*self._waiting.values(), *running])
+        left_s = SEARCHED * self._time.left_s * min(1.0, self._workers / max(1.0, every))
+        in_order = sorted(self._waiting.items(), key=lambda row: row[1].order)
         for key, waiting in in_order[: max(0, self._workers - len(self._running))]:
             del self._waiting[key]
             try:
-                self._running[key] = waiting, self._executor.submit(waiting.task.within(min(self._time.left_s, left_s)))
+                task = waiting.task.within(left_s, self._time.stops_at)
+                self._running[key] = waiting, self._executor.submit(task)
             except CannotExecute:
                 self._done[key] = "here"
 
@@ -134,6 +143,10 @@ class Together:
                     self._waiting[key] = waiting
                 else:
                     self._done[key] = "here"
+
+
+def _effort(units: Iterable[_Waiting]) -> float:
+    return sum(one.effort for one in units)
 
 
 def processors() -> int:

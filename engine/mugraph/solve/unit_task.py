@@ -12,6 +12,7 @@ from mugraph.events import Event, UnitResult
 from mugraph.ir.region import SearchUnit
 from mugraph.options import Bounds
 from mugraph.protocol.settings import CompareWith
+from mugraph.solve.ending import Ending
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
 from mugraph.solve.tools import Tools
@@ -33,7 +34,8 @@ class Solved:
 @dataclass(frozen=True)
 class UnitTask:
     """Where nothing is measured. smaller, most_us: as search_unit.solve has it. shortened: it has fewer seconds than
-    were asked for. run_number: of the run, within which what is found of one unit serves others"""
+    were asked for. run_number: of the run, within which what is found of one unit serves others. stops_at: by
+    time.monotonic, when it is given up"""
 
     unit: SearchUnit
     place: Place
@@ -44,11 +46,12 @@ class UnitTask:
     most_us: float = inf
     shortened: bool = False
     run_number: int = 0
+    stops_at: float = inf
 
-    def within(self, left_s: float) -> UnitTask:
-        """Begun when so many seconds of its file are left."""
+    def within(self, left_s: float, stops_at: float = inf) -> UnitTask:
+        """Begun when its search may take so many seconds. stops_at: as Ending has it"""
         bounds = self.bounds.within(left_s)
-        return self if bounds == self.bounds else replace(self, bounds=bounds, shortened=True)
+        return replace(self, bounds=bounds, shortened=bounds != self.bounds, stops_at=stops_at)
 
     def run(self) -> Solved:
         tools = _tools(self.target, self.compare_with)
@@ -56,13 +59,17 @@ class UnitTask:
             tools.begin_run()
             tools.run_number = self.run_number
         tools.lap()
-        steps = solve(self.unit, self.place, tools, self.bounds, smaller=self.smaller, most_us=self.most_us)
+        ending = Ending(self.stops_at)
+        steps = solve(
+            self.unit, self.place, tools, self.bounds, smaller=self.smaller, most_us=self.most_us, ending=ending
+        )
         events: list[Event] = []
         while True:
             try:
                 events.append(next(steps))
             except StopIteration as end:
-                return Solved(end.value, tuple(events), tools.lap(), self.shortened and end.value.search.out_of_time)
+                shortened = (self.shortened or ending.is_near) and end.value.search.out_of_time
+                return Solved(end.value, tuple(events), tools.lap(), shortened)
 
 
 @cache

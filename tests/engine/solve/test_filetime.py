@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from mugraph.options import LEAST_S, Bounds
 from mugraph.solve.filetime import FileTime
 
@@ -63,3 +65,17 @@ def test_without_a_limit_it_is_never_over() -> None:
         clock.seconds += 1e9
     assert not time.is_over
     assert not time.is_long_over
+
+
+def test_it_says_when_who_is_at_work_will_be_stopped() -> None:
+    clock = Exact()
+    time = FileTime(10.0, clock.monotonic)
+    clock.seconds += 5
+    with time.counting():
+        clock.seconds += 7
+        stops_at = time.stops_at
+        clock.seconds = stops_at - 0.01
+        assert not time.is_long_over
+        clock.seconds = stops_at + 0.01
+        assert time.is_long_over
+    assert FileTime(clock=clock.monotonic).stops_at == inf

@@ -11,8 +11,9 @@ from typing import Any, cast
 import pytest
 from mugraph.events import Event, UnitResult, Working
 from mugraph.executors.executor import CannotExecute, Executor, Lost
+from mugraph.solve.ending import SEARCHED
 from mugraph.solve.filetime import FileTime
-from mugraph.solve.together import SHARE, Answer, Together
+from mugraph.solve.together import DIRECT, Answer, Together
 from mugraph.solve.unit_task import Solved, UnitTask
 
 from tests.support.clock import Clock
@@ -21,11 +22,11 @@ from tests.support.clock import Clock
 class Task(str):
     """A unit's name in its place. within: as UnitTask.within"""
 
-    left_s = inf
+    left_s = stops_at = inf
 
-    def within(self, left_s: float) -> Task:
+    def within(self, left_s: float, stops_at: float = inf) -> Task:
         task = Task(self)
-        task.left_s = left_s
+        task.left_s, task.stops_at = left_s, stops_at
         return task
 
 
@@ -62,8 +63,8 @@ def made(workers: Workers, limit_s: float = 1e9, count: int = 1) -> Together:
     return Together(cast(Executor, workers), count, FileTime(limit_s, workers.clock.monotonic))
 
 
-def add(units: Together, name: str, gain_us: float) -> None:
-    units.add(name, cast(UnitTask, Task(name)), gain_us)
+def add(units: Together, name: str, gain_us: float, effort: float = 1.0) -> None:
+    units.add(name, cast(UnitTask, Task(name)), gain_us, effort)
 
 
 def asked(units: Together, name: str, *, cancelled: bool = False) -> tuple[list[Event], Answer]:
@@ -89,6 +90,27 @@ def test_what_may_gain_most_is_begun_first() -> None:
     assert [event.done for event in told] == [0, 1, 2, 3]
     assert {event.of for event in told} == {4}
     assert asked(units, "b")[0] == []  # it was known
+
+
+def test_what_takes_little_work_is_begun_before_what_gains_a_little_more() -> None:
+    workers = Workers()
+    units = made(workers)
+    for name, gain_us, effort in (("a", 3.0, 1.0), ("b", 1.0, DIRECT), ("c", 6.0, 1.0), ("d", 0.5, DIRECT)):
+        add(units, name, gain_us, effort)
+    asked(units, "d")
+    assert workers.begun == ["c", "b", "a", "d"]
+
+
+def test_a_few_that_take_little_work_are_worth_no_process() -> None:
+    workers = Workers()
+    units = made(workers)
+    for name in "abc":
+        add(units, name, 1.0, DIRECT)
+    assert asked(units, "a") == ([], "here")
+    assert workers.begun == []
+    for name in "defg":
+        add(units, name, 1.0, DIRECT)
+    assert isinstance(asked(units, "b")[1], Solved)
 
 
 def test_a_unit_is_solved_once() -> None:
@@ -127,7 +149,9 @@ def test_each_gets_its_share_of_the_seconds_that_are_left() -> None:
     for number, name in enumerate("abc"):
         add(units, name, -number)
     asked(units, "c")
-    assert [task.left_s for task in workers.begun] == pytest.approx([SHARE * 10 / 3, SHARE * 6 / 2, SHARE * 2], abs=0.1)
+    assert [task.left_s for task in workers.begun] == pytest.approx(
+        [SEARCHED * 10 / 3, SEARCHED * 6 / 2, SEARCHED * 2], abs=0.1
+    )
 
 
 def test_units_side_by_side_share_the_seconds_of_both() -> None:
@@ -136,7 +160,28 @@ def test_units_side_by_side_share_the_seconds_of_both() -> None:
     for number, name in enumerate("abcd"):
         add(units, name, -number)
     asked(units, "a")
-    assert [task.left_s for task in workers.begun[:2]] == pytest.approx([SHARE * 2 * 10 / 4] * 2, abs=0.1)
+    assert [task.left_s for task in workers.begun[:2]] == pytest.approx([SEARCHED * 2 * 10 / 4] * 2, abs=0.1)
+
+
+def test_what_takes_little_work_leaves_the_seconds_to_others() -> None:
+    workers = Workers()
+    units = made(workers, limit_s=10.0)
+    add(units, "a", 9.0)
+    for name in "bcdef":
+        add(units, name, 0.1, DIRECT)
+    asked(units, "a")
+    assert workers.begun[0].left_s == pytest.approx(SEARCHED * 10 / 2, abs=0.1)
+
+
+def test_the_last_unit_keeps_seconds_for_its_tests_and_knows_when_it_is_given_up() -> None:
+    workers = Workers(takes_s=4.0)
+    units = made(workers, limit_s=10.0, count=4)
+    for number, name in enumerate("ab"):
+        add(units, name, -number)
+    began = workers.clock.monotonic()
+    asked(units, "b")
+    assert [task.left_s for task in workers.begun] == pytest.approx([SEARCHED * 10] * 2, abs=0.1)
+    assert workers.begun[0].stops_at == pytest.approx(began + 11, abs=0.1)
 
 
 def test_what_is_not_done_in_time_is_given_up() -> None:

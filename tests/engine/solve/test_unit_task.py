@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
+from math import inf
 from typing import Any, cast
 
 import pytest
@@ -35,3 +37,25 @@ def test_runs_share_the_process_and_nothing_that_was_found(monkeypatch: pytest.M
         UnitTask(unit, PLACE, Bounds(), TARGETS["h100"], "both", run_number=number).run()
     assert known == [0, 1, 0, 1, 0]
     assert len({id(tools.tester) for tools in used}) == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "stops_at", "out_of_time", "shortened"),
+    [
+        (20.0, inf, True, False),
+        (20.0, 0.0, True, True),
+        (20.0, 0.0, False, False),
+        (3.0, inf, True, True),
+        (3.0, inf, False, False),
+    ],
+)
+def test_what_more_time_might_change_is_not_for_other_runs(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, stops_at: float, out_of_time: bool, shortened: bool
+) -> None:
+    def solve(unit: SearchUnit, *_: object, **__: object) -> Generator[Event, None, Any]:
+        yield from ()
+        return UnitResult(unit, None, replace(SearchReport(), out_of_time=out_of_time), None)
+
+    monkeypatch.setattr(unit_task, "solve", solve)
+    task = UnitTask(cast(SearchUnit, None), PLACE, Bounds(10.0), TARGETS["h100"], "both")
+    assert task.within(seconds, stops_at).run().shortened == shortened
