@@ -16,6 +16,7 @@ from mugraph.solve.programs import ProgramText
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.trace.tracer import trace_file
+from mugraph.tune.statistics import Summary
 
 from tests.engine.solve.machine import HERE, TARGET, Machine
 
@@ -74,6 +75,22 @@ def test_kernels_compile_while_pytorch_does_and_are_measured_after_it(trace: Tra
     # What is measured first is PyTorch alone, which the kernels have to be faster than.
     assert first[:6] == ["peers begin", "compiles", "peers compile", "peers done", "measures", "compiles"]
     assert machine.log.index("peers done") < machine.log.index("measures")
+
+
+def test_a_kernel_that_is_far_slower_is_no_gain_as_measured(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing else is measured for the region, and what was is what is said: now, and when it is known."""
+    machine, store = Machine(), Store(tmp_path)
+    monkeypatch.setattr(Machine, "measure_kernels", lambda self, kernels, **_: iter([Summary(42.0, 0.01, 9)] * 99))
+    for _ in range(2):
+        result = solved(trace, machine, store)
+        assert result.status == "no-gain"
+        assert result.reason == "on the device the kernel is slower than the code as it runs, 42.0 µs against 10.0"
+        assert (result.timing.source, result.timing.speedup) == ("measured", pytest.approx(10 / 42))
+        assert result.timing.peers_us == {"eager": 10.0}
+        assert not machine.compared
+    assert result.units[0].from_store
 
 
 def test_what_is_compared_is_the_text_that_a_program_imports(trace: Trace, machine: Machine) -> None:
