@@ -14,38 +14,36 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 
-from mugraph.events import Event, RegionResult, Searching, SearchReport, Timing, UnitResult
+from mugraph.events import Event, RegionResult, Searching, SearchReport, UnitResult
 from mugraph.ir.calls import Call
-from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ir.transforms.renaming import Renaming
 from mugraph.log import note
 from mugraph.options import Options
 from mugraph.plans.names import kernel_name, plan_name
-from mugraph.plans.plan import RegionPlan
 from mugraph.search.direct import is_direct
 from mugraph.sizes.search_unit import at_other_sizes
-from mugraph.sizes.timing import spans_of
+from mugraph.solve.concluding import not_paying, of_plan, without_kernels, without_units
 from mugraph.solve.divisions import Division, fastest, left_to_pytorch
 from mugraph.solve.ending import NO_END, Ending
 from mugraph.solve.layouts import faster, is_settled, other_layouts
 from mugraph.solve.lowering import kept, lowering_of, with_lowering
 from mugraph.solve.planning import planned
 from mugraph.solve.programs import ProgramText
-from mugraph.solve.pytorch import compared, library_us, nothing_to_gain, possible_gain_us
+from mugraph.solve.pytorch import compared, library_us, possible_gain_us
 from mugraph.solve.recalling import Memory
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
-from mugraph.solve.timing import RegionTimer, with_sizes
+from mugraph.solve.timing import RegionTimer
 from mugraph.solve.together import DIRECT, Together
 from mugraph.solve.tools import Tools
 from mugraph.solve.unit_task import Solved, UnitTask
 from mugraph.store import Store
 from mugraph.tune.device import Device
 from mugraph.units.layouts import FASTER, Ranks, usual_and_turned
-from mugraph.units.outside import outside_words
-from mugraph.units.region_units import cut_region, reasons_against
+from mugraph.units.region_units import cut_region
 from mugraph.units.search_units import is_divisible
 from mugraph.verification.lowering.check import mark_of
 
@@ -172,11 +170,7 @@ class RegionJob:
         parts, results, report = yield from self._cut_and_solved()
         region = self.region
         if not results:
-            said = "; ".join(dict.fromkeys([*reasons_against(region), *self.lost]))
-            left = outside_words(region)
-            status = "unsupported" if (said or left) and not self.lost else "no-gain"  # a search that lost is one
-            reason = said or "; ".join(filter(None, (left, nothing_to_gain(region, self.tools.target))))
-            return RegionResult(region, status, reason, search=report)
+            return without_units(region, self.lost, self.tools.target, report)
         name = self._plan_name = self._plan_name or self.names.unique(self.name)
         solutions = {id(found.unit): found.solution for found in results if found.solution is not None}
         sources = {solution.kernel.name: solution.source for solution in solutions.values()}
@@ -185,15 +179,12 @@ class RegionJob:
         plan = planned(name, region, parts, used)
         if plan is not None:
             timing, reason = yield from timer.timed(plan, sources, results)
-            return _timed(plan, timing, reason, sources, results, report)
+            return of_plan(plan, timing, reason, sources, results, report)
         plan = planned(name, region, parts, solutions)  # what was found, if anything, is still shown
         if plan is None:
-            reasons = list(dict.fromkeys(found.reason for found in results if found.reason))
-            return RegionResult(region, "no-gain", "; ".join(reasons) or None, units=tuple(results), search=report)
-        slower = [found.reason for found in results if found.solution is not None and found.reason]
+            return without_kernels(region, results, report)
         timing = timer.alone(results) or timer.estimated(plan, results, use_all=True)
-        reason = "; ".join(slower) or timing.why_not or _NOT_EXPECTED
-        return RegionResult(region, "no-gain", reason, plan, sources, tuple(results), timing, report)
+        return not_paying(plan, timing, sources, results, report)
 
     def _cut_and_solved(self) -> Generator[Event, None, tuple[list[Part], list[UnitResult], SearchReport]]:
         """The region's parts, the result of each search unit, and what all the searching took. Where no kernel is
@@ -340,9 +331,6 @@ class RegionJob:
         return replace(known, solution=replace(known.solution, library_us=library))
 
 
-_NOT_EXPECTED = "the kernel found is not expected to be faster than PyTorch's own"
-
-
 def _is_mislowered(found: UnitResult) -> bool:
     """Then it says nothing of other units whose program is the same."""
     return found.lowering is not None and found.lowering.passed is False
@@ -361,29 +349,3 @@ def _has_turned(region: Region, parts: Sequence[Part]) -> bool:
     return bool(
         usual_and_turned(region, [call for part in parts if isinstance(part, PlainCalls) for call in part.calls])[1]
     )
-
-
-def _timed(
-    plan: RegionPlan,
-    timing: Timing,
-    reason: str | None,
-    sources: dict[str, KernelSource],
-    results: Sequence[UnitResult],
-    report: SearchReport,
-) -> RegionResult:
-    """reason: why the plan cannot be offered, whatever its time is"""
-    region = plan.region
-    if timing.gains and reason is None:
-        if timing.sizes:
-            plan = with_sizes(plan, spans_of(timing.sizes))
-        return RegionResult(region, "improved", None, plan, sources, tuple(results), timing, report)
-    at = f" at {region.dynamic.range.name} = {_listed(timing)}" if region.dynamic is not None else ""
-    slower = None if timing.sizes else timing.why_not
-    reason = reason or slower or f"the kernel is not faster than PyTorch here{at}, beyond what measuring can tell"
-    return RegionResult(region, "no-gain", reason, plan, sources, tuple(results), timing, report)
-
-
-def _listed(timing: Timing) -> str:
-    """The sizes it was taken at: "1, 8 or 64"."""
-    *others, last = [str(row.size) for row in timing.sizes]
-    return f"{', '.join(others)} or {last}" if others else last

@@ -1,0 +1,72 @@
+"""What a region's result says, once its units are solved: what is offered, or why nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mugraph.events import RegionResult, SearchReport, Timing, UnitResult
+from mugraph.ir.kernel import KernelSource
+from mugraph.ir.region import Region
+from mugraph.plans.plan import RegionPlan
+from mugraph.sizes.timing import spans_of
+from mugraph.solve.pytorch import nothing_to_gain
+from mugraph.solve.timing import with_sizes
+from mugraph.targets import Target
+from mugraph.units.outside import outside_words
+from mugraph.units.region_units import reasons_against
+
+_NOT_EXPECTED = "the kernel found is not expected to be faster than PyTorch's own"
+
+
+def without_units(region: Region, lost: Sequence[str], target: Target, report: SearchReport) -> RegionResult:
+    """Where there is nothing to search, or nothing is left. lost: why units that were searched have no kernel"""
+    said = "; ".join(dict.fromkeys([*reasons_against(region), *lost]))
+    left = outside_words(region)
+    status = "unsupported" if (said or left) and not lost else "no-gain"
+    reason = said or "; ".join(filter(None, (left, nothing_to_gain(region, target))))
+    return RegionResult(region, status, reason, search=report)
+
+
+def without_kernels(region: Region, results: Sequence[UnitResult], report: SearchReport) -> RegionResult:
+    """Where none of its units has one."""
+    reasons = list(dict.fromkeys(found.reason for found in results if found.reason))
+    return RegionResult(region, "no-gain", "; ".join(reasons) or None, units=tuple(results), search=report)
+
+
+def not_paying(
+    plan: RegionPlan,
+    timing: Timing,
+    sources: Mapping[str, KernelSource],
+    results: Sequence[UnitResult],
+    report: SearchReport,
+) -> RegionResult:
+    """Where no unit's kernel pays: what was found is shown. plan, timing: with all of them"""
+    measured = [found.reason for found in results if found.solution is not None and found.reason]
+    reason = "; ".join(measured) or timing.why_not or _NOT_EXPECTED
+    return RegionResult(plan.region, "no-gain", reason, plan, sources, tuple(results), timing, report)
+
+
+def of_plan(
+    plan: RegionPlan,
+    timing: Timing,
+    reason: str | None,
+    sources: Mapping[str, KernelSource],
+    results: Sequence[UnitResult],
+    report: SearchReport,
+) -> RegionResult:
+    """Of a plan that was timed. reason: why it cannot be offered, whatever its time is"""
+    region = plan.region
+    if timing.gains and reason is None:
+        if timing.sizes:
+            plan = with_sizes(plan, spans_of(timing.sizes))
+        return RegionResult(region, "improved", None, plan, sources, tuple(results), timing, report)
+    at = f" at {region.dynamic.range.name} = {_listed(timing)}" if region.dynamic is not None else ""
+    slower = None if timing.sizes else timing.why_not
+    reason = reason or slower or f"the kernel is not faster than PyTorch here{at}, beyond what measuring can tell"
+    return RegionResult(region, "no-gain", reason, plan, sources, tuple(results), timing, report)
+
+
+def _listed(timing: Timing) -> str:
+    """The sizes it was taken at: "1, 8 or 64"."""
+    *others, last = [str(row.size) for row in timing.sizes]
+    return f"{', '.join(others)} or {last}" if others else last
