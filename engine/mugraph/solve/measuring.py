@@ -36,8 +36,9 @@ def fastest_that_is_right(
     tools: Tools,
     measurer: Measurer,
     bounds: Bounds,
+    first: int,
 ) -> Generator[Event, None, Outcome]:
-    """smaller: of a size in a range, the unit at others than the largest, which count as much"""
+    """smaller: of a size in a range, the unit at others than the largest, which count as much. first: of `tune`"""
     yield telling.working(f"measuring {telling.place.name}", 0, len(written.variants))
     rejected: Counter[str] = Counter()
     plain = None if smaller else plain_us(unit, measurer)
@@ -61,6 +62,7 @@ def fastest_that_is_right(
         tuner=tuner,
         trials=bounds.trials,
         worth_us=plain,
+        first=first,
     )
     for one, us in [*tuned.measured_us, *tuned.again_us]:
         yield telling.timed(one.candidate, us)

@@ -37,7 +37,7 @@ from mugraph.solve.testing import FLOAT_TRIED, best_that_is_right, output_names
 from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited
 from mugraph.solve.writing import Written, written
-from mugraph.tune.tuner import compiled_ahead
+from mugraph.tune.tuner import compiled_ahead, first_of
 from mugraph.tune.tuners.model_then_walk import MEASURED, TRIALS
 
 _BEATEN = 1.25
@@ -99,11 +99,14 @@ def solve(
         with tools.on("verification"), tools.file_time.counting():
             found = yield from best_that_is_right(kernels, unit, telling, tools, exact=bounds.exact, ending=ending)
     else:
+        first = first_of([variant for variant, _ in kernels.variants], library)
         if tools.pool is not None and bounds.tuner == "walk":
-            compiled_ahead(program, [variant for variant, _ in kernels.variants], tools.pool)
+            compiled_ahead(program, [variant for variant, _ in kernels.variants[:first]], tools.pool)
         yield from waited(tools, place.region, cancelled)
         with tools.on("verification"):
-            found = yield from fastest_that_is_right(kernels, unit, smaller, table, telling, tools, measurer, bounds)
+            found = yield from fastest_that_is_right(
+                kernels, unit, smaller, table, telling, tools, measurer, bounds, first
+            )
     rejected = kernels.rejected + Counter(found.rejected)
     if found.slower is not None:
         shown = replace(_untested(kernels, library), measured_us=found.slower.us, plain_us=found.slower.plain_us)

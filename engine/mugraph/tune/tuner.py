@@ -31,6 +31,8 @@ FINALISTS = 3
 HOPELESS = 1.5
 """Times what candidates have to be faster than: where the best of a batch takes as long, no other is measured. A walk
 gains a part of that, and estimates were wrong by more."""
+UNLIKELY, FEW = 2.0, 4
+"""Where even the best is expected to take so many times what it has to be faster than, a few are measured first."""
 TRIED = 5
 """Schedules of one topology that are wrong on the device before its others are given up: a fault of a schedule, or of
 its compilation, is of one or two; rounding of the topology's, or of a library's kernel in it, of all."""
@@ -110,10 +112,16 @@ def input_specs(program: TensorProgram, names: Sequence[str]) -> tuple[InputSpec
     )
 
 
+def first_of(variants: Sequence[Variant], worth_us: float) -> int:
+    """How many are measured before anything is concluded. worth_us: what they have to be faster than, by estimate"""
+    best = min((_estimate(variant) for variant in variants), default=inf)
+    return FEW if best > UNLIKELY * worth_us else MEASURED
+
+
 def compiled_ahead(program: TensorProgram, variants: Sequence[Variant], pool: CompilePool) -> None:
     """What `tune` begins with, without a tuner of its own, in other processes: they leave the device alone, so it need
     not be quiet yet."""
-    pool.compile([(variant.subject, _specs(program, variant)) for variant in variants[:MEASURED]])
+    pool.compile([(variant.subject, _specs(program, variant)) for variant in variants])
 
 
 def tune(
@@ -127,6 +135,7 @@ def tune(
     tuner: Tuner[Variant] | None = None,
     trials: int | None = None,
     worth_us: float | None = None,
+    first: int = MEASURED,
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Tuned:
@@ -142,6 +151,7 @@ def tune(
     tuner:    says what is measured; None: the best of the variants, then those around the fastest of them
     trials:   measured at most; None: as many as the tuner asks for
     worth_us: what they have to be faster than, if that is known
+    first:    measured before it is asked whether any can be fast enough, at most
     progress: called with (measured, of how many)
     """
     batch = _Batch(program, measurer, pool, worth_us, progress, cancelled)
@@ -151,7 +161,12 @@ def tune(
         asked = tuner.ask() if left > 0 else ()
         if not asked:
             break
-        tuner.tell(batch.measure(asked if left >= len(asked) else asked[: int(left)]))
+        asked = asked if left >= len(asked) else asked[: int(left)]
+        begun = len(asked) if batch.known else min(first, len(asked))
+        told = batch.measure(asked[:begun])
+        if not is_hopeless(batch.best_us, worth_us):
+            told += batch.measure(asked[begun:])
+        tuner.tell(told)
     ranked = sorted(batch.times, key=lambda pair: pair[1].median_us)
     hopeless = is_hopeless(batch.best_us, worth_us)
     again = _again(program, ranked[:COMPARED], measurer) if not hopeless else ranked[:COMPARED]

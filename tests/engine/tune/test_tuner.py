@@ -22,7 +22,7 @@ from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.measure import Refused
 from mugraph.tune.statistics import Summary
-from mugraph.tune.tuner import TRIED, Variant, tune
+from mugraph.tune.tuner import FEW, TRIED, Variant, first_of, tune
 from mugraph.tune.tuners.model_then_walk import MEASURED, WALKS
 from mugraph.units.search_units import single_units
 from mugraph.verification.float_results import FloatResult
@@ -197,3 +197,15 @@ def test_what_is_far_slower_than_it_has_to_be_is_not_tuned(found: tuple[TensorPr
     assert cut_off.best_us == first
     goes_on, _ = walk(program, start, worth_us=first / 1.4)
     assert goes_on.best_us == best
+
+
+def test_where_all_are_expected_to_be_slow_a_few_are_measured_first(found: tuple[TensorProgram, Candidate]) -> None:
+    program, start = found
+    variants = [variant(one) for one in (start, *neighbours(start, TARGET))]
+    land = Landscape({one.kernel.standalone(): one.candidate.schedule for one in variants})
+    least = min(one.candidate.estimate_us for one in variants)
+    assert first_of(variants, least / 1.9) == MEASURED
+    assert first_of(variants, least / 2.1) == FEW < len(variants)
+    for worth_us, count in ((1e-3, FEW), (1e3, len(variants))):
+        tuned = tune(program, variants, cast(Any, land), cast(Any, Judge(set())), worth_us=worth_us, first=FEW)
+        assert tuned.measured == min(count, MEASURED)
