@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 
@@ -13,6 +14,14 @@ from mugraph.verification.float_test import FloatTester
 VARIABLE = "OPENBLAS_NUM_THREADS"
 
 
+def environment_of(process: psutil.Process) -> Mapping[str, str]:
+    """Once it runs its own program: until then it has this one's environment, or none."""
+    here = psutil.Process().cmdline()
+    while process.cmdline() in ([], here) or not process.environ():
+        time.sleep(0.01)
+    return process.environ()
+
+
 def started() -> Iterator[Mapping[str, str]]:
     """The environments of a process that searches and of one that runs kernels."""
     with closing(Processes(1)) as processes, closing(FloatTester()) as tester:
@@ -20,7 +29,7 @@ def started() -> Iterator[Mapping[str, str]]:
         tester.begin()
         assert tester.pid is not None
         for pid in (*processes.pids, tester.pid):
-            yield psutil.Process(pid).environ()
+            yield environment_of(psutil.Process(pid))
 
 
 @pytest.mark.usefixtures("whole_process")
